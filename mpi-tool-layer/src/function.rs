@@ -1,0 +1,324 @@
+//! Which function a call is of, and what the standard says of it.
+
+use core::ffi::CStr;
+use core::fmt;
+use core::str::FromStr;
+
+use mpi_sys::mpi_functions;
+
+macro_rules! functions {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// One of the 700 MPI functions. The number is its rank in the order of the C names.
+        #[allow(non_camel_case_types)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum FunctionId {
+            $(
+                #[doc = concat!("`", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
+                $c_name,
+            )*
+        }
+
+        const ALL: &[FunctionId] = &[$(FunctionId::$c_name),*];
+
+        static DESCRIPTIONS: [Description; ALL.len()] = [$(
+            Description {
+                c_name: match CStr::from_bytes_with_nul(concat!(stringify!($c_name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("an identifier has no NUL"),
+                },
+                name: stringify!($c_name),
+                method: stringify!($name),
+                class: FunctionClass::$class,
+                version: MpiVersion::parse(stringify!($version)),
+                tum_qmpi: tum_qmpi!($tum),
+                parameters: &[$(
+                    Parameter {
+                        name: stringify!($arg),
+                        rust_type: stringify!($ty),
+                        direction: direction!($dir),
+                        kind: ParameterKind::$kind,
+                        length: first(&[$(stringify!($len))?]),
+                        root_only: first(&[$(stringify!($root))?]).is_some(),
+                    },
+                )*],
+            },
+        )*];
+    };
+}
+
+/// What an optional part of a line says.
+const fn first(parts: &[&'static str]) -> Option<&'static str> {
+    match parts {
+        [part, ..] => Some(part),
+        [] => None,
+    }
+}
+
+macro_rules! tum_qmpi {
+    (-) => {
+        None
+    };
+    ($id:literal) => {
+        Some($id)
+    };
+}
+
+macro_rules! direction {
+    (in) => {
+        Direction::In
+    };
+    (out) => {
+        Direction::Out
+    };
+    (inout) => {
+        Direction::InOut
+    };
+}
+
+mpi_functions! { [functions] }
+
+struct Description {
+    c_name: &'static CStr,
+    name: &'static str,
+    method: &'static str,
+    class: FunctionClass,
+    version: MpiVersion,
+    tum_qmpi: Option<u16>,
+    parameters: &'static [Parameter],
+}
+
+impl FunctionId {
+    /// How many functions there are.
+    pub const COUNT: usize = ALL.len();
+
+    /// All functions, sorted by name.
+    pub fn all() -> impl ExactSizeIterator<Item = FunctionId> + DoubleEndedIterator {
+        ALL.iter().copied()
+    }
+
+    /// The function of a number below [`COUNT`](Self::COUNT).
+    pub fn from_index(index: usize) -> Option<FunctionId> {
+        ALL.get(index).copied()
+    }
+
+    fn description(self) -> &'static Description {
+        &DESCRIPTIONS[self as usize]
+    }
+
+    /// The C name, `MPI_Send`.
+    pub fn name(self) -> &'static str {
+        self.description().name
+    }
+
+    /// The C name, as C wants it.
+    pub fn c_name(self) -> &'static CStr {
+        self.description().c_name
+    }
+
+    /// The name of the layers' method, `send`.
+    pub fn method_name(self) -> &'static str {
+        self.description().method
+    }
+
+    /// What the function is about.
+    pub fn class(self) -> FunctionClass {
+        self.description().class
+    }
+
+    /// The first version of the standard that has the function.
+    pub fn first_version(self) -> MpiVersion {
+        self.description().version
+    }
+
+    /// The function's id in TUM's QMPI, where it has one.
+    pub fn tum_qmpi_id(self) -> Option<u16> {
+        self.description().tum_qmpi
+    }
+
+    /// The parameters, in order.
+    pub fn parameters(self) -> &'static [Parameter] {
+        self.description().parameters
+    }
+}
+
+impl fmt::Display for FunctionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no MPI function's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownFunction;
+
+impl fmt::Display for UnknownFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no MPI function of this name (C names, as in MPI_Send)")
+    }
+}
+
+impl core::error::Error for UnknownFunction {}
+
+impl FromStr for FunctionId {
+    type Err = UnknownFunction;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFunction> {
+        let rank = DESCRIPTIONS.binary_search_by(|description| description.name.cmp(name));
+        rank.map(|index| ALL[index]).map_err(|_| UnknownFunction)
+    }
+}
+
+/// Declares an enum whose variants have a name for people.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            /// The name in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+named! {
+    /// What a function is about; the chapters of MPI-5.0, the large ones divided.
+    FunctionClass {
+        /// Sends, receives and probes, persistent ones too (chapter 3).
+        PointToPoint = "point-to-point",
+        /// Completion, start and cancellation of requests (3.7, 3.9).
+        Completion = "completion",
+        /// What a status tells (3.2.5).
+        Status = "status",
+        /// Buffers of buffered sends (3.6).
+        Buffering = "buffering",
+        /// Partitioned communication (chapter 4).
+        Partitioned = "partitioned",
+        /// Datatypes, packing, addresses (chapter 5).
+        Datatype = "datatype",
+        /// Collective communication (chapter 6).
+        Collective = "collective",
+        /// Reduction operations (6.9).
+        Operation = "operation",
+        /// Groups (7.3).
+        Group = "group",
+        /// Communicators (7.4, 7.6).
+        Communicator = "communicator",
+        /// Keyvals and attributes (7.7).
+        Attribute = "attribute",
+        /// Virtual topologies (chapter 8).
+        Topology = "topology",
+        /// Neighbourhood collectives (8.6).
+        Neighborhood = "neighborhood",
+        /// Versions, clocks, memory, the ABI (chapters 9, 15, 20).
+        Environment = "environment",
+        /// Error handlers, classes and codes (9.3 to 9.5).
+        ErrorHandling = "error handling",
+        /// Info objects (chapter 10).
+        Info = "info",
+        /// Start and end, sessions, spawn and connect (chapter 11).
+        Process = "process",
+        /// Windows and one-sided communication (chapter 12).
+        OneSided = "one-sided",
+        /// Generalized requests (13.2).
+        GeneralizedRequest = "generalized request",
+        /// Files (chapter 14).
+        Io = "I/O",
+        /// The tool information interface (15.3).
+        ToolInterface = "tool interface",
+        /// Handles between languages (chapters 19, 20).
+        Conversion = "conversion",
+    }
+}
+
+/// A version of the MPI standard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MpiVersion {
+    /// 5 in MPI-5.0.
+    pub major: u8,
+    /// 0 in MPI-5.0.
+    pub minor: u8,
+}
+
+impl MpiVersion {
+    const fn parse(text: &str) -> Self {
+        let [major, b'.', minor] = text.as_bytes() else { panic!("a version is x.y") };
+        Self { major: *major - b'0', minor: *minor - b'0' }
+    }
+}
+
+impl fmt::Display for MpiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// A parameter of an MPI function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// The standard's name.
+    pub name: &'static str,
+    /// The C type, as Rust writes it.
+    pub rust_type: &'static str,
+    /// Who writes it.
+    pub direction: Direction,
+    /// What it means.
+    pub kind: ParameterKind,
+    /// For an array, the parameter or constant that gives its length, where there is one.
+    pub length: Option<&'static str>,
+    /// Is only the root's argument significant?
+    pub root_only: bool,
+}
+
+/// Who writes an argument, in the standard's language-independent terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The caller.
+    In,
+    /// MPI.
+    Out,
+    /// Both, or the object behind a handle changes.
+    InOut,
+}
+
+/// What a parameter means: the kinds of the MPI Forum's machine-readable standard, without their
+/// value ranges and widths (`POLYXFER_NUM_ELEM_NNI` is `XferNumElem`: a number of elements to
+/// transfer).
+#[allow(missing_docs, reason = "the MPI Forum's terms")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[rustfmt::skip]
+pub enum ParameterKind {
+    AccessMode, AllocMemNumBytes, ArgumentCount, ArgumentList, ArrayLength, Assert,
+    AttributeVal, BindType, Buffer, CBuffer, CallbackSafety, CatIndex, Color, Combiner,
+    CommComparison, CommSize, Communicator, Coordinate, Cvar, CvarIndex, Datatype, Degree,
+    Dimension, Displacement, DisplacementAintCount, DisplacementCount, Dispoffset,
+    DistribEnum, DtypeDistribution, DtypeNumElem, DtypePackSize, DtypeStrideBytes,
+    Errhandler, ErrorClass, ErrorCode, EventCbFunction, EventDropCbFunction,
+    EventFreeCbFunction, EventIndex, EventInstance, EventRegistration, ExtraState,
+    F08Status, F90Comm, F90Datatype, F90Errhandler, F90File, F90Group, F90Info, F90Message,
+    F90Op, F90Request, F90Session, F90Status, F90Win, File, FileDescriptor, Function,
+    GenericDtypeCount, GenericDtypeInt, Group, GroupComparison, Index, Info,
+    InfoValueLength, Key, KeyIndex, Keyval, Location, LockType, Logical, LogicalVoid, Math,
+    Message, NumBytes, NumDims, NumParamValues, Offset, Operation, Order, Partition,
+    ProcessGridSize, ProfileLevel, Pvar, PvarClass, PvarIndex, PvarSession, Rank, Request,
+    RmaDisplacement, Session, SourceIndex, SourceOrdering, SplitType, Status, String,
+    String2darray, StringArray, StringLength, Tag, ThreadLevel, ToolMpiObj, ToolVarValue,
+    ToolVarVerbosity, ToolenumIndex, ToolenumSize, ToolsEnum, ToolsNumElem, ToolsTickCount,
+    TopologyType, Typeclass, TypeclassSize, UpdateMode, UpdateNumber, VariableScope,
+    Version, Weight, WinAttachSize, Window, WindowSize, XferNumElem,
+}

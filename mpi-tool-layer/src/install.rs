@@ -1,0 +1,216 @@
+//! From a layer to a tool: what `install_pmpi_layer!` needs at run time, and the macro.
+
+use core::any::Any;
+use core::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use crate::level::Level;
+pub use crate::lifecycle::Lifecycle;
+pub use crate::neighbours::ToolInfo;
+
+/// The boundary to C: a panic of the layer ends here.
+#[inline(always)]
+pub fn boundary<R>(call: impl FnOnce() -> R, panicked: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result,
+        Err(panic) => panicked(&*panic),
+    }
+}
+
+/// What becomes of an `MPI_Pcontrol`: the next function, or null and what to return instead.
+#[repr(C)]
+pub struct Pcontrol {
+    /// The next `MPI_Pcontrol`.
+    pub next: *const c_void,
+    /// The result where there is no next.
+    pub result: c_int,
+}
+
+/// Makes a PMPI tool of a layer: exports every MPI function that the MPI library has which the
+/// crate is built for, so that `LD_PRELOAD` puts the tool between a program and MPI.
+///
+/// To be used once, in a crate of type `cdylib`. The tool's name and version are the crate's.
+#[macro_export]
+macro_rules! install_pmpi_layer {
+    ($layer:ty) => {
+        #[doc(hidden)]
+        #[allow(non_upper_case_globals, missing_docs, clippy::missing_safety_doc)]
+        mod __mpi_tool {
+            use super::*;
+            use ::core::ffi::CStr;
+            use $crate::install::{Level, Lifecycle, ToolInfo};
+            use $crate::mpi_sys::*;
+            use $crate::{Counters, LayerChain, NextTable, Tool};
+
+            const NAME: &CStr =
+                match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_NAME"), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a package name has no NUL"),
+                };
+
+            static LAYER: LayerChain<$layer, Lifecycle> =
+                LayerChain(<$layer as Tool>::NEW, Lifecycle(&LEVEL));
+            static LEVEL: Level = Level::new(
+                env!("CARGO_PKG_NAME"),
+                env!("CARGO_PKG_VERSION"),
+                &mpi_tool_info,
+                counters,
+            );
+            #[unsafe(no_mangle)]
+            pub static mpi_tool_info: ToolInfo = ToolInfo::new(NAME, signalled);
+
+            fn counters() -> Option<&'static dyn Counters> {
+                Tool::counters(&LAYER.0)
+            }
+            extern "C" fn signalled(signal: c_int) {
+                LEVEL.signalled(signal);
+            }
+            extern "C" fn load() {
+                LEVEL.load(&NEXT);
+            }
+            extern "C" fn unload() {
+                LEVEL.unload();
+            }
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static LOAD: extern "C" fn() = load;
+            #[used]
+            #[unsafe(link_section = ".fini_array")]
+            static UNLOAD: extern "C" fn() = unload;
+
+            $crate::mpi_sys::mpi_functions! { [$crate::__next_table] }
+            $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
+        }
+    };
+}
+
+/// The tool's table of next functions. It starts with functions that fill it, for calls that other
+/// libraries' constructors make before the tool's.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __next_table {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        // SAFETY: the functions are in the list's order and have its prototypes.
+        static NEXT: NextTable = unsafe {
+            NextTable::new([$(
+                ::core::sync::atomic::AtomicPtr::new(early::$name as *const c_void as *mut c_void)
+            ),*])
+        };
+
+        mod early {
+            use super::*;
+            use $crate::NextFunctions as _;
+            $(
+                #[cold]
+                #[allow(clippy::too_many_arguments)]
+                pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+                    LEVEL.load(&NEXT);
+                    // SAFETY: the caller's own call.
+                    unsafe { NEXT.$name($($arg),*) }
+                }
+            )*
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __exports {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        $($crate::mpi_sys::if_exported! { $c_name {
+            $crate::__export! { $c_name $name ($($arg: $ty),*) -> $ret }
+        } })*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export {
+    // Variadic, which Rust cannot define: a few instructions of assembly save the registers that
+    // arguments may be in, ask the layer, and jump to the next function as if nothing had been.
+    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[unsafe(export_name = "MPI_Pcontrol")]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            ::core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "sub rsp, 192",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "mov [rsp + 48], rax",
+                "movaps [rsp + 64], xmm0",
+                "movaps [rsp + 80], xmm1",
+                "movaps [rsp + 96], xmm2",
+                "movaps [rsp + 112], xmm3",
+                "movaps [rsp + 128], xmm4",
+                "movaps [rsp + 144], xmm5",
+                "movaps [rsp + 160], xmm6",
+                "movaps [rsp + 176], xmm7",
+                "call {ask}",
+                "mov r11, rax",
+                "mov r10, rdx",
+                "mov rdi, [rsp]",
+                "mov rsi, [rsp + 8]",
+                "mov rdx, [rsp + 16]",
+                "mov rcx, [rsp + 24]",
+                "mov r8, [rsp + 32]",
+                "mov r9, [rsp + 40]",
+                "mov rax, [rsp + 48]",
+                "movaps xmm0, [rsp + 64]",
+                "movaps xmm1, [rsp + 80]",
+                "movaps xmm2, [rsp + 96]",
+                "movaps xmm3, [rsp + 112]",
+                "movaps xmm4, [rsp + 128]",
+                "movaps xmm5, [rsp + 144]",
+                "movaps xmm6, [rsp + 160]",
+                "movaps xmm7, [rsp + 176]",
+                "leave",
+                "test r11, r11",
+                "je 2f",
+                "jmp r11",
+                "2:",
+                "mov eax, r10d",
+                "ret",
+                ask = sym ask_pcontrol,
+            )
+        }
+
+        /// Asks the layer, whose `next_f` says that the call shall go on and returns success: it
+        /// goes on when the layer has returned.
+        extern "C" fn ask_pcontrol($($arg: $ty),*) -> $crate::install::Pcontrol {
+            use $crate::RawMpiInterceptionLayer as _;
+            let mut next = ::core::ptr::null();
+            let goes_on = |_: c_int| {
+                next = NEXT.entry($crate::FunctionId::MPI_Pcontrol);
+                $crate::mpi_sys::MPI_SUCCESS
+            };
+            let result = $crate::install::boundary(
+                || LAYER.$name($crate::UnsafeBox::new(goes_on, &NEXT), $($arg),*),
+                |panic| LEVEL.panicked($crate::FunctionId::MPI_Pcontrol, panic),
+            );
+            $crate::install::Pcontrol { next, result }
+        }
+    };
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[unsafe(export_name = stringify!($c_name))]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
+            // SAFETY: for the layer that unwraps it.
+            let next = |$($arg: $ty),*| unsafe { NEXT.$name($($arg),*) };
+            $crate::install::boundary(
+                || LAYER.$name($crate::UnsafeBox::new(next, &NEXT), $($arg),*),
+                |panic| LEVEL.panicked($crate::FunctionId::$c_name, panic),
+            )
+        }
+    };
+}

@@ -1,0 +1,604 @@
+//! A tool in a process: its life, its options, its report.
+
+use core::any::Any;
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+use mpi_sys::{Abi, pmpi};
+
+use crate::neighbours::{ToolInfo, mpi_objects};
+use crate::options::{Format, Options, Output};
+use crate::output::{Sink, reason, say};
+use crate::report::{Report, Row, Scope};
+use crate::{Counters, FunctionId, NextTable, options};
+
+/// One tool of a process. `install_pmpi_layer!` makes it a static of the tool.
+pub struct Level {
+    tool: &'static str,
+    version: &'static str,
+    info: &'static ToolInfo,
+    counters: fn() -> Option<&'static dyn Counters>,
+    /// The process that the counts are of; a forked child is another one.
+    process: AtomicI32,
+    /// In `MPI_COMM_WORLD`; -1 as long as that is not known.
+    rank: AtomicI64,
+    ranks: AtomicI64,
+    /// Is there a world to merge the report over?
+    world: AtomicBool,
+    sessions: AtomicUsize,
+    /// Set at the first start of MPI in the process.
+    prepared: OnceLock<Prepared>,
+    /// A report is being written.
+    writing: AtomicBool,
+    loaded: AtomicBool,
+}
+
+/// What a report needs, made where allocation is allowed.
+struct Prepared {
+    options: Options,
+    /// Where the report of this process alone goes, if to a file.
+    process_file: Option<CString>,
+    /// What has been reported already.
+    reported: Box<[AtomicU64]>,
+}
+
+impl Level {
+    #[doc(hidden)]
+    pub const fn new(
+        tool: &'static str,
+        version: &'static str,
+        info: &'static ToolInfo,
+        counters: fn() -> Option<&'static dyn Counters>,
+    ) -> Self {
+        Self {
+            tool,
+            version,
+            info,
+            counters,
+            process: AtomicI32::new(0),
+            rank: AtomicI64::new(-1),
+            ranks: AtomicI64::new(-1),
+            world: AtomicBool::new(false),
+            sessions: AtomicUsize::new(0),
+            prepared: OnceLock::new(),
+            writing: AtomicBool::new(false),
+            loaded: AtomicBool::new(false),
+        }
+    }
+
+    /// The tool's constructor: runs in every process that the tool is loaded into. A call that
+    /// comes before the constructor runs it.
+    #[doc(hidden)]
+    pub fn load(&self, table: &NextTable) {
+        if self.loaded.swap(true, AcqRel) {
+            return;
+        }
+        self.process.store(process_id(), Relaxed);
+        self.info.take_place(table);
+        if std::env::var_os("MPI_TOOL_HELP").is_some_and(|value| value != "" && value != "0")
+            && launched_rank().unwrap_or(0) == 0
+        {
+            say(format_args!("{}", options::help(self.tool, self.version)));
+        }
+    }
+
+    /// The tool's destructor.
+    #[doc(hidden)]
+    pub fn unload(&self) {
+        if self.process.load(Relaxed) != process_id() {
+            return;
+        }
+        let seen = (self.counters)()
+            .is_some_and(|counters| (0..counters.len()).any(|index| counters.value(index) > 0));
+        if self.prepared.get().is_some() {
+            let how = if self.world_is_over() {
+                "calls after MPI_Finalize"
+            } else {
+                "the process ended without MPI_Finalize"
+            };
+            self.report_process(how);
+        } else if seen {
+            self.prepared();
+            self.report_process("MPI was never initialized");
+        } else {
+            self.say_nothing_seen();
+        }
+    }
+
+    /// After `MPI_Init` or `MPI_Init_thread`.
+    pub(crate) fn world_started(&self) {
+        self.started();
+        if let Some((rank, ranks)) = world_position() {
+            self.rank.store(rank.into(), Relaxed);
+            self.ranks.store(ranks.into(), Relaxed);
+            self.world.store(true, Release);
+        }
+        let prepared = self.prepared();
+        self.complain(&prepared.options);
+    }
+
+    /// After `MPI_Session_init`.
+    pub(crate) fn session_started(&self) {
+        self.started();
+        self.sessions.fetch_add(1, AcqRel);
+        let first = self.prepared.get().is_none();
+        let prepared = self.prepared();
+        if first {
+            self.complain(&prepared.options);
+        }
+    }
+
+    fn started(&self) {
+        self.process.store(process_id(), Relaxed);
+        if let (Ok(rank), -1) = (launched_rank().map(i64::from).ok_or(()), self.rank.load(Relaxed))
+        {
+            self.rank.store(rank, Relaxed);
+        }
+    }
+
+    /// Before `MPI_Finalize`.
+    pub(crate) fn world_ends(&self) {
+        if !self.world.swap(false, AcqRel) || !world_is_active() {
+            return;
+        }
+        let Some(counters) = (self.counters)() else { return };
+        let prepared = self.prepared();
+        if !prepared.options.merge {
+            self.report_process("MPI_TOOL_MERGE=0");
+        } else if wrong_abi().is_some() || self.report_world(counters, prepared).is_err() {
+            self.report_process("the ranks' reports could not be merged");
+        }
+    }
+
+    /// Before `MPI_Session_finalize`.
+    pub(crate) fn session_ends(&self) {
+        let last =
+            self.sessions.fetch_update(AcqRel, Acquire, |count| count.checked_sub(1)) == Ok(1);
+        if last && !self.world.load(Acquire) {
+            self.report_process("sessions have no world to merge over");
+        }
+    }
+
+    /// A panic in the layer: nothing that MPI or the application could do about it.
+    #[doc(hidden)]
+    #[cold]
+    pub fn panicked(&self, function: FunctionId, panic: &(dyn Any + Send)) -> ! {
+        let message = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        let tool = self.tool;
+        match self.known_rank() {
+            Some(rank) => {
+                say(format_args!(
+                    "{tool}: panic in {function} on rank {rank}: {message}; aborting"
+                ));
+            }
+            None => say(format_args!(
+                "{tool}: panic in {function} in process {} (no rank yet): {message}; aborting",
+                process_id()
+            )),
+        }
+        std::process::abort();
+    }
+
+    fn known_rank(&self) -> Option<u64> {
+        u64::try_from(self.rank.load(Relaxed)).ok()
+    }
+
+    fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let options = Options::read(self.tool, self.info.suffix().as_deref());
+            let process_file = match &options.output {
+                // A device or a pipe has no neighbour files.
+                Output::File(path) if !path.as_bytes().starts_with(b"/dev/") => {
+                    let mut path = path.clone().into_bytes();
+                    path.extend(
+                        match self.known_rank().or(world_position().map(|(r, _)| r.into())) {
+                            Some(rank) => format!(".rank{rank}").into_bytes(),
+                            None => format!(".process{}", process_id()).into_bytes(),
+                        },
+                    );
+                    CString::new(path).ok()
+                }
+                _ => None,
+            };
+            let count = (self.counters)().map_or(0, Counters::len);
+            if options.signals && count > 0 {
+                signals::watch(self.info);
+            }
+            let reported = (0..count).map(|_| AtomicU64::new(0)).collect();
+            Prepared { options, process_file, reported }
+        })
+    }
+
+    /// Says once a world what is wrong with the settings.
+    fn complain(&self, options: &Options) {
+        if self.known_rank().unwrap_or(0) != 0 || options.output == Output::None {
+            return;
+        }
+        for complaint in &options.complaints {
+            say(format_args!("{}: {complaint}", self.tool));
+        }
+        if let Some(abi) = wrong_abi() {
+            say(format_args!(
+                "{}: built for the {} ABI, but the MPI of this program has the {} ABI: calls are \
+                 seen, but reports cannot be merged over ranks; use a build of the tool for this MPI",
+                self.tool,
+                Abi::CURRENT.name(),
+                abi.name()
+            ));
+        }
+    }
+
+    /// Merges the counts over the world; rank 0 writes them.
+    fn report_world(&self, counters: &dyn Counters, prepared: &Prepared) -> Result<(), c_int> {
+        let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
+        let merged = merge::over_world(&self.fingerprint(counters), &values)?;
+        for (reported, value) in prepared.reported.iter().zip(&values) {
+            reported.store(*value, Relaxed);
+        }
+        if let Some(rows) = merged {
+            let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
+            self.write(prepared, Scope::World { ranks }, counters, &|index| rows[index]);
+        }
+        Ok(())
+    }
+
+    /// The same on all ranks that have the same tool.
+    fn fingerprint(&self, counters: &dyn Counters) -> [u64; 2] {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters.len() as u64;
+        for byte in self.tool.bytes().chain(self.version.bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        [hash, !hash]
+    }
+
+    /// Writes what this process has counted and not yet reported. May run in a signal handler.
+    pub(crate) fn report_process(&self, reason: &str) {
+        let (Some(counters), Some(prepared)) = ((self.counters)(), self.prepared.get()) else {
+            return;
+        };
+        if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
+            return;
+        }
+        let scope = Scope::Process {
+            rank: self.known_rank(),
+            ranks: u64::try_from(self.ranks.load(Relaxed)).ok(),
+            reason,
+        };
+        let row = |index: usize| {
+            let value = counters.value(index);
+            let new = value.wrapping_sub(prepared.reported[index].load(Relaxed));
+            Row { total: new, min: new, max: new }
+        };
+        self.write(prepared, scope, counters, &row);
+        for (index, reported) in prepared.reported.iter().enumerate() {
+            reported.store(counters.value(index), Relaxed);
+        }
+        self.writing.store(false, Release);
+    }
+
+    fn write(
+        &self,
+        prepared: &Prepared,
+        scope: Scope<'_>,
+        counters: &dyn Counters,
+        row: &dyn Fn(usize) -> Row,
+    ) {
+        let report = Report { tool: self.tool, version: self.version, scope, counters, row };
+        if report.is_empty() {
+            return;
+        }
+        let Options { output, format, .. } = &prepared.options;
+        let file = match (output, scope) {
+            (Output::None, _) => return,
+            (Output::Stderr, _) => return report_to(&report, libc::STDERR_FILENO, *format),
+            (Output::Stdout, _) => return report_to(&report, libc::STDOUT_FILENO, *format),
+            (Output::File(file), Scope::World { .. }) => file,
+            (Output::File(file), Scope::Process { .. }) => {
+                prepared.process_file.as_ref().unwrap_or(file)
+            }
+        };
+        let written = Sink::create(file).and_then(|mut sink| {
+            let _ = report.write(&mut sink, *format);
+            sink.finish()
+        });
+        let path = Path(file);
+        match written {
+            Ok(()) => say(format_args!("{}: report in {path}", self.tool)),
+            Err(errno) => {
+                let reason = reason(errno);
+                say(format_args!("{}: cannot write {path}: {reason}; it follows here", self.tool));
+                report_to(&report, libc::STDERR_FILENO, Format::Text);
+            }
+        }
+    }
+
+    fn world_is_over(&self) -> bool {
+        self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire)
+    }
+
+    /// A process with MPI of which the tool saw nothing: say why that may be.
+    fn say_nothing_seen(&self) {
+        if launched_rank().unwrap_or(0) != 0 {
+            return;
+        }
+        let objects = mpi_objects();
+        let known = pmpi::available(FunctionId::MPI_Init as usize);
+        let why = if objects.library && !known {
+            "MPI was loaded privately (dlopen); preload its library behind the tool"
+        } else if objects.fortran {
+            "its Fortran bindings do not call the C functions, and Fortran calls are not seen yet"
+        } else if known || objects.library {
+            "the program made none, or an other tool in front of this one kept them"
+        } else if launched_rank().is_some() && static_mpi_in_program() {
+            "MPI is linked statically into the program, which no preloaded tool can intercept"
+        } else {
+            return;
+        };
+        if Options::read(self.tool, self.info.suffix().as_deref()).output != Output::None {
+            say(format_args!("{}: saw no MPI call in this process: {why}", self.tool));
+        }
+    }
+}
+
+/// A path for a message, without allocation.
+struct Path<'a>(&'a CStr);
+
+impl core::fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for chunk in self.0.to_bytes().utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn report_to(report: &Report<'_>, descriptor: c_int, format: Format) {
+    let mut sink = Sink::new(descriptor);
+    let _ = report.write(&mut sink, format);
+    let _ = sink.finish();
+}
+
+fn process_id() -> i32 {
+    // SAFETY: always succeeds.
+    unsafe { libc::getpid() }
+}
+
+/// The rank that the launcher gave this process, as long as MPI has not said it.
+fn launched_rank() -> Option<u32> {
+    ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"]
+        .iter()
+        .find_map(|variable| std::env::var(variable).ok()?.parse().ok())
+}
+
+/// Does the program's file have MPI's functions in its own symbol table?
+fn static_mpi_in_program() -> bool {
+    const LARGEST: u64 = 1 << 28;
+    std::fs::metadata("/proc/self/exe").is_ok_and(|file| file.len() < LARGEST)
+        && std::fs::read("/proc/self/exe").is_ok_and(|program| {
+            let name = b"\0PMPI_Init\0";
+            program.windows(name.len()).any(|window| window == name)
+        })
+}
+
+/// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
+/// and constants would mean something else there.
+fn wrong_abi() -> Option<Abi> {
+    let init = pmpi::address(FunctionId::MPI_Init as usize)?;
+    // SAFETY: both are C strings or addresses of this process.
+    let actual = unsafe {
+        let mut object: libc::Dl_info = core::mem::zeroed();
+        let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
+        let name = if found { CStr::from_ptr(object.dli_fname).to_bytes() } else { b"" };
+        if !libc::dlsym(libc::RTLD_DEFAULT, c"ompi_mpi_comm_world".as_ptr()).is_null() {
+            Abi::OpenMpi
+        } else if name.windows(10).any(|window| window == b"libmpi_abi") {
+            Abi::Standard
+        } else {
+            Abi::Mpich
+        }
+    };
+    (actual != Abi::CURRENT).then_some(actual)
+}
+
+/// Has this process a world that is initialized and not finalized?
+fn world_is_active() -> bool {
+    let both = [FunctionId::MPI_Initialized, FunctionId::MPI_Finalized];
+    if !both.iter().all(|function| pmpi::available(*function as usize)) {
+        return false;
+    }
+    let (mut initialized, mut finalized) = (0, 0);
+    // SAFETY: these may be called at any time.
+    let results =
+        unsafe { [pmpi::MPI_Initialized(&mut initialized), pmpi::MPI_Finalized(&mut finalized)] };
+    results == [pmpi::MPI_SUCCESS; 2] && initialized != 0 && finalized == 0
+}
+
+/// Rank and size of `MPI_COMM_WORLD`.
+fn world_position() -> Option<(u32, u32)> {
+    if wrong_abi().is_some() || !world_is_active() {
+        return None;
+    }
+    let (mut rank, mut ranks) = (0, 0);
+    // SAFETY: the world is active.
+    let results = unsafe {
+        [
+            pmpi::MPI_Comm_rank(pmpi::MPI_COMM_WORLD, &mut rank),
+            pmpi::MPI_Comm_size(pmpi::MPI_COMM_WORLD, &mut ranks),
+        ]
+    };
+    if results != [pmpi::MPI_SUCCESS; 2] {
+        return None;
+    }
+    Some((rank.try_into().ok()?, ranks.try_into().ok()?))
+}
+
+/// Reductions over the world that no tool sees.
+mod merge {
+    use super::*;
+
+    /// The rows at rank 0, nothing elsewhere. `fingerprint` must be the same on all ranks.
+    pub(super) fn over_world(
+        fingerprint: &[u64; 2],
+        values: &[u64],
+    ) -> Result<Option<Vec<Row>>, c_int> {
+        let _errors = ErrorsReturn::on_world()?;
+        let mut lowest = [0_u64; 2];
+        // SAFETY: both buffers have the count's length.
+        check(unsafe {
+            pmpi::MPI_Allreduce(
+                fingerprint.as_ptr().cast(),
+                lowest.as_mut_ptr().cast(),
+                2,
+                pmpi::MPI_UINT64_T,
+                pmpi::MPI_MIN,
+                pmpi::MPI_COMM_WORLD,
+            )
+        })?;
+        // The least of the hashes and of their complements are a hash and its complement only if
+        // all ranks have the same one.
+        if lowest[0] != !lowest[1] {
+            return Err(pmpi::MPI_ERR_OTHER);
+        }
+        let total = reduce(values, pmpi::MPI_SUM)?;
+        let min = reduce(values, pmpi::MPI_MIN)?;
+        let max = reduce(values, pmpi::MPI_MAX)?;
+        let (rank, _) = world_position().ok_or(pmpi::MPI_ERR_COMM)?;
+        Ok((rank == 0).then(|| {
+            let rows = total.into_iter().zip(min).zip(max);
+            rows.map(|((total, min), max)| Row { total, min, max }).collect()
+        }))
+    }
+
+    fn reduce(values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
+        let count = c_int::try_from(values.len()).map_err(|_| pmpi::MPI_ERR_COUNT)?;
+        let mut result = vec![0_u64; values.len()];
+        // SAFETY: both buffers have the count's length.
+        check(unsafe {
+            pmpi::MPI_Reduce(
+                values.as_ptr().cast(),
+                result.as_mut_ptr().cast(),
+                count,
+                pmpi::MPI_UINT64_T,
+                op,
+                0,
+                pmpi::MPI_COMM_WORLD,
+            )
+        })?;
+        Ok(result)
+    }
+
+    fn check(code: c_int) -> Result<(), c_int> {
+        if code == pmpi::MPI_SUCCESS { Ok(()) } else { Err(code) }
+    }
+
+    /// Errors on the world return, as long as this lives: a tool's failed reduction is no reason to
+    /// end the application.
+    struct ErrorsReturn(pmpi::MPI_Errhandler);
+
+    impl ErrorsReturn {
+        fn on_world() -> Result<Self, c_int> {
+            let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
+            // SAFETY: the world is active.
+            unsafe {
+                check(pmpi::MPI_Comm_get_errhandler(pmpi::MPI_COMM_WORLD, &mut theirs))?;
+                check(pmpi::MPI_Comm_set_errhandler(
+                    pmpi::MPI_COMM_WORLD,
+                    pmpi::MPI_ERRORS_RETURN,
+                ))?;
+            }
+            Ok(Self(theirs))
+        }
+    }
+
+    impl Drop for ErrorsReturn {
+        fn drop(&mut self) {
+            // SAFETY: the handler is the application's, referenced by `on_world`.
+            unsafe {
+                pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.0);
+                pmpi::MPI_Errhandler_free(&mut self.0);
+            }
+        }
+    }
+}
+
+/// Signals that end a process: a batch system's, a user's, a crash's.
+mod signals {
+    use super::*;
+
+    const ENDING: [(c_int, &str); 10] = [
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGUSR2, "SIGUSR2"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGILL, "SIGILL"),
+    ];
+
+    pub(super) fn name(signal: c_int) -> &'static str {
+        ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name)
+    }
+
+    /// Has the process's tools write what they have before a signal ends the process. Only signals
+    /// that the application and its libraries left alone: theirs stay as they are. The first tool
+    /// of the stack does it for all.
+    pub(super) fn watch(tool: &'static ToolInfo) {
+        if !tool.is_first() {
+            return;
+        }
+        for (signal, _) in ENDING {
+            // SAFETY: the structures are plain data, and the handler does only what is allowed in
+            // one: it reads atomics and writes to file descriptors.
+            unsafe {
+                let mut before: libc::sigaction = core::mem::zeroed();
+                if libc::sigaction(signal, ptr::null(), &mut before) != 0
+                    || before.sa_sigaction != libc::SIG_DFL
+                {
+                    continue;
+                }
+                let mut ours: libc::sigaction = core::mem::zeroed();
+                ours.sa_sigaction = ending as *const () as usize;
+                ours.sa_flags =
+                    libc::SA_SIGINFO | libc::SA_RESETHAND | libc::SA_NODEFER | libc::SA_ONSTACK;
+                libc::sigaction(signal, &ours, ptr::null_mut());
+            }
+        }
+    }
+
+    unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+        for tool in ToolInfo::all() {
+            (tool.signalled)(signal);
+        }
+        // The default action is back in place (SA_RESETHAND). A fault comes again by itself, with
+        // the registers of where it happened; what was sent is sent again.
+        // SAFETY: the kernel gives valid information.
+        if unsafe { (*info).si_code } <= 0 || signal == libc::SIGABRT {
+            // SAFETY: always allowed.
+            unsafe { libc::raise(signal) };
+        }
+    }
+}
+
+impl Level {
+    /// For [`ToolInfo`]: a signal is about to end the process.
+    #[doc(hidden)]
+    pub fn signalled(&self, signal: c_int) {
+        self.report_process(signals::name(signal));
+    }
+}

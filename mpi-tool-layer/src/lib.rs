@@ -1,0 +1,74 @@
+//! Write MPI interception tools in safe Rust.
+//!
+//! A *layer* implements [`RawMpiInterceptionLayer`], whose methods are the MPI functions; a *tool*
+//! is a `cdylib` with a layer and [`install_pmpi_layer!`] under it. Preloaded into a program that
+//! nobody recompiled, the tool gets every MPI call first.
+//!
+//! ```
+//! use mpi_tool_layer::{FunctionId, RawMpiInterceptionLayer, Tool, UnsafeBox, mpi_sys};
+//! use mpi_sys::{MPI_Comm, MPI_Datatype, c_int, c_void};
+//!
+//! /// Says what it sends.
+//! struct Loud;
+//!
+//! // SAFETY: every call goes on to MPI as it came.
+//! unsafe impl RawMpiInterceptionLayer for Loud {
+//!     fn send<F>(
+//!         &self, next_f: UnsafeBox<F>, buf: *const c_void, count: c_int, datatype: MPI_Datatype,
+//!         dest: c_int, tag: c_int, comm: MPI_Comm,
+//!     ) -> c_int
+//!     where
+//!         F: FnOnce(*const c_void, c_int, MPI_Datatype, c_int, c_int, MPI_Comm) -> c_int,
+//!     {
+//!         eprintln!("{count} elements to rank {dest}");
+//!         // SAFETY: the application's own call.
+//!         unsafe { next_f.unwrap()(buf, count, datatype, dest, tag, comm) }
+//!     }
+//! }
+//!
+//! impl Tool for Loud {
+//!     const NEW: Self = Loud;
+//! }
+//! // In a crate of type `cdylib`: mpi_tool_layer::install_pmpi_layer!(Loud);
+//! ```
+//!
+//! A layer that treats all functions alike overrides [`RawMpiInterceptionLayer::around`] alone;
+//! [`LayerChain`] makes one layer of two; [`ThreadCounters`] count without locks, and what a tool
+//! returns from [`Tool::counters`] is merged over the ranks and written as the user asked
+//! ([`options`]).
+
+mod chain;
+mod counters;
+mod function;
+#[doc(hidden)]
+pub mod install;
+mod level;
+mod lifecycle;
+mod neighbours;
+pub mod options;
+mod output;
+mod raw;
+mod report;
+mod table;
+
+pub use chain::LayerChain;
+pub use counters::ThreadCounters;
+pub use function::{
+    Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
+};
+pub use mpi_sys;
+pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
+pub use report::Counters;
+pub use table::{NextFunctions, NextTable};
+
+/// A layer that can be installed.
+pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
+    /// The state in which every level of the tool starts.
+    const NEW: Self;
+
+    /// What the tool has counted, for the report at the program's end. A tool without counters
+    /// reports nothing.
+    fn counters(&self) -> Option<&dyn Counters> {
+        None
+    }
+}

@@ -1,0 +1,179 @@
+//! What else is in the process: other tools, and MPI.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use crate::{FunctionId, NextTable};
+
+/// What tools of this framework know of each other. Every tool exports one as `mpi_tool_info`;
+/// its layout is kept, since neighbours may come from other versions of this crate.
+#[repr(C)]
+pub struct ToolInfo {
+    name: *const c_char,
+    /// The next tool behind this one.
+    next: AtomicPtr<ToolInfo>,
+    /// Writes what there is before a signal ends the process.
+    pub(crate) signalled: extern "C" fn(signal: c_int),
+}
+
+// SAFETY: `name` points to a constant.
+unsafe impl Sync for ToolInfo {}
+
+const SYMBOL: &CStr = c"mpi_tool_info";
+
+impl ToolInfo {
+    #[doc(hidden)]
+    pub const fn new(name: &'static CStr, signalled: extern "C" fn(c_int)) -> Self {
+        Self { name: name.as_ptr(), next: AtomicPtr::new(ptr::null_mut()), signalled }
+    }
+
+    fn name(&self) -> &CStr {
+        // SAFETY: `new` took it from a static C string.
+        unsafe { CStr::from_ptr(self.name) }
+    }
+
+    /// All tools of the process, in stack order.
+    pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
+        let mut next = find(libc::RTLD_DEFAULT, SYMBOL).cast::<ToolInfo>().cast_const();
+        core::iter::from_fn(move || {
+            // SAFETY: the symbol is this framework's, and tools are never unloaded.
+            let this = unsafe { next.as_ref() }?;
+            next = this.next.load(Relaxed).cast_const();
+            Some(this)
+        })
+    }
+
+    /// Is this the first tool?
+    pub(crate) fn is_first(&self) -> bool {
+        Self::all().next().is_none_or(|first| ptr::eq(first, self))
+    }
+
+    /// What tells this tool from the others in the process, where there are others: its name, with
+    /// a number where the same tool is there more than once.
+    pub(crate) fn suffix(&self) -> Option<String> {
+        if Self::all().count() < 2 {
+            return None;
+        }
+        let name = self.name();
+        let (mut before, mut same) = (0, 0);
+        for tool in Self::all().filter(|tool| tool.name() == name) {
+            same += 1;
+            if ptr::eq(tool, self) {
+                before = same;
+            }
+        }
+        let name = name.to_string_lossy();
+        Some(if same > 1 { format!("{name}-{before}") } else { name.into_owned() })
+    }
+
+    /// Finds the tools behind this one, and fills the table with the functions behind it.
+    ///
+    /// Runs in the tool's constructor. Looking up 700 names takes a fraction of a millisecond, once;
+    /// a process without MPI is left at the first.
+    pub(crate) fn take_place(&self, table: &NextTable) {
+        self.next.store(find(libc::RTLD_NEXT, SYMBOL).cast(), Relaxed);
+
+        let own = object_of((&raw const *self).cast());
+        let library = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize)
+            .map_or(0..0, |init| object_of(init.as_ptr()));
+        let is_mpi =
+            !library.is_empty() || !find(libc::RTLD_NEXT, FunctionId::MPI_Init.c_name()).is_null();
+        let next_of = |function: FunctionId| {
+            let known = mpi_sys::pmpi::address(function as usize);
+            let known = known.map_or(ptr::null(), |known| known.as_ptr().cast_const());
+            if !is_mpi {
+                return known;
+            }
+            let next = find(libc::RTLD_NEXT, function.c_name()).cast_const();
+            // The library itself is entered by PMPI_.
+            let is_library = !known.is_null() && library.contains(&next.addr());
+            if next.is_null() || is_library || own.contains(&next.addr()) { known } else { next }
+        };
+        // SAFETY: what has the name of an MPI function is one.
+        unsafe { table.link(next_of) };
+        // SAFETY: clears the message of a failed look-up, which is not the application's.
+        unsafe { libc::dlerror() };
+    }
+}
+
+/// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
+/// knows what is next. The result is used here, so that the call is no tail call.
+#[inline(never)]
+fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: `name` is a C string.
+    let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
+    core::hint::black_box(address)
+}
+
+/// The addresses of the loaded object that an address belongs to.
+fn object_of(address: *const c_void) -> Range<usize> {
+    let mut found = 0..0;
+    each_object(|object| {
+        let range = object.addresses();
+        if range.contains(&address.addr()) {
+            found = range;
+        }
+    });
+    found
+}
+
+/// Which MPI library is loaded, seen by the symbol tables or not.
+pub(crate) struct MpiObjects {
+    /// An object that looks like an MPI library by its name.
+    pub(crate) library: bool,
+    /// One with the Fortran bindings.
+    pub(crate) fortran: bool,
+}
+
+pub(crate) fn mpi_objects() -> MpiObjects {
+    let mut found = MpiObjects { library: false, fortran: false };
+    each_object(|object| {
+        let path = object.path().to_bytes();
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        let is = |prefix: &[u8]| name.starts_with(prefix);
+        found.fortran |= is(b"libmpifort.so") || is(b"libmpi_mpifh.so") || is(b"libmpichfort.so");
+        found.library |= is(b"libmpi.so") || is(b"libmpich.so") || is(b"libmpi_abi.so");
+    });
+    found
+}
+
+struct Object<'a>(&'a libc::dl_phdr_info);
+
+impl Object<'_> {
+    fn path(&self) -> &CStr {
+        if self.0.dlpi_name.is_null() {
+            return c"";
+        }
+        // SAFETY: the dynamic linker's own string.
+        unsafe { CStr::from_ptr(self.0.dlpi_name) }
+    }
+
+    fn addresses(&self) -> Range<usize> {
+        // SAFETY: the dynamic linker's own array.
+        let headers =
+            unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) };
+        let mut range = usize::MAX..0;
+        for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
+            let start = (self.0.dlpi_addr + header.p_vaddr) as usize;
+            range.start = range.start.min(start);
+            range.end = range.end.max(start + header.p_memsz as usize);
+        }
+        range
+    }
+}
+
+fn each_object<F: FnMut(Object<'_>)>(mut visit: F) {
+    unsafe extern "C" fn one<F: FnMut(Object<'_>)>(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` gives a valid object, and back what it was given below.
+        unsafe { (*visit.cast::<F>())(Object(&*info)) };
+        0
+    }
+    // SAFETY: `visit` lives until the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(one::<F>), (&raw mut visit).cast()) };
+}

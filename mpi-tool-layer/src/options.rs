@@ -1,0 +1,281 @@
+//! What a user can set, for all tools alike.
+//!
+//! | variable | values | |
+//! |---|---|---|
+//! | `MPI_TOOL_OUTPUT` | `stderr`, `stdout`, `none` or a path | where the report goes |
+//! | `MPI_TOOL_FORMAT` | `text`, `json`, `csv` | how it looks |
+//! | `MPI_TOOL_MERGE` | `1`, `0` | one report for all ranks, or one a rank without communication |
+//! | `MPI_TOOL_SIGNALS` | `1`, `0` | write a partial report when a signal ends the process |
+//! | `MPI_TOOL_HELP` | `1` | say all this |
+//!
+//! With the tool's name in it, a variable is for that tool alone: `MPI_TOOL_CALL_COUNTER_FORMAT`.
+//! In a path, `%t` is the tool's name, `%p` the process id, `%h` the host's name and `%%` a `%`.
+
+use std::env;
+use std::ffi::{CString, OsString};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// How a report looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A line a counter, for people.
+    Text,
+    /// One object; `docs/report.md` has its schema.
+    Json,
+    /// A table with a header line.
+    Csv,
+}
+
+/// Where a report goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Standard error.
+    Stderr,
+    /// Standard output.
+    Stdout,
+    /// Nowhere: the tool prints nothing at all.
+    None,
+    /// A file.
+    File(CString),
+}
+
+/// What is set for one tool.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `MPI_TOOL_OUTPUT`
+    pub output: Output,
+    /// `MPI_TOOL_FORMAT`
+    pub format: Format,
+    /// `MPI_TOOL_MERGE`
+    pub merge: bool,
+    /// `MPI_TOOL_SIGNALS`
+    pub signals: bool,
+    /// What was wrong with the settings, a line each.
+    pub complaints: Vec<String>,
+}
+
+const PREFIX: &str = "MPI_TOOL_";
+const NAMES: [&str; 5] = ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "HELP"];
+
+/// The text of `MPI_TOOL_HELP`.
+pub(crate) fn help(tool: &str, version: &str) -> String {
+    let own = variable_part(tool);
+    format!(
+        "{tool} {version}: an MPI tool; preload it with LD_PRELOAD into the ranks of an MPI program.
+
+It understands these variables of the environment:
+  MPI_TOOL_OUTPUT   where the report goes: stderr (default), stdout, none, or a path
+                    (in it, %t is the tool's name, %p the process id, %h the host, %% a %)
+  MPI_TOOL_FORMAT   how it looks: text (default), json, csv
+  MPI_TOOL_MERGE    1 (default): one report, merged over the ranks; 0: one report a rank,
+                    without communication (for tools on some of the ranks only)
+  MPI_TOOL_SIGNALS  1 (default): write a partial report when a signal ends the process; 0: do not
+  MPI_TOOL_HELP     1: print this
+
+{PREFIX}{own}_OUTPUT and so on set the same for {tool} alone.
+"
+    )
+}
+
+/// `call-counter` → `CALL_COUNTER`
+fn variable_part(tool: &str) -> String {
+    tool.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+        .collect()
+}
+
+impl Options {
+    /// Reads the environment. `suffix` tells the tool from others of the process in file names,
+    /// where there are others.
+    pub(crate) fn read(tool: &str, suffix: Option<&str>) -> Self {
+        let variables: Vec<_> = env::vars_os().collect();
+        Self::from_variables(tool, suffix, &variables)
+    }
+
+    fn from_variables(
+        tool: &str,
+        suffix: Option<&str>,
+        variables: &[(OsString, OsString)],
+    ) -> Self {
+        let mut options = Options {
+            output: Output::Stderr,
+            format: Format::Text,
+            merge: true,
+            signals: true,
+            complaints: Vec::new(),
+        };
+        let own = variable_part(tool) + "_";
+        // The tool's own settings after the common ones, so that they win.
+        let mut settings: Vec<(bool, &str, &OsString, &OsString)> = Vec::new();
+        for (variable, value) in variables {
+            let Some(name) = variable.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
+                continue;
+            };
+            let specific = name.strip_prefix(&own);
+            match NAMES.iter().find(|known| **known == specific.unwrap_or(name)) {
+                Some(known) => settings.push((specific.is_some(), known, variable, value)),
+                // Another tool's own.
+                None if NAMES.iter().any(|known| name.ends_with(&format!("_{known}"))) => {}
+                None => options.complaints.push(format!(
+                    "{PREFIX}{name} is no option (there are {}; MPI_TOOL_HELP=1 explains them)",
+                    NAMES.map(|known| format!("{PREFIX}{known}")).join(", ")
+                )),
+            }
+        }
+        settings.sort_by_key(|(specific, ..)| *specific);
+        for (_, name, variable, value) in settings {
+            if let Err(reason) = options.set(name, value, tool, suffix) {
+                let (variable, value) = (variable.to_string_lossy(), value.to_string_lossy());
+                options.complaints.push(format!("{variable}={value}: {reason}"));
+            }
+        }
+        options
+    }
+
+    fn set(
+        &mut self,
+        name: &str,
+        value: &OsString,
+        tool: &str,
+        suffix: Option<&str>,
+    ) -> Result<(), String> {
+        let text = value.to_string_lossy();
+        match name {
+            "OUTPUT" => {
+                self.output = match &*text {
+                    "" | "stderr" => Output::Stderr,
+                    "stdout" => Output::Stdout,
+                    "none" => Output::None,
+                    _ => Output::File(path(value, tool, suffix)?),
+                }
+            }
+            "FORMAT" => {
+                self.format = match &*text {
+                    "" | "text" => Format::Text,
+                    "json" => Format::Json,
+                    "csv" => Format::Csv,
+                    _ => return Err("no format; text, json or csv (text is used)".into()),
+                }
+            }
+            "MERGE" => self.merge = switch(&text)?,
+            "SIGNALS" => self.signals = switch(&text)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "" | "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err("neither 1 nor 0 (1 is used)".into()),
+    }
+}
+
+/// The path with its `%` parts filled in. Where several tools are in the process and the path does
+/// not tell them apart, their names go before the extension.
+fn path(value: &OsString, tool: &str, suffix: Option<&str>) -> Result<CString, String> {
+    let mut path = Vec::new();
+    let mut bytes = value.as_bytes().iter().copied();
+    let mut names_tool = false;
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            path.push(byte);
+            continue;
+        }
+        match bytes.next() {
+            Some(b't') => {
+                names_tool = true;
+                path.extend_from_slice(suffix.unwrap_or(tool).as_bytes());
+            }
+            Some(b'p') => path.extend_from_slice(std::process::id().to_string().as_bytes()),
+            Some(b'h') => path.extend_from_slice(host_name().as_bytes()),
+            Some(b'%') => path.push(b'%'),
+            other => {
+                let mut message = String::from("%");
+                if let Some(other) = other {
+                    let _ = write!(message, "{}", char::from(other));
+                }
+                return Err(
+                    message + " means nothing in a path; %t, %p, %h, %% do (stderr is used)"
+                );
+            }
+        }
+    }
+    if let (Some(suffix), false, false) = (suffix, names_tool, path.starts_with(b"/dev/")) {
+        let name = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let dot = path[name..].iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
+        let at = dot.map_or(path.len(), |dot| name + dot);
+        path.splice(at..at, format!(".{suffix}").into_bytes());
+    }
+    CString::new(path).map_err(|_| "a path has no NUL".into())
+}
+
+fn host_name() -> String {
+    let mut name = [0_u8; 256];
+    // SAFETY: writes at most the buffer's length.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(suffix: Option<&str>, variables: &[(&str, &str)]) -> Options {
+        let variables: Vec<(OsString, OsString)> =
+            variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Options::from_variables("call-counter", suffix, &variables)
+    }
+
+    fn file(path: &str) -> Output {
+        Output::File(CString::new(path).unwrap())
+    }
+
+    #[test]
+    fn a_tools_own_variable_wins_over_the_common_one_in_any_order() {
+        for order in [[0, 1], [1, 0]] {
+            let variables = [("MPI_TOOL_CALL_COUNTER_FORMAT", "csv"), ("MPI_TOOL_FORMAT", "json")];
+            let options = options(None, &order.map(|index| variables[index]));
+            assert_eq!(options.format, Format::Csv);
+            assert!(options.complaints.is_empty());
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_values_are_told_and_other_tools_own_are_not() {
+        let options = options(
+            None,
+            &[
+                ("MPI_TOOL_OUTPT", "x"),
+                ("MPI_TOOL_FORMAT", "xml"),
+                ("MPI_TOOL_MERGE", "maybe"),
+                ("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "csv"),
+                ("MPI_TOOLBOX", "x"),
+            ],
+        );
+        assert_eq!(options.complaints.len(), 3, "{:?}", options.complaints);
+        assert!(options.complaints[0].starts_with("MPI_TOOL_OUTPT is no option"));
+        assert!(options.complaints[1].starts_with("MPI_TOOL_FORMAT=xml: no format"));
+        assert!(options.complaints[2].starts_with("MPI_TOOL_MERGE=maybe: neither"));
+        assert_eq!((options.format, options.merge), (Format::Text, true));
+    }
+
+    #[test]
+    fn paths_tell_tools_apart() {
+        let output = |suffix, path| options(suffix, &[("MPI_TOOL_OUTPUT", path)]).output;
+        assert_eq!(output(None, "a.d/r.json"), file("a.d/r.json"));
+        assert_eq!(output(Some("call-counter-2"), "a.d/r.json"), file("a.d/r.call-counter-2.json"));
+        assert_eq!(output(Some("call-counter"), "a.d/report"), file("a.d/report.call-counter"));
+        assert_eq!(output(Some("call-counter"), "a/.hidden"), file("a/.hidden.call-counter"));
+        assert_eq!(output(None, "%t-100%%.csv"), file("call-counter-100%.csv"));
+        assert_eq!(output(Some("call-counter-2"), "%t.csv"), file("call-counter-2.csv"));
+        assert_eq!(output(Some("call-counter"), "/dev/full"), file("/dev/full"));
+        let wrong = options(None, &[("MPI_TOOL_OUTPUT", "a%x")]);
+        assert_eq!(wrong.output, Output::Stderr);
+        assert!(wrong.complaints[0].contains("%x means nothing"), "{:?}", wrong.complaints);
+    }
+}

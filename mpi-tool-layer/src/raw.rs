@@ -1,0 +1,90 @@
+//! The raw layer: C types, one method per MPI function.
+
+use mpi_sys::{mpi_functions, *};
+
+use crate::{FunctionId, NextFunctions};
+
+/// Holds what is unsafe to use, in a signature that is safe to write.
+///
+/// The methods of a layer get the next function in such a box: only `unsafe { next_f.unwrap() }`
+/// reaches it, so that a layer's unsafe lines are those that call MPI.
+pub struct UnsafeBox<'a, F> {
+    content: F,
+    table: &'a dyn NextFunctions,
+}
+
+impl<'a, F> UnsafeBox<'a, F> {
+    /// Boxes a function, with all functions of the level that it belongs to.
+    #[inline(always)]
+    pub fn new(content: F, table: &'a dyn NextFunctions) -> Self {
+        Self { content, table }
+    }
+
+    /// The content.
+    ///
+    /// # Safety
+    /// Calling it calls MPI: its arguments must be as the MPI standard asks. The application's own,
+    /// passed on once, are as good as without the tool.
+    #[inline(always)]
+    pub unsafe fn unwrap(self) -> F {
+        self.content
+    }
+
+    /// All next functions, for a layer that answers a call with other calls (`MPI_Send` with
+    /// `MPI_Isend` and `MPI_Wait`): the tools below see those instead.
+    #[inline(always)]
+    pub fn table(&self) -> &'a dyn NextFunctions {
+        self.table
+    }
+}
+
+macro_rules! raw_layer {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// An interception layer over C types, with a method for each MPI function.
+        ///
+        /// A method gets the next function in an [`UnsafeBox`] and the arguments of the call, and
+        /// returns what the application shall see. One that is not overridden goes through
+        /// [`around`](Self::around), and if that is not overridden either, costs nothing.
+        ///
+        /// # Safety
+        /// The application relies on MPI's behaviour: an implementation must do what the MPI
+        /// standard says of the function, which passing the call on does.
+        pub unsafe trait RawMpiInterceptionLayer: Sync {
+            /// Every call whose own method is not overridden, for layers that treat all functions
+            /// alike: counters, timers. `call` is the intercepted call with its arguments.
+            #[inline(always)]
+            fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
+            where
+                F: FnOnce() -> R,
+            {
+                let _ = function;
+                // SAFETY: the application's own call, passed on once.
+                unsafe { call.unwrap()() }
+            }
+
+            $(
+                #[doc = concat!("`", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
+                ///
+                #[doc = concat!("Parameters:" $(, "\n* `", stringify!($arg), ": ", stringify!($ty),
+                    "`, ", stringify!($dir), ", ", stringify!($kind)
+                    $(, " of length `", stringify!($len), "`")?
+                    $(, ", significant only at ", stringify!($root))?
+                )*)]
+                #[inline(always)]
+                #[allow(clippy::too_many_arguments)]
+                fn $name<F>(&self, next_f: UnsafeBox<'_, F>, $($arg: $ty),*) -> $ret
+                where
+                    F: FnOnce($($ty),*) -> $ret,
+                {
+                    let table = next_f.table();
+                    // SAFETY: what the closure does is for the one who unwraps it.
+                    let call = move || unsafe { next_f.unwrap()($($arg),*) };
+                    self.around(FunctionId::$c_name, UnsafeBox::new(call, table))
+                }
+            )*
+        }
+    };
+}
+mpi_functions! { [raw_layer] }

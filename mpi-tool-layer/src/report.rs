@@ -1,0 +1,186 @@
+//! What a tool has counted, as text, JSON or CSV. Nothing here allocates.
+
+use core::fmt::{self, Write};
+
+use crate::options::Format;
+
+/// The schema of JSON and CSV reports: a reader checks it, and `docs/report.md` describes it.
+pub(crate) const SCHEMA: &str = "mpi-tool-report/1";
+
+/// What a tool has counted: a fixed list of named counters, the same on all ranks.
+///
+/// Reports are also written from signal handlers: these methods must neither allocate nor lock.
+pub trait Counters: Sync {
+    /// What is counted, in the plural: `calls`, `bytes`.
+    fn unit(&self) -> &'static str;
+
+    /// How many counters there are; they are reported in order, those that are zero left out.
+    fn len(&self) -> usize;
+
+    /// Are there none?
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A counter's name, such as a function's.
+    fn name(&self, index: usize) -> &'static str;
+
+    /// What the counter belongs to, such as a function's class.
+    fn class(&self, index: usize) -> &'static str;
+
+    /// What this process has counted so far.
+    fn value(&self, index: usize) -> u64;
+}
+
+/// A counter over the ranks of a report.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) total: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+}
+
+/// Whose counts a report has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scope<'a> {
+    /// All ranks of `MPI_COMM_WORLD`.
+    World { ranks: u64 },
+    /// One process, since a merged report was not to be had.
+    Process { rank: Option<u64>, ranks: Option<u64>, reason: &'a str },
+}
+
+pub(crate) struct Report<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) scope: Scope<'a>,
+    pub(crate) counters: &'a dyn Counters,
+    pub(crate) row: &'a dyn Fn(usize) -> Row,
+}
+
+impl Report<'_> {
+    fn rows(&self) -> impl Iterator<Item = (usize, Row)> {
+        (0..self.counters.len())
+            .map(|index| (index, (self.row)(index)))
+            .filter(|(_, row)| row.total > 0)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows().next().is_none()
+    }
+
+    fn mean(&self, row: Row) -> f64 {
+        match self.scope {
+            Scope::World { ranks } => row.total as f64 / ranks as f64,
+            Scope::Process { .. } => row.total as f64,
+        }
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write, format: Format) -> fmt::Result {
+        match format {
+            Format::Text => self.text(out),
+            Format::Json => self.json(out),
+            Format::Csv => self.csv(out),
+        }
+    }
+
+    fn text(&self, out: &mut dyn Write) -> fmt::Result {
+        let Self { tool, version, counters, .. } = self;
+        let unit = counters.unit();
+        match self.scope {
+            Scope::World { ranks } => {
+                let plural = if ranks == 1 { "" } else { "s" };
+                writeln!(out, "# {tool} {version}: {unit}, summed over {ranks} rank{plural}")?;
+            }
+            Scope::Process { rank, ranks, reason } => {
+                write!(out, "# {tool} {version}: {unit} of ")?;
+                match (rank, ranks) {
+                    (Some(rank), Some(ranks)) => write!(out, "rank {rank} of {ranks}")?,
+                    (Some(rank), None) => write!(out, "rank {rank}")?,
+                    // SAFETY: always succeeds.
+                    _ => write!(out, "process {}", unsafe { libc::getpid() })?,
+                }
+                writeln!(out, " only, partial: {reason}")?;
+            }
+        }
+        for (index, row) in self.rows() {
+            writeln!(out, "{}: {}", counters.name(index), row.total)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> fmt::Result {
+        let Self { tool, version, counters, .. } = self;
+        write!(out, "{{\"schema\":\"{SCHEMA}\",\"tool\":")?;
+        quote(out, tool)?;
+        out.write_str(",\"version\":")?;
+        quote(out, version)?;
+        match self.scope {
+            Scope::World { ranks } => write!(out, ",\"complete\":true,\"ranks\":{ranks}")?,
+            Scope::Process { rank, ranks, reason } => {
+                out.write_str(",\"complete\":false,\"ranks\":")?;
+                number_or(out, ranks, "null")?;
+                out.write_str(",\"rank\":")?;
+                number_or(out, rank, "null")?;
+                out.write_str(",\"reason\":")?;
+                quote(out, reason)?;
+            }
+        }
+        out.write_str(",\"unit\":")?;
+        quote(out, counters.unit())?;
+        out.write_str(",\"counters\":[")?;
+        for (position, (index, row)) in self.rows().enumerate() {
+            out.write_str(if position == 0 { "\n  {\"name\":" } else { ",\n  {\"name\":" })?;
+            quote(out, counters.name(index))?;
+            out.write_str(",\"class\":")?;
+            quote(out, counters.class(index))?;
+            let (Row { total, min, max }, mean) = (row, self.mean(row));
+            write!(out, ",\"total\":{total},\"min\":{min},\"max\":{max},\"mean\":{mean}}}")?;
+        }
+        out.write_str("\n]}\n")
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> fmt::Result {
+        let Self { tool, version, counters, .. } = self;
+        writeln!(
+            out,
+            "schema,tool,version,complete,ranks,rank,unit,name,class,total,min,max,mean"
+        )?;
+        for (index, row) in self.rows() {
+            write!(out, "{SCHEMA},{tool},{version},")?;
+            match self.scope {
+                Scope::World { ranks } => write!(out, "true,{ranks},")?,
+                Scope::Process { rank, ranks, .. } => {
+                    out.write_str("false,")?;
+                    number_or(out, ranks, "")?;
+                    out.write_str(",")?;
+                    number_or(out, rank, "")?;
+                }
+            }
+            let (Row { total, min, max }, mean) = (row, self.mean(row));
+            let (unit, name, class) =
+                (counters.unit(), counters.name(index), counters.class(index));
+            writeln!(out, ",{unit},{name},{class},{total},{min},{max},{mean}")?;
+        }
+        Ok(())
+    }
+}
+
+fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::Result {
+    match number {
+        Some(number) => write!(out, "{number}"),
+        None => out.write_str(otherwise),
+    }
+}
+
+/// A JSON string.
+fn quote(out: &mut dyn Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(out, "\\{c}")?,
+            c if c < ' ' => write!(out, "\\u{:04x}", c as u32)?,
+            c => out.write_char(c)?,
+        }
+    }
+    out.write_char('"')
+}

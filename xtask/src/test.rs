@@ -1,0 +1,133 @@
+//! All tests, on all MPIs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::environment::{self, Mpi};
+use crate::step::{cargo, run, step};
+
+#[derive(Args)]
+pub(crate) struct Test {
+    /// Only on MPIs whose name has this in it
+    #[arg(long)]
+    mpi: Option<String>,
+    /// Passed on to `cargo test`, such as the name of a test
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+impl Test {
+    pub(crate) fn run(self) -> Result<()> {
+        let all: [(&str, fn() -> Result<Mpi>); 4] = [
+            ("mpich-5.0.2", environment::mpich),
+            ("openmpi-5.0.11", environment::openmpi),
+            ("mpich-5.0.2-abi", environment::mpich_abi),
+            ("mpich-debian", environment::debian_mpich),
+        ];
+        let wanted = |name: &str| self.mpi.as_deref().is_none_or(|part| name.contains(part));
+        let mut left_out = Vec::new();
+        let mut tested = Vec::new();
+        for (name, find) in all {
+            if !wanted(name) {
+                left_out.push(format!("{name}: not asked for"));
+                continue;
+            }
+            let mpi = match find() {
+                Ok(mpi) => mpi,
+                // An extra, where there is no Debian.
+                Err(reason) if name == "mpich-debian" => {
+                    left_out.push(format!("{name}: {reason}"));
+                    continue;
+                }
+                Err(reason) => return Err(reason),
+            };
+            step(&format!("Testing on {name}"), || self.test_on(&mpi))?;
+            tested.push(mpi.name);
+        }
+        if tested.is_empty() {
+            bail!("no MPI of that name; there are {}", all.map(|(name, _)| name).join(", "));
+        }
+        eprintln!("\nTested on: {}", tested.join(", "));
+        for reason in left_out {
+            eprintln!("Left out: {reason}");
+        }
+        Ok(())
+    }
+
+    fn test_on(&self, mpi: &Mpi) -> Result<()> {
+        let tools = build_tools(mpi)?;
+        let checks = environment::checks()?;
+        let packages = environment::site_packages(&checks)?;
+        run(cargo()
+            .args(["test", "--workspace", "--no-fail-fast"])
+            .arg("--")
+            .args(&self.arguments)
+            .current_dir(environment::root())
+            .envs(mpi.variables())
+            .env("MPI_TOOLS", &tools)
+            .env("IMB", environment::benchmarks()?)
+            .env("PYTHONPATH", &packages)
+            .env("LIBCLANG_PATH", packages.join("clang/native")))
+    }
+}
+
+/// Builds the tools for an MPI and returns the folder with their shared objects.
+pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
+    let folder = environment::root().join("target/tools").join(&mpi.name);
+    step(&format!("Building the tools for {}", mpi.name), || {
+        let mut build = cargo();
+        build.args(["build", "--release", "--quiet"]);
+        let mut libraries = Vec::new();
+        for entry in fs::read_dir(environment::root().join("tools"))? {
+            let entry = entry?.file_name();
+            let tool = entry.to_string_lossy();
+            libraries.push(format!("lib{}.so", tool.replace('-', "_")));
+            build.args(["--package", &tool]);
+        }
+        run(build.current_dir(environment::root()).envs(mpi.variables()))?;
+        fs::create_dir_all(&folder)?;
+        for library in libraries {
+            let built = environment::root().join("target/release").join(&library);
+            // A new file: another process may have the old one mapped.
+            let _ = fs::remove_file(folder.join(&library));
+            fs::copy(built, folder.join(&library))?;
+        }
+        Ok(())
+    })?;
+    Ok(folder)
+}
+
+/// Format, lints and documentation, as CI wants them.
+pub(crate) fn lint() -> Result<()> {
+    let mpi = environment::default_mpi()?;
+    let cargo = || {
+        let mut cargo = cargo();
+        cargo.current_dir(environment::root()).envs(mpi.variables());
+        cargo
+    };
+    step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
+    step("Lints", || {
+        run(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets"]).args([
+            "--",
+            "--deny",
+            "warnings",
+        ]))
+    })?;
+    step("Documentation", || {
+        run(cargo()
+            .args(["doc", "--quiet", "--workspace", "--no-deps"])
+            .env("RUSTDOCFLAGS", "--deny warnings"))
+    })
+}
+
+/// Prints the MPI Forum's data in the list's words.
+pub(crate) fn standard() -> Result<()> {
+    let packages = environment::site_packages(&environment::checks()?)?;
+    run(Command::new("python3")
+        .arg(environment::root().join("rmpi/mpi-sys/tests/standard.py"))
+        .env("PYTHONPATH", packages))
+}

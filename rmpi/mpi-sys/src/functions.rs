@@ -358,7 +358,7 @@ macro_rules! mpi_functions {
     MPI_Ineighbor_alltoallw_c ineighbor_alltoallw_c Neighborhood 4.0 - (sendbuf: *const c_void = in Buffer, sendcounts: *const MPI_Count = in XferNumElem, sdispls: *const MPI_Aint = in Displacement, sendtypes: *const MPI_Datatype = in Datatype, recvbuf: *mut c_void = out Buffer, recvcounts: *const MPI_Count = in XferNumElem, rdispls: *const MPI_Aint = in Displacement, recvtypes: *const MPI_Datatype = in Datatype, comm: MPI_Comm = in Communicator, request: *mut MPI_Request = out Request) -> c_int;
     MPI_Info_c2f info_c2f Conversion 2.0 - (info: MPI_Info = in Info) -> MPI_Fint;
     MPI_Info_create info_create Info 2.0 191 (info: *mut MPI_Info = out Info) -> c_int;
-    MPI_Info_create_env info_create_env Info 4.0 - (argc: c_int = inout ArgumentCount, argv: *mut c_char = inout ArgumentList [argc], info: *mut MPI_Info = out Info) -> c_int;
+    MPI_Info_create_env info_create_env Info 4.0 - (argc: c_int = inout ArgumentCount, argv: *mut *mut c_char = inout ArgumentList [argc], info: *mut MPI_Info = out Info) -> c_int;
     MPI_Info_delete info_delete Info 2.0 192 (info: MPI_Info = inout Info, key: *const c_char = in String) -> c_int;
     MPI_Info_dup info_dup Info 2.0 193 (info: MPI_Info = in Info, newinfo: *mut MPI_Info = out Info) -> c_int;
     MPI_Info_f2c info_f2c Conversion 2.0 - (info: MPI_Fint = in F90Info) -> MPI_Info;

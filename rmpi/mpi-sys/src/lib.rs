@@ -22,7 +22,7 @@ use abi::openmpi as current;
 #[cfg(mpi_abi = "standard")]
 use abi::standard as current;
 
-#[allow(unused_imports, reason = "one ABI has no handles that are addresses")]
+#[allow(unused_imports, unreachable_pub, reason = "one ABI has no handles that are addresses")]
 pub use current::handles::*;
 pub use current::*;
 

@@ -43,6 +43,8 @@ def parameter(p) -> str:
     base = str(p.base_type).split()[-1]
     if re.search(r"_function(_c)?$", base):  # a pointer to a function is an Option<fn>
         depth = 0
+    if data["kind"] == "ARGUMENT_LIST" and depth == 1:
+        depth = 2  # MPI_Info_create_env: the data set has `char argv[]`, every mpi.h `char **`
     rust = rust_type(base, bool(data["constant"]), depth, inner)
     length = data["length"]
     if isinstance(length, list):

@@ -39,7 +39,7 @@ pub struct MPI_Status {
     pub MPI_SOURCE: c_int,
     pub MPI_TAG: c_int,
     pub MPI_ERROR: c_int,
-    pub mpi_abi_internal: [c_int; 5],
+    pub MPI_internal: [c_int; 5],
 }
 
 /// The status of the `mpi_f08` bindings, as C sees it.
@@ -49,7 +49,7 @@ pub struct MPI_F08_status {
     pub MPI_SOURCE: MPI_Fint,
     pub MPI_TAG: MPI_Fint,
     pub MPI_ERROR: MPI_Fint,
-    pub mpi_abi_internal: [MPI_Fint; 5],
+    pub MPI_internal: [MPI_Fint; 5],
 }
 
 callback_types! {}

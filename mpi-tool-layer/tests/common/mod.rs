@@ -1,0 +1,207 @@
+//! Compiling C programs and running them under a launcher, with and without tools.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use mpi_tool_layer::{FunctionId, mpi_sys};
+use tempfile::TempDir;
+
+/// What `cargo xtask test` sets.
+pub(crate) fn setting(name: &str) -> PathBuf {
+    std::env::var_os(name)
+        .unwrap_or_else(|| panic!("{name} is not set: run the tests by `cargo xtask test`"))
+        .into()
+}
+
+/// The shared object of a tool.
+pub(crate) fn tool(name: &str) -> PathBuf {
+    setting("MPI_TOOLS").join(format!("lib{name}.so"))
+}
+
+/// Is this Open MPI?
+pub(crate) fn is_openmpi() -> bool {
+    mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
+}
+
+macro_rules! exported {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// The functions that the MPI library has which the tools are built for.
+        pub(crate) fn exported() -> Vec<FunctionId> {
+            let mut all = Vec::new();
+            $(mpi_sys::if_exported! { $c_name { all.push(FunctionId::$c_name); } })*
+            all
+        }
+    };
+}
+mpi_sys::mpi_functions! { [exported] }
+
+/// The folder with what is compiled, kept for all tests of a file.
+pub(crate) fn build_folder() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut calls = String::new();
+            for function in exported() {
+                let _ = writeln!(
+                    calls,
+                    "#define HAVE_{function} 1\n#ifndef {function}\n\
+                     #define {function}(...) (expect_call(\"{function}\"), {function}(__VA_ARGS__))\n#endif"
+                );
+            }
+            fs::write(folder.path().join("calls.h"), calls).unwrap();
+            folder
+        })
+        .path()
+}
+
+/// Compiles `tests/c/NAME.c`.
+pub(crate) fn compile(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
+    compile_with(&source, name, &["-pthread", "-Wall", "-Werror", "-Wno-deprecated-declarations"])
+}
+
+/// Compiles a source with more flags.
+pub(crate) fn compile_with(source: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = build_folder().join(name);
+    let mut mpicc = Command::new(setting("MPICC"));
+    mpicc.args(["-g", "-O1", "-o"]).arg(&program).arg(source).args(flags).arg("-lm");
+    mpicc.arg("-I").arg(build_folder()).arg("-I").arg(source.parent().unwrap());
+    let output = mpicc.output().expect("mpicc runs");
+    assert!(output.status.success(), "{mpicc:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// A run of a program.
+pub(crate) struct Run {
+    program: PathBuf,
+    ranks: u32,
+    tools: Vec<PathBuf>,
+    variables: Vec<(String, String)>,
+    /// Runs in it, and finds there what it wrote.
+    pub(crate) folder: TempDir,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// What the program says that it called, over all processes.
+    pub(crate) expected: BTreeMap<String, u64>,
+    /// What the call counter reported, if it reported to the folder.
+    pub(crate) counted: BTreeMap<String, u64>,
+    /// The reports, as JSON.
+    pub(crate) reports: Vec<serde_json::Value>,
+}
+
+impl Run {
+    pub(crate) fn new(program: &Path, ranks: u32) -> Self {
+        Self {
+            program: program.into(),
+            ranks,
+            tools: Vec::new(),
+            variables: Vec::new(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Preloads a tool, behind those before.
+    pub(crate) fn preload(mut self, tool: impl Into<PathBuf>) -> Self {
+        self.tools.push(tool.into());
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Has the call counter preloaded and report in JSON into the folder.
+    pub(crate) fn count(self) -> Self {
+        let report = self.folder.path().join("report.json");
+        self.preload(tool("call_counter"))
+            .variable("MPI_TOOL_CALL_COUNTER_FORMAT", "json")
+            .variable("MPI_TOOL_CALL_COUNTER_OUTPUT", report.to_str().unwrap())
+    }
+
+    fn command(&self) -> Command {
+        let mut launcher;
+        if self.ranks == 0 {
+            launcher = Command::new(&self.program);
+        } else {
+            launcher = Command::new(setting("MPIEXEC"));
+            launcher.args(["-n", &self.ranks.to_string()]).arg(&self.program);
+        }
+        let expected = self.folder.path().join("expected");
+        fs::create_dir_all(&expected).unwrap();
+        launcher.current_dir(self.folder.path()).env("EXPECT_DIR", expected);
+        launcher.env("TMPDIR", std::env::temp_dir());
+        launcher.envs(self.variables.iter().cloned());
+        if !self.tools.is_empty() {
+            let tools: Vec<_> = self.tools.iter().map(|tool| tool.display().to_string()).collect();
+            launcher.env("LD_PRELOAD", tools.join(" "));
+        }
+        launcher
+    }
+
+    pub(crate) fn run(&self) -> Outcome {
+        let output = self.output();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut expected = BTreeMap::new();
+        for entry in fs::read_dir(self.folder.path().join("expected")).unwrap() {
+            for line in fs::read_to_string(entry.unwrap().path()).unwrap().lines() {
+                let (name, count) = line.split_once(' ').unwrap();
+                *expected.entry(name.to_owned()).or_default() += count.parse::<u64>().unwrap();
+            }
+        }
+        let mut counted = BTreeMap::new();
+        let mut reports = Vec::new();
+        for entry in fs::read_dir(self.folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.file_name().unwrap().to_string_lossy().starts_with("report") {
+                continue;
+            }
+            let report: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(&path).unwrap())
+                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            for counter in report["counters"].as_array().unwrap() {
+                let name = counter["name"].as_str().unwrap().to_owned();
+                *counted.entry(name).or_default() += counter["total"].as_u64().unwrap();
+            }
+            reports.push(report);
+        }
+        Outcome {
+            status: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            expected,
+            counted,
+            reports,
+        }
+    }
+
+    pub(crate) fn output(&self) -> Output {
+        self.command().output().expect("the launcher runs")
+    }
+}
+
+impl Outcome {
+    /// The lines of standard output, sorted, since ranks print in any order.
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        let mut lines: Vec<_> = self.stdout.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    pub(crate) fn expect_success(&self, what: &str) {
+        assert_eq!(self.status, Some(0), "{what} failed\n{}\n{}", self.stdout, self.stderr);
+    }
+}

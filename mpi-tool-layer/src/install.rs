@@ -53,11 +53,14 @@ macro_rules! install_pmpi_layer {
             static LEVEL: Level = Level::new(
                 env!("CARGO_PKG_NAME"),
                 env!("CARGO_PKG_VERSION"),
-                &mpi_tool_info,
+                &INFO,
                 counters,
             );
+            static INFO: ToolInfo = ToolInfo::new(NAME, signalled);
+            // For the other tools, which look it up. This tool must not: the first one's comes
+            // before its own.
             #[unsafe(no_mangle)]
-            pub static mpi_tool_info: ToolInfo = ToolInfo::new(NAME, signalled);
+            pub static mpi_tool_info: &ToolInfo = &INFO;
 
             fn counters() -> Option<&'static dyn Counters> {
                 Tool::counters(&LAYER.0)

@@ -44,8 +44,10 @@ struct Prepared {
     options: Options,
     /// Where the report of this process alone goes, if to a file.
     process_file: Option<CString>,
-    /// What has been reported already.
-    reported: Box<[AtomicU64]>,
+    /// What the merged report had of this process.
+    merged: Box<[AtomicU64]>,
+    /// The sum of all counters at the last report.
+    last_sum: AtomicU64,
 }
 
 impl Level {
@@ -214,8 +216,8 @@ impl Level {
             if options.signals && count > 0 {
                 signals::watch(self.info);
             }
-            let reported = (0..count).map(|_| AtomicU64::new(0)).collect();
-            Prepared { options, process_file, reported }
+            let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
+            Prepared { options, process_file, merged, last_sum: AtomicU64::new(0) }
         })
     }
 
@@ -242,9 +244,10 @@ impl Level {
     fn report_world(&self, counters: &dyn Counters, prepared: &Prepared) -> Result<(), c_int> {
         let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
         let merged = merge::over_world(&self.fingerprint(counters), &values)?;
-        for (reported, value) in prepared.reported.iter().zip(&values) {
-            reported.store(*value, Relaxed);
+        for (merged, value) in prepared.merged.iter().zip(&values) {
+            merged.store(*value, Relaxed);
         }
+        prepared.last_sum.store(sum(values.iter().copied()), Relaxed);
         if let Some(rows) = merged {
             let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
             self.write(prepared, Scope::World { ranks }, counters, &|index| rows[index]);
@@ -261,7 +264,8 @@ impl Level {
         [hash, !hash]
     }
 
-    /// Writes what this process has counted and not yet reported. May run in a signal handler.
+    /// Writes what this process has counted since the merged report, if there is news. A later
+    /// report of the process takes the place of an earlier one. May run in a signal handler.
     pub(crate) fn report_process(&self, reason: &str) {
         let (Some(counters), Some(prepared)) = ((self.counters)(), self.prepared.get()) else {
             return;
@@ -269,19 +273,19 @@ impl Level {
         if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
             return;
         }
-        let scope = Scope::Process {
-            rank: self.known_rank(),
-            ranks: u64::try_from(self.ranks.load(Relaxed)).ok(),
-            reason,
-        };
-        let row = |index: usize| {
-            let value = counters.value(index);
-            let new = value.wrapping_sub(prepared.reported[index].load(Relaxed));
-            Row { total: new, min: new, max: new }
-        };
-        self.write(prepared, scope, counters, &row);
-        for (index, reported) in prepared.reported.iter().enumerate() {
-            reported.store(counters.value(index), Relaxed);
+        let now = sum((0..counters.len()).map(|index| counters.value(index)));
+        if prepared.last_sum.swap(now, Relaxed) != now {
+            let scope = Scope::Process {
+                rank: self.known_rank(),
+                ranks: u64::try_from(self.ranks.load(Relaxed)).ok(),
+                reason,
+            };
+            let row = |index: usize| {
+                let merged = prepared.merged[index].load(Relaxed);
+                let new = counters.value(index).wrapping_sub(merged);
+                Row { total: new, min: new, max: new }
+            };
+            self.write(prepared, scope, counters, &row);
         }
         self.writing.store(false, Release);
     }
@@ -294,9 +298,6 @@ impl Level {
         row: &dyn Fn(usize) -> Row,
     ) {
         let report = Report { tool: self.tool, version: self.version, scope, counters, row };
-        if report.is_empty() {
-            return;
-        }
         let Options { output, format, .. } = &prepared.options;
         let file = match (output, scope) {
             (Output::None, _) => return,
@@ -348,6 +349,11 @@ impl Level {
             say(format_args!("{}: saw no MPI call in this process: {why}", self.tool));
         }
     }
+}
+
+/// Says whether something was counted since; wraps around at worst.
+fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::wrapping_add)
 }
 
 /// A path for a message, without allocation.

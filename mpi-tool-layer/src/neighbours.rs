@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::{FunctionId, NextTable};
 
-/// What tools of this framework know of each other. Every tool exports one as `mpi_tool_info`;
-/// its layout is kept, since neighbours may come from other versions of this crate.
+/// What tools of this framework know of each other. Every tool exports a pointer to one as
+/// `mpi_tool_info`; its layout is kept, since neighbours may come from other versions of this crate.
 #[repr(C)]
 pub struct ToolInfo {
     name: *const c_char,
@@ -36,13 +36,20 @@ impl ToolInfo {
 
     /// All tools of the process, in stack order.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
-        let mut next = find(libc::RTLD_DEFAULT, SYMBOL).cast::<ToolInfo>().cast_const();
+        let mut next = Self::look_up(libc::RTLD_DEFAULT);
         core::iter::from_fn(move || {
             // SAFETY: the symbol is this framework's, and tools are never unloaded.
             let this = unsafe { next.as_ref() }?;
             next = this.next.load(Relaxed).cast_const();
             Some(this)
         })
+    }
+
+    /// What the exported pointer in a scope points to, or null.
+    fn look_up(scope: *mut c_void) -> *const ToolInfo {
+        let pointer = find(scope, SYMBOL).cast::<*const ToolInfo>().cast_const();
+        // SAFETY: the symbol is this framework's: a pointer that is never written.
+        unsafe { pointer.as_ref() }.map_or(ptr::null(), |info| *info)
     }
 
     /// Is this the first tool?
@@ -73,7 +80,7 @@ impl ToolInfo {
     /// Runs in the tool's constructor. Looking up 700 names takes a fraction of a millisecond, once;
     /// a process without MPI is left at the first.
     pub(crate) fn take_place(&self, table: &NextTable) {
-        self.next.store(find(libc::RTLD_NEXT, SYMBOL).cast(), Relaxed);
+        self.next.store(Self::look_up(libc::RTLD_NEXT).cast_mut(), Relaxed);
 
         let own = object_of((&raw const *self).cast());
         let library = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize)

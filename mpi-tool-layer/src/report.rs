@@ -64,10 +64,6 @@ impl Report<'_> {
             .filter(|(_, row)| row.total > 0)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows().next().is_none()
-    }
-
     fn mean(&self, row: Row) -> f64 {
         match self.scope {
             Scope::World { ranks } => row.total as f64 / ranks as f64,

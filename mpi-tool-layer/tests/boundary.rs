@@ -1,0 +1,261 @@
+//! Every function's arguments and result through a tool, bit by bit, against a made-up MPI library
+//! that writes down what it gets. No value here is one that MPI would like: a tool that changes
+//! nothing must not care.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{build_folder, exported, tool};
+use mpi_tool_layer::{FunctionId, mpi_sys};
+
+/// A C type of the same size and register class.
+fn c_type(size: usize, rust_type: &str) -> &'static str {
+    match (rust_type, size) {
+        ("f64", _) => "double",
+        (_, 4) => "unsigned int",
+        (_, 8) => "unsigned long",
+        (other, size) => panic!("{other} has {size} bytes"),
+    }
+}
+
+macro_rules! types {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// The C types of a function's parameters and of its result.
+        fn types(function: FunctionId) -> (Vec<&'static str>, &'static str) {
+            #[allow(unused_imports)]
+            use mpi_sys::*;
+            match function {
+                $(FunctionId::$c_name => (
+                    vec![$(c_type(size_of::<$ty>(), stringify!($ty))),*],
+                    c_type(size_of::<$ret>(), stringify!($ret)),
+                ),)*
+            }
+        }
+    };
+}
+mpi_sys::mpi_functions! { [types] }
+
+fn prototype(prefix: &str, function: FunctionId) -> String {
+    let (arguments, result) = types(function);
+    let arguments: Vec<_> =
+        arguments.iter().enumerate().map(|(i, ty)| format!("{ty} a{i}")).collect();
+    let variadic = if function == FunctionId::MPI_Pcontrol { ", ..." } else { "" };
+    format!("{result} {prefix}{function}({}{variadic})", arguments.join(", "))
+}
+
+/// A library with `MPI_X` and `PMPI_X` for each of the functions.
+fn library(name: &str, functions: &[FunctionId]) -> PathBuf {
+    let mut c = String::from(
+        "#include <stdarg.h>\n#include <string.h>\n#include <stdio.h>\n
+        unsigned long seen[800][16], calls[800]; unsigned long answer; int early = -1;
+        static double as_double(unsigned long bits) { double d; memcpy(&d, &bits, 8); return d; }\n",
+    );
+    for &function in functions {
+        let id = function as usize;
+        let (arguments, result) = types(function);
+        let _ = writeln!(c, "{} {{ calls[{id}]++;", prototype("P", function));
+        for i in 0..arguments.len() {
+            let _ = writeln!(c, "seen[{id}][{i}] = a{i};");
+        }
+        if function == FunctionId::MPI_Pcontrol {
+            c.push_str(
+                "if (a0 == 77) { va_list l; va_start(l, a0); int i = va_arg(l, int);
+                 double d = va_arg(l, double); char *s = va_arg(l, char *); long n = 0; double e = 0;
+                 for (int k = 0; k < 12; k++) { n += va_arg(l, long); e += va_arg(l, double); }
+                 va_end(l); printf(\"pcontrol %d %g %s %ld %g\\n\", i, d, s, n, e); }\n",
+            );
+        }
+        let value = if result == "double" { "as_double(answer)" } else { "answer" };
+        let _ = writeln!(c, "return ({result}){value}; }}");
+        let attribute = format!("__attribute__((weak, alias(\"P{function}\")))");
+        let _ = writeln!(c, "{} {attribute};", prototype("", function));
+    }
+    // A constructor that runs before those of preloaded tools.
+    c.push_str(
+        "unsigned int MPI_Initialized(unsigned long);
+        __attribute__((constructor)) static void first(void) { early = MPI_Initialized(0x1234); }\n",
+    );
+    build(name, &c, &["-shared", "-fPIC"])
+}
+
+/// A program that calls each function with random bits, and compares.
+fn driver(name: &str, functions: &[FunctionId], library: &Path) -> PathBuf {
+    let mut c = String::from(
+        "#include <stdio.h>\n#include <string.h>\n
+        extern unsigned long seen[800][16], calls[800]; extern unsigned long answer; extern int early;
+        static unsigned long state = 88172645463325252ul; static int wrong;
+        static unsigned long bits(void) { state ^= state << 13; state ^= state >> 7;
+            state ^= state << 17; switch (state % 7) { case 0: return 0; case 1: return -1ul;
+            default: return state; } }\n",
+    );
+    for &function in functions {
+        let _ = writeln!(c, "{};", prototype("", function));
+    }
+    for &function in functions {
+        let id = function as usize;
+        let (arguments, result) = types(function);
+        let _ = writeln!(c, "static void call_{id}(void) {{ {result} r, w; answer = bits();");
+        for (i, ty) in arguments.iter().enumerate() {
+            let _ = writeln!(c, "{ty} a{i} = ({ty})bits();");
+        }
+        let names: Vec<_> = (0..arguments.len()).map(|i| format!("a{i}")).collect();
+        let same: String =
+            (0..arguments.len()).map(|i| format!(" && seen[{id}][{i}] == a{i}")).collect();
+        let wanted = if result == "double" { "memcpy(&w, &answer, 8)" } else { "w = answer" };
+        let _ = writeln!(
+            c,
+            "unsigned long before = calls[{id}]; r = {function}({}); {wanted};
+             if (!(memcmp(&r, &w, sizeof r) == 0 && calls[{id}] > before{same}))
+                 wrong++, printf(\"{function} changed\\n\"); }}",
+            names.join(", ")
+        );
+    }
+    c.push_str("int main(void) { for (int round = 0; round < 50; round++) {\n");
+    for &function in functions {
+        let _ = writeln!(c, "call_{}();", function as usize);
+    }
+    c.push_str(
+        "} printf(\"early %d\\n\", early);
+        answer = 0; int p = MPI_Pcontrol(77, 42, 2.5, \"text\", 1l, 1., 2l, 2., 3l, 3., 4l, 4., 5l, 5.,
+            6l, 6., 7l, 7., 8l, 8., 9l, 9., 10l, 10., 11l, 11., 12l, 12.);
+        printf(\"pcontrol returned %d, wrong %d\\n\", p, wrong); return wrong > 0; }\n",
+    );
+    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    build(name, &c, &[library.to_str().unwrap(), &rpath])
+}
+
+fn build(name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let c = build_folder().join(format!("{name}.c"));
+    let built = build_folder().join(name);
+    fs::write(&c, source).unwrap();
+    let output =
+        Command::new("cc").args(["-O1", "-w", "-o"]).arg(&built).arg(&c).args(flags).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    built
+}
+
+fn run(program: &Path, tools: &[PathBuf], variables: &[(&str, &str)]) -> Output {
+    let tools: Vec<_> = tools.iter().map(|tool| tool.display().to_string()).collect();
+    Command::new(program)
+        .env("LD_PRELOAD", tools.join(" "))
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn expect_same(program: &Path, tools: &[PathBuf]) {
+    let output = run(program, tools, &[("MPI_TOOL_OUTPUT", "none")]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    // 1 + 2 + … + 12, twice; the early call got the answer that the library starts with.
+    let wanted = "early 0\npcontrol 42 2.5 text 78 78\npcontrol returned 0, wrong 0\n";
+    assert_eq!(said, wanted, "with {tools:?}\n{errors}");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(errors, "");
+}
+
+/// Copies of a tool under other names, since a file is loaded once.
+fn copies(name: &str, count: usize) -> Vec<PathBuf> {
+    (0..count)
+        .map(|number| {
+            let copy = build_folder().join(format!("lib{name}_{number}.so"));
+            fs::copy(tool(name), &copy).unwrap();
+            copy
+        })
+        .collect()
+}
+
+#[test]
+fn all_bits_of_all_functions_pass_through() {
+    let library = library("libwhole.so", &exported());
+    let program = driver("whole", &exported(), &library);
+    expect_same(&program, &[]);
+    expect_same(&program, &[tool("empty_raw")]);
+    expect_same(&program, &[tool("call_counter")]);
+    expect_same(&program, &[tool("call_counter"), tool("empty_raw")]);
+    expect_same(&program, &[tool("empty_raw"), tool("call_counter")]);
+    expect_same(&program, &copies("empty_raw", 10));
+    expect_same(&program, &copies("call_counter", 20));
+}
+
+#[test]
+fn every_level_counts_every_call_of_every_function_once() {
+    let library = library("libcounted.so", &exported());
+    let program = driver("counted", &exported(), &library);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("%t.csv");
+    let mut tools = copies("call_counter", 3);
+    tools.insert(1, tool("empty_raw"));
+    // The made-up library is never initialized, so each process reports for itself, in parts:
+    // MPI_Abort makes a report, and so does the end.
+    let output = run(
+        &program,
+        &tools,
+        &[("MPI_TOOL_OUTPUT", path.to_str().unwrap()), ("MPI_TOOL_FORMAT", "csv")],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let reports: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().path()).collect();
+    assert_eq!(reports.len(), 3, "{reports:?}");
+    for report in reports {
+        let text = fs::read_to_string(&report).unwrap();
+        let counted: BTreeMap<&str, u64> = text
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').collect::<Vec<_>>())
+            .map(|columns| (columns[7], columns[9].parse().unwrap()))
+            .collect();
+        for function in exported() {
+            // One early call of the library's constructor, and one with more arguments.
+            let more = [FunctionId::MPI_Initialized, FunctionId::MPI_Pcontrol].contains(&function);
+            let wanted = 50 + u64::from(more);
+            assert_eq!(counted.get(function.name()), Some(&wanted), "{function} in {report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_function_that_the_library_lacks_fails_and_says_so() {
+    let all = exported();
+    let without_sends: Vec<_> =
+        all.iter().copied().filter(|function| *function != FunctionId::MPI_Send).collect();
+    let library = library("libpartial.so", &without_sends);
+    let source = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nextern int early;
+        int main(void) { int (*send)() = dlsym(RTLD_DEFAULT, \"MPI_Send\");
+        int r = send(0, 0, 0, 0, 0, 0); printf(\"%d\\n\", r > 0 && early == 0); return 0; }";
+    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    let program = build("lacking", source, &[library.to_str().unwrap(), &rpath, "-ldl"]);
+    let output = run(&program, &[tool("empty_raw")], &[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("has no MPI_Send; the call failed"), "{errors}");
+}
+
+/// A C tool that answers `MPI_Send` and `MPI_Recv` itself, last in the list.
+#[test]
+fn a_c_tool_may_stand_last() {
+    let library = library("libbelow.so", &exported());
+    let program = driver("below", &exported(), &library);
+    let c_tool = build(
+        "libc_tool.so",
+        &format!(
+            "#include <stdio.h>\nstatic int sends; {};\n{} {{ sends++; return P{}({}); }}
+            __attribute__((destructor)) static void end(void) {{ printf(\"C tool: %d\\n\", sends); }}",
+            prototype("P", FunctionId::MPI_Send),
+            prototype("", FunctionId::MPI_Send),
+            FunctionId::MPI_Send,
+            (0..6).map(|i| format!("a{i}")).collect::<Vec<_>>().join(", ")
+        ),
+        &["-shared", "-fPIC"],
+    );
+    let tools = [tool("empty_raw"), tool("call_counter"), c_tool];
+    let output = run(&program, &tools, &[("MPI_TOOL_OUTPUT", "none")]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("wrong 0\n") && said.contains("C tool: 50\n"), "{said}");
+}

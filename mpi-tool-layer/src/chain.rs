@@ -2,7 +2,7 @@
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::{FunctionId, NextFunctions, RawMpiInterceptionLayer, UnsafeBox};
+use crate::{Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
 /// The first layer above the second: the first sees a call of the application first, and its next
 /// functions are the second's methods.
@@ -53,3 +53,12 @@ macro_rules! chain {
     };
 }
 mpi_functions! { [chain] }
+
+/// Two tools as one, which reports what the first of them that has counters has counted.
+impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
+    const NEW: Self = LayerChain(A::NEW, B::NEW);
+
+    fn counters(&self) -> Option<&dyn Counters> {
+        self.0.counters().or_else(|| self.1.counters())
+    }
+}

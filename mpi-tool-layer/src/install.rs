@@ -17,6 +17,17 @@ pub fn boundary<R>(call: impl FnOnce() -> R, panicked: impl FnOnce(&(dyn Any + S
     }
 }
 
+/// A string with its NUL.
+pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let mut index = 0;
+    while index < text.len() {
+        bytes[index] = text.as_bytes()[index];
+        index += 1;
+    }
+    bytes
+}
+
 /// What becomes of an `MPI_Pcontrol`: the next function, or null and what to return instead.
 #[repr(C)]
 pub struct Pcontrol {
@@ -29,10 +40,14 @@ pub struct Pcontrol {
 /// Makes a PMPI tool of a layer: exports every MPI function that the MPI library has which the
 /// crate is built for, so that `LD_PRELOAD` puts the tool between a program and MPI.
 ///
-/// To be used once, in a crate of type `cdylib`. The tool's name and version are the crate's.
+/// To be used once, in a crate of type `cdylib`. The tool's version is the crate's, and so is its
+/// name, unless one is given: `install_pmpi_layer!(Layer, name = "my-tool")`.
 #[macro_export]
 macro_rules! install_pmpi_layer {
     ($layer:ty) => {
+        $crate::install_pmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
+    };
+    ($layer:ty, name = $name:expr) => {
         #[doc(hidden)]
         #[allow(non_upper_case_globals, missing_docs, clippy::missing_safety_doc)]
         mod __mpi_tool {
@@ -42,21 +57,24 @@ macro_rules! install_pmpi_layer {
             use $crate::mpi_sys::*;
             use $crate::{Counters, LayerChain, NextTable, Tool};
 
-            const NAME: &CStr =
-                match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_NAME"), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a package name has no NUL"),
-                };
+            const NAME: &str = $name;
+            static C_NAME: [u8; NAME.len() + 1] = $crate::install::c_string(NAME);
 
             static LAYER: LayerChain<$layer, Lifecycle> =
                 LayerChain(<$layer as Tool>::NEW, Lifecycle(&LEVEL));
             static LEVEL: Level = Level::new(
-                env!("CARGO_PKG_NAME"),
+                NAME,
                 env!("CARGO_PKG_VERSION"),
                 &INFO,
                 counters,
             );
-            static INFO: ToolInfo = ToolInfo::new(NAME, signalled);
+            static INFO: ToolInfo = ToolInfo::new(
+                match CStr::from_bytes_with_nul(&C_NAME) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a tool's name has no NUL"),
+                },
+                signalled,
+            );
             // For the other tools, which look it up. This tool must not: the first one's comes
             // before its own.
             #[unsafe(no_mangle)]

@@ -1,16 +1,35 @@
-//! Measurements.
+//! Measurements: builds what they need, and has `bench-harness` make them.
 
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::environment;
+use crate::step::{cargo, run};
+use crate::test::build_tools;
+
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// What a tool adds to a call: instructions, and time against C tools
-    Overhead,
+    Overhead {
+        /// Options of the experiment, such as --no-time
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
 }
 
 impl Bench {
     pub(crate) fn run(self) -> Result<()> {
-        Ok(())
+        let Bench::Overhead { options } = self;
+        let mpi = environment::default_mpi()?;
+        let tools = build_tools(&mpi)?;
+        let root = environment::root();
+        run(cargo()
+            .args(["run", "--release", "--quiet", "--package", "bench-harness", "--", "overhead"])
+            .arg("--sources")
+            .arg(root.join("bench-harness/c"))
+            .args(options)
+            .current_dir(&root)
+            .envs(mpi.variables())
+            .env("MPI_TOOLS", tools))
     }
 }

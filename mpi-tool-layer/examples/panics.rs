@@ -1,0 +1,27 @@
+//! A tool with a mistake: it panics at the first barrier of rank 1.
+
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_SUCCESS, c_int, pmpi};
+use mpi_tool_layer::{RawMpiInterceptionLayer, Tool, UnsafeBox, install_pmpi_layer};
+
+struct Panics;
+
+// SAFETY: every call that goes on, goes on as it came.
+unsafe impl RawMpiInterceptionLayer for Panics {
+    fn barrier<F>(&self, next_f: UnsafeBox<'_, F>, comm: MPI_Comm) -> c_int
+    where
+        F: FnOnce(MPI_Comm) -> c_int,
+    {
+        let mut rank = 0;
+        // SAFETY: the application's communicator, and a place for the rank.
+        let result = unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
+        assert!(result != MPI_SUCCESS || rank != 1, "rank {rank} was not expected");
+        // SAFETY: the application's own call.
+        unsafe { next_f.unwrap()(comm) }
+    }
+}
+
+impl Tool for Panics {
+    const NEW: Self = Panics;
+}
+
+install_pmpi_layer!(Panics, name = "panics");

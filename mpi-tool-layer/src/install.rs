@@ -62,12 +62,7 @@ macro_rules! install_pmpi_layer {
 
             static LAYER: LayerChain<$layer, Lifecycle> =
                 LayerChain(<$layer as Tool>::NEW, Lifecycle(&LEVEL));
-            static LEVEL: Level = Level::new(
-                NAME,
-                env!("CARGO_PKG_VERSION"),
-                &INFO,
-                counters,
-            );
+            static LEVEL: Level = Level::new(NAME, env!("CARGO_PKG_VERSION"), &INFO, counters);
             static INFO: ToolInfo = ToolInfo::new(
                 match CStr::from_bytes_with_nul(&C_NAME) {
                     Ok(name) => name,

@@ -135,8 +135,13 @@ fn build(name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let c = build_folder().join(format!("{name}.c"));
     let built = build_folder().join(name);
     fs::write(&c, source).unwrap();
-    let output =
-        Command::new("cc").args(["-O1", "-w", "-o"]).arg(&built).arg(&c).args(flags).output().unwrap();
+    let output = Command::new("cc")
+        .args(["-O1", "-w", "-o"])
+        .arg(&built)
+        .arg(&c)
+        .args(flags)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     built
 }

@@ -111,11 +111,9 @@ pub(crate) fn lint() -> Result<()> {
     };
     step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
     step("Lints", || {
-        run(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets"]).args([
-            "--",
-            "--deny",
-            "warnings",
-        ]))
+        run(cargo()
+            .args(["clippy", "--quiet", "--workspace", "--all-targets"])
+            .args(["--", "--deny", "warnings"]))
     })?;
     step("Documentation", || {
         run(cargo()

@@ -1,12 +1,12 @@
 //! Compiling C programs and running them under a launcher, with and without tools.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::{FunctionId, mpi_sys};
 use tempfile::TempDir;
@@ -62,8 +62,13 @@ pub(crate) fn build_folder() -> &'static Path {
         .path()
 }
 
-/// Compiles `tests/c/NAME.c`.
+/// Compiles `tests/c/NAME.c`, once for all tests that run it.
 pub(crate) fn compile(name: &str) -> PathBuf {
+    static COMPILED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !compiled.insert(name.into()) {
+        return build_folder().join(name);
+    }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     compile_with(&source, name, &["-pthread", "-Wall", "-Werror", "-Wno-deprecated-declarations"])
 }
@@ -82,6 +87,7 @@ pub(crate) fn compile_with(source: &Path, name: &str, flags: &[&str]) -> PathBuf
 /// A run of a program.
 pub(crate) struct Run {
     program: PathBuf,
+    arguments: Vec<String>,
     ranks: u32,
     tools: Vec<PathBuf>,
     variables: Vec<(String, String)>,
@@ -106,11 +112,17 @@ impl Run {
     pub(crate) fn new(program: &Path, ranks: u32) -> Self {
         Self {
             program: program.into(),
+            arguments: Vec::new(),
             ranks,
             tools: Vec::new(),
             variables: Vec::new(),
             folder: tempfile::tempdir().unwrap(),
         }
+    }
+
+    pub(crate) fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        self
     }
 
     /// Preloads a tool, behind those before.
@@ -140,6 +152,7 @@ impl Run {
             launcher = Command::new(setting("MPIEXEC"));
             launcher.args(["-n", &self.ranks.to_string()]).arg(&self.program);
         }
+        launcher.args(&self.arguments);
         let expected = self.folder.path().join("expected");
         fs::create_dir_all(&expected).unwrap();
         launcher.current_dir(self.folder.path()).env("EXPECT_DIR", expected);
@@ -194,9 +207,11 @@ impl Run {
 }
 
 impl Outcome {
-    /// The lines of standard output, sorted, since ranks print in any order.
+    /// The lines of standard output, sorted, since ranks print in any order; without the process
+    /// ids in launchers' words about a bad end.
     pub(crate) fn lines(&self) -> Vec<&str> {
-        let mut lines: Vec<_> = self.stdout.lines().collect();
+        let mut lines: Vec<_> =
+            self.stdout.lines().filter(|line| !line.starts_with("=   PID")).collect();
         lines.sort_unstable();
         lines
     }

@@ -185,9 +185,7 @@ fn theirs(header: &str, constants: &[String]) -> Declarations {
         .layout_tests(false)
         .derive_debug(false)
         .generate()
-        .expect(
-            "bindgen reads mpi.h (it needs libclang: run the tests by `cargo xtask test`)",
-        );
+        .expect("bindgen reads mpi.h (it needs libclang: run the tests by `cargo xtask test`)");
     let mut all = Declarations::read(&bindings.to_string());
     all.constants = all
         .constants
@@ -260,7 +258,8 @@ fn agrees_with_mpi_h() {
     let in_header = |name: &str| {
         header.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
     };
-    let names: Vec<String> = ours.constants.keys().filter(|name| in_header(name)).cloned().collect();
+    let names: Vec<String> =
+        ours.constants.keys().filter(|name| in_header(name)).cloned().collect();
     let declared = theirs(&header, &names);
     let theirs = &declared;
     let mut differences = Vec::new();
@@ -350,7 +349,9 @@ fn first_versions_agree_with_the_version_that_the_header_claims() {
     // What libraries lack of what they claim.
     let is_known = |name: &str| match Abi::CURRENT {
         // The Fortran conversions of the standard ABI belong to the Fortran library.
-        Abi::Standard => ["_c2f", "_f2c", "f08", "f082c", "f082f"].iter().any(|end| name.ends_with(end)),
+        Abi::Standard => {
+            ["_c2f", "_f2c", "f08", "f082c", "f082f"].iter().any(|end| name.ends_with(end))
+        }
         // Added by an erratum to MPI-4.0, and MPICH 4.0.2 is older.
         Abi::Mpich => claimed == (4, 0) && name == "MPI_Status_set_elements_c",
         Abi::OpenMpi => false,

@@ -51,7 +51,8 @@ fn agrees_with_the_mpi_forums_data() {
         match ours.get(*name) {
             None => differences.push(format!("{name}: not in the list: {signature}")),
             Some(ours) if ours != signature => {
-                differences.push(format!("{name}:\n    list:     {ours}\n    standard: {signature}"));
+                differences
+                    .push(format!("{name}:\n    list:     {ours}\n    standard: {signature}"));
             }
             Some(_) => {}
         }

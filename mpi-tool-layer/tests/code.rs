@@ -1,0 +1,99 @@
+//! What the compiler made of the exported functions: an empty layer is a load and a jump.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use common::{exported, tool};
+use mpi_tool_layer::FunctionId;
+
+/// Functions that the tool itself watches, and the one in assembly.
+const WATCHED: [FunctionId; 7] = [
+    FunctionId::MPI_Init,
+    FunctionId::MPI_Init_thread,
+    FunctionId::MPI_Session_init,
+    FunctionId::MPI_Finalize,
+    FunctionId::MPI_Session_finalize,
+    FunctionId::MPI_Abort,
+    FunctionId::MPI_Pcontrol,
+];
+
+/// The instructions of each exported function, up to the first that leaves it.
+fn disassembly(tool: &Path) -> BTreeMap<String, Vec<String>> {
+    let output = Command::new("objdump")
+        .args(["--disassemble", "--no-show-raw-insn", "--section=.text"])
+        .arg(tool)
+        .output()
+        .expect("objdump runs (it comes with the C compiler's binutils)");
+    assert!(output.status.success());
+    let mut functions = BTreeMap::new();
+    let mut current: Option<(String, Vec<String>)> = None;
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        if let Some((_, name)) = line.strip_suffix(">:").and_then(|line| line.split_once('<')) {
+            current = name.starts_with("MPI_").then(|| (name.to_owned(), Vec::new()));
+        } else if let Some((name, instructions)) = &mut current
+            && let Some((_, instruction)) = line.split_once(":\t")
+        {
+            let words: Vec<_> = instruction.split_whitespace().collect();
+            instructions.push(words.join(" "));
+            if instruction.starts_with("jmp") || instruction.starts_with("ret") {
+                functions.insert(name.clone(), instructions.clone());
+                current = None;
+            }
+        }
+    }
+    functions
+}
+
+#[test]
+fn a_function_of_the_empty_tool_is_a_load_and_a_jump() {
+    let functions = disassembly(&tool("empty_raw"));
+    for function in exported().into_iter().filter(|function| !WATCHED.contains(function)) {
+        let code = &functions[function.name()];
+        assert!(
+            code.len() == 2 && code[0].starts_with("mov 0x") && code[1].starts_with("jmp *%"),
+            "{function}: {code:?}"
+        );
+    }
+}
+
+#[test]
+fn a_function_of_the_call_counter_is_eight_instructions() {
+    let functions = disassembly(&tool("call_counter"));
+    for function in exported().into_iter().filter(|function| !WATCHED.contains(function)) {
+        let code = &functions[function.name()];
+        assert!(
+            code.len() <= 8 && code.iter().any(|line| line.starts_with("incq")),
+            "{function}: {code:?}"
+        );
+        assert!(!code.iter().any(|line| line.starts_with("call") || line.starts_with("lock")));
+    }
+}
+
+/// What a tool needs of other libraries, and what it gives: no MPI, and nothing but MPI's names.
+#[test]
+fn a_tool_links_no_mpi_and_exports_what_this_mpi_has() {
+    for name in ["empty_raw", "call_counter"] {
+        let run = |arguments: &[&str]| {
+            let output = Command::new(arguments[0]).args(&arguments[1..]).arg(tool(name)).output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        let needed = run(&["readelf", "--dynamic"]);
+        assert!(!needed.contains("libmpi"), "{needed}");
+        let symbols = run(&["nm", "--dynamic", "--defined-only"]);
+        let mut symbols: Vec<_> =
+            symbols.lines().filter_map(|line| line.split_whitespace().last()).collect();
+        symbols.retain(|symbol| *symbol != "mpi_tool_info");
+        symbols.sort_unstable();
+        let wanted: Vec<_> = exported().into_iter().map(FunctionId::name).collect();
+        assert_eq!(symbols, wanted);
+        // A strong reference to MPI would be fatal in a process without it.
+        for line in run(&["nm", "--dynamic", "--undefined-only"]).lines() {
+            let (kind, symbol) = line.trim().split_once(' ').unwrap();
+            assert!(kind == "w" || !symbol.contains("MPI"), "{line}");
+            assert!(kind == "w" || !symbol.contains("mpi_"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Processes without MPI, and the many ways in which an MPI process can end: nothing breaks, and no
+//! report is lost.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::{Outcome, Run, compile, is_openmpi, setting, tool};
+
+/// A tool of `examples/`, which `cargo test` has built.
+fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let folder = tests.parent().unwrap().parent().unwrap().join("examples");
+    folder.join(format!("lib{name}.so"))
+}
+
+fn same_as_plain(name: &str, ranks: u32) -> Outcome {
+    let program = compile(name);
+    let plain = Run::new(&program, ranks).run();
+    let counted = Run::new(&program, ranks).count().run();
+    assert_eq!(counted.status, plain.status, "{name}\n{}\n{}", plain.stderr, counted.stderr);
+    assert_eq!(counted.lines(), plain.lines(), "{name}\n{}", counted.stderr);
+    counted
+}
+
+#[test]
+fn programs_without_mpi_are_left_alone() {
+    let cases: [(&str, &[&str]); 5] = [
+        ("/bin/true", &[]),
+        ("/bin/false", &[]),
+        ("bash", &["-c", "echo hello; (exit 3) || echo $?; exit 5"]),
+        ("python3", &["-c", "import ctypes, subprocess; print(subprocess.call(['true']))"]),
+        ("sh", &["-c", "kill -TERM $$"]),
+    ];
+    let both = format!("{} {}", tool("call_counter").display(), tool("empty_raw").display());
+    for (program, arguments) in cases {
+        let run = |preload: Option<&str>| {
+            let mut command = Command::new(program);
+            command.args(arguments).env_remove("PYTHONPATH");
+            // As a launcher's child too, where a program without MPI is no reason for a message.
+            command.env("PMI_RANK", "0");
+            if let Some(preload) = preload {
+                command.env("LD_PRELOAD", preload);
+            }
+            command.output().unwrap()
+        };
+        let (plain, with) = (run(None), run(Some(&both)));
+        assert_eq!(plain.status, with.status, "{program}");
+        assert_eq!(plain.stdout, with.stdout, "{program}");
+        assert_eq!(plain.stderr, with.stderr, "{program}");
+    }
+}
+
+#[test]
+fn the_launcher_is_left_alone() {
+    let run = |preload: bool| {
+        let mut command = Command::new(setting("MPIEXEC"));
+        command.args(["-n", "2", "/bin/true"]);
+        if preload {
+            command.env("LD_PRELOAD", tool("call_counter"));
+        }
+        command.output().unwrap()
+    };
+    let (plain, with) = (run(false), run(true));
+    assert_eq!(plain.status, with.status);
+    assert_eq!(String::from_utf8_lossy(&plain.stdout), String::from_utf8_lossy(&with.stdout));
+    assert_eq!(String::from_utf8_lossy(&plain.stderr), String::from_utf8_lossy(&with.stderr));
+}
+
+#[test]
+fn a_program_that_calls_nothing_is_told_so_once() {
+    let program = compile("nothing");
+    let outcome = Run::new(&program, 2).preload(tool("call_counter")).run();
+    outcome.expect_success("nothing");
+    let said = outcome.stderr.matches("call-counter: saw no MPI call in this process").count();
+    assert_eq!(said, 1, "{}", outcome.stderr);
+    let quiet =
+        Run::new(&program, 2).preload(tool("call_counter")).variable("MPI_TOOL_OUTPUT", "none");
+    assert_eq!(quiet.run().stderr, "");
+}
+
+#[test]
+fn an_abort_leaves_the_report_of_its_rank() {
+    let program = compile("abort");
+    let plain = Run::new(&program, 3).run();
+    let counted = Run::new(&program, 3).count().run();
+    assert_eq!(counted.status, plain.status);
+    let report =
+        counted.reports.iter().find(|report| report["rank"] == 1).expect("rank 1's report");
+    assert_eq!(report["complete"], false);
+    assert_eq!(report["reason"], "MPI_Abort");
+    for (name, calls) in &counted.expected {
+        let counters = report["counters"].as_array().unwrap();
+        let counter = counters.iter().find(|counter| counter["name"] == **name);
+        let counter = counter.unwrap_or_else(|| panic!("{name} is not in {report}"));
+        assert_eq!(counter["total"], *calls, "{name}");
+    }
+}
+
+#[test]
+fn an_abort_with_code_zero_leaves_a_report() {
+    let outcome = same_as_plain("abort_zero", 1);
+    assert_eq!(outcome.reports.len(), 1, "{}", outcome.stderr);
+    assert_eq!(outcome.counted.get("MPI_Abort"), Some(&1));
+}
+
+#[test]
+fn an_end_without_finalize_leaves_a_report_a_rank() {
+    let outcome = same_as_plain("no_finalize", 2);
+    assert_eq!(outcome.reports.len(), 2, "{}", outcome.stderr);
+    assert_eq!(outcome.counted, outcome.expected);
+    for report in &outcome.reports {
+        assert_eq!(report["complete"], false);
+        assert_eq!(report["ranks"], 2);
+        assert_eq!(report["reason"], "the process ended without MPI_Finalize");
+    }
+}
+
+#[test]
+fn a_signal_leaves_a_report_and_the_status_it_had() {
+    let outcome = same_as_plain("terminated", 1);
+    assert_eq!(outcome.reports.len(), 1, "{}", outcome.stderr);
+    assert_eq!(outcome.reports[0]["reason"], "SIGTERM");
+    assert_eq!(outcome.counted, outcome.expected);
+    let unwatched =
+        Run::new(&compile("terminated"), 1).count().variable("MPI_TOOL_SIGNALS", "0").run();
+    assert_eq!(unwatched.status, outcome.status);
+    assert_eq!(unwatched.reports.len(), 0);
+}
+
+#[test]
+fn a_signal_leaves_the_reports_of_all_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("libsecond.so");
+    fs::copy(tool("call_counter"), &copy).unwrap();
+    let run = Run::new(&compile("terminated"), 1).count().preload(&copy);
+    let outcome = run.run();
+    assert_eq!(outcome.reports.len(), 2, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_second_init_ends_as_it_would() {
+    let outcome = same_as_plain("init_twice", 1);
+    assert!(!outcome.reports.is_empty(), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_forked_child_makes_no_report() {
+    let outcome = same_as_plain("fork", 2);
+    assert_eq!(outcome.reports.len(), 1, "{}", outcome.stderr);
+    assert_eq!(outcome.counted, outcome.expected);
+}
+
+#[test]
+fn calls_after_finalize_are_reported_too() {
+    let outcome = same_as_plain("outside", 2);
+    assert_eq!(outcome.counted, outcome.expected);
+    let late = outcome.reports.iter().filter(|report| report["complete"] == false);
+    for report in late.clone() {
+        assert_eq!(report["reason"], "calls after MPI_Finalize");
+    }
+    assert_eq!(late.count(), 2, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_panic_names_tool_rank_and_function_and_aborts() {
+    let program = compile("collectives_few");
+    let outcome = Run::new(&program, 2).preload(example("panics")).run();
+    assert_ne!(outcome.status, Some(0));
+    let wanted = "panics: panic in MPI_Barrier on rank 1: rank 1 was not expected; aborting";
+    assert!(outcome.stderr.contains(wanted), "{}", outcome.stderr);
+    // On one rank there is nothing to panic about.
+    Run::new(&program, 1).preload(example("panics")).run().expect_success("one rank");
+}
+
+#[test]
+fn a_tool_can_answer_a_call_with_others_that_the_tools_below_see() {
+    let program = compile("ring");
+    let below = Run::new(&program, 2).preload(example("send_as_isend")).count().run();
+    below.expect_success("send-as-isend");
+    assert_eq!(below.counted.get("MPI_Send"), None);
+    assert_eq!(below.counted["MPI_Isend"], below.expected["MPI_Send"]);
+    assert_eq!(below.counted["MPI_Wait"], below.expected["MPI_Send"]);
+    let above = Run::new(&program, 2).count().preload(example("send_as_isend")).run();
+    assert_eq!(above.counted, above.expected);
+}
+
+#[test]
+fn a_chain_is_two_layers_in_order() {
+    let outcome = Run::new(&compile("collectives_few"), 2).preload(example("chain")).run();
+    outcome.expect_success("chain");
+    let line = |name: &str| {
+        let line = outcome.stderr.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.strip_prefix(": ")).map(|count| count.parse::<u64>().unwrap())
+    };
+    assert_eq!(line("MPI_Ssend"), None, "{}", outcome.stderr);
+    assert_eq!(line("MPI_Send"), Some(outcome.expected["MPI_Ssend"]));
+    assert_eq!(line("MPI_Barrier"), Some(outcome.expected["MPI_Barrier"]));
+}
+
+#[test]
+fn settings_that_mean_nothing_are_told_once_and_change_nothing() {
+    let program = compile("ring");
+    let run = Run::new(&program, 2)
+        .preload(tool("call_counter"))
+        .variable("MPI_TOOL_FORMATT", "json")
+        .variable("MPI_TOOL_FORMAT", "xml");
+    let outcome = run.run();
+    outcome.expect_success("ring");
+    assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMATT is no option").count(), 1);
+    assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMAT=xml: no format").count(), 1);
+    assert!(outcome.stderr.contains("MPI_Send: 2000"), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, Run::new(&program, 2).run().stdout);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_goes_to_standard_error() {
+    let program = compile("ring");
+    for (path, reason) in [
+        ("/dev/full", "no space left on device"),
+        ("/no/such/folder/report", "no such directory"),
+        (".", "is a directory"),
+    ] {
+        let run = Run::new(&program, 2)
+            .preload(tool("call_counter"))
+            .variable("MPI_TOOL_OUTPUT", path)
+            .variable("MPI_TOOL_FORMAT", "json");
+        let outcome = run.run();
+        outcome.expect_success(path);
+        let line = format!("call-counter: cannot write {path}: {reason}; it follows here\n");
+        assert_eq!(outcome.stderr.matches(&line).count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("MPI_Send: 2000"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_report_can_go_anywhere() {
+    let program = compile("ring");
+    let with = |name: &str, value: &str| {
+        let run = Run::new(&program, 2).preload(tool("call_counter")).variable(name, value);
+        (run.run(), run)
+    };
+    let (outcome, _) = with("MPI_TOOL_OUTPUT", "stdout");
+    assert!(outcome.stdout.contains("MPI_Send: 2000\n") && outcome.stderr.is_empty());
+    let (outcome, _) = with("MPI_TOOL_OUTPUT", "none");
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("token 1000\n", ""));
+    let (outcome, run) = with("MPI_TOOL_OUTPUT", "a%t-%%.txt");
+    assert_eq!(outcome.stderr, "call-counter: report in acall-counter-%.txt\n");
+    let text = fs::read_to_string(run.folder.path().join("acall-counter-%.txt")).unwrap();
+    assert!(text.contains("MPI_Send: 2000\n"), "{text}");
+    // Each rank for itself, without communication.
+    let run = Run::new(&program, 2).count().variable("MPI_TOOL_MERGE", "0");
+    let outcome = run.run();
+    assert_eq!(outcome.reports.len(), 2);
+    assert_eq!(outcome.counted, outcome.expected);
+}
+
+#[test]
+fn a_tool_on_some_ranks_only_reports_without_merging() {
+    // rank 0 with the tool, rank 1 without: with MPI_TOOL_MERGE=0 nobody waits for anybody.
+    let program = compile("ring");
+    let (env, none) = if is_openmpi() { ("-x", "") } else { ("-env", "") };
+    let mut launcher = Command::new(setting("MPIEXEC"));
+    launcher.args(["-n", "1"]).arg(env);
+    if is_openmpi() {
+        launcher.arg(format!("LD_PRELOAD={}", tool("call_counter").display()));
+    } else {
+        launcher.arg("LD_PRELOAD").arg(tool("call_counter"));
+    }
+    launcher.arg(&program).args([":", "-n", "1"]).arg(&program).arg(none);
+    let output = launcher.env("MPI_TOOL_MERGE", "0").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("calls of rank 0 of 2 only, partial: MPI_TOOL_MERGE=0"), "{errors}");
+}
+
+#[test]
+fn help_lists_every_option() {
+    let output = Command::new("/bin/true")
+        .env("LD_PRELOAD", tool("call_counter"))
+        .env("MPI_TOOL_HELP", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    for option in ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "HELP"] {
+        assert!(text.contains(&format!("MPI_TOOL_{option} ")), "{text}");
+    }
+    assert_eq!(output.status.code(), Some(0));
+}

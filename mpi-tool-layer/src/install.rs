@@ -48,23 +48,25 @@ macro_rules! install_pmpi_layer {
         $crate::install_pmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
     };
     ($layer:ty, name = $name:expr) => {
-        #[doc(hidden)]
-        #[allow(non_upper_case_globals, missing_docs, clippy::missing_safety_doc)]
-        mod __mpi_tool {
-            use super::*;
-            use ::core::ffi::CStr;
-            use $crate::install::{Level, Lifecycle, ToolInfo};
-            use $crate::mpi_sys::*;
-            use $crate::{Counters, LayerChain, NextTable, Tool};
+        // In a block, so that nothing of it is in the way of the tool's own names; and with full
+        // paths, so that nothing of it hides the layer's name.
+        #[allow(non_upper_case_globals, clippy::missing_safety_doc)]
+        const _: () = {
+            #[allow(unused_imports)]
+            use $crate::mpi_sys::prototypes::*;
 
             const NAME: &str = $name;
             static C_NAME: [u8; NAME.len() + 1] = $crate::install::c_string(NAME);
 
-            static LAYER: LayerChain<$layer, Lifecycle> =
-                LayerChain(<$layer as Tool>::NEW, Lifecycle(&LEVEL));
-            static LEVEL: Level = Level::new(NAME, env!("CARGO_PKG_VERSION"), &INFO, counters);
-            static INFO: ToolInfo = ToolInfo::new(
-                match CStr::from_bytes_with_nul(&C_NAME) {
+            static LAYER: $crate::LayerChain<$layer, $crate::install::Lifecycle> =
+                $crate::LayerChain(
+                    <$layer as $crate::Tool>::NEW,
+                    $crate::install::Lifecycle(&LEVEL),
+                );
+            static LEVEL: $crate::install::Level =
+                $crate::install::Level::new(NAME, env!("CARGO_PKG_VERSION"), &INFO, counters);
+            static INFO: $crate::install::ToolInfo = $crate::install::ToolInfo::new(
+                match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
                     Ok(name) => name,
                     Err(_) => panic!("a tool's name has no NUL"),
                 },
@@ -73,10 +75,10 @@ macro_rules! install_pmpi_layer {
             // For the other tools, which look it up. This tool must not: the first one's comes
             // before its own.
             #[unsafe(no_mangle)]
-            pub static mpi_tool_info: &ToolInfo = &INFO;
+            static mpi_tool_info: &$crate::install::ToolInfo = &INFO;
 
-            fn counters() -> Option<&'static dyn Counters> {
-                Tool::counters(&LAYER.0)
+            fn counters() -> Option<&'static dyn $crate::Counters> {
+                $crate::Tool::counters(&LAYER.0)
             }
             extern "C" fn signalled(signal: c_int) {
                 LEVEL.signalled(signal);
@@ -96,7 +98,7 @@ macro_rules! install_pmpi_layer {
 
             $crate::mpi_sys::mpi_functions! { [$crate::__next_table] }
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
-        }
+        };
     };
 }
 
@@ -109,25 +111,18 @@ macro_rules! __next_table {
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         // SAFETY: the functions are in the list's order and have its prototypes.
-        static NEXT: NextTable = unsafe {
-            NextTable::new([$(
-                ::core::sync::atomic::AtomicPtr::new(early::$name as *const c_void as *mut c_void)
-            ),*])
-        };
-
-        mod early {
-            use super::*;
-            use $crate::NextFunctions as _;
-            $(
+        static NEXT: $crate::NextTable = unsafe {
+            $crate::NextTable::new([$({
                 #[cold]
                 #[allow(clippy::too_many_arguments)]
-                pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+                unsafe extern "C" fn early($($arg: $ty),*) -> $ret {
                     LEVEL.load(&NEXT);
                     // SAFETY: the caller's own call.
-                    unsafe { NEXT.$name($($arg),*) }
+                    unsafe { $crate::NextFunctions::$name(&NEXT, $($arg),*) }
                 }
-            )*
-        }
+                ::core::sync::atomic::AtomicPtr::new(early as *const c_void as *mut c_void)
+            }),*])
+        };
     };
 }
 

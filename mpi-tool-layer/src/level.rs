@@ -544,11 +544,13 @@ mod merge {
 mod signals {
     use super::*;
 
-    const ENDING: [(c_int, &str); 10] = [
+    const ENDING: [(c_int, &str); 12] = [
         (libc::SIGTERM, "SIGTERM"),
         (libc::SIGINT, "SIGINT"),
         (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGQUIT, "SIGQUIT"),
         (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGUSR1, "SIGUSR1"),
         (libc::SIGUSR2, "SIGUSR2"),
         (libc::SIGABRT, "SIGABRT"),
         (libc::SIGSEGV, "SIGSEGV"),

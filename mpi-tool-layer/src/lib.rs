@@ -72,3 +72,8 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
         None
     }
 }
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

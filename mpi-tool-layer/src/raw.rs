@@ -8,6 +8,68 @@ use crate::{FunctionId, NextFunctions};
 ///
 /// The methods of a layer get the next function in such a box: only `unsafe { next_f.unwrap() }`
 /// reaches it, so that a layer's unsafe lines are those that call MPI.
+///
+/// ```
+/// # use mpi_tool_layer::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
+/// # struct Layer;
+/// # // SAFETY: every call goes on.
+/// unsafe impl RawMpiInterceptionLayer for Layer {
+///     fn around<F, R>(&self, _: FunctionId, call: UnsafeBox<'_, F>) -> R
+///     where
+///         F: FnOnce() -> R,
+///     {
+///         unsafe { call.unwrap()() }
+///     }
+/// }
+/// ```
+///
+/// Safe code cannot call MPI:
+///
+/// ```compile_fail,E0133
+/// # use mpi_tool_layer::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
+/// # struct Layer;
+/// # // SAFETY: every call goes on.
+/// unsafe impl RawMpiInterceptionLayer for Layer {
+///     fn around<F, R>(&self, _: FunctionId, call: UnsafeBox<'_, F>) -> R
+///     where
+///         F: FnOnce() -> R,
+///     {
+///         call.unwrap()()
+///     }
+/// }
+/// ```
+///
+/// nor through the table:
+///
+/// ```compile_fail,E0133
+/// # use mpi_tool_layer::UnsafeBox;
+/// fn finalize<F>(next_f: UnsafeBox<'_, F>) -> i32 {
+///     next_f.table().finalize()
+/// }
+/// ```
+///
+/// and a layer promises by `unsafe impl` to behave like MPI:
+///
+/// ```compile_fail,E0200
+/// # struct Layer;
+/// impl mpi_tool_layer::RawMpiInterceptionLayer for Layer {}
+/// ```
+///
+/// A call cannot be passed on twice, nor a layer be shared between threads that is not `Sync`:
+///
+/// ```compile_fail,E0382
+/// # use mpi_tool_layer::UnsafeBox;
+/// fn twice<F: FnOnce() -> i32>(call: UnsafeBox<'_, F>) -> i32 {
+///     unsafe { call.unwrap()() + call.unwrap()() }
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use mpi_tool_layer::RawMpiInterceptionLayer;
+/// struct Layer(std::cell::Cell<u64>);
+/// # // SAFETY: every call goes on.
+/// unsafe impl RawMpiInterceptionLayer for Layer {}
+/// ```
 pub struct UnsafeBox<'a, F> {
     content: F,
     table: &'a dyn NextFunctions,

@@ -26,9 +26,15 @@ use abi::standard as current;
 pub use current::handles::*;
 pub use current::*;
 
-// What the list's prototypes are made of, for the macros of other crates.
 #[doc(no_inline)]
 pub use core::ffi::{c_char, c_int, c_void};
+
+/// What the list's prototypes are made of and no more, for the macros of other crates.
+pub mod prototypes {
+    pub use crate::current::*;
+    #[doc(no_inline)]
+    pub use core::ffi::{c_char, c_int, c_void};
+}
 
 include!(concat!(env!("OUT_DIR"), "/probed.rs"));
 

@@ -83,7 +83,7 @@ impl Level {
         }
         self.process.store(process_id(), Relaxed);
         self.info.take_place(table);
-        if std::env::var_os("MPI_TOOL_HELP").is_some_and(|value| value != "" && value != "0")
+        if std::env::var_os("MPI_TOOL_HELP").is_some_and(|value| !value.is_empty() && value != "0")
             && launched_rank().unwrap_or(0) == 0
         {
             say(format_args!("{}", options::help(self.tool, self.version)));

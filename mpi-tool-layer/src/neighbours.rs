@@ -161,13 +161,13 @@ impl Object<'_> {
         // SAFETY: the dynamic linker's own array.
         let headers =
             unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) };
-        let mut range = usize::MAX..0;
+        let (mut lowest, mut end) = (usize::MAX, 0);
         for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
             let start = (self.0.dlpi_addr + header.p_vaddr) as usize;
-            range.start = range.start.min(start);
-            range.end = range.end.max(start + header.p_memsz as usize);
+            lowest = lowest.min(start);
+            end = end.max(start + header.p_memsz as usize);
         }
-        range
+        lowest..end
     }
 }
 

@@ -90,7 +90,11 @@ impl Options {
     /// where there are others.
     pub(crate) fn read(tool: &str, suffix: Option<&str>) -> Self {
         let variables: Vec<_> = env::vars_os().collect();
-        Self::from_variables(tool, suffix, &variables)
+        let mut options = Self::from_variables(tool, suffix, &variables);
+        if let Output::File(path) = options.output {
+            options.output = Output::File(absolute(path));
+        }
+        options
     }
 
     fn from_variables(
@@ -211,6 +215,18 @@ fn path(value: &OsString, tool: &str, suffix: Option<&str>) -> Result<CString, S
         path.splice(at..at, format!(".{suffix}").into_bytes());
     }
     CString::new(path).map_err(|_| "a path has no NUL".into())
+}
+
+/// The same path from wherever the application goes until the report is written.
+fn absolute(path: CString) -> CString {
+    if path.as_bytes().starts_with(b"/") {
+        return path;
+    }
+    let Ok(folder) = env::current_dir() else { return path };
+    let mut absolute = folder.into_os_string().into_encoded_bytes();
+    absolute.push(b'/');
+    absolute.extend_from_slice(path.as_bytes());
+    CString::new(absolute).unwrap_or(path)
 }
 
 fn host_name() -> String {

@@ -135,7 +135,6 @@ macro_rules! raw_layer {
                     $(, ", significant only at ", stringify!($root))?
                 )*)]
                 #[inline(always)]
-                #[allow(clippy::too_many_arguments)]
                 fn $name<F>(&self, next_f: UnsafeBox<'_, F>, $($arg: $ty),*) -> $ret
                 where
                     F: FnOnce($($ty),*) -> $ret,

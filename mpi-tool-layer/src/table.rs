@@ -12,7 +12,7 @@ macro_rules! next_functions {
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         /// All functions below a level: what `next_f` is for one function, for all of them.
-        #[allow(clippy::too_many_arguments, clippy::missing_safety_doc)]
+        #[allow(clippy::missing_safety_doc)]
         pub trait NextFunctions: Sync {
             /// Has the MPI library of this process the function?
             fn available(&self, function: FunctionId) -> bool;
@@ -51,7 +51,6 @@ macro_rules! next_functions {
         mod missing {
             use super::*;
             $(
-                #[allow(clippy::too_many_arguments)]
                 pub(super) unsafe extern "C" fn $name($(_: $ty),*) -> $ret {
                     <$ret as MissingResult>::of(FunctionId::$c_name)
                 }

@@ -22,7 +22,8 @@ pub(crate) struct Test {
 
 impl Test {
     pub(crate) fn run(self) -> Result<()> {
-        let all: [(&str, fn() -> Result<Mpi>); 4] = [
+        type Find = fn() -> Result<Mpi>;
+        let all: [(&str, Find); 4] = [
             ("mpich-5.0.2", environment::mpich),
             ("openmpi-5.0.11", environment::openmpi),
             ("mpich-5.0.2-abi", environment::mpich_abi),

@@ -34,9 +34,9 @@ macro_rules! exported {
     ) => {
         /// The functions that the MPI library has which the tools are built for.
         pub(crate) fn exported() -> Vec<FunctionId> {
-            let mut all = Vec::new();
-            $(mpi_sys::if_exported! { $c_name { all.push(FunctionId::$c_name); } })*
-            all
+            let mut all = BTreeSet::new();
+            $(mpi_sys::if_exported! { $c_name { all.insert(FunctionId::$c_name); } })*
+            all.into_iter().collect()
         }
     };
 }

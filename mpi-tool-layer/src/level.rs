@@ -1,8 +1,7 @@
 //! A tool in a process: its life, its options, its report.
 
 use core::any::Any;
-use core::ffi::{CStr, c_int, c_void};
-use core::ptr;
+use core::ffi::{CStr, c_int};
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -16,7 +15,7 @@ use crate::neighbours::{ToolInfo, mpi_objects};
 use crate::options::{Format, Options, Output};
 use crate::output::{Sink, reason, say};
 use crate::report::{Report, Row, Scope};
-use crate::{Counters, FunctionId, NextTable, options};
+use crate::{Counters, FunctionId, NextTable, options, signals, world};
 
 /// One tool of a process. `install_pmpi_layer!` makes it a static of the tool.
 pub struct Level {
@@ -116,7 +115,7 @@ impl Level {
     /// After `MPI_Init` or `MPI_Init_thread`.
     pub(crate) fn world_started(&self) {
         self.started();
-        if let Some((rank, ranks)) = world_position() {
+        if let Some((rank, ranks)) = world::position() {
             self.rank.store(rank.into(), Relaxed);
             self.ranks.store(ranks.into(), Relaxed);
             self.world.store(true, Release);
@@ -146,14 +145,14 @@ impl Level {
 
     /// Before `MPI_Finalize`.
     pub(crate) fn world_ends(&self) {
-        if !self.world.swap(false, AcqRel) || !world_is_active() {
+        if !self.world.swap(false, AcqRel) || !world::is_active() {
             return;
         }
         let Some(counters) = (self.counters)() else { return };
         let prepared = self.prepared();
         if !prepared.options.merge {
             self.report_process("MPI_TOOL_MERGE=0");
-        } else if wrong_abi().is_some() || self.report_world(counters, prepared).is_err() {
+        } else if world::wrong_abi().is_some() || self.report_world(counters, prepared).is_err() {
             self.report_process("the ranks' reports could not be merged");
         }
     }
@@ -164,6 +163,14 @@ impl Level {
             self.sessions.fetch_update(AcqRel, Acquire, |count| count.checked_sub(1)) == Ok(1);
         if last && !self.world.load(Acquire) {
             self.report_process("sessions have no world to merge over");
+        }
+    }
+
+    /// For [`ToolInfo`]: a signal is about to end the process.
+    #[doc(hidden)]
+    pub fn signalled(&self, signal: c_int) {
+        if self.prepared.get().is_some_and(|prepared| prepared.options.signals) {
+            self.report_process(signals::name(signal));
         }
     }
 
@@ -203,7 +210,7 @@ impl Level {
                 Output::File(path) if !path.as_bytes().starts_with(b"/dev/") => {
                     let mut path = path.clone().into_bytes();
                     path.extend(
-                        match self.known_rank().or(world_position().map(|(r, _)| r.into())) {
+                        match self.known_rank().or(world::position().map(|(r, _)| r.into())) {
                             Some(rank) => format!(".rank{rank}").into_bytes(),
                             None => format!(".process{}", process_id()).into_bytes(),
                         },
@@ -214,7 +221,7 @@ impl Level {
             };
             let count = (self.counters)().map_or(0, Counters::len);
             if options.signals && count > 0 {
-                signals::watch(self.info);
+                signals::watch();
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
             Prepared { options, process_file, merged, last_sum: AtomicU64::new(0) }
@@ -229,7 +236,7 @@ impl Level {
         for complaint in &options.complaints {
             say(format_args!("{}: {complaint}", self.tool));
         }
-        if let Some(abi) = wrong_abi() {
+        if let Some(abi) = world::wrong_abi() {
             say(format_args!(
                 "{}: built for the {} ABI, but the MPI of this program has the {} ABI: calls are \
                  seen, but reports cannot be merged over ranks; use a build of the tool for this MPI",
@@ -243,7 +250,7 @@ impl Level {
     /// Merges the counts over the world; rank 0 writes them.
     fn report_world(&self, counters: &dyn Counters, prepared: &Prepared) -> Result<(), c_int> {
         let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
-        let merged = merge::over_world(&self.fingerprint(counters), &values)?;
+        let merged = world::merge(&self.fingerprint(counters), &values)?;
         for (merged, value) in prepared.merged.iter().zip(&values) {
             merged.store(*value, Relaxed);
         }
@@ -397,216 +404,4 @@ fn static_mpi_in_program() -> bool {
             let name = b"\0PMPI_Init\0";
             program.windows(name.len()).any(|window| window == name)
         })
-}
-
-/// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
-/// and constants would mean something else there.
-fn wrong_abi() -> Option<Abi> {
-    let init = pmpi::address(FunctionId::MPI_Init as usize)?;
-    // SAFETY: both are C strings or addresses of this process.
-    let actual = unsafe {
-        let mut object: libc::Dl_info = core::mem::zeroed();
-        let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
-        let name = if found { CStr::from_ptr(object.dli_fname).to_bytes() } else { b"" };
-        if !libc::dlsym(libc::RTLD_DEFAULT, c"ompi_mpi_comm_world".as_ptr()).is_null() {
-            Abi::OpenMpi
-        } else if name.windows(10).any(|window| window == b"libmpi_abi") {
-            Abi::Standard
-        } else {
-            Abi::Mpich
-        }
-    };
-    (actual != Abi::CURRENT).then_some(actual)
-}
-
-/// Has this process a world that is initialized and not finalized?
-fn world_is_active() -> bool {
-    let both = [FunctionId::MPI_Initialized, FunctionId::MPI_Finalized];
-    if !both.iter().all(|function| pmpi::available(*function as usize)) {
-        return false;
-    }
-    let (mut initialized, mut finalized) = (0, 0);
-    // SAFETY: these may be called at any time.
-    let results =
-        unsafe { [pmpi::MPI_Initialized(&mut initialized), pmpi::MPI_Finalized(&mut finalized)] };
-    results == [pmpi::MPI_SUCCESS; 2] && initialized != 0 && finalized == 0
-}
-
-/// Rank and size of `MPI_COMM_WORLD`.
-fn world_position() -> Option<(u32, u32)> {
-    if wrong_abi().is_some() || !world_is_active() {
-        return None;
-    }
-    let (mut rank, mut ranks) = (0, 0);
-    // SAFETY: the world is active.
-    let results = unsafe {
-        [
-            pmpi::MPI_Comm_rank(pmpi::MPI_COMM_WORLD, &mut rank),
-            pmpi::MPI_Comm_size(pmpi::MPI_COMM_WORLD, &mut ranks),
-        ]
-    };
-    if results != [pmpi::MPI_SUCCESS; 2] {
-        return None;
-    }
-    Some((rank.try_into().ok()?, ranks.try_into().ok()?))
-}
-
-/// Reductions over the world that no tool sees.
-mod merge {
-    use super::*;
-
-    /// The rows at rank 0, nothing elsewhere. `fingerprint` must be the same on all ranks.
-    pub(super) fn over_world(
-        fingerprint: &[u64; 2],
-        values: &[u64],
-    ) -> Result<Option<Vec<Row>>, c_int> {
-        let _errors = ErrorsReturn::on_world()?;
-        let mut lowest = [0_u64; 2];
-        // SAFETY: both buffers have the count's length.
-        check(unsafe {
-            pmpi::MPI_Allreduce(
-                fingerprint.as_ptr().cast(),
-                lowest.as_mut_ptr().cast(),
-                2,
-                pmpi::MPI_UINT64_T,
-                pmpi::MPI_MIN,
-                pmpi::MPI_COMM_WORLD,
-            )
-        })?;
-        // The least of the hashes and of their complements are a hash and its complement only if
-        // all ranks have the same one.
-        if lowest[0] != !lowest[1] {
-            return Err(pmpi::MPI_ERR_OTHER);
-        }
-        let total = reduce(values, pmpi::MPI_SUM)?;
-        let min = reduce(values, pmpi::MPI_MIN)?;
-        let max = reduce(values, pmpi::MPI_MAX)?;
-        let (rank, _) = world_position().ok_or(pmpi::MPI_ERR_COMM)?;
-        Ok((rank == 0).then(|| {
-            let rows = total.into_iter().zip(min).zip(max);
-            rows.map(|((total, min), max)| Row { total, min, max }).collect()
-        }))
-    }
-
-    fn reduce(values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
-        let count = c_int::try_from(values.len()).map_err(|_| pmpi::MPI_ERR_COUNT)?;
-        let mut result = vec![0_u64; values.len()];
-        // SAFETY: both buffers have the count's length.
-        check(unsafe {
-            pmpi::MPI_Reduce(
-                values.as_ptr().cast(),
-                result.as_mut_ptr().cast(),
-                count,
-                pmpi::MPI_UINT64_T,
-                op,
-                0,
-                pmpi::MPI_COMM_WORLD,
-            )
-        })?;
-        Ok(result)
-    }
-
-    fn check(code: c_int) -> Result<(), c_int> {
-        if code == pmpi::MPI_SUCCESS { Ok(()) } else { Err(code) }
-    }
-
-    /// Errors on the world return, as long as this lives: a tool's failed reduction is no reason to
-    /// end the application.
-    struct ErrorsReturn(pmpi::MPI_Errhandler);
-
-    impl ErrorsReturn {
-        fn on_world() -> Result<Self, c_int> {
-            let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
-            // SAFETY: the world is active.
-            unsafe {
-                check(pmpi::MPI_Comm_get_errhandler(pmpi::MPI_COMM_WORLD, &mut theirs))?;
-                check(pmpi::MPI_Comm_set_errhandler(
-                    pmpi::MPI_COMM_WORLD,
-                    pmpi::MPI_ERRORS_RETURN,
-                ))?;
-            }
-            Ok(Self(theirs))
-        }
-    }
-
-    impl Drop for ErrorsReturn {
-        fn drop(&mut self) {
-            // SAFETY: the handler is the application's, referenced by `on_world`.
-            unsafe {
-                pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.0);
-                pmpi::MPI_Errhandler_free(&mut self.0);
-            }
-        }
-    }
-}
-
-/// Signals that end a process: a batch system's, a user's, a crash's.
-mod signals {
-    use super::*;
-
-    const ENDING: [(c_int, &str); 12] = [
-        (libc::SIGTERM, "SIGTERM"),
-        (libc::SIGINT, "SIGINT"),
-        (libc::SIGHUP, "SIGHUP"),
-        (libc::SIGQUIT, "SIGQUIT"),
-        (libc::SIGXCPU, "SIGXCPU"),
-        (libc::SIGUSR1, "SIGUSR1"),
-        (libc::SIGUSR2, "SIGUSR2"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGBUS, "SIGBUS"),
-        (libc::SIGFPE, "SIGFPE"),
-        (libc::SIGILL, "SIGILL"),
-    ];
-
-    pub(super) fn name(signal: c_int) -> &'static str {
-        ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name)
-    }
-
-    /// Has the process's tools write what they have before a signal ends the process. Only signals
-    /// that the application and its libraries left alone: theirs stay as they are. The first tool
-    /// of the stack does it for all.
-    pub(super) fn watch(tool: &'static ToolInfo) {
-        if !tool.is_first() {
-            return;
-        }
-        for (signal, _) in ENDING {
-            // SAFETY: the structures are plain data, and the handler does only what is allowed in
-            // one: it reads atomics and writes to file descriptors.
-            unsafe {
-                let mut before: libc::sigaction = core::mem::zeroed();
-                if libc::sigaction(signal, ptr::null(), &mut before) != 0
-                    || before.sa_sigaction != libc::SIG_DFL
-                {
-                    continue;
-                }
-                let mut ours: libc::sigaction = core::mem::zeroed();
-                ours.sa_sigaction = ending as *const () as usize;
-                ours.sa_flags =
-                    libc::SA_SIGINFO | libc::SA_RESETHAND | libc::SA_NODEFER | libc::SA_ONSTACK;
-                libc::sigaction(signal, &ours, ptr::null_mut());
-            }
-        }
-    }
-
-    unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-        for tool in ToolInfo::all() {
-            (tool.signalled)(signal);
-        }
-        // The default action is back in place (SA_RESETHAND). A fault comes again by itself, with
-        // the registers of where it happened; what was sent is sent again.
-        // SAFETY: the kernel gives valid information.
-        if unsafe { (*info).si_code } <= 0 || signal == libc::SIGABRT {
-            // SAFETY: always allowed.
-            unsafe { libc::raise(signal) };
-        }
-    }
-}
-
-impl Level {
-    /// For [`ToolInfo`]: a signal is about to end the process.
-    #[doc(hidden)]
-    pub fn signalled(&self, signal: c_int) {
-        self.report_process(signals::name(signal));
-    }
 }

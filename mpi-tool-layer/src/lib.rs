@@ -49,7 +49,9 @@ pub mod options;
 mod output;
 mod raw;
 mod report;
+mod signals;
 mod table;
+mod world;
 
 pub use chain::LayerChain;
 pub use counters::ThreadCounters;

@@ -34,11 +34,25 @@ impl ToolInfo {
         unsafe { CStr::from_ptr(self.name) }
     }
 
+    /// The first tool of the process.
+    pub(crate) fn first() -> *const ToolInfo {
+        Self::look_up(libc::RTLD_DEFAULT)
+    }
+
     /// All tools of the process, in stack order.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
-        let mut next = Self::look_up(libc::RTLD_DEFAULT);
+        // SAFETY: what `first` gives.
+        unsafe { Self::from(Self::first()) }
+    }
+
+    /// A tool and those behind it. Looks nothing up, so that a signal handler may call it.
+    ///
+    /// # Safety
+    /// `first` is null or a tool's; tools are never unloaded.
+    pub(crate) unsafe fn from(first: *const ToolInfo) -> impl Iterator<Item = &'static ToolInfo> {
+        let mut next = first;
         core::iter::from_fn(move || {
-            // SAFETY: the symbol is this framework's, and tools are never unloaded.
+            // SAFETY: as the caller says, and `next` is what `take_place` found.
             let this = unsafe { next.as_ref() }?;
             next = this.next.load(Relaxed).cast_const();
             Some(this)
@@ -50,11 +64,6 @@ impl ToolInfo {
         let pointer = find(scope, SYMBOL).cast::<*const ToolInfo>().cast_const();
         // SAFETY: the symbol is this framework's: a pointer that is never written.
         unsafe { pointer.as_ref() }.map_or(ptr::null(), |info| *info)
-    }
-
-    /// Is this the first tool?
-    pub(crate) fn is_first(&self) -> bool {
-        Self::all().next().is_none_or(|first| ptr::eq(first, self))
     }
 
     /// What tells this tool from the others in the process, where there are others: its name, with

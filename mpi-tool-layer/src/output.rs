@@ -10,11 +10,13 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
     let _ = sink.flush();
 }
 
-/// A buffer in front of a file descriptor.
+const SIZE: usize = 2048;
+
+/// A buffer in front of a file descriptor; small, since a signal's stack may be.
 pub(crate) struct Sink {
     descriptor: c_int,
     close: bool,
-    buffer: [u8; 4096],
+    buffer: [u8; SIZE],
     filled: usize,
     /// The first error, as an `errno`.
     error: Option<c_int>,
@@ -22,7 +24,7 @@ pub(crate) struct Sink {
 
 impl Sink {
     pub(crate) fn new(descriptor: c_int) -> Self {
-        Self { descriptor, close: false, buffer: [0; 4096], filled: 0, error: None }
+        Self { descriptor, close: false, buffer: [0; SIZE], filled: 0, error: None }
     }
 
     /// Opens a file to be written anew.

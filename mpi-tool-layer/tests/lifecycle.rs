@@ -135,7 +135,8 @@ fn a_signal_leaves_the_reports_of_all_tools() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("libsecond.so");
     fs::copy(tool("call_counter"), &copy).unwrap();
-    let run = Run::new(&compile("terminated"), 1).count().preload(&copy);
+    // One without a report in front.
+    let run = Run::new(&compile("terminated"), 1).preload(tool("empty_raw")).count().preload(&copy);
     let outcome = run.run();
     assert_eq!(outcome.reports.len(), 2, "{}", outcome.stderr);
 }

@@ -1,0 +1,70 @@
+//! Signals that end a process: a batch system's, a user's, a crash's.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+
+use crate::neighbours::ToolInfo;
+
+const ENDING: [(c_int, &str); 12] = [
+    (libc::SIGTERM, "SIGTERM"),
+    (libc::SIGINT, "SIGINT"),
+    (libc::SIGHUP, "SIGHUP"),
+    (libc::SIGQUIT, "SIGQUIT"),
+    (libc::SIGXCPU, "SIGXCPU"),
+    (libc::SIGUSR1, "SIGUSR1"),
+    (libc::SIGUSR2, "SIGUSR2"),
+    (libc::SIGABRT, "SIGABRT"),
+    (libc::SIGSEGV, "SIGSEGV"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGILL, "SIGILL"),
+];
+
+pub(crate) fn name(signal: c_int) -> &'static str {
+    ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name)
+}
+
+/// The first tool of the process, since a signal handler must not look it up.
+static FIRST: AtomicPtr<ToolInfo> = AtomicPtr::new(ptr::null_mut());
+
+/// Has the process's tools write what they have before a signal ends the process. Only signals
+/// that the application and its libraries left alone: theirs stay as they are. One tool does
+/// it for all, since the next one finds its handler.
+pub(crate) fn watch() {
+    FIRST.store(ToolInfo::first().cast_mut(), Release);
+    for (signal, _) in ENDING {
+        // SAFETY: the structures are plain data, and the handler does only what is allowed in
+        // one: it reads atomics and writes to file descriptors.
+        unsafe {
+            let mut before: libc::sigaction = core::mem::zeroed();
+            if libc::sigaction(signal, ptr::null(), &mut before) != 0
+                || before.sa_sigaction != libc::SIG_DFL
+            {
+                continue;
+            }
+            let mut ours: libc::sigaction = core::mem::zeroed();
+            ours.sa_sigaction = ending as *const () as usize;
+            ours.sa_flags =
+                libc::SA_SIGINFO | libc::SA_RESETHAND | libc::SA_NODEFER | libc::SA_ONSTACK;
+            libc::sigaction(signal, &ours, ptr::null_mut());
+        }
+    }
+}
+
+unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: what `watch` stored.
+    for tool in unsafe { ToolInfo::from(FIRST.load(Acquire)) } {
+        (tool.signalled)(signal);
+    }
+    // The default action is back in place (SA_RESETHAND). A fault comes again by itself, with
+    // the registers of where it happened; what was sent is sent again.
+    // SAFETY: the kernel gives valid information.
+    if unsafe { (*info).si_code } <= 0 || signal == libc::SIGABRT {
+        // SAFETY: always allowed.
+        unsafe { libc::raise(signal) };
+    }
+}

@@ -1,0 +1,138 @@
+//! `MPI_COMM_WORLD` as a tool uses it: below all tools, and only while it is there.
+
+use core::ffi::{CStr, c_int};
+
+use mpi_sys::{Abi, pmpi};
+
+use crate::FunctionId;
+use crate::report::Row;
+
+/// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
+/// and constants would mean something else there.
+pub(crate) fn wrong_abi() -> Option<Abi> {
+    let init = pmpi::address(FunctionId::MPI_Init as usize)?;
+    // SAFETY: both are C strings or addresses of this process.
+    let actual = unsafe {
+        let mut object: libc::Dl_info = core::mem::zeroed();
+        let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
+        let name = if found { CStr::from_ptr(object.dli_fname).to_bytes() } else { b"" };
+        if !libc::dlsym(libc::RTLD_DEFAULT, c"ompi_mpi_comm_world".as_ptr()).is_null() {
+            Abi::OpenMpi
+        } else if name.windows(10).any(|window| window == b"libmpi_abi") {
+            Abi::Standard
+        } else {
+            Abi::Mpich
+        }
+    };
+    (actual != Abi::CURRENT).then_some(actual)
+}
+
+/// Has this process a world that is initialized and not finalized?
+pub(crate) fn is_active() -> bool {
+    let both = [FunctionId::MPI_Initialized, FunctionId::MPI_Finalized];
+    if !both.iter().all(|function| pmpi::available(*function as usize)) {
+        return false;
+    }
+    let (mut initialized, mut finalized) = (0, 0);
+    // SAFETY: these may be called at any time.
+    let results =
+        unsafe { [pmpi::MPI_Initialized(&mut initialized), pmpi::MPI_Finalized(&mut finalized)] };
+    results == [pmpi::MPI_SUCCESS; 2] && initialized != 0 && finalized == 0
+}
+
+/// Rank and size of `MPI_COMM_WORLD`.
+pub(crate) fn position() -> Option<(u32, u32)> {
+    if wrong_abi().is_some() || !is_active() {
+        return None;
+    }
+    let (mut rank, mut ranks) = (0, 0);
+    // SAFETY: the world is active.
+    let results = unsafe {
+        [
+            pmpi::MPI_Comm_rank(pmpi::MPI_COMM_WORLD, &mut rank),
+            pmpi::MPI_Comm_size(pmpi::MPI_COMM_WORLD, &mut ranks),
+        ]
+    };
+    if results != [pmpi::MPI_SUCCESS; 2] {
+        return None;
+    }
+    Some((rank.try_into().ok()?, ranks.try_into().ok()?))
+}
+
+/// The rows at rank 0, nothing elsewhere. `fingerprint` must be the same on all ranks.
+pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec<Row>>, c_int> {
+    let _errors = ErrorsReturn::on_world()?;
+    let mut lowest = [0_u64; 2];
+    // SAFETY: both buffers have the count's length.
+    check(unsafe {
+        pmpi::MPI_Allreduce(
+            fingerprint.as_ptr().cast(),
+            lowest.as_mut_ptr().cast(),
+            2,
+            pmpi::MPI_UINT64_T,
+            pmpi::MPI_MIN,
+            pmpi::MPI_COMM_WORLD,
+        )
+    })?;
+    // The least of the hashes and of their complements are a hash and its complement only if
+    // all ranks have the same one.
+    if lowest[0] != !lowest[1] {
+        return Err(pmpi::MPI_ERR_OTHER);
+    }
+    let total = reduce(values, pmpi::MPI_SUM)?;
+    let min = reduce(values, pmpi::MPI_MIN)?;
+    let max = reduce(values, pmpi::MPI_MAX)?;
+    let (rank, _) = position().ok_or(pmpi::MPI_ERR_COMM)?;
+    Ok((rank == 0).then(|| {
+        let rows = total.into_iter().zip(min).zip(max);
+        rows.map(|((total, min), max)| Row { total, min, max }).collect()
+    }))
+}
+
+fn reduce(values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
+    let count = c_int::try_from(values.len()).map_err(|_| pmpi::MPI_ERR_COUNT)?;
+    let mut result = vec![0_u64; values.len()];
+    // SAFETY: both buffers have the count's length.
+    check(unsafe {
+        pmpi::MPI_Reduce(
+            values.as_ptr().cast(),
+            result.as_mut_ptr().cast(),
+            count,
+            pmpi::MPI_UINT64_T,
+            op,
+            0,
+            pmpi::MPI_COMM_WORLD,
+        )
+    })?;
+    Ok(result)
+}
+
+fn check(code: c_int) -> Result<(), c_int> {
+    if code == pmpi::MPI_SUCCESS { Ok(()) } else { Err(code) }
+}
+
+/// Errors on the world return, as long as this lives: a tool's failed reduction is no reason to
+/// end the application.
+struct ErrorsReturn(pmpi::MPI_Errhandler);
+
+impl ErrorsReturn {
+    fn on_world() -> Result<Self, c_int> {
+        let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
+        // SAFETY: the world is active.
+        unsafe {
+            check(pmpi::MPI_Comm_get_errhandler(pmpi::MPI_COMM_WORLD, &mut theirs))?;
+            check(pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, pmpi::MPI_ERRORS_RETURN))?;
+        }
+        Ok(Self(theirs))
+    }
+}
+
+impl Drop for ErrorsReturn {
+    fn drop(&mut self) {
+        // SAFETY: the handler is the application's, referenced by `on_world`.
+        unsafe {
+            pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.0);
+            pmpi::MPI_Errhandler_free(&mut self.0);
+        }
+    }
+}

@@ -99,7 +99,7 @@ impl Level {
             .is_some_and(|counters| (0..counters.len()).any(|index| counters.value(index) > 0));
         if self.prepared.get().is_some() {
             let how = if self.world_is_over() {
-                "calls after MPI_Finalize"
+                "calls after the merged report"
             } else {
                 "the process ended without MPI_Finalize"
             };
@@ -204,21 +204,31 @@ impl Level {
 
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let options = Options::read(self.tool, self.info.suffix().as_deref());
-            let process_file = match &options.output {
-                // A device or a pipe has no neighbour files.
-                Output::File(path) if !path.as_bytes().starts_with(b"/dev/") => {
-                    let mut path = path.clone().into_bytes();
-                    path.extend(
-                        match self.known_rank().or(world::position().map(|(r, _)| r.into())) {
-                            Some(rank) => format!(".rank{rank}").into_bytes(),
-                            None => format!(".process{}", process_id()).into_bytes(),
-                        },
-                    );
-                    CString::new(path).ok()
+            let mut options = Options::read(self.tool, self.info.suffix().as_deref());
+            // A device or a pipe has no neighbour files.
+            let mut process_file = None;
+            if let Output::File(path) = &mut options.output
+                && !path.as_bytes().starts_with(b"/dev/")
+            {
+                let extended = |path: &CStr, with: String| {
+                    CString::new([path.to_bytes(), with.as_bytes()].concat()).ok()
+                };
+                // A world that another one spawned has a report of its own.
+                if let Some(spawned) = world::is_spawned()
+                    .then(|| extended(path, format!(".spawned{}", process_id())))
+                    .flatten()
+                {
+                    *path = spawned;
                 }
-                _ => None,
-            };
+                let rank = self.known_rank().or(world::position().map(|(rank, _)| rank.into()));
+                process_file = extended(
+                    path,
+                    match rank {
+                        Some(rank) => format!(".rank{rank}"),
+                        None => format!(".process{}", process_id()),
+                    },
+                );
+            }
             let count = (self.counters)().map_or(0, Counters::len);
             if options.signals && count > 0 {
                 signals::watch();

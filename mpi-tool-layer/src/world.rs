@@ -40,6 +40,20 @@ pub(crate) fn is_active() -> bool {
     results == [pmpi::MPI_SUCCESS; 2] && initialized != 0 && finalized == 0
 }
 
+/// Was this world spawned by another one?
+pub(crate) fn is_spawned() -> bool {
+    if wrong_abi().is_some()
+        || !is_active()
+        || !pmpi::available(FunctionId::MPI_Comm_get_parent as usize)
+    {
+        return false;
+    }
+    let mut parent = pmpi::MPI_COMM_NULL;
+    // SAFETY: the world is active.
+    let result = unsafe { pmpi::MPI_Comm_get_parent(&mut parent) };
+    result == pmpi::MPI_SUCCESS && parent != pmpi::MPI_COMM_NULL
+}
+
 /// Rank and size of `MPI_COMM_WORLD`.
 pub(crate) fn position() -> Option<(u32, u32)> {
     if wrong_abi().is_some() || !is_active() {

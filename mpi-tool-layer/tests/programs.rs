@@ -33,12 +33,16 @@ fn transparent_and_exact(name: &str, ranks: u32) {
 }
 
 fn expect_equal(name: &str, outcome: &Outcome) {
+    // MPICH 4.0.2 itself calls this, by its public name, in MPI_Finalize, once a rank that used files.
+    let by_library = |function: &str| common::is_debian() && function == "MPI_Type_free_keyval";
     let differences: BTreeMap<&String, (Option<&u64>, Option<&u64>)> = outcome
         .expected
         .keys()
         .chain(outcome.counted.keys())
         .map(|function| (function, (outcome.expected.get(function), outcome.counted.get(function))))
-        .filter(|(_, (expected, counted))| expected != counted)
+        .filter(|(function, (expected, counted))| {
+            expected != counted && !(by_library(function) && expected < counted)
+        })
         .collect();
     assert!(
         differences.is_empty(),
@@ -59,7 +63,27 @@ macro_rules! programs {
 }
 
 programs! {
+    attributes on 3,
+    both_models on 3,
+    datatypes on 3,
+    handlers on 3,
+    io on 3,
+    objects on 3,
     ring on 3,
+    sessions on 3,
+    spawn on 2,
+    tools on 2,
+}
+
+/// Constructors and destructors of C++ call MPI before `MPI_Init` and after `MPI_Finalize`.
+#[test]
+fn cxx() {
+    let program = common::compile_cxx("cxx");
+    let plain = Run::new(&program, 2).run();
+    let counted = Run::new(&program, 2).count().run();
+    assert_eq!((counted.status, counted.lines()), (plain.status, plain.lines()));
+    assert!(counted.expected["MPI_Initialized"] > 0);
+    expect_equal("cxx", &counted);
 }
 
 /// The answers that anyone can work out: three ranks, a thousand rounds.

@@ -28,6 +28,11 @@ pub(crate) fn is_openmpi() -> bool {
     mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
 }
 
+/// Is this Debian's MPICH 4.0.2?
+pub(crate) fn is_debian() -> bool {
+    setting("MPI_NAME").to_string_lossy() == "mpich-debian"
+}
+
 macro_rules! exported {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
@@ -71,6 +76,12 @@ pub(crate) fn compile(name: &str) -> PathBuf {
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
     compile_with(&source, name, &["-pthread", "-Wall", "-Werror", "-Wno-deprecated-declarations"])
+}
+
+/// Compiles `tests/c/NAME.cc`.
+pub(crate) fn compile_cxx(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.cc"));
+    compile_with(&source, name, &["-pthread", "-Wno-deprecated-declarations", "-lstdc++"])
 }
 
 /// Compiles a source with more flags.

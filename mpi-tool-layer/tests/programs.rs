@@ -65,13 +65,23 @@ macro_rules! programs {
 programs! {
     attributes on 3,
     both_models on 3,
+    collectives on 3,
     datatypes on 3,
+    errors on 2,
+    exit_status on 2,
     handlers on 3,
     io on 3,
+    large_count on 3,
+    large_count_io on 2,
+    neighborhood on 3,
     objects on 3,
+    onesided on 3,
+    p2p on 3,
+    partitioned on 2,
     ring on 3,
     sessions on 3,
     spawn on 2,
+    threads on 2,
     tools on 2,
 }
 

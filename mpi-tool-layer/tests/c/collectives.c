@@ -117,8 +117,8 @@ static void gatherv_and_scatterv(int form)
             own[i] = 100 * rank + i;
         memset(all, 0xff, sizeof all);
         if (rank == root)
-            CALL(form, Gatherv, gatherv, own, rank + 1, MPI_INT, all, counts, places, MPI_INT, root,
-                 comm);
+            CALL(form, Gatherv, gatherv, own, rank + 1, MPI_INT, all, counts, places, MPI_INT,
+                 root, comm);
         else
             CALL(form, Gatherv, gatherv, own, rank + 1, MPI_INT, NO_BUFFER, NO_COUNTS, NO_COUNTS,
                  NO_TYPE, root, comm);
@@ -168,7 +168,8 @@ static void allgather(int form)
         own[0] = all[2 * rank] = 5 * rank;
         own[1] = all[2 * rank + 1] = 5 * rank + 1;
         if (in_place)
-            CALL(form, Allgather, allgather, MPI_IN_PLACE, NO_COUNT, NO_TYPE, all, 2, MPI_INT, comm);
+            CALL(form, Allgather, allgather, MPI_IN_PLACE, NO_COUNT, NO_TYPE, all, 2, MPI_INT,
+                 comm);
         else
             CALL(form, Allgather, allgather, own, 2, MPI_INT, all, 2, MPI_INT, comm);
         for (int i = 0; i < 2 * size; i++)
@@ -183,8 +184,8 @@ static void allgather(int form)
         for (int i = 0; i < rank; i++)
             own[i] = all[places[rank] + i] = 100 * rank + i;
         if (in_place)
-            CALL(form, Allgatherv, allgatherv, MPI_IN_PLACE, NO_COUNT, NO_TYPE, all, counts, places,
-                 MPI_INT, comm);
+            CALL(form, Allgatherv, allgatherv, MPI_IN_PLACE, NO_COUNT, NO_TYPE, all, counts,
+                 places, MPI_INT, comm);
         else
             CALL(form, Allgatherv, allgatherv, own, rank, MPI_INT, all, counts, places, MPI_INT,
                  comm);
@@ -302,7 +303,8 @@ static void reduce_scatter(int form)
             CALL(form, Reduce_scatter, reduce_scatter, MPI_IN_PLACE, own, counts, MPI_INT, MPI_SUM,
                  comm);
         else
-            CALL(form, Reduce_scatter, reduce_scatter, own, result, counts, MPI_INT, MPI_SUM, comm);
+            CALL(form, Reduce_scatter, reduce_scatter, own, result, counts, MPI_INT, MPI_SUM,
+                 comm);
         for (int i = 0; i < rank; i++)
             CHECK((in_place ? own : result)[i] == size * (size - 1) / 2 + size * (before + i));
 
@@ -312,8 +314,8 @@ static void reduce_scatter(int form)
             CALL(form, Reduce_scatter_block, reduce_scatter_block, MPI_IN_PLACE, own, 2, MPI_INT,
                  MPI_SUM, comm);
         else
-            CALL(form, Reduce_scatter_block, reduce_scatter_block, own, result, 2, MPI_INT, MPI_SUM,
-                 comm);
+            CALL(form, Reduce_scatter_block, reduce_scatter_block, own, result, 2, MPI_INT,
+                 MPI_SUM, comm);
         for (int i = 0; i < 2; i++)
             CHECK((in_place ? own : result)[i] == size * (size - 1) / 2 + size * (2 * rank + i));
     }
@@ -421,7 +423,7 @@ static void between_groups(int form)
     CALL(form, Barrier, barrier, inter);
     int sender = last;
 #ifdef MPICH_VERSION
-    /* Nonblocking in MPICH 4.0.2 to 5.0.2, only right from rank 0 of the sending group: the
+    /* In MPICH 4.0.2 and 5.0.2, if not blocking, only right from rank 0 of the sending group: the
      * receiving group passes on the buffer of its own rank with the number of the root. */
     if (form != BLOCKING)
         sender = 0;
@@ -437,8 +439,8 @@ static void between_groups(int form)
     if (root == MPI_ROOT)
         CALL(form, Gather, gather, NO_BUFFER, NO_COUNT, NO_TYPE, in, 1, MPI_INT, root, inter);
     else if (root == MPI_PROC_NULL)
-        CALL(form, Gather, gather, NO_BUFFER, NO_COUNT, NO_TYPE, NO_BUFFER, NO_COUNT, NO_TYPE, root,
-             inter);
+        CALL(form, Gather, gather, NO_BUFFER, NO_COUNT, NO_TYPE, NO_BUFFER, NO_COUNT, NO_TYPE,
+             root, inter);
     else
         CALL(form, Gather, gather, out, 1, MPI_INT, NO_BUFFER, NO_COUNT, NO_TYPE, root, inter);
     for (int i = 0; i < there && root == MPI_ROOT; i++)
@@ -446,14 +448,14 @@ static void between_groups(int form)
 
     memset(in, 0xff, sizeof in);
     if (root == MPI_ROOT)
-        CALL(form, Gatherv, gatherv, NO_BUFFER, NO_COUNT, NO_TYPE, in, counts, places, MPI_INT, root,
-             inter);
+        CALL(form, Gatherv, gatherv, NO_BUFFER, NO_COUNT, NO_TYPE, in, counts, places, MPI_INT,
+             root, inter);
     else if (root == MPI_PROC_NULL)
         CALL(form, Gatherv, gatherv, NO_BUFFER, NO_COUNT, NO_TYPE, NO_BUFFER, NO_COUNTS, NO_COUNTS,
              NO_TYPE, root, inter);
     else
-        CALL(form, Gatherv, gatherv, out, 1, MPI_INT, NO_BUFFER, NO_COUNTS, NO_COUNTS, NO_TYPE, root,
-             inter);
+        CALL(form, Gatherv, gatherv, out, 1, MPI_INT, NO_BUFFER, NO_COUNTS, NO_COUNTS, NO_TYPE,
+             root, inter);
     for (int i = 0; i < there && root == MPI_ROOT; i++)
         CHECK(in[i] == 10 * (2 * i));
 

@@ -384,8 +384,8 @@ static void transfers(MPI_Win win, const int *mine)
     MPI_Rput_c(out, 1, MPI_INT, right, 2, 1, MPI_INT, win, &requests[0]);
     MPI_Rget_c(&in[0], 1, MPI_INT, right, 0, 1, MPI_INT, win, &requests[1]);
     MPI_Raccumulate_c(out, 1, MPI_INT, right, 3, 1, MPI_INT, MPI_REPLACE, win, &requests[2]);
-    MPI_Rget_accumulate_c(out, 1, MPI_INT, &in[1], 1, MPI_INT, right, 1, 1, MPI_INT, MPI_NO_OP, win,
-                          &requests[3]);
+    MPI_Rget_accumulate_c(out, 1, MPI_INT, &in[1], 1, MPI_INT, right, 1, 1, MPI_INT, MPI_NO_OP,
+                          win, &requests[3]);
     for (int i = 0; i < 4; i++)
         MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
     MPI_Win_unlock_all(win);

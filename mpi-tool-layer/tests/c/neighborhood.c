@@ -171,7 +171,8 @@ static void graph(void)
     memset(index, 0, sizeof index);
     memset(edges, 0xff, sizeof edges);
     MPI_Graph_get(star, MAX, 2 * MAX, index, edges);
-    CHECK(index[0] == size - 1 && index[size - 1] == 2 * (size - 1) && edges[size - 2] == size - 1);
+    CHECK(index[0] == size - 1 && index[size - 1] == 2 * (size - 1));
+    CHECK(edges[size - 2] == size - 1);
     MPI_Graph_neighbors_count(star, rank, &count);
     CHECK(count == (rank == 0 ? size - 1 : 1));
     MPI_Graph_neighbors(star, rank, DEGREES, neighbors);

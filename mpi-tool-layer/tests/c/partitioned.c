@@ -18,8 +18,8 @@ int main(int argc, char **argv)
     /* First with the same parts on both sides, then with half as many that are twice as long. */
     for (int halves = 0; halves < 2; halves++) {
         int parts = halves ? PARTS / 2 : PARTS, length = ALL / parts, flag;
-        MPI_Psend_init(out, PARTS, LENGTH, MPI_DOUBLE, right, halves, MPI_COMM_WORLD, MPI_INFO_NULL,
-                       &requests[0]);
+        MPI_Psend_init(out, PARTS, LENGTH, MPI_DOUBLE, right, halves, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &requests[0]);
         MPI_Precv_init(in, parts, length, MPI_DOUBLE, left, halves, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &requests[1]);
         for (int round = 0; round < 6; round++) {

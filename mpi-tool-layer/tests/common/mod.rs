@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use mpi_tool_layer::{FunctionId, mpi_sys};
 use tempfile::TempDir;
@@ -212,8 +213,34 @@ impl Run {
         }
     }
 
+    /// Runs it, for at most three minutes: a program that hangs is a failed test, not a hung one.
     pub(crate) fn output(&self) -> Output {
-        self.command().output().expect("the launcher runs")
+        let mut command = self.command();
+        let files = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
+        let [stdout, stderr] = [0, 1].map(|i| fs::File::create(&files[i]).unwrap());
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        let mut launcher = command.spawn().expect("the launcher runs");
+        let start = Instant::now();
+        let mut asked = false;
+        let status = loop {
+            if let Some(status) = launcher.try_wait().unwrap() {
+                break status;
+            }
+            let seconds = start.elapsed().as_secs();
+            if seconds > 180 && !asked {
+                asked = true;
+                let id = launcher.id().try_into().unwrap();
+                // SAFETY: our own child, which has not been waited for.
+                unsafe { libc::kill(id, libc::SIGTERM) };
+            } else if seconds > 190 {
+                launcher.kill().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let [stdout, stderr] = files.map(|path| fs::read(path).unwrap());
+        let said = String::from_utf8_lossy(&stderr);
+        assert!(!asked, "{command:?} did not end:\n{}\n{said}", String::from_utf8_lossy(&stdout));
+        Output { status, stdout, stderr }
     }
 }
 

@@ -1,0 +1,28 @@
+//! A program on `mpi_sys` under the MPI in use: it links, runs, and tools see `MPI_*` only.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+fn setting(name: &str) -> PathBuf {
+    std::env::var_os(name)
+        .unwrap_or_else(|| panic!("{name} is not set: run the tests by `cargo xtask test`"))
+        .into()
+}
+
+#[test]
+fn tools_see_mpi_and_not_pmpi() {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().unwrap().parent().unwrap().join("examples/both_ways");
+    let output = Command::new(setting("MPIEXEC"))
+        .args(["-n", "3"])
+        .arg(program)
+        .env("LD_PRELOAD", setting("MPI_TOOLS").join("libcall_counter.so"))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");
+    let counted: Vec<_> = errors.lines().filter(|line| line.starts_with("MPI_")).collect();
+    let known = ["MPI_Allreduce: 15", "MPI_Comm_rank: 15", "MPI_Finalize: 3", "MPI_Init: 3"];
+    assert_eq!(counted, known);
+}

@@ -68,7 +68,7 @@ programs! {
     collectives on 3,
     datatypes on 3,
     errors on 2,
-    exit_status on 2,
+    exit_status on 1,
     handlers on 3,
     io on 3,
     large_count on 3,

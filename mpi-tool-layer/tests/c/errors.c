@@ -251,7 +251,6 @@ static void windows_and_files(void)
     MPI_Win win = MPI_WIN_NULL;
     MPI_File file = MPI_FILE_NULL;
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    MPI_Offset offset;
     int x = 0;
     TRY(MPI_Win_fence(0, MPI_WIN_NULL));
     TRY(MPI_Win_free(&win));
@@ -260,8 +259,11 @@ static void windows_and_files(void)
     TRY(MPI_Win_create(&x, sizeof x, 0, MPI_INFO_NULL, comm, &win));
     TRY(MPI_File_open(comm, "no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
     TRY(MPI_File_open(comm, "file", MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+#ifndef MPI_H_ABI /* MPICH 5.0.2 crashes on a null file behind the MPI-5 ABI */
+    MPI_Offset offset;
     TRY(MPI_File_close(&file));
     TRY(MPI_File_get_position(MPI_FILE_NULL, &offset));
+#endif
     TRY(MPI_File_delete("no/such/file", MPI_INFO_NULL));
     TRY(MPI_Errhandler_free(&handler));
     TRY(MPI_Comm_set_errhandler(comm, MPI_ERRHANDLER_NULL));

@@ -3,7 +3,7 @@
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, c_int, c_void};
 use mpi_tool_layer::{
-    Counters, FunctionId, LayerChain, RawMpiInterceptionLayer, ThreadCounters, Tool, UnsafeBox,
+    Counters, FunctionCounters, FunctionId, LayerChain, RawMpiInterceptionLayer, Tool, UnsafeBox,
     install_pmpi_layer,
 };
 
@@ -34,7 +34,7 @@ impl Tool for Upper {
 }
 
 struct Lower {
-    calls: ThreadCounters<{ FunctionId::COUNT }>,
+    calls: FunctionCounters,
 }
 
 // SAFETY: every call goes on to MPI as it came.
@@ -43,35 +43,17 @@ unsafe impl RawMpiInterceptionLayer for Lower {
     where
         F: FnOnce() -> R,
     {
-        self.calls.add(function as usize, 1);
+        self.calls.add(function, 1);
         // SAFETY: the application's own call.
         unsafe { call.unwrap()() }
     }
 }
 
-impl Counters for Lower {
-    fn unit(&self) -> &'static str {
-        "calls"
-    }
-    fn len(&self) -> usize {
-        FunctionId::COUNT
-    }
-    fn name(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", FunctionId::name)
-    }
-    fn class(&self, _index: usize) -> &'static str {
-        "below"
-    }
-    fn value(&self, index: usize) -> u64 {
-        self.calls.sum(index)
-    }
-}
-
 impl Tool for Lower {
-    const NEW: Self = Lower { calls: ThreadCounters::new() };
+    const NEW: Self = Lower { calls: FunctionCounters::new("calls") };
 
     fn counters(&self) -> Option<&dyn Counters> {
-        Some(self)
+        Some(&self.calls)
     }
 }
 

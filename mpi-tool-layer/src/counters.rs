@@ -7,6 +7,8 @@ use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
+use crate::{Counters, FunctionId};
+
 /// `N` counters for a layer. Each thread counts in a block of its own; a sum reads them all.
 ///
 /// Counts are exact under any number of threads. An addition is six instructions: where the
@@ -170,6 +172,48 @@ impl<const N: usize> ThreadCounters<N> {
 impl<const N: usize> Default for ThreadCounters<N> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A counter for each MPI function, as a report wants them.
+#[derive(Debug)]
+pub struct FunctionCounters {
+    unit: &'static str,
+    counts: ThreadCounters<{ FunctionId::COUNT }>,
+}
+
+impl FunctionCounters {
+    /// All zero. `unit` is what is counted, in the plural.
+    pub const fn new(unit: &'static str) -> Self {
+        Self { unit, counts: ThreadCounters::new() }
+    }
+
+    /// Adds to a function's counter.
+    #[inline(always)]
+    pub fn add(&self, function: FunctionId, amount: u64) {
+        self.counts.add(function as usize, amount);
+    }
+}
+
+impl Counters for FunctionCounters {
+    fn unit(&self) -> &'static str {
+        self.unit
+    }
+
+    fn len(&self) -> usize {
+        FunctionId::COUNT
+    }
+
+    fn name(&self, index: usize) -> &'static str {
+        FunctionId::from_index(index).map_or("", FunctionId::name)
+    }
+
+    fn class(&self, index: usize) -> &'static str {
+        FunctionId::from_index(index).map_or("", |function| function.class().name())
+    }
+
+    fn value(&self, index: usize) -> u64 {
+        self.counts.sum(index)
     }
 }
 

@@ -7,7 +7,7 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::ffi::CString;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use mpi_sys::{Abi, pmpi};
 
@@ -35,7 +35,7 @@ pub struct Level {
     prepared: OnceLock<Prepared>,
     /// A report is being written.
     writing: AtomicBool,
-    loaded: AtomicBool,
+    loaded: Once,
 }
 
 /// What a report needs, made where allocation is allowed.
@@ -69,7 +69,7 @@ impl Level {
             sessions: AtomicUsize::new(0),
             prepared: OnceLock::new(),
             writing: AtomicBool::new(false),
-            loaded: AtomicBool::new(false),
+            loaded: Once::new(),
         }
     }
 
@@ -77,16 +77,16 @@ impl Level {
     /// comes before the constructor runs it.
     #[doc(hidden)]
     pub fn load(&self, table: &NextTable) {
-        if self.loaded.swap(true, AcqRel) {
-            return;
-        }
-        self.process.store(process_id(), Relaxed);
-        self.info.take_place(table);
-        if std::env::var_os("MPI_TOOL_HELP").is_some_and(|value| !value.is_empty() && value != "0")
-            && launched_rank().unwrap_or(0) == 0
-        {
-            say(format_args!("{}", options::help(self.tool, self.version)));
-        }
+        self.loaded.call_once(|| {
+            self.process.store(process_id(), Relaxed);
+            self.info.take_place(table);
+            let asked = std::env::var_os("MPI_TOOL_HELP");
+            if asked.is_some_and(|value| !value.is_empty() && value != "0")
+                && launched_rank().unwrap_or(0) == 0
+            {
+                say(format_args!("{}", options::help(self.tool, self.version)));
+            }
+        });
     }
 
     /// The tool's destructor.
@@ -98,12 +98,7 @@ impl Level {
         let seen = (self.counters)()
             .is_some_and(|counters| (0..counters.len()).any(|index| counters.value(index) > 0));
         if self.prepared.get().is_some() {
-            let how = if self.world_is_over() {
-                "calls after the merged report"
-            } else {
-                "the process ended without MPI_Finalize"
-            };
-            self.report_process(how);
+            self.report_process(self.why_alone("the process ended without MPI_Finalize"));
         } else if seen {
             self.prepared();
             self.report_process("MPI was never initialized");
@@ -137,9 +132,9 @@ impl Level {
 
     fn started(&self) {
         self.process.store(process_id(), Relaxed);
-        if let (Ok(rank), -1) = (launched_rank().map(i64::from).ok_or(()), self.rank.load(Relaxed))
-        {
-            self.rank.store(rank, Relaxed);
+        if let Some(rank) = launched_rank() {
+            // Until MPI says it.
+            let _ = self.rank.compare_exchange(-1, rank.into(), Relaxed, Relaxed);
         }
     }
 
@@ -162,7 +157,7 @@ impl Level {
         let last =
             self.sessions.fetch_update(AcqRel, Acquire, |count| count.checked_sub(1)) == Ok(1);
         if last && !self.world.load(Acquire) {
-            self.report_process("sessions have no world to merge over");
+            self.report_process(self.why_alone("sessions have no world to merge over"));
         }
     }
 
@@ -340,8 +335,10 @@ impl Level {
         }
     }
 
-    fn world_is_over(&self) -> bool {
-        self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire)
+    /// Why the process reports for itself, in a life with or without a world.
+    fn why_alone(&self, without_world: &'static str) -> &'static str {
+        let world_is_over = self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire);
+        if world_is_over { "calls after the merged report" } else { without_world }
     }
 
     /// A process with MPI of which the tool saw nothing: say why that may be.
@@ -363,7 +360,9 @@ impl Level {
             return;
         };
         if Options::read(self.tool, self.info.suffix().as_deref()).output != Output::None {
-            say(format_args!("{}: saw no MPI call in this process: {why}", self.tool));
+            // A tool without counters knows of the start only.
+            let what = if (self.counters)().is_some() { "no MPI call" } else { "no start of MPI" };
+            say(format_args!("{}: saw {what} in this process: {why}", self.tool));
         }
     }
 }

@@ -33,9 +33,9 @@
 //! ```
 //!
 //! A layer that treats all functions alike overrides [`RawMpiInterceptionLayer::around`] alone;
-//! [`LayerChain`] makes one layer of two; [`ThreadCounters`] count without locks, and what a tool
-//! returns from [`Tool::counters`] is merged over the ranks and written as the user asked
-//! ([`options`]).
+//! [`LayerChain`] makes one layer of two; [`FunctionCounters`] and [`ThreadCounters`] count without
+//! locks, and what a tool returns from [`Tool::counters`] is merged over the ranks and written as the
+//! user asked ([`options`]).
 
 mod chain;
 mod counters;
@@ -54,7 +54,7 @@ mod table;
 mod world;
 
 pub use chain::LayerChain;
-pub use counters::ThreadCounters;
+pub use counters::{FunctionCounters, ThreadCounters};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };

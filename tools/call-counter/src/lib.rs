@@ -1,12 +1,12 @@
 //! Counts the calls of every MPI function.
 
 use mpi_tool_layer::{
-    Counters, FunctionId, RawMpiInterceptionLayer, ThreadCounters, Tool, UnsafeBox,
+    Counters, FunctionCounters, FunctionId, RawMpiInterceptionLayer, Tool, UnsafeBox,
     install_pmpi_layer,
 };
 
 struct CallCounter {
-    calls: ThreadCounters<{ FunctionId::COUNT }>,
+    calls: FunctionCounters,
 }
 
 // SAFETY: every call goes on to MPI as it came.
@@ -16,39 +16,17 @@ unsafe impl RawMpiInterceptionLayer for CallCounter {
     where
         F: FnOnce() -> R,
     {
-        self.calls.add(function as usize, 1);
+        self.calls.add(function, 1);
         // SAFETY: the application's own call.
         unsafe { call.unwrap()() }
     }
 }
 
 impl Tool for CallCounter {
-    const NEW: Self = CallCounter { calls: ThreadCounters::new() };
+    const NEW: Self = CallCounter { calls: FunctionCounters::new("calls") };
 
     fn counters(&self) -> Option<&dyn Counters> {
-        Some(self)
-    }
-}
-
-impl Counters for CallCounter {
-    fn unit(&self) -> &'static str {
-        "calls"
-    }
-
-    fn len(&self) -> usize {
-        FunctionId::COUNT
-    }
-
-    fn name(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", FunctionId::name)
-    }
-
-    fn class(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", |function| function.class().name())
-    }
-
-    fn value(&self, index: usize) -> u64 {
-        self.calls.sum(index)
+        Some(&self.calls)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Running commands so that a person sees what takes so long.
 
 use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -24,6 +25,27 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     let status =
         command.stdin(Stdio::null()).status().with_context(|| format!("cannot run {shown}"))?;
+    if !status.success() {
+        bail!("{shown} failed ({status})");
+    }
+    Ok(())
+}
+
+/// Runs a command, shows the lines that it prints on standard output, and hands each to `line`.
+pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> Result<()> {
+    let shown = show(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {shown}"))?;
+    let output = child.stdout.take().context("standard output was piped")?;
+    for text in BufReader::new(output).lines() {
+        let text = text?;
+        println!("{text}");
+        line(&text);
+    }
+    let status = child.wait()?;
     if !status.success() {
         bail!("{shown} failed ({status})");
     }

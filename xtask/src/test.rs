@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::environment::{self, Mpi};
-use crate::step::{cargo, run, step};
+use crate::step::{cargo, run, run_reading, step};
 
 #[derive(Args)]
 pub(crate) struct Test {
@@ -32,6 +32,8 @@ impl Test {
         let wanted = |name: &str| self.mpi.as_deref().is_none_or(|part| name.contains(part));
         let mut left_out = Vec::new();
         let mut tested = Vec::new();
+        let mut failures = Vec::new();
+        let mut count = Count::default();
         for (name, find) in all {
             if !wanted(name) {
                 left_out.push(format!("{name}: not asked for"));
@@ -46,7 +48,10 @@ impl Test {
                 }
                 Err(reason) => return Err(reason),
             };
-            step(&format!("Testing on {name}"), || self.test_on(&mpi))?;
+            let result = step(&format!("Testing on {name}"), || self.test_on(&mpi, &mut count));
+            if let Err(error) = result {
+                failures.push(format!("{name}: {error:#}"));
+            }
             tested.push(mpi.name);
         }
         if tested.is_empty() {
@@ -56,14 +61,19 @@ impl Test {
         for reason in left_out {
             eprintln!("Left out: {reason}");
         }
+        println!("\ntotal: {} passed, {} failed", count.passed, count.failed);
+        if !failures.is_empty() {
+            bail!("tests failed\n  {}", failures.join("\n  "));
+        }
         Ok(())
     }
 
-    fn test_on(&self, mpi: &Mpi) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
         let tools = build_tools(mpi)?;
         let checks = environment::checks()?;
         let packages = environment::site_packages(&checks)?;
-        run(cargo()
+        let mut tests = cargo();
+        tests
             .args(["test", "--workspace", "--no-fail-fast"])
             .arg("--")
             .args(&self.arguments)
@@ -72,7 +82,28 @@ impl Test {
             .env("MPI_TOOLS", &tools)
             .env("IMB", environment::benchmarks()?)
             .env("PYTHONPATH", &packages)
-            .env("LIBCLANG_PATH", packages.join("clang/native")))
+            .env("LIBCLANG_PATH", packages.join("clang/native"));
+        run_reading(&mut tests, |line| count.read(line))
+    }
+}
+
+/// How many tests there were, from the closing lines of cargo's test programs.
+#[derive(Default)]
+struct Count {
+    passed: u64,
+    failed: u64,
+}
+
+impl Count {
+    /// Reads `test result: ok. 4 passed; 0 failed; …`.
+    fn read(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        let number = |what: &str| {
+            let part = result.split([';', '.']).find(|part| part.ends_with(what))?;
+            part.trim().strip_suffix(what)?.trim().parse::<u64>().ok()
+        };
+        self.passed += number("passed").unwrap_or(0);
+        self.failed += number("failed").unwrap_or(0);
     }
 }
 
@@ -129,4 +160,18 @@ pub(crate) fn standard() -> Result<()> {
     run(Command::new("python3")
         .arg(environment::root().join("rmpi/mpi-sys/tests/standard.py"))
         .env("PYTHONPATH", packages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Count;
+
+    #[test]
+    fn counts_what_cargo_closes_with() {
+        let mut count = Count::default();
+        count.read("test result: ok. 19 passed; 0 failed; 0 ignored; finished in 5.87s");
+        count.read("test result: FAILED. 2 passed; 1 failed; 0 ignored; finished in 0.36s");
+        count.read("test sum_passed ... ok");
+        assert_eq!((count.passed, count.failed), (21, 1));
+    }
 }

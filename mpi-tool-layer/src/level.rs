@@ -338,7 +338,13 @@ impl Level {
     /// Why the process reports for itself, in a life with or without a world.
     fn why_alone(&self, without_world: &'static str) -> &'static str {
         let world_is_over = self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire);
-        if world_is_over { "calls after the merged report" } else { without_world }
+        if world::wrong_abi().is_some() {
+            "the tool was built for another ABI"
+        } else if world_is_over {
+            "calls after the merged report"
+        } else {
+            without_world
+        }
     }
 
     /// A process with MPI of which the tool saw nothing: say why that may be.

@@ -278,6 +278,24 @@ fn a_tool_on_some_ranks_only_reports_without_merging() {
     assert!(errors.contains("calls of rank 0 of 2 only, partial: MPI_TOOL_MERGE=0"), "{errors}");
 }
 
+/// A tool built for another ABI counts, says that it cannot merge, and harms nobody.
+#[test]
+fn a_tool_of_another_abi_reports_a_rank_at_a_time() {
+    let other = if is_openmpi() { "mpich-5.0.2" } else { "openmpi-5.0.11" };
+    let foreign = setting("MPI_TOOLS").with_file_name(other).join("libcall_counter.so");
+    if !foreign.exists() {
+        return eprintln!("left out: {} is not built", foreign.display());
+    }
+    let program = compile("ring");
+    let outcome = Run::new(&program, 2).count_with(&foreign).run();
+    outcome.expect_success("a tool of another ABI");
+    assert_eq!(outcome.stdout, Run::new(&program, 2).run().stdout);
+    assert_eq!(outcome.counted, outcome.expected);
+    assert_eq!(outcome.reports.len(), 2);
+    assert_eq!(outcome.reports[0]["reason"], "the tool was built for another ABI");
+    assert_eq!(outcome.stderr.matches("reports cannot be merged over ranks").count(), 1);
+}
+
 #[test]
 fn help_lists_every_option() {
     let output = Command::new("/bin/true")

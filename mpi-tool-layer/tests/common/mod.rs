@@ -150,8 +150,13 @@ impl Run {
 
     /// Has the call counter preloaded and report in JSON into the folder.
     pub(crate) fn count(self) -> Self {
+        self.count_with(&tool("call_counter"))
+    }
+
+    /// The same with another build of the call counter.
+    pub(crate) fn count_with(self, counter: &Path) -> Self {
         let report = self.folder.path().join("report.json");
-        self.preload(tool("call_counter"))
+        self.preload(counter)
             .variable("MPI_TOOL_CALL_COUNTER_FORMAT", "json")
             .variable("MPI_TOOL_CALL_COUNTER_OUTPUT", report.to_str().unwrap())
     }

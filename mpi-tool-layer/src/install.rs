@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use crate::level::Level;
 pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::ToolInfo;
+pub use crate::table::missing;
 
 /// The boundary to C: a panic of the layer ends here.
 #[inline(always)]
@@ -103,7 +104,7 @@ macro_rules! install_pmpi_layer {
 }
 
 /// The tool's table of next functions. It starts with functions that fill it, for calls that other
-/// libraries' constructors make before the tool's.
+/// libraries' constructors make before the tool's, and for MPI that is loaded later than the tool.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __next_table {
@@ -116,9 +117,14 @@ macro_rules! __next_table {
                 #[cold]
                 #[allow(clippy::too_many_arguments)]
                 unsafe extern "C" fn early($($arg: $ty),*) -> $ret {
-                    LEVEL.load(&NEXT);
                     // SAFETY: the caller's own call.
-                    unsafe { $crate::NextFunctions::$name(&NEXT, $($arg),*) }
+                    unsafe {
+                        if LEVEL.has_mpi(&NEXT) {
+                            $crate::NextFunctions::$name(&NEXT, $($arg),*)
+                        } else {
+                            $crate::install::missing::$name($($arg),*)
+                        }
+                    }
                 }
                 ::core::sync::atomic::AtomicPtr::new(early as *const c_void as *mut c_void)
             }),*])

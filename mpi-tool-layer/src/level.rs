@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 
 use mpi_sys::{Abi, pmpi};
 
-use crate::neighbours::{ToolInfo, mpi_objects};
+use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, mpi_objects};
 use crate::options::{Format, Options, Output};
 use crate::output::{Sink, reason, say};
 use crate::report::{Report, Row, Scope};
@@ -36,6 +36,8 @@ pub struct Level {
     /// A report is being written.
     writing: AtomicBool,
     loaded: Once,
+    /// The table has been filled.
+    has_mpi: AtomicBool,
 }
 
 /// What a report needs, made where allocation is allowed.
@@ -70,6 +72,7 @@ impl Level {
             prepared: OnceLock::new(),
             writing: AtomicBool::new(false),
             loaded: Once::new(),
+            has_mpi: AtomicBool::new(false),
         }
     }
 
@@ -79,7 +82,7 @@ impl Level {
     pub fn load(&self, table: &NextTable) {
         self.loaded.call_once(|| {
             self.process.store(process_id(), Relaxed);
-            self.info.take_place(table);
+            self.has_mpi.store(self.info.take_place(table), Release);
             let asked = std::env::var_os("MPI_TOOL_HELP");
             if asked.is_some_and(|value| !value.is_empty() && value != "0")
                 && launched_rank().unwrap_or(0) == 0
@@ -87,6 +90,16 @@ impl Level {
                 say(format_args!("{}", options::help(self.tool, self.version)));
             }
         });
+    }
+
+    /// For a call that finds the table as it was at first: has this process an MPI by now?
+    #[doc(hidden)]
+    pub fn has_mpi(&self, table: &NextTable) -> bool {
+        self.load(table);
+        if !self.has_mpi.load(Acquire) && find_late_mpi(table) {
+            self.has_mpi.store(true, Release);
+        }
+        self.has_mpi.load(Acquire)
     }
 
     /// The tool's destructor.
@@ -132,6 +145,8 @@ impl Level {
 
     fn started(&self) {
         self.process.store(process_id(), Relaxed);
+        // A tool in front of others sees the next one's functions, and MPI may have come later.
+        fill_late_pmpi();
         if let Some(rank) = launched_rank() {
             // Until MPI says it.
             let _ = self.rank.compare_exchange(-1, rank.into(), Relaxed, Relaxed);
@@ -338,13 +353,8 @@ impl Level {
     /// Why the process reports for itself, in a life with or without a world.
     fn why_alone(&self, without_world: &'static str) -> &'static str {
         let world_is_over = self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire);
-        if world::wrong_abi().is_some() {
-            "the tool was built for another ABI"
-        } else if world_is_over {
-            "calls after the merged report"
-        } else {
-            without_world
-        }
+        let otherwise = if world_is_over { "calls after the merged report" } else { without_world };
+        world::out_of_reach().unwrap_or(otherwise)
     }
 
     /// A process with MPI of which the tool saw nothing: say why that may be.

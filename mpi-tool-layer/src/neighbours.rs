@@ -84,34 +84,94 @@ impl ToolInfo {
         Some(if same > 1 { format!("{name}-{before}") } else { name.into_owned() })
     }
 
-    /// Finds the tools behind this one, and fills the table with the functions behind it.
+    /// Finds the tools behind this one, and fills the table with the functions behind it. False if
+    /// there are none: a process without MPI, or one that will load it.
     ///
     /// Runs in the tool's constructor. Looking up 700 names takes a fraction of a millisecond, once;
     /// a process without MPI is left at the first.
-    pub(crate) fn take_place(&self, table: &NextTable) {
+    pub(crate) fn take_place(&self, table: &NextTable) -> bool {
         self.next.store(Self::look_up(libc::RTLD_NEXT).cast_mut(), Relaxed);
 
         let own = object_of((&raw const *self).cast());
         let library = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize)
             .map_or(0..0, |init| object_of(init.as_ptr()));
+        let next_init = find(libc::RTLD_NEXT, FunctionId::MPI_Init.c_name());
         let is_mpi =
-            !library.is_empty() || !find(libc::RTLD_NEXT, FunctionId::MPI_Init.c_name()).is_null();
-        let next_of = |function: FunctionId| {
-            let known = mpi_sys::pmpi::address(function as usize);
-            let known = known.map_or(ptr::null(), |known| known.as_ptr().cast_const());
-            if !is_mpi {
-                return known;
-            }
-            let next = find(libc::RTLD_NEXT, function.c_name()).cast_const();
-            // The library itself is entered by PMPI_.
-            let is_library = !known.is_null() && library.contains(&next.addr());
-            if next.is_null() || is_library || own.contains(&next.addr()) { known } else { next }
-        };
-        // SAFETY: what has the name of an MPI function is one.
-        unsafe { table.link(next_of) };
-        // SAFETY: clears the message of a failed look-up, which is not the application's.
-        unsafe { libc::dlerror() };
+            !library.is_empty() || !next_init.is_null() && !own.contains(&next_init.addr());
+        if is_mpi {
+            let next_of = |function: FunctionId| {
+                let known = library_function(function);
+                let next = find(libc::RTLD_NEXT, function.c_name()).cast_const();
+                // The library itself is entered by PMPI_.
+                let is_library = !known.is_null() && library.contains(&next.addr());
+                if next.is_null() || is_library || own.contains(&next.addr()) {
+                    known
+                } else {
+                    next
+                }
+            };
+            // SAFETY: what has the name of an MPI function is one.
+            unsafe { table.link(next_of) };
+        }
+        clear_message();
+        is_mpi
     }
+}
+
+/// The library's `PMPI_` function, or null.
+fn library_function(function: FunctionId) -> *const c_void {
+    let known = mpi_sys::pmpi::address(function as usize);
+    known.map_or(ptr::null(), |known| known.as_ptr().cast_const())
+}
+
+/// MPI that came after the tool, by `dlopen`: fills the table from it. Where there is none, but the
+/// application calls it all the same, it was the tool's exports that made it believe in one (as
+/// mpi4py does, which asks for them before it loads anything): then the library is loaded here, by
+/// the name that the application would use. False if that fails, too.
+pub(crate) fn find_late_mpi(table: &NextTable) -> bool {
+    let found = fill_late_pmpi()
+        || mpi_sys::Abi::CURRENT.library_names().iter().any(|name| {
+            let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);
+            !library.is_null() && fill_late_pmpi()
+        });
+    if found {
+        // SAFETY: these are the library's functions.
+        unsafe { table.link(library_function) };
+    }
+    clear_message();
+    found
+}
+
+/// Fills `mpi_sys::pmpi` from a library that came after the tool, if it has not been filled.
+pub(crate) fn fill_late_pmpi() -> bool {
+    if !library_function(FunctionId::MPI_Init).is_null() {
+        return true;
+    }
+    let mut path = None;
+    each_object(|object| {
+        if object.is_mpi_library() {
+            path.get_or_insert_with(|| object.path().to_owned());
+        }
+    });
+    let Some(path) = path else { return false };
+    let library = open(&path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+    if !library.is_null() {
+        // SAFETY: what has the name of an MPI function is one.
+        unsafe { mpi_sys::pmpi::fill(|name| find(library, name)) };
+    }
+    clear_message();
+    !library_function(FunctionId::MPI_Init).is_null()
+}
+
+fn open(name: &CStr, flags: c_int) -> *mut c_void {
+    // SAFETY: `name` is a C string.
+    unsafe { libc::dlopen(name.as_ptr(), flags) }
+}
+
+/// Clears the message of failed look-ups, which are not the application's.
+fn clear_message() {
+    // SAFETY: always allowed.
+    unsafe { libc::dlerror() };
 }
 
 /// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
@@ -146,11 +206,8 @@ pub(crate) struct MpiObjects {
 pub(crate) fn mpi_objects() -> MpiObjects {
     let mut found = MpiObjects { library: false, fortran: false };
     each_object(|object| {
-        let path = object.path().to_bytes();
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        let is = |prefix: &[u8]| name.starts_with(prefix);
-        found.fortran |= is(b"libmpifort.so") || is(b"libmpi_mpifh.so") || is(b"libmpichfort.so");
-        found.library |= is(b"libmpi.so") || is(b"libmpich.so") || is(b"libmpi_abi.so");
+        found.fortran |= object.is_named(&["libmpifort.so", "libmpi_mpifh.so", "libmpichfort.so"]);
+        found.library |= object.is_mpi_library();
     });
     found
 }
@@ -164,6 +221,16 @@ impl Object<'_> {
         }
         // SAFETY: the dynamic linker's own string.
         unsafe { CStr::from_ptr(self.0.dlpi_name) }
+    }
+
+    fn is_named(&self, beginnings: &[&str]) -> bool {
+        let path = self.path().to_bytes();
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        beginnings.iter().any(|beginning| name.starts_with(beginning.as_bytes()))
+    }
+
+    fn is_mpi_library(&self) -> bool {
+        self.is_named(&["libmpi.so", "libmpich.so", "libmpi_abi.so"])
     }
 
     fn addresses(&self) -> Range<usize> {

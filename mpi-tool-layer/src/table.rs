@@ -48,10 +48,11 @@ macro_rules! next_functions {
         }
 
         /// Stands in for functions that the MPI library of this process lacks.
-        mod missing {
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub mod missing {
             use super::*;
             $(
-                pub(super) unsafe extern "C" fn $name($(_: $ty),*) -> $ret {
+                pub unsafe extern "C" fn $name($(_: $ty),*) -> $ret {
                     <$ret as MissingResult>::of(FunctionId::$c_name)
                 }
             )*

@@ -11,20 +11,36 @@ use crate::report::Row;
 /// and constants would mean something else there.
 pub(crate) fn wrong_abi() -> Option<Abi> {
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
-    // SAFETY: both are C strings or addresses of this process.
+    // SAFETY: addresses and C strings of this process.
     let actual = unsafe {
         let mut object: libc::Dl_info = core::mem::zeroed();
         let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
-        let name = if found { CStr::from_ptr(object.dli_fname).to_bytes() } else { b"" };
-        if !libc::dlsym(libc::RTLD_DEFAULT, c"ompi_mpi_comm_world".as_ptr()).is_null() {
+        let name = if found { CStr::from_ptr(object.dli_fname) } else { c"" };
+        // The library may be loaded such that only its own handle finds its symbols.
+        let library = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        let scope = if library.is_null() { libc::RTLD_DEFAULT } else { library };
+        let is_openmpi = !libc::dlsym(scope, c"ompi_mpi_comm_world".as_ptr()).is_null();
+        libc::dlerror();
+        if is_openmpi {
             Abi::OpenMpi
-        } else if name.windows(10).any(|window| window == b"libmpi_abi") {
+        } else if name.to_bytes().windows(10).any(|window| window == b"libmpi_abi") {
             Abi::Standard
         } else {
             Abi::Mpich
         }
     };
     (actual != Abi::CURRENT).then_some(actual)
+}
+
+/// Why a tool can do nothing with the world of this process, where it can not.
+pub(crate) fn out_of_reach() -> Option<&'static str> {
+    if wrong_abi().is_some() {
+        Some("the tool was built for another ABI")
+    } else if !has_handles() {
+        Some("MPI was loaded after the tool")
+    } else {
+        None
+    }
 }
 
 /// Has this process a world that is initialized and not finalized?
@@ -42,7 +58,7 @@ pub(crate) fn is_active() -> bool {
 
 /// Was this world spawned by another one?
 pub(crate) fn is_spawned() -> bool {
-    if wrong_abi().is_some()
+    if out_of_reach().is_some()
         || !is_active()
         || !pmpi::available(FunctionId::MPI_Comm_get_parent as usize)
     {
@@ -54,9 +70,15 @@ pub(crate) fn is_spawned() -> bool {
     result == pmpi::MPI_SUCCESS && parent != pmpi::MPI_COMM_NULL
 }
 
+/// Are the predefined handles known? Open MPI's are addresses, which the dynamic linker has left
+/// empty where the library came later.
+fn has_handles() -> bool {
+    Abi::CURRENT != Abi::OpenMpi || pmpi::MPI_COMM_WORLD as usize != 0
+}
+
 /// Rank and size of `MPI_COMM_WORLD`.
 pub(crate) fn position() -> Option<(u32, u32)> {
-    if wrong_abi().is_some() || !is_active() {
+    if out_of_reach().is_some() || !is_active() {
         return None;
     }
     let (mut rank, mut ranks) = (0, 0);

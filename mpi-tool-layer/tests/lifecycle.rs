@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Outcome, Run, compile, is_openmpi, setting, tool};
+use common::{Outcome, Run, build_folder, compile, is_openmpi, setting, tool};
 
 /// A tool of `examples/`, which `cargo test` has built.
 fn example(name: &str) -> PathBuf {
@@ -294,6 +294,47 @@ fn a_tool_of_another_abi_reports_a_rank_at_a_time() {
     assert_eq!(outcome.reports.len(), 2);
     assert_eq!(outcome.reports[0]["reason"], "the tool was built for another ABI");
     assert_eq!(outcome.stderr.matches("reports cannot be merged over ranks").count(), 1);
+}
+
+/// A program that is not linked to MPI, and finds its functions in the process, as mpi4py does:
+/// with the library loaded privately before, and with the tool's exports alone.
+#[test]
+fn mpi_that_is_loaded_late_is_seen() {
+    let names = mpi_tool_layer::mpi_sys::Abi::CURRENT.library_names();
+    let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
+    let source = build_folder().join("late.c");
+    let c = format!(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n
+        static const char *names[] = {{{}, 0}};
+        int main(int argc, char **argv) {{
+            for (int i = 0; argc > 1 && names[i]; i++) dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+            int (*version)(int *, int *) = dlsym(RTLD_DEFAULT, \"MPI_Get_version\");
+            int (*init)(int *, char ***) = dlsym(RTLD_DEFAULT, \"MPI_Init\");
+            int (*finalize)(void) = dlsym(RTLD_DEFAULT, \"MPI_Finalize\");
+            if (!version || !init || !finalize) return 1;
+            int a, b, wrong = version(&a, &b) || init(&argc, &argv) || finalize();
+            return wrong || a < 3; }}",
+        names.join(", ")
+    );
+    fs::write(&source, c).unwrap();
+    let program = build_folder().join("late");
+    let cc = Command::new("cc").arg("-o").arg(&program).arg(&source).arg("-ldl").status().unwrap();
+    assert!(cc.success());
+    for arguments in [&[][..], &["privately"]] {
+        for empties in [0, 1] {
+            let mut run = Run::new(&program, 2).arguments(arguments);
+            if empties == 1 {
+                run = run.preload(tool("empty_raw"));
+            }
+            let outcome = run.count().run();
+            outcome.expect_success("late");
+            for name in ["MPI_Get_version", "MPI_Init", "MPI_Finalize"] {
+                assert_eq!(outcome.counted.get(name), Some(&2), "{name}\n{}", outcome.stderr);
+            }
+            let merged = if is_openmpi() { 2 } else { 1 };
+            assert_eq!(outcome.reports.len(), merged, "{}", outcome.stderr);
+        }
+    }
 }
 
 #[test]

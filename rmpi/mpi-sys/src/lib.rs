@@ -59,6 +59,15 @@ impl Abi {
         Abi::Standard
     };
 
+    /// What the library is called that a program of this ABI loads, by the dynamic linker's rules.
+    pub const fn library_names(self) -> &'static [&'static core::ffi::CStr] {
+        match self {
+            Abi::Mpich => &[c"libmpi.so.12", c"libmpich.so.12"],
+            Abi::OpenMpi => &[c"libmpi.so.40"],
+            Abi::Standard => &[c"libmpi_abi.so.1"],
+        }
+    }
+
     /// The ABI's name in messages, paths and reports.
     pub const fn name(self) -> &'static str {
         match self {

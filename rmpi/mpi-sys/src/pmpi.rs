@@ -2,9 +2,12 @@
 //!
 //! A tool is loaded into processes that have no MPI, where an undefined symbol would be fatal, so
 //! nothing here refers to the library by a strong symbol: the dynamic linker fills a table of weak
-//! references, and a call goes through it. Where the table has a hole, [`available`] says so.
+//! references, and a call goes through it. Where the table has a hole, [`available`] says so, and
+//! where MPI was loaded later than the table, [`fill`] takes it from there.
 
 use core::arch::global_asm;
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::current::address_handles;
 #[doc(no_inline)]
@@ -18,7 +21,19 @@ pub fn available(number: usize) -> bool {
 
 /// The address of the library's `PMPI_` function of this number, where there is one.
 pub fn address(number: usize) -> Option<core::ptr::NonNull<c_void>> {
-    core::ptr::NonNull::new(TABLE.get(number)?.cast_mut())
+    core::ptr::NonNull::new(TABLE.get(number)?.load(Relaxed))
+}
+
+/// Fills the table's holes: `find` gets the names, `PMPI_Send`, and gives addresses or null.
+///
+/// # Safety
+/// What `find` gives for a name is the MPI library's function of that name.
+pub unsafe fn fill(find: impl Fn(&CStr) -> *mut c_void) {
+    for (entry, name) in TABLE.iter().zip(NAMES) {
+        if entry.load(Relaxed).is_null() {
+            entry.store(find(name), Relaxed);
+        }
+    }
 }
 
 macro_rules! table {
@@ -31,8 +46,15 @@ macro_rules! table {
             Count,
         }
 
+        static NAMES: [&CStr; Number::Count as usize] = [$(
+            match CStr::from_bytes_with_nul(concat!("P", stringify!($c_name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("an identifier has no NUL"),
+            },
+        )*];
+
         global_asm! {
-            ".pushsection .data.rel.ro.mpi_sys_pmpi, \"aw\", @progbits",
+            ".pushsection .data.mpi_sys_pmpi, \"aw\", @progbits",
             ".balign 8",
             ".hidden mpi_sys_pmpi",
             ".globl mpi_sys_pmpi",
@@ -49,11 +71,11 @@ macro_rules! table {
             #[allow(non_snake_case)]
             #[inline]
             pub unsafe fn $c_name($($arg: $ty),*) -> $ret {
-                let function = TABLE[Number::$c_name as usize];
+                let function = TABLE[Number::$c_name as usize].load(Relaxed);
                 // SAFETY: the linker put the address of this very function there; that it is not
                 // null, and the rest, the caller vouches for.
                 unsafe {
-                    core::mem::transmute::<*const c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
+                    core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
                         function,
                     )($($arg),*)
                 }
@@ -63,22 +85,10 @@ macro_rules! table {
 }
 mpi_functions! { [table] }
 
-/// A linker-filled address, which never changes.
-#[repr(transparent)]
-struct Table([*const c_void; Number::Count as usize]);
-
-// SAFETY: read-only after relocation.
-unsafe impl Sync for Table {}
-
-impl core::ops::Deref for Table {
-    type Target = [*const c_void; Number::Count as usize];
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
+type Table = [AtomicPtr<c_void>; Number::Count as usize];
 
 unsafe extern "C" {
-    /// SAFETY: defined above, with this length, and relocated before any code runs.
+    // Defined above, with this length, and relocated before any code runs.
     #[link_name = "mpi_sys_pmpi"]
     safe static TABLE: Table;
 }

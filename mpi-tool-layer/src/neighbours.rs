@@ -195,19 +195,25 @@ fn object_of(address: *const c_void) -> Range<usize> {
     found
 }
 
-/// Which MPI library is loaded, seen by the symbol tables or not.
+/// What the process has of MPI, seen by the symbol tables or not.
 pub(crate) struct MpiObjects {
     /// An object that looks like an MPI library by its name.
     pub(crate) library: bool,
     /// One with the Fortran bindings.
     pub(crate) fortran: bool,
+    /// The program itself is linked to one. Else a preloaded C tool may have brought it along.
+    pub(crate) program: bool,
 }
 
 pub(crate) fn mpi_objects() -> MpiObjects {
-    let mut found = MpiObjects { library: false, fortran: false };
+    let mut found = MpiObjects { library: false, fortran: false, program: false };
+    let mut is_program = true;
     each_object(|object| {
         found.fortran |= object.is_named(&["libmpifort.so", "libmpi_mpifh.so", "libmpichfort.so"]);
         found.library |= object.is_mpi_library();
+        if core::mem::take(&mut is_program) {
+            found.program = object.needs().any(|name| name.to_bytes().starts_with(b"libmpi"));
+        }
     });
     found
 }
@@ -233,12 +239,36 @@ impl Object<'_> {
         self.is_named(&["libmpi.so", "libmpich.so", "libmpi_abi.so"])
     }
 
-    fn addresses(&self) -> Range<usize> {
+    fn headers(&self) -> &[libc::Elf64_Phdr] {
         // SAFETY: the dynamic linker's own array.
-        let headers =
-            unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) };
+        unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
+    }
+
+    /// The names of the libraries that the object is linked to.
+    fn needs(&self) -> impl Iterator<Item = &CStr> {
+        const DT_NULL: u64 = 0;
+        const DT_NEEDED: u64 = 1;
+        const DT_STRTAB: u64 = 5;
+        let base = self.0.dlpi_addr;
+        let dynamic = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC);
+        let entries = dynamic.map(|header| (base + header.p_vaddr) as *const [u64; 2]);
+        let entry = move |index: usize| {
+            // SAFETY: the object's dynamic section, which ends with a null entry.
+            let entry = unsafe { *entries?.add(index) };
+            (entry[0] != DT_NULL).then_some(entry)
+        };
+        let strings = (0..).map_while(entry).find(|entry| entry[0] == DT_STRTAB);
+        // The dynamic linker has made an address of the offset, but not for every object.
+        let strings = strings.map(|[_, at]| if at < base { base + at } else { at });
+        (0..).map_while(entry).filter(|entry| entry[0] == DT_NEEDED).filter_map(move |entry| {
+            // SAFETY: an offset into the object's string table.
+            Some(unsafe { CStr::from_ptr((strings? + entry[1]) as *const c_char) })
+        })
+    }
+
+    fn addresses(&self) -> Range<usize> {
         let (mut lowest, mut end) = (usize::MAX, 0);
-        for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
+        for header in self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD) {
             let start = (self.0.dlpi_addr + header.p_vaddr) as usize;
             lowest = lowest.min(start);
             end = end.max(start + header.p_memsz as usize);

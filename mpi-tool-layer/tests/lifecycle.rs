@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Outcome, Run, build_folder, compile, is_openmpi, setting, tool};
+use common::{Outcome, Run, build_folder, compile, compile_with, is_openmpi, setting, tool};
 
 /// A tool of `examples/`, which `cargo test` has built.
 fn example(name: &str) -> PathBuf {
@@ -67,6 +67,28 @@ fn the_launcher_is_left_alone() {
     assert_eq!(plain.status, with.status);
     assert_eq!(String::from_utf8_lossy(&plain.stdout), String::from_utf8_lossy(&with.stdout));
     assert_eq!(String::from_utf8_lossy(&plain.stderr), String::from_utf8_lossy(&with.stderr));
+}
+
+/// A C tool is linked to MPI and brings it into every process, the launcher's too: that makes no
+/// MPI program of them.
+#[test]
+fn a_c_tool_behind_makes_no_mpi_program_of_others() {
+    let source = build_folder().join("c_tool.c");
+    let c = "#include <mpi.h>\n#include <stdio.h>\nstatic int sends;
+        int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c) {
+            sends++; return PMPI_Send(b, n, t, to, tag, c); }
+        int MPI_Finalize(void) { printf(\"C tool: %d\\n\", sends); return PMPI_Finalize(); }";
+    fs::write(&source, c).unwrap();
+    let c_tool = compile_with(&source, "libc_tool.so", &["-shared", "-fPIC"]);
+    let program = compile("ring");
+    let outcome = Run::new(&program, 2).count().preload(&c_tool).run();
+    outcome.expect_success("with a C tool");
+    assert_eq!(outcome.counted, outcome.expected);
+    assert_eq!(outcome.lines(), ["C tool: 1000", "C tool: 1000", "token 1000"]);
+    assert!(!outcome.stderr.contains("saw no MPI call"), "{}", outcome.stderr);
+    let shell = Run::new("/bin/true".as_ref(), 2).count().preload(&c_tool).run();
+    shell.expect_success("/bin/true");
+    assert!(!shell.stderr.contains("saw no MPI call"), "{}", shell.stderr);
 }
 
 #[test]

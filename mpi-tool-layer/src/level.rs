@@ -162,7 +162,7 @@ impl Level {
         let prepared = self.prepared();
         if !prepared.options.merge {
             self.report_process("MPI_TOOL_MERGE=0");
-        } else if world::wrong_abi().is_some() || self.report_world(counters, prepared).is_err() {
+        } else if self.report_world(counters, prepared).is_err() {
             self.report_process("the ranks' reports could not be merged");
         }
     }
@@ -230,10 +230,9 @@ impl Level {
                 {
                     *path = spawned;
                 }
-                let rank = self.known_rank().or(world::position().map(|(rank, _)| rank.into()));
                 process_file = extended(
                     path,
-                    match rank {
+                    match self.known_rank() {
                         Some(rank) => format!(".rank{rank}"),
                         None => format!(".process{}", process_id()),
                     },

@@ -30,6 +30,11 @@ impl Mpi {
         }
     }
 
+    /// Do binaries that were built for MPICH run under it?
+    pub(crate) fn is_mpich_abi(&self) -> bool {
+        self.name.starts_with("mpich") && !self.name.ends_with("-abi")
+    }
+
     /// The environment in which to build for this MPI and to run its programs.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let mut variables = vec![

@@ -31,29 +31,43 @@ impl Test {
         ];
         let wanted = |name: &str| self.mpi.as_deref().is_none_or(|part| name.contains(part));
         let mut left_out = Vec::new();
-        let mut tested = Vec::new();
-        let mut failures = Vec::new();
-        let mut count = Count::default();
+        let mut mpis = Vec::new();
         for (name, find) in all {
             if !wanted(name) {
                 left_out.push(format!("{name}: not asked for"));
                 continue;
             }
-            let mpi = match find() {
-                Ok(mpi) => mpi,
+            match find() {
+                Ok(mpi) => mpis.push(mpi),
                 // An extra, where there is no Debian.
                 Err(reason) if name == "mpich-debian" => {
                     left_out.push(format!("{name}: {reason}"));
-                    continue;
                 }
                 Err(reason) => return Err(reason),
-            };
-            let result = step(&format!("Testing on {name}"), || self.test_on(&mpi, &mut count));
+            }
+        }
+        // Tools of other ABIs are tested too: one of each is built, whatever was asked for.
+        for mpi in [environment::mpich()?, environment::openmpi()?] {
+            if mpis.iter().all(|wanted: &Mpi| wanted.name != mpi.name) {
+                build_tools(&mpi)?;
+            }
+        }
+        for mpi in &mpis {
+            build_tools(mpi)?;
+        }
+        let mut failures = Vec::new();
+        let mut count = Count::default();
+        for mpi in &mpis {
+            let name = &mpi.name;
+            if !mpi.is_mpich_abi() {
+                left_out.push(format!("{name}: Intel MPI Benchmarks, binaries of MPICH's ABI"));
+            }
+            let result = step(&format!("Testing on {name}"), || self.test_on(mpi, &mut count));
             if let Err(error) = result {
                 failures.push(format!("{name}: {error:#}"));
             }
-            tested.push(mpi.name);
         }
+        let tested: Vec<_> = mpis.iter().map(|mpi| mpi.name.as_str()).collect();
         if tested.is_empty() {
             bail!("no MPI of that name; there are {}", all.map(|(name, _)| name).join(", "));
         }
@@ -69,17 +83,17 @@ impl Test {
     }
 
     fn test_on(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
-        let tools = build_tools(mpi)?;
         let checks = environment::checks()?;
         let packages = environment::site_packages(&checks)?;
         let mut tests = cargo();
         tests
             .args(["test", "--workspace", "--no-fail-fast"])
             .arg("--")
+            .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
-            .env("MPI_TOOLS", &tools)
+            .env("MPI_TOOLS", tools_folder(mpi))
             .env("IMB", environment::benchmarks()?)
             .env("PYTHONPATH", &packages)
             .env("LIBCLANG_PATH", packages.join("clang/native"));
@@ -107,9 +121,13 @@ impl Count {
     }
 }
 
+fn tools_folder(mpi: &Mpi) -> PathBuf {
+    environment::root().join("target/tools").join(&mpi.name)
+}
+
 /// Builds the tools for an MPI and returns the folder with their shared objects.
 pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
-    let folder = environment::root().join("target/tools").join(&mpi.name);
+    let folder = tools_folder(mpi);
     step(&format!("Building the tools for {}", mpi.name), || {
         let mut build = cargo();
         build.args(["build", "--release", "--quiet"]);

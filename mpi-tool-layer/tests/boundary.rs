@@ -166,11 +166,13 @@ fn expect_same(program: &Path, tools: &[PathBuf]) {
     assert_eq!(errors, "");
 }
 
-/// Copies of a tool under other names, since a file is loaded once.
+/// Copies of a tool under other names, since a file is loaded once; in a folder of their own, since
+/// a test that wrote over another's copies would change code that is running.
 fn copies(name: &str, count: usize) -> Vec<PathBuf> {
+    let folder = tempfile::tempdir_in(build_folder()).unwrap().keep();
     (0..count)
         .map(|number| {
-            let copy = build_folder().join(format!("lib{name}_{number}.so"));
+            let copy = folder.join(format!("lib{name}_{number}.so"));
             fs::copy(tool(name), &copy).unwrap();
             copy
         })

@@ -53,7 +53,8 @@ macro_rules! next_functions {
             use super::*;
             $(
                 pub unsafe extern "C" fn $name($(_: $ty),*) -> $ret {
-                    <$ret as MissingResult>::of(FunctionId::$c_name)
+                    say_missing(FunctionId::$c_name);
+                    <$ret as mpi_sys::MissingResult>::MISSING
                 }
             )*
         }
@@ -100,41 +101,8 @@ impl NextTable {
     }
 }
 
-/// What a function returns that MPI lacks: an error where it can say so.
-trait MissingResult {
-    fn of(function: FunctionId) -> Self;
-}
-
 fn say_missing(function: FunctionId) {
     crate::output::say(format_args!(
         "mpi-tool: the MPI library of this process has no {function}; the call failed"
     ));
-}
-
-impl MissingResult for c_int {
-    fn of(function: FunctionId) -> Self {
-        say_missing(function);
-        MPI_ERR_UNSUPPORTED_OPERATION
-    }
-}
-
-impl MissingResult for f64 {
-    fn of(function: FunctionId) -> Self {
-        say_missing(function);
-        0.0
-    }
-}
-
-impl MissingResult for MPI_Aint {
-    fn of(function: FunctionId) -> Self {
-        say_missing(function);
-        0
-    }
-}
-
-impl<T> MissingResult for *mut T {
-    fn of(function: FunctionId) -> Self {
-        say_missing(function);
-        core::ptr::null_mut()
-    }
 }

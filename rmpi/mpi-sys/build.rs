@@ -58,6 +58,15 @@ fn emit(abi: &str, version: &str, listed: &BTreeSet<String>, present: &BTreeSet<
         let _ = writeln!(out, "    ({missing} $items:tt) => {{}};");
     }
     out.push_str("    ($name:ident { $($items:tt)* }) => { $($items)* };\n}\n");
+    out.push_str(
+        "/// `if_missing! { MPI_X { items } }`: the items, where that library lacks the function.\n\
+         #[macro_export]\n\
+         macro_rules! if_missing {\n",
+    );
+    for missing in listed.difference(present) {
+        let _ = writeln!(out, "    ({missing} {{ $($items:tt)* }}) => {{ $($items)* }};");
+    }
+    out.push_str("    ($name:ident $items:tt) => {};\n}\n");
     let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("probed.rs");
     fs::write(&file, out).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }

@@ -1,4 +1,21 @@
-//! The place of the safe MPI library, over [`mpi_sys`]. It has no functions yet: programs and tools
-//! use `mpi_sys` and `mpi-tool-layer`.
+//! Safe MPI, as close to C as safety allows.
+#[macro_use]
+mod functions;
+pub mod call;
+mod names;
+pub mod pmpi_mode;
+mod thread_level;
+mod typemap;
 
+use functions::mpi as sys;
+
+#[path = "library/mod.rs"]
+mod library;
+
+pub use library::*;
 pub use mpi_sys;
+pub use names::*;
+pub use thread_level::*;
+pub use tool_macros::{MpiDatatype, SendDatatype};
+pub use typemap::*;
+

@@ -78,6 +78,28 @@ impl Abi {
     }
 }
 
+/// What a function returns that the MPI library lacks: an error, where it can say so.
+pub trait MissingResult {
+    /// That value.
+    const MISSING: Self;
+}
+
+impl MissingResult for c_int {
+    const MISSING: Self = MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+impl MissingResult for f64 {
+    const MISSING: Self = 0.0;
+}
+
+impl MissingResult for MPI_Aint {
+    const MISSING: Self = 0;
+}
+
+impl<T> MissingResult for *mut T {
+    const MISSING: Self = core::ptr::null_mut();
+}
+
 macro_rules! declare {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*

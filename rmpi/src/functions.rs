@@ -1,0 +1,50 @@
+//! The C functions of the two modes, all 700 in each: what the MPI library lacks returns an error.
+
+/// `MPI_*`. Which of them exist is known when the crate is built.
+pub(crate) mod mpi {
+    pub(crate) use mpi_sys::*;
+
+    macro_rules! missing {
+        ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+            ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+        ) => {
+            $(mpi_sys::if_missing! { $c_name {
+                #[allow(dead_code, non_snake_case)]
+                pub(crate) unsafe fn $c_name($(_: $ty),*) -> $ret {
+                    <$ret as mpi_sys::MissingResult>::MISSING
+                }
+            } })*
+        };
+    }
+    mpi_sys::mpi_functions! { [missing] }
+}
+
+/// `PMPI_*`. Which of them exist is known when the process runs.
+pub(crate) mod pmpi {
+    pub(crate) use mpi_sys::pmpi::*;
+
+    macro_rules! checked {
+        ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+            ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+        ) => {
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, dead_code)]
+            enum Number {
+                $($c_name,)*
+            }
+
+            $(
+                #[allow(dead_code, non_snake_case)]
+                #[inline]
+                pub(crate) unsafe fn $c_name($($arg: $ty),*) -> $ret {
+                    if mpi_sys::pmpi::available(Number::$c_name as usize) {
+                        // SAFETY: it is there; the rest is the caller's.
+                        unsafe { mpi_sys::pmpi::$c_name($($arg),*) }
+                    } else {
+                        <$ret as mpi_sys::MissingResult>::MISSING
+                    }
+                }
+            )*
+        };
+    }
+    mpi_sys::mpi_functions! { [checked] }
+}

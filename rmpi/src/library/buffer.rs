@@ -1,0 +1,392 @@
+use core::ffi::c_void;
+use core::marker::PhantomData;
+
+use super::datatype::{DatatypeRef, handle};
+use super::error::{Error, ErrorClass, RmpiResult};
+use super::sys::{self, MPI_Count, MPI_Datatype};
+use crate::{MpiDatatype, SendDatatype};
+
+/// A buffer as C's three arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct RawBuffer {
+    /// Where it begins.
+    pub pointer: *mut c_void,
+    /// How many elements of the datatype it has.
+    pub count: MPI_Count,
+    /// The datatype.
+    pub datatype: MPI_Datatype,
+}
+
+/// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, `Vec<T>`, and their mutable kin, of a
+/// [`SendDatatype`]; [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
+///
+/// Arrays count as their elements: `&[[f64; 3]]` of length 2 is six `MPI_DOUBLE`s.
+///
+/// # Safety
+/// What `as_raw` gives is readable as that many elements of that datatype for as long as the
+/// value exists and is not written to, wherever the value itself moves meanwhile.
+pub unsafe trait BufferRef {
+    /// The buffer as C has it; for reading only.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    fn as_raw(&self) -> RmpiResult<RawBuffer>;
+}
+
+/// What MPI may write to: `&mut [T]`, `&mut T`, `&mut Vec<T>` (its elements), `Vec<T>`, of an
+/// [`MpiDatatype`]; [`TypeDynamicBufferMut`], [`StridedMut`](super::StridedMut), [`NullBuffer`].
+///
+/// # Safety
+/// What `as_raw_mut` gives is writable, with any bits, as that many elements of that datatype for as
+/// long as the value exists, wherever the value itself moves meanwhile, and nobody else has access.
+pub unsafe trait BufferMut: BufferRef {
+    /// The buffer as C has it.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer>;
+}
+
+/// A buffer whose elements have a static type, for what needs to know it: blocks per rank,
+/// reductions.
+///
+/// # Safety
+/// `as_raw` of the buffer is `LENGTH` elements of type `Element`, at `as_elements`.
+pub unsafe trait TypedBuffer: BufferRef {
+    /// The type of the elements.
+    type Element: SendDatatype;
+    /// Where the elements are, and how many.
+    fn as_elements(&self) -> (*const Self::Element, usize);
+}
+
+/// The datatype of a Rust type's elements: what its arrays are made of.
+pub(super) struct ElementOf<T> {
+    pub(super) datatype: MPI_Datatype,
+    /// How many there are in a `T`.
+    pub(super) per_value: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T: SendDatatype> ElementOf<T> {
+    const FLAT: (&'static crate::TypeMap, usize) = T::TYPE_MAP.flat();
+
+    #[inline]
+    pub(super) fn get() -> RmpiResult<Self> {
+        Ok(Self {
+            datatype: handle(Self::FLAT.0)?,
+            per_value: Self::FLAT.1,
+            _type: PhantomData,
+        })
+    }
+}
+
+#[inline]
+fn raw<T: SendDatatype>(pointer: *const T, length: usize) -> RmpiResult<RawBuffer> {
+    let element = ElementOf::<T>::get()?;
+    // No overflow: the elements lie in memory, or have size 0 and a length that MPI refuses.
+    let count = (length * element.per_value) as MPI_Count;
+    Ok(RawBuffer { pointer: pointer.cast_mut().cast(), count, datatype: element.datatype })
+}
+
+macro_rules! buffers {
+    ($([$($generics:tt)*] $type:ty, $self:ident => $pointer:expr, $length:expr;)*) => {$(
+        // SAFETY: a slice's memory, initialised as far as the type map goes; borrowed, or on the
+        // heap, where it stays when the value moves.
+        unsafe impl<$($generics)* T: SendDatatype> BufferRef for $type {
+            #[inline]
+            fn as_raw(&self) -> RmpiResult<RawBuffer> {
+                let $self = self;
+                raw::<T>($pointer, $length)
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl<$($generics)* T: SendDatatype> TypedBuffer for $type {
+            type Element = T;
+            #[inline]
+            fn as_elements(&self) -> (*const T, usize) {
+                let $self = self;
+                ($pointer, $length)
+            }
+        }
+    )*};
+}
+
+buffers! {
+    ['b,] &'b [T], it => it.as_ptr(), it.len();
+    ['b,] &'b T, it => core::ptr::from_ref::<T>(it), 1;
+    ['b,] &'b Vec<T>, it => it.as_ptr(), it.len();
+    ['b,] &'b mut [T], it => it.as_ptr(), it.len();
+    ['b,] &'b mut T, it => core::ptr::from_ref::<T>(it), 1;
+    ['b,] &'b mut Vec<T>, it => it.as_ptr(), it.len();
+    [] Vec<T>, it => it.as_ptr(), it.len();
+    [] Box<[T]>, it => it.as_ptr(), it.len();
+    [] Box<T>, it => core::ptr::from_ref::<T>(it), 1;
+}
+
+macro_rules! buffers_mut {
+    ($([$($generics:tt)*] $type:ty, $self:ident => $pointer:expr, $length:expr;)*) => {$(
+        // SAFETY: a slice's memory, which only this value has access to; any bits are a `T`.
+        unsafe impl<$($generics)* T: MpiDatatype> BufferMut for $type {
+            #[inline]
+            fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
+                let $self = self;
+                let (pointer, length): (*mut T, usize) = ($pointer, $length);
+                raw::<T>(pointer, length)
+            }
+        }
+    )*};
+}
+
+buffers_mut! {
+    ['b,] &'b mut [T], it => it.as_mut_ptr(), it.len();
+    ['b,] &'b mut T, it => core::ptr::from_mut::<T>(it), 1;
+    ['b,] &'b mut Vec<T>, it => it.as_mut_ptr(), it.len();
+    [] Vec<T>, it => it.as_mut_ptr(), it.len();
+    [] Box<[T]>, it => it.as_mut_ptr(), it.len();
+    [] Box<T>, it => core::ptr::from_mut::<T>(it), 1;
+}
+
+/// No buffer: null, of length 0.
+#[derive(Debug, Clone, Copy)]
+pub struct NullBuffer;
+
+// SAFETY: nothing is read.
+unsafe impl BufferRef for NullBuffer {
+    fn as_raw(&self) -> RmpiResult<RawBuffer> {
+        Ok(RawBuffer { pointer: core::ptr::null_mut(), count: 0, datatype: sys::MPI_BYTE })
+    }
+}
+
+// SAFETY: nothing is written.
+unsafe impl BufferMut for NullBuffer {
+    fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
+        self.as_raw()
+    }
+}
+
+/// A buffer whose datatype is known only as the program runs; for reading.
+///
+/// ```no_run
+/// use rmpi::TypeDynamicBufferRef;
+/// # fn example() -> rmpi::RmpiResult {
+/// let numbers = [1.0_f64, 2.0];
+/// let buffer = TypeDynamicBufferRef::from_slice(&numbers)?;
+/// assert_eq!(buffer.as_slice::<f64>()?, Some(&numbers[..]));
+/// assert_eq!(buffer.as_slice::<i64>()?, None);
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct TypeDynamicBufferRef<'b> {
+    raw: RawBuffer,
+    _borrow: PhantomData<&'b [u8]>,
+}
+
+/// A buffer whose datatype is known only as the program runs; for writing.
+#[derive(Debug)]
+pub struct TypeDynamicBufferMut<'b> {
+    raw: RawBuffer,
+    _borrow: PhantomData<&'b mut [u8]>,
+}
+
+impl<'b> TypeDynamicBufferRef<'b> {
+    /// A slice's elements.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    pub fn from_slice<T: SendDatatype>(slice: &'b [T]) -> RmpiResult<Self> {
+        Ok(Self { raw: slice.as_raw()?, _borrow: PhantomData })
+    }
+
+    /// Bytes as `count` elements of a datatype.
+    ///
+    /// # Errors
+    /// [`COUNT`](ErrorClass::COUNT) if so many elements do not lie within the bytes.
+    pub fn from_bytes(bytes: &'b [u8], count: usize, datatype: DatatypeRef<'b>) -> RmpiResult<Self> {
+        within(bytes.len(), count, datatype)?;
+        let pointer = bytes.as_ptr().cast_mut().cast();
+        let raw = RawBuffer { pointer, count: count as MPI_Count, datatype: datatype.into_raw() };
+        Ok(Self { raw, _borrow: PhantomData })
+    }
+
+    /// What C passes.
+    ///
+    /// # Safety
+    /// As [`BufferRef`] asks, for `'b`.
+    pub const unsafe fn from_raw(raw: RawBuffer) -> Self {
+        Self { raw, _borrow: PhantomData }
+    }
+
+    /// C's arguments.
+    pub const fn into_raw(self) -> RawBuffer {
+        self.raw
+    }
+
+    /// How many elements of its datatype it has.
+    pub const fn count(&self) -> MPI_Count {
+        self.raw.count
+    }
+
+    /// Its datatype.
+    pub const fn datatype(&self) -> DatatypeRef<'b> {
+        // SAFETY: a buffer's datatype lives as long as the buffer.
+        unsafe { DatatypeRef::from_raw(self.raw.datatype) }
+    }
+
+    /// The same buffer for a shorter time.
+    pub const fn reborrow(&self) -> TypeDynamicBufferRef<'_> {
+        TypeDynamicBufferRef { raw: self.raw, _borrow: PhantomData }
+    }
+
+    /// The elements, if they are of this type: if its datatype is the buffer's.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    pub fn as_slice<T: MpiDatatype>(&self) -> RmpiResult<Option<&[T]>> {
+        Ok(slice_of::<T>(&self.raw)?.map(|(pointer, length)| {
+            // SAFETY: that many elements of that type lie there, borrowed as self is.
+            unsafe { core::slice::from_raw_parts(pointer, length) }
+        }))
+    }
+}
+
+impl<'b> TypeDynamicBufferMut<'b> {
+    /// A slice's elements.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    pub fn from_slice<T: MpiDatatype>(mut slice: &'b mut [T]) -> RmpiResult<Self> {
+        Ok(Self { raw: slice.as_raw_mut()?, _borrow: PhantomData })
+    }
+
+    /// Bytes as `count` elements of a datatype.
+    ///
+    /// # Errors
+    /// [`COUNT`](ErrorClass::COUNT) if so many elements do not lie within the bytes.
+    pub fn from_bytes(
+        bytes: &'b mut [u8],
+        count: usize,
+        datatype: DatatypeRef<'b>,
+    ) -> RmpiResult<Self> {
+        within(bytes.len(), count, datatype)?;
+        let pointer = bytes.as_mut_ptr().cast();
+        let raw = RawBuffer { pointer, count: count as MPI_Count, datatype: datatype.into_raw() };
+        Ok(Self { raw, _borrow: PhantomData })
+    }
+
+    /// What C passes.
+    ///
+    /// # Safety
+    /// As [`BufferMut`] asks, for `'b`.
+    pub const unsafe fn from_raw(raw: RawBuffer) -> Self {
+        Self { raw, _borrow: PhantomData }
+    }
+
+    /// C's arguments.
+    pub const fn into_raw(self) -> RawBuffer {
+        self.raw
+    }
+
+    /// How many elements of its datatype it has.
+    pub const fn count(&self) -> MPI_Count {
+        self.raw.count
+    }
+
+    /// Its datatype.
+    pub const fn datatype(&self) -> DatatypeRef<'b> {
+        // SAFETY: a buffer's datatype lives as long as the buffer.
+        unsafe { DatatypeRef::from_raw(self.raw.datatype) }
+    }
+
+    /// The same buffer for a shorter time.
+    pub const fn reborrow(&mut self) -> TypeDynamicBufferMut<'_> {
+        TypeDynamicBufferMut { raw: self.raw, _borrow: PhantomData }
+    }
+
+    /// The same buffer, for reading.
+    pub const fn as_ref(&self) -> TypeDynamicBufferRef<'_> {
+        TypeDynamicBufferRef { raw: self.raw, _borrow: PhantomData }
+    }
+
+    /// The elements, if they are of this type: if its datatype is the buffer's.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    pub fn as_slice<T: MpiDatatype>(&self) -> RmpiResult<Option<&[T]>> {
+        Ok(slice_of::<T>(&self.raw)?.map(|(pointer, length)| {
+            // SAFETY: that many elements of that type lie there, borrowed as self is.
+            unsafe { core::slice::from_raw_parts(pointer, length) }
+        }))
+    }
+
+    /// The elements, if they are of this type: if its datatype is the buffer's.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    pub fn as_mut_slice<T: MpiDatatype>(&mut self) -> RmpiResult<Option<&mut [T]>> {
+        Ok(slice_of::<T>(&self.raw)?.map(|(pointer, length)| {
+            // SAFETY: as above, borrowed mutably.
+            unsafe { core::slice::from_raw_parts_mut(pointer, length) }
+        }))
+    }
+}
+
+/// Where the elements are and how many, if the buffer's are of this type.
+fn slice_of<T: MpiDatatype>(buffer: &RawBuffer) -> RmpiResult<Option<(*mut T, usize)>> {
+    let element = ElementOf::<T>::get()?;
+    let Ok(count) = usize::try_from(buffer.count) else { return Ok(None) };
+    let per_value = element.per_value;
+    if buffer.datatype != element.datatype || per_value == 0 || count % per_value != 0 {
+        return Ok(None);
+    }
+    let pointer: *mut T = buffer.pointer.cast();
+    let length = count / per_value;
+    if length == 0 {
+        return Ok(Some((core::ptr::NonNull::dangling().as_ptr(), 0)));
+    }
+    Ok((!pointer.is_null() && pointer.is_aligned()).then_some((pointer, length)))
+}
+
+/// Do so many elements lie within so many bytes?
+fn within(bytes: usize, count: usize, datatype: DatatypeRef<'_>) -> RmpiResult {
+    if count == 0 {
+        return Ok(());
+    }
+    let (_, extent) = datatype.get_extent()?;
+    let (true_lower, true_extent) = datatype.get_true_extent()?;
+    let last = MPI_Count::try_from(count - 1).ok().and_then(|last| last.checked_mul(extent));
+    let end = last
+        .and_then(|last| last.checked_add(true_lower)?.checked_add(true_extent))
+        .and_then(|end| usize::try_from(end).ok());
+    if true_lower < 0 || extent < 0 || end.is_none_or(|end| end > bytes) {
+        return Err(Error::refused(
+            ErrorClass::COUNT,
+            "so many elements of the datatype do not lie within the buffer",
+        ));
+    }
+    Ok(())
+}
+
+// SAFETY: what it was made of.
+unsafe impl BufferRef for TypeDynamicBufferRef<'_> {
+    #[inline]
+    fn as_raw(&self) -> RmpiResult<RawBuffer> {
+        Ok(self.raw)
+    }
+}
+
+// SAFETY: what it was made of.
+unsafe impl BufferRef for TypeDynamicBufferMut<'_> {
+    #[inline]
+    fn as_raw(&self) -> RmpiResult<RawBuffer> {
+        Ok(self.raw)
+    }
+}
+
+// SAFETY: what it was made of.
+unsafe impl BufferMut for TypeDynamicBufferMut<'_> {
+    #[inline]
+    fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
+        Ok(self.raw)
+    }
+}

@@ -1,0 +1,305 @@
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr;
+use core::sync::atomic::{AtomicI32, Ordering};
+
+use tool_macros::wraps;
+
+use super::context::{self, Runtime, sealed};
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::process::{Process, Source};
+use super::sys::{self, MPI_Comm, c_int};
+use crate::{Comparison, Multiple, Single, ThreadLevel};
+
+/// A communicator of the processes of one group (MPI-5.0, chapter 7), which is freed when it is
+/// dropped, unless it is the world or `MPI_COMM_SELF`.
+///
+/// Freeing is collective: all of its processes drop it, in the same order where they drop more than
+/// one. It lives no longer than the [`RmpiContext`](super::RmpiContext) or session of which it was
+/// made, and stays on its thread, but for a [`Multiple`] one.
+///
+/// ```no_run
+/// let context = rmpi::init()?;
+/// let world = context.world();
+/// let halves = world.split(Some(world.rank()? as u32 % 2), 0)?.expect("a color was given");
+/// halves.barrier()?;
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[derive(Debug)]
+#[repr(C)]
+pub struct Communicator<'ctx, L: ThreadLevel = Single> {
+    raw: MPI_Comm,
+    /// How many processes the other side of a communication has; 0 until somebody asks.
+    size: AtomicI32,
+    owned: bool,
+    _context: PhantomData<&'ctx ()>,
+    _thread: PhantomData<L::Marker>,
+}
+
+impl<L: ThreadLevel> sealed::Runtime for Communicator<'_, L> {}
+impl<L: ThreadLevel> Runtime for Communicator<'_, L> {}
+
+impl<'ctx> Deref for Communicator<'ctx, Multiple> {
+    type Target = Communicator<'ctx>;
+    fn deref(&self) -> &Communicator<'ctx> {
+        // SAFETY: repr(C), and the markers have no size. The reference stays on its thread.
+        unsafe { &*ptr::from_ref(self).cast() }
+    }
+}
+
+impl<L: ThreadLevel> Drop for Communicator<'_, L> {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: it is freed once. `free` tells errors.
+            unsafe { sys::MPI_Comm_free(&mut self.raw) };
+        }
+    }
+}
+
+impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
+    /// The communicator of a handle, which is freed with it.
+    ///
+    /// # Safety
+    /// It is an intracommunicator whose errors return, nobody else frees it, and MPI runs for
+    /// `'ctx`, with level `L`.
+    pub const unsafe fn from_raw(raw: MPI_Comm) -> Self {
+        let (size, owned) = (AtomicI32::new(0), true);
+        Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
+    }
+
+    /// The communicator of a handle that somebody else keeps.
+    ///
+    /// # Safety
+    /// As [`from_raw`](Self::from_raw), but that others free it, after `'ctx`.
+    pub const unsafe fn borrow_raw(raw: MPI_Comm) -> Self {
+        let (size, owned) = (AtomicI32::new(0), false);
+        Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
+    }
+
+    /// C's handle, which nobody frees any more.
+    pub fn into_raw(self) -> MPI_Comm {
+        ManuallyDrop::new(self).raw
+    }
+
+    /// C's handle, which the communicator keeps.
+    pub const fn as_raw(&self) -> MPI_Comm {
+        self.raw
+    }
+
+    pub(super) fn into_level<M: ThreadLevel>(self) -> Communicator<'ctx, M> {
+        let old = ManuallyDrop::new(self);
+        Communicator {
+            raw: old.raw,
+            size: AtomicI32::new(0),
+            owned: old.owned,
+            _context: PhantomData,
+            _thread: PhantomData,
+        }
+    }
+
+    /// Frees the communicator, as its drop does, and says what went wrong. C: `MPI_Comm_free`.
+    /// Collective. Nothing happens to the world and to `MPI_COMM_SELF`.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let copy = world.dup()?;
+    /// copy.free()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_free)]
+    pub fn free(self) -> RmpiResult {
+        let mut this = ManuallyDrop::new(self);
+        if !this.owned {
+            return Ok(());
+        }
+        // SAFETY: it is freed once.
+        check(unsafe { mpi.call(&mut this.raw) })
+    }
+}
+
+/// A communicator that MPI made, if it made one.
+pub(super) fn made<'ctx>(raw: MPI_Comm) -> Option<Communicator<'ctx>> {
+    // SAFETY: a new communicator, whose errors return as its parent's do.
+    (raw != sys::MPI_COMM_NULL).then(|| unsafe { Communicator::from_raw(raw) })
+}
+
+fn none_made() -> Error {
+    Error::refused(ErrorClass::COMM, "MPI made no communicator")
+}
+
+impl<'ctx> Communicator<'ctx> {
+    /// How many processes it has. C: `MPI_Comm_size`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// println!("{} processes", world.size()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_size)]
+    pub fn size(&self) -> RmpiResult<usize> {
+        // SAFETY: a communicator.
+        let size = output(0, |size| unsafe { mpi.call(self.raw, size) })?;
+        self.size.store(size, Ordering::Relaxed);
+        Ok(size.unsigned_abs() as usize)
+    }
+
+    /// The size, which MPI is asked for once.
+    #[inline]
+    pub(super) fn known_size(&self) -> RmpiResult<usize> {
+        match self.size.load(Ordering::Relaxed) {
+            0 => self.size(),
+            size => Ok(size.unsigned_abs() as usize),
+        }
+    }
+
+    /// This process's rank. C: `MPI_Comm_rank`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// println!("rank {}", world.rank()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_rank)]
+    pub fn rank(&self) -> RmpiResult<usize> {
+        // SAFETY: a communicator.
+        output(0, |rank| unsafe { mpi.call(self.raw, rank) }).map(|rank| rank.unsigned_abs() as usize)
+    }
+
+    /// The process of this rank. Calls nothing: if there is none, sending to it is an error of class
+    /// [`RANK`](ErrorClass::RANK).
+    pub fn process(&self, rank: usize) -> Process<'_> {
+        // No MPI has as many processes, and negative numbers have meanings.
+        Process::new(self, c_int::try_from(rank).unwrap_or(c_int::MAX))
+    }
+
+    /// `MPI_PROC_NULL`: sends to it and receives from it do nothing.
+    pub fn process_null(&self) -> Process<'_> {
+        Process::new(self, sys::MPI_PROC_NULL)
+    }
+
+    /// `MPI_ANY_SOURCE`: receives from it take a message of any process.
+    pub fn any_source(&self) -> Source<'_> {
+        Source::new(self, sys::MPI_ANY_SOURCE)
+    }
+
+    /// A communicator of the same processes, for other messages. C: `MPI_Comm_dup`. Collective.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let for_my_library = world.dup()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_dup)]
+    pub fn dup(&self) -> RmpiResult<Communicator<'ctx>> {
+        let null = sys::MPI_COMM_NULL;
+        // SAFETY: a communicator.
+        made(output(null, |new| unsafe { mpi.call(self.raw, new) })?).ok_or_else(none_made)
+    }
+
+    /// A communicator for the processes with the same color, in the order of `key`s; none for
+    /// those without color. C: `MPI_Comm_split`. Collective.
+    ///
+    /// # Errors
+    /// [`ARG`](ErrorClass::ARG) if the color does not fit an `int`; what MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let color = (world.rank()? < 4).then_some(0);
+    /// if let Some(first_four) = world.split(color, 0)? {
+    ///     first_four.barrier()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_split)]
+    pub fn split(&self, color: Option<u32>, key: i32) -> RmpiResult<Option<Communicator<'ctx>>> {
+        let color = match color {
+            None => sys::MPI_UNDEFINED,
+            Some(color) => c_int::try_from(color)
+                .map_err(|_| Error::refused(ErrorClass::ARG, "a color is at most 2147483647"))?,
+        };
+        let null = sys::MPI_COMM_NULL;
+        // SAFETY: a communicator.
+        Ok(made(output(null, |new| unsafe { mpi.call(self.raw, color, key, new) })?))
+    }
+
+    /// How it compares with another one. C: `MPI_Comm_compare`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// assert_eq!(world.compare(&world.dup()?)?, rmpi::Comparison::Congruent);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_compare)]
+    pub fn compare(&self, other: &Communicator<'_>) -> RmpiResult<Comparison> {
+        // SAFETY: communicators.
+        let result = output(0, |result| unsafe { mpi.call(self.raw, other.raw, result) })?;
+        Comparison::from_raw(result)
+            .ok_or(Error::refused(ErrorClass::OTHER, "MPI told an unknown comparison"))
+    }
+
+    /// The communicator's name. C: `MPI_Comm_get_name`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// assert_eq!(world.get_name()?, "MPI_COMM_WORLD");
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_get_name)]
+    pub fn get_name(&self) -> RmpiResult<String> {
+        context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
+            // SAFETY: a communicator, and a text of the length that MPI asks for.
+            unsafe { mpi.call(self.raw, text, length) }
+        })
+    }
+
+    /// Names the communicator, for debuggers and tools. C: `MPI_Comm_set_name`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(rows: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// rows.set_name(c"rows")?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_set_name)]
+    pub fn set_name(&self, name: &CStr) -> RmpiResult {
+        // SAFETY: a communicator, and a text that MPI copies.
+        check(unsafe { mpi.call(self.raw, name.as_ptr()) })
+    }
+
+    /// Ends the processes of the communicator, and as a rule all. C: `MPI_Abort`.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) {
+    /// world.abort(1);
+    /// # }
+    /// ```
+    #[wraps(MPI_Abort)]
+    pub fn abort(&self, error_code: i32) -> ! {
+        // SAFETY: a communicator.
+        unsafe { mpi.call(self.raw, error_code) };
+        // A tool may have answered the call without ending the process.
+        std::process::abort()
+    }
+}

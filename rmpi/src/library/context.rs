@@ -1,0 +1,459 @@
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use tool_macros::wraps;
+
+use super::communicator::Communicator;
+use super::datatype;
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::sys::{self, c_int};
+use crate::{Level, Multiple, Single, ThreadLevel};
+
+/// MPI between its initialization and its finalization, which the context's drop is
+/// (MPI-5.0, 11.2).
+///
+/// Everything that calls MPI borrows it, directly or not, so nothing does afterwards. It stays on
+/// its thread, or moves, or is shared, as its [`ThreadLevel`] allows.
+///
+/// Errors return: rmpi sets `MPI_ERRORS_RETURN` on the world and on `MPI_COMM_SELF`, and other
+/// communicators inherit it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RmpiContext<L: ThreadLevel = Single> {
+    finalizes: bool,
+    _thread: PhantomData<L::Marker>,
+}
+
+/// MPI runs: what has to be shown for making what is freed before MPI ends.
+/// [`RmpiContext`], [`Session`](super::Session), [`Communicator`].
+pub trait Runtime: sealed::Runtime {}
+
+pub(super) mod sealed {
+    pub trait Runtime {}
+}
+
+impl<L: ThreadLevel> sealed::Runtime for RmpiContext<L> {}
+impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
+
+/// Starts MPI with one thread. C: `MPI_Init`, after `MPI_Initialized`, and
+/// `MPI_Comm_set_errhandler` for the world and for `MPI_COMM_SELF`. Collective over all processes.
+///
+/// # Errors
+/// [`OTHER`](ErrorClass::OTHER) if MPI was started before: once in a process is all it allows.
+///
+/// ```no_run
+/// let context = rmpi::init()?;
+/// println!("{} of {}", context.world().rank()?, context.world().size()?);
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+pub fn init() -> RmpiResult<RmpiContext> {
+    not_initialized()?;
+    // SAFETY: for the first time. A second thread that does the same now gets MPI's error.
+    check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })?;
+    RmpiContext::started()
+}
+
+/// Starts MPI with a thread level: [`Funneled`](crate::Funneled), [`Serialized`](crate::Serialized)
+/// or [`Multiple`]. C: `MPI_Init_thread`, else as [`init`]. Collective over all processes.
+///
+/// # Errors
+/// As [`init`], and [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if MPI provides a
+/// lower level only; it has been finalized then.
+///
+/// ```no_run
+/// let context = rmpi::init_thread(rmpi::Multiple)?;
+/// std::thread::scope(|threads| {
+///     for _ in 0..4 {
+///         threads.spawn(|| println!("rank {:?}", context.world().rank()));
+///     }
+/// });
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
+    let _ = level;
+    not_initialized()?;
+    // SAFETY: as in `init`.
+    let provided = output(0, |provided| unsafe {
+        sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
+    })?;
+    let context = RmpiContext::started()?;
+    if provided < L::RAW {
+        drop(context);
+        return Err(Error::refused(
+            ErrorClass::UNSUPPORTED_OPERATION,
+            "MPI provides a lower thread level than was asked for",
+        ));
+    }
+    Ok(context)
+}
+
+fn not_initialized() -> RmpiResult {
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if core::mem::replace(&mut *started, true) || initialized()? {
+        return Err(Error::refused(ErrorClass::OTHER, "MPI has been initialized before"));
+    }
+    Ok(())
+}
+
+/// Was MPI initialized, by whomever? C: `MPI_Initialized`. Local, at any time, on any thread.
+///
+/// # Errors
+/// What MPI says.
+///
+/// ```
+/// assert!(!rmpi::initialized()?);
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[wraps(MPI_Initialized)]
+pub fn initialized() -> RmpiResult<bool> {
+    // SAFETY: allowed at any time.
+    output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
+}
+
+/// Was MPI finalized? C: `MPI_Finalized`. Local, at any time, on any thread.
+///
+/// # Errors
+/// What MPI says.
+///
+/// ```
+/// assert!(!rmpi::finalized()?);
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[wraps(MPI_Finalized)]
+pub fn finalized() -> RmpiResult<bool> {
+    // SAFETY: allowed at any time.
+    output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
+}
+
+/// The version of the standard, such as `(5, 0)`. C: `MPI_Get_version`. Local, at any time.
+///
+/// # Errors
+/// What MPI says.
+///
+/// ```
+/// let (version, _subversion) = rmpi::get_version()?;
+/// assert!(version >= 3);
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[wraps(MPI_Get_version)]
+pub fn get_version() -> RmpiResult<(u32, u32)> {
+    // SAFETY: allowed at any time.
+    let (version, subversion) = output((0, 0), |(version, subversion)| unsafe {
+        mpi.call(version, subversion)
+    })?;
+    Ok((version.unsigned_abs(), subversion.unsigned_abs()))
+}
+
+/// What the MPI library calls itself. C: `MPI_Get_library_version`. Local, at any time.
+///
+/// # Errors
+/// What MPI says.
+///
+/// ```
+/// println!("{}", rmpi::get_library_version()?);
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[wraps(MPI_Get_library_version)]
+pub fn get_library_version() -> RmpiResult<String> {
+    text(sys::MPI_MAX_LIBRARY_VERSION_STRING, |text, length| {
+        // SAFETY: a text of the length that MPI asks for; allowed at any time.
+        unsafe { mpi.call(text, length) }
+    })
+}
+
+/// What MPI writes into a text of a maximal length, whose length it gives.
+pub(super) fn text(
+    longest: c_int,
+    call: impl FnOnce(*mut core::ffi::c_char, &mut c_int) -> c_int,
+) -> RmpiResult<String> {
+    // MPI may write a final zero after the longest text.
+    let mut text = vec![0_u8; longest.unsigned_abs() as usize + 1];
+    let length = output(0, |length| call(text.as_mut_ptr().cast(), length))?;
+    text.truncate(length.unsigned_abs() as usize);
+    Ok(String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// Does MPI run, as far as this process knows?
+pub(super) fn may_call_mpi() -> bool {
+    super::session::any() || (initialized() == Ok(true) && finalized() == Ok(false))
+}
+
+impl<L: ThreadLevel> RmpiContext<L> {
+    fn started() -> RmpiResult<Self> {
+        let context = Self { finalizes: true, _thread: PhantomData };
+        for raw in [sys::MPI_COMM_WORLD, sys::MPI_COMM_SELF] {
+            // SAFETY: MPI runs, and these are communicators.
+            check(unsafe { sys::MPI_Comm_set_errhandler(raw, sys::MPI_ERRORS_RETURN) })?;
+        }
+        Ok(context)
+    }
+
+    /// The context of an MPI that somebody else initialized and will finalize: for tools, and for
+    /// libraries of programs in other languages.
+    ///
+    /// # Safety
+    /// MPI runs as long as the context is used, with thread level `L`, errors return, and at a level
+    /// below [`Multiple`] nobody else calls MPI at the same time.
+    pub const unsafe fn assume_initialized() -> Self {
+        Self { finalizes: false, _thread: PhantomData }
+    }
+
+    /// Ends MPI, as the context's drop does, and says what went wrong. C: `MPI_Finalize`.
+    /// Collective over all connected processes.
+    ///
+    /// Datatypes of Rust types are freed before.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// let context = rmpi::init()?;
+    /// context.finalize()?;
+    /// assert!(rmpi::finalized()?);
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    #[wraps(MPI_Finalize)]
+    pub fn finalize(mut self) -> RmpiResult {
+        if !core::mem::take(&mut self.finalizes) {
+            return Ok(());
+        }
+        datatype::free_all();
+        // SAFETY: nothing that borrows the context is left.
+        check(unsafe { mpi.call() })
+    }
+}
+
+impl<L: ThreadLevel> Drop for RmpiContext<L> {
+    fn drop(&mut self) {
+        if self.finalizes {
+            datatype::free_all();
+            // SAFETY: nothing that borrows the context is left. `finalize` tells errors.
+            unsafe { sys::MPI_Finalize() };
+        }
+    }
+}
+
+/// A context of whatever level can do what one with a single thread can, on the thread where the
+/// reference is.
+macro_rules! deref {
+    ($($level:ident)*) => {$(
+        impl Deref for RmpiContext<crate::$level> {
+            type Target = RmpiContext;
+            fn deref(&self) -> &RmpiContext {
+                // SAFETY: repr(C), and the markers have no size.
+                unsafe { &*ptr::from_ref(self).cast() }
+            }
+        }
+    )*};
+}
+deref! { Funneled Serialized Multiple }
+
+impl RmpiContext {
+    /// `MPI_COMM_WORLD`: all processes.
+    ///
+    /// ```no_run
+    /// let context = rmpi::init()?;
+    /// let world = context.world();
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    pub fn world(&self) -> Communicator<'_> {
+        // SAFETY: it is there while MPI runs, and nobody frees it.
+        unsafe { Communicator::borrow_raw(sys::MPI_COMM_WORLD) }
+    }
+
+    /// `MPI_COMM_SELF`: this process.
+    ///
+    /// ```no_run
+    /// let context = rmpi::init()?;
+    /// assert_eq!(context.comm_self().size()?, 1);
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    pub fn comm_self(&self) -> Communicator<'_> {
+        // SAFETY: as above.
+        unsafe { Communicator::borrow_raw(sys::MPI_COMM_SELF) }
+    }
+
+    /// The thread level that MPI provides. C: `MPI_Query_thread`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// println!("{:?}", context.query_thread()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Query_thread)]
+    pub fn query_thread(&self) -> RmpiResult<Level> {
+        // SAFETY: MPI runs.
+        let provided = output(0, |provided| unsafe { mpi.call(provided) })?;
+        Level::from_raw(provided)
+            .ok_or(Error::refused(ErrorClass::OTHER, "MPI told an unknown thread level"))
+    }
+
+    /// Is this the thread that initialized MPI? C: `MPI_Is_thread_main`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// assert!(context.is_thread_main()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Is_thread_main)]
+    pub fn is_thread_main(&self) -> RmpiResult<bool> {
+        // SAFETY: MPI runs.
+        output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
+    }
+
+    /// Seconds since some time in the past. C: `MPI_Wtime`. Local.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) {
+    /// let start = context.wtime();
+    /// println!("{} s", context.wtime() - start);
+    /// # }
+    /// ```
+    #[wraps(MPI_Wtime)]
+    pub fn wtime(&self) -> f64 {
+        // SAFETY: MPI runs.
+        unsafe { mpi.call() }
+    }
+
+    /// Seconds between ticks of [`wtime`](Self::wtime). C: `MPI_Wtick`. Local.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) {
+    /// assert!(context.wtick() < 1.0);
+    /// # }
+    /// ```
+    #[wraps(MPI_Wtick)]
+    pub fn wtick(&self) -> f64 {
+        // SAFETY: MPI runs.
+        unsafe { mpi.call() }
+    }
+
+    /// What the machine is called. C: `MPI_Get_processor_name`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// println!("on {}", context.get_processor_name()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Get_processor_name)]
+    pub fn get_processor_name(&self) -> RmpiResult<String> {
+        text(sys::MPI_MAX_PROCESSOR_NAME, |text, length| {
+            // SAFETY: a text of the length that MPI asks for.
+            unsafe { mpi.call(text, length) }
+        })
+    }
+
+    /// Gives MPI memory for buffered sends (MPI-5.0, 3.6), at least
+    /// [`BSEND_OVERHEAD`] bytes more a message than its packed data.
+    /// C: `MPI_Buffer_attach`. Local.
+    ///
+    /// # Errors
+    /// [`BUFFER`](ErrorClass::BUFFER), among others, if there is such a buffer already.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext, to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// context.buffer_attach(vec![0; 1000 + rmpi::BSEND_OVERHEAD])?;
+    /// to.bsend(&[1.0_f64; 10], rmpi::Tag::new(0))?;
+    /// let buffer = context.buffer_detach()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Buffer_attach)]
+    pub fn buffer_attach(&self, buffer: Vec<u8>) -> RmpiResult {
+        let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if attached.is_some() {
+            return Err(Error::refused(ErrorClass::BUFFER, "a buffer is attached already"));
+        }
+        let size = buffer.len() as sys::MPI_Count;
+        // From now on memory that only MPI knows; leaked if nobody detaches it.
+        let mut buffer = core::mem::ManuallyDrop::new(buffer);
+        // SAFETY: memory that nobody else uses until it is detached.
+        let result = check(unsafe { mpi.call(buffer.as_mut_ptr().cast(), size) });
+        if result.is_ok() {
+            *attached = Some(Attached(buffer));
+        } else {
+            // SAFETY: MPI did not take it.
+            unsafe { core::mem::ManuallyDrop::drop(&mut buffer) };
+        }
+        result
+    }
+
+    /// Takes the memory for buffered sends back, once all messages in it have left.
+    /// C: `MPI_Buffer_detach`. Local, but blocks until then.
+    ///
+    /// # Errors
+    /// [`BUFFER`](ErrorClass::BUFFER) if none was attached.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// let buffer: Vec<u8> = context.buffer_detach()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Buffer_detach)]
+    pub fn buffer_detach(&self) -> RmpiResult<Vec<u8>> {
+        let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Attached(buffer)) = attached.take() else {
+            return Err(Error::refused(ErrorClass::BUFFER, "no buffer is attached"));
+        };
+        let mut pointer: *mut core::ffi::c_void = ptr::null_mut();
+        let mut size = 0;
+        // SAFETY: MPI writes the address to what the first argument points to.
+        match check(unsafe { mpi.call(ptr::from_mut(&mut pointer).cast(), &mut size) }) {
+            Ok(()) => Ok(core::mem::ManuallyDrop::into_inner(buffer)),
+            Err(error) => {
+                *attached = Some(Attached(buffer));
+                Err(error)
+            }
+        }
+    }
+}
+
+struct Attached(core::mem::ManuallyDrop<Vec<u8>>);
+static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
+
+/// Bytes that MPI may need for a message in an attached buffer, beside its data.
+pub const BSEND_OVERHEAD: usize = sys::MPI_BSEND_OVERHEAD as usize;
+
+impl RmpiContext<Multiple> {
+    /// `MPI_COMM_WORLD`, for all threads.
+    ///
+    /// ```no_run
+    /// let context = rmpi::init_thread(rmpi::Multiple)?;
+    /// let world = context.world();
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| world.rank());
+    /// });
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    pub fn world(&self) -> Communicator<'_, Multiple> {
+        // SAFETY: it is there while MPI runs, and nobody frees it.
+        unsafe { Communicator::borrow_raw(sys::MPI_COMM_WORLD) }
+    }
+
+    /// A communicator for all threads.
+    ///
+    /// ```no_run
+    /// let context = rmpi::init_thread(rmpi::Multiple)?;
+    /// let mine = context.share(context.world().dup()?);
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| mine.rank());
+    /// });
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    pub fn share<'ctx>(&'ctx self, communicator: Communicator<'ctx>) -> Communicator<'ctx, Multiple> {
+        communicator.into_level()
+    }
+}
+

@@ -1,0 +1,228 @@
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tool_macros::wraps;
+
+use super::error::{RmpiResult, check, output};
+use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
+use crate::{Predefined, SendDatatype, TypeMap};
+
+/// A datatype that somebody else keeps (MPI-5.0, chapter 5).
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub struct DatatypeRef<'d> {
+    raw: MPI_Datatype,
+    _owner: PhantomData<&'d ()>,
+}
+
+impl<'d> DatatypeRef<'d> {
+    /// The datatype of a Rust type.
+    ///
+    /// # Errors
+    /// If MPI cannot make it.
+    pub fn of<T: SendDatatype>() -> RmpiResult<Self> {
+        Ok(Self { raw: handle(T::TYPE_MAP)?, _owner: PhantomData })
+    }
+
+    /// The datatype of this handle.
+    ///
+    /// # Safety
+    /// It is a datatype, committed where it is used to communicate, that is not freed in `'d`.
+    pub const unsafe fn from_raw(raw: MPI_Datatype) -> Self {
+        Self { raw, _owner: PhantomData }
+    }
+
+    /// C's handle.
+    pub const fn into_raw(self) -> MPI_Datatype {
+        self.raw
+    }
+
+    /// Bytes of data in an element. C: `MPI_Type_size_x`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example() -> rmpi::RmpiResult {
+    /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.size()?, 8);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Type_size_x)]
+    pub fn size(self) -> RmpiResult<MPI_Count> {
+        // SAFETY: a datatype.
+        output(0, |size| unsafe { mpi.call(self.raw, size) })
+    }
+
+    /// Lower bound and extent, in bytes. C: `MPI_Type_get_extent_x`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example() -> rmpi::RmpiResult {
+    /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_extent()?, (0, 16));
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Type_get_extent_x)]
+    pub fn get_extent(self) -> RmpiResult<(MPI_Count, MPI_Count)> {
+        // SAFETY: a datatype.
+        output((0, 0), |(lower, extent)| unsafe { mpi.call(self.raw, lower, extent) })
+    }
+
+    /// Lower bound and extent of the data alone, in bytes. C: `MPI_Type_get_true_extent_x`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example() -> rmpi::RmpiResult {
+    /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_true_extent()?, (0, 12));
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Type_get_true_extent_x)]
+    pub fn get_true_extent(self) -> RmpiResult<(MPI_Count, MPI_Count)> {
+        // SAFETY: a datatype.
+        output((0, 0), |(lower, extent)| unsafe { mpi.call(self.raw, lower, extent) })
+    }
+}
+
+/// The handle of a datatype that a Rust type has.
+#[inline]
+pub(super) fn handle(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
+    match map {
+        TypeMap::Predefined(predefined) => Ok(predefined_handle(*predefined)),
+        _ => derived_handle(map),
+    }
+}
+
+macro_rules! predefined_handles {
+    ($($(#[$attribute:meta])* $variant:ident $ty:ty = $constant:ident;)*) => {
+        #[inline]
+        fn predefined_handle(predefined: Predefined) -> MPI_Datatype {
+            match predefined {
+                $(Predefined::$variant => sys::$constant,)*
+            }
+        }
+    };
+}
+crate::typemap::predefined! { predefined_handles }
+
+/// Where committed datatypes are found, by the address of the type's map.
+///
+/// The same map may have several addresses, of which each gets an entry.
+static CACHE: [(AtomicPtr<TypeMap>, AtomicUsize); 512] =
+    [const { (AtomicPtr::new(core::ptr::null_mut()), AtomicUsize::new(0)) }; 512];
+const PROBES: usize = 8;
+
+/// All datatypes that were made, each once.
+static MADE: Mutex<Vec<(&'static TypeMap, usize)>> = Mutex::new(Vec::new());
+
+fn entries(map: &'static TypeMap) -> impl Iterator<Item = &'static (AtomicPtr<TypeMap>, AtomicUsize)> {
+    let start = (core::ptr::from_ref(map).addr() / align_of::<TypeMap>()).wrapping_mul(0x9e37_79b9);
+    (0..PROBES).map(move |i| &CACHE[(start >> 7).wrapping_add(i) % CACHE.len()])
+}
+
+fn derived_handle(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
+    let address = core::ptr::from_ref(map).cast_mut();
+    for (key, value) in entries(map) {
+        if key.load(Ordering::Acquire) == address {
+            return Ok(value.load(Ordering::Relaxed) as MPI_Datatype);
+        }
+    }
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let raw = find_or_make(&mut made, map)?;
+    if let Some((key, value)) = entries(map).find(|(key, _)| key.load(Ordering::Relaxed).is_null())
+    {
+        value.store(raw as usize, Ordering::Relaxed);
+        key.store(address, Ordering::Release);
+    }
+    Ok(raw)
+}
+
+fn find_or_make(
+    made: &mut Vec<(&'static TypeMap, usize)>,
+    map: &'static TypeMap,
+) -> RmpiResult<MPI_Datatype> {
+    if let TypeMap::Predefined(predefined) = map {
+        return Ok(predefined_handle(*predefined));
+    }
+    if let Some((_, raw)) = made.iter().find(|(known, _)| *known == map) {
+        return Ok(*raw as MPI_Datatype);
+    }
+    let mut raw = make(made, map)?;
+    // SAFETY: the datatype that was just made.
+    check(unsafe { sys::MPI_Type_commit(&mut raw) })?;
+    made.push((map, raw as usize));
+    Ok(raw)
+}
+
+fn make(
+    made: &mut Vec<(&'static TypeMap, usize)>,
+    map: &'static TypeMap,
+) -> RmpiResult<MPI_Datatype> {
+    let null = sys::MPI_DATATYPE_NULL;
+    let (element, length) = map.flat();
+    let TypeMap::Struct { fields, size } = element else {
+        let element = find_or_make(made, element)?;
+        return contiguous(length, element);
+    };
+    if !core::ptr::eq(element, map) {
+        let element = find_or_make(made, element)?;
+        return contiguous(length, element);
+    }
+    let mut lengths = Vec::new();
+    let mut offsets = Vec::new();
+    let mut types = Vec::new();
+    for field in *fields {
+        let (element, length) = field.map.flat();
+        lengths.push(length as MPI_Count);
+        offsets.push(field.offset as MPI_Count);
+        types.push(find_or_make(made, element)?);
+    }
+    let narrow = |values: &[MPI_Count]| -> Option<Vec<c_int>> {
+        values.iter().map(|value| (*value).try_into().ok()).collect()
+    };
+    let mut fields = output(null, |new| match narrow(&lengths) {
+        // SAFETY: three arrays of this length; MPI_Count and MPI_Aint look the same.
+        Some(lengths) => unsafe {
+            let count = lengths.len() as c_int;
+            let offsets = offsets.as_ptr().cast();
+            sys::MPI_Type_create_struct(count, lengths.as_ptr(), offsets, types.as_ptr(), new)
+        },
+        // SAFETY: as above.
+        None => unsafe {
+            let (count, lengths) = (lengths.len() as MPI_Count, lengths.as_ptr());
+            sys::MPI_Type_create_struct_c(count, lengths, offsets.as_ptr(), types.as_ptr(), new)
+        },
+    })?;
+    // SAFETY: the datatype that was just made.
+    let resized = output(null, |new| unsafe {
+        sys::MPI_Type_create_resized(fields, 0, *size as sys::MPI_Aint, new)
+    });
+    // SAFETY: as above; nobody uses it any more.
+    check(unsafe { sys::MPI_Type_free(&mut fields) })?;
+    resized
+}
+
+fn contiguous(length: usize, element: MPI_Datatype) -> RmpiResult<MPI_Datatype> {
+    output(sys::MPI_DATATYPE_NULL, |new| match c_int::try_from(length) {
+        // SAFETY: a datatype.
+        Ok(length) => unsafe { sys::MPI_Type_contiguous(length, element, new) },
+        // SAFETY: as above.
+        Err(_) => unsafe { sys::MPI_Type_contiguous_c(length as MPI_Count, element, new) },
+    })
+}
+
+/// Frees the datatypes of Rust types: MPI is about to end.
+pub(super) fn free_all() {
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    for (key, _) in &CACHE {
+        key.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+    for (_, raw) in made.drain(..) {
+        let mut raw = raw as MPI_Datatype;
+        // SAFETY: one of ours, freed once, since the table forgets it.
+        unsafe { sys::MPI_Type_free(&mut raw) };
+    }
+}

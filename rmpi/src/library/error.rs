@@ -1,0 +1,205 @@
+use core::fmt;
+
+use super::sys::{self, c_int};
+
+/// What MPI returns: an error where C has another code than `MPI_SUCCESS`.
+pub type RmpiResult<T = ()> = Result<T, Error>;
+
+/// An error code of MPI (MPI-5.0, 9.4), or something that rmpi refused before MPI saw it, with the
+/// class that MPI has for it.
+///
+/// ```no_run
+/// let context = rmpi::init()?;
+/// let world = context.world();
+/// let error = world.process(world.size()?).send(&1_i32, rmpi::Tag::new(0)).unwrap_err();
+/// assert_eq!(error.class(), rmpi::ErrorClass::RANK);
+/// println!("{error}");
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Error {
+    code: c_int,
+    /// What rmpi found, where it was not MPI.
+    reason: Option<&'static str>,
+}
+
+impl Error {
+    /// The error of a C function's result; `None` for `MPI_SUCCESS`.
+    pub const fn from_raw(code: c_int) -> Option<Self> {
+        if code == sys::MPI_SUCCESS { None } else { Some(Self { code, reason: None }) }
+    }
+
+    pub(super) const fn refused(class: ErrorClass, reason: &'static str) -> Self {
+        Self { code: class.into_raw(), reason: Some(reason) }
+    }
+
+    /// The code that MPI returned.
+    pub const fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// The code, as what a C function returns.
+    pub const fn into_raw(self) -> c_int {
+        self.code
+    }
+
+    /// The class of the error, which is portable. C: `MPI_Error_class`. Local.
+    pub fn class(&self) -> ErrorClass {
+        if self.reason.is_some() || !super::context::may_call_mpi() {
+            return ErrorClass(self.code);
+        }
+        let mut class = sys::MPI_ERR_UNKNOWN;
+        // SAFETY: MPI runs; any code may be asked for.
+        let result = unsafe { sys::MPI_Error_class(self.code, &mut class) };
+        ErrorClass(if result == sys::MPI_SUCCESS { class } else { sys::MPI_ERR_UNKNOWN })
+    }
+
+    /// What MPI says of the error. C: `MPI_Error_string`. Local.
+    pub fn text(&self) -> String {
+        if let Some(reason) = self.reason {
+            return reason.to_owned();
+        }
+        if !super::context::may_call_mpi() {
+            return format!("MPI error code {}", self.code);
+        }
+        let mut text = [0_u8; sys::MPI_MAX_ERROR_STRING as usize];
+        let mut length = 0;
+        // SAFETY: MPI runs, and the text has the length that MPI asks for.
+        let result =
+            unsafe { sys::MPI_Error_string(self.code, text.as_mut_ptr().cast(), &mut length) };
+        if result != sys::MPI_SUCCESS {
+            return format!("MPI error code {}", self.code);
+        }
+        let length = usize::try_from(length).unwrap_or(0).min(text.len());
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Error");
+        debug.field("code", &self.code);
+        debug.field("class", &self.class()).field("text", &self.text()).finish()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:?})", self.text(), self.class())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result of a C function.
+#[inline]
+pub(super) fn check(code: c_int) -> RmpiResult {
+    if code == sys::MPI_SUCCESS { Ok(()) } else { Err(Error { code, reason: None }) }
+}
+
+/// What a C function wrote, if it succeeded.
+#[inline]
+pub(super) fn output<T>(initial: T, call: impl FnOnce(&mut T) -> c_int) -> RmpiResult<T> {
+    let mut value = initial;
+    check(call(&mut value))?;
+    Ok(value)
+}
+
+/// The class of an [`Error`]: one of the standard's, or one that the MPI library or a program added.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ErrorClass(c_int);
+
+macro_rules! classes {
+    ($($name:ident = $constant:ident,)*) => {
+        impl ErrorClass {
+            $(
+                #[doc = concat!("`", stringify!($constant), "`")]
+                pub const $name: Self = Self(sys::$constant);
+            )*
+        }
+
+        impl fmt::Debug for ErrorClass {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.0 {
+                    $(sys::$constant => f.write_str(stringify!($constant)),)*
+                    other => write!(f, "error class {other}"),
+                }
+            }
+        }
+    };
+}
+
+classes! {
+    ACCESS = MPI_ERR_ACCESS,
+    AMODE = MPI_ERR_AMODE,
+    ARG = MPI_ERR_ARG,
+    ASSERT = MPI_ERR_ASSERT,
+    BAD_FILE = MPI_ERR_BAD_FILE,
+    BASE = MPI_ERR_BASE,
+    BUFFER = MPI_ERR_BUFFER,
+    COMM = MPI_ERR_COMM,
+    CONVERSION = MPI_ERR_CONVERSION,
+    COUNT = MPI_ERR_COUNT,
+    DIMS = MPI_ERR_DIMS,
+    DISP = MPI_ERR_DISP,
+    DUP_DATAREP = MPI_ERR_DUP_DATAREP,
+    FILE = MPI_ERR_FILE,
+    FILE_EXISTS = MPI_ERR_FILE_EXISTS,
+    FILE_IN_USE = MPI_ERR_FILE_IN_USE,
+    GROUP = MPI_ERR_GROUP,
+    IN_STATUS = MPI_ERR_IN_STATUS,
+    INFO = MPI_ERR_INFO,
+    INFO_KEY = MPI_ERR_INFO_KEY,
+    INFO_NOKEY = MPI_ERR_INFO_NOKEY,
+    INFO_VALUE = MPI_ERR_INFO_VALUE,
+    INTERN = MPI_ERR_INTERN,
+    IO = MPI_ERR_IO,
+    KEYVAL = MPI_ERR_KEYVAL,
+    LOCKTYPE = MPI_ERR_LOCKTYPE,
+    NAME = MPI_ERR_NAME,
+    NO_MEM = MPI_ERR_NO_MEM,
+    NO_SPACE = MPI_ERR_NO_SPACE,
+    NO_SUCH_FILE = MPI_ERR_NO_SUCH_FILE,
+    NOT_SAME = MPI_ERR_NOT_SAME,
+    OP = MPI_ERR_OP,
+    OTHER = MPI_ERR_OTHER,
+    PENDING = MPI_ERR_PENDING,
+    PORT = MPI_ERR_PORT,
+    PROC_ABORTED = MPI_ERR_PROC_ABORTED,
+    QUOTA = MPI_ERR_QUOTA,
+    RANK = MPI_ERR_RANK,
+    READ_ONLY = MPI_ERR_READ_ONLY,
+    REQUEST = MPI_ERR_REQUEST,
+    RMA_ATTACH = MPI_ERR_RMA_ATTACH,
+    RMA_CONFLICT = MPI_ERR_RMA_CONFLICT,
+    RMA_FLAVOR = MPI_ERR_RMA_FLAVOR,
+    RMA_RANGE = MPI_ERR_RMA_RANGE,
+    RMA_SHARED = MPI_ERR_RMA_SHARED,
+    RMA_SYNC = MPI_ERR_RMA_SYNC,
+    ROOT = MPI_ERR_ROOT,
+    SERVICE = MPI_ERR_SERVICE,
+    SESSION = MPI_ERR_SESSION,
+    SIZE = MPI_ERR_SIZE,
+    SPAWN = MPI_ERR_SPAWN,
+    TAG = MPI_ERR_TAG,
+    TOPOLOGY = MPI_ERR_TOPOLOGY,
+    TRUNCATE = MPI_ERR_TRUNCATE,
+    TYPE = MPI_ERR_TYPE,
+    UNKNOWN = MPI_ERR_UNKNOWN,
+    UNSUPPORTED_DATAREP = MPI_ERR_UNSUPPORTED_DATAREP,
+    UNSUPPORTED_OPERATION = MPI_ERR_UNSUPPORTED_OPERATION,
+    VALUE_TOO_LARGE = MPI_ERR_VALUE_TOO_LARGE,
+    WIN = MPI_ERR_WIN,
+}
+
+impl ErrorClass {
+    /// The class of this number.
+    pub const fn from_raw(raw: c_int) -> Self {
+        Self(raw)
+    }
+
+    /// C's number.
+    pub const fn into_raw(self) -> c_int {
+        self.0
+    }
+}

@@ -1,0 +1,690 @@
+use core::ops::Deref;
+
+use tool_macros::wraps;
+
+use super::buffer::{BufferMut, BufferRef};
+use super::communicator::Communicator;
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::request::{OwnedRequest, PersistentRequest, Request, Scope};
+use super::status::{self, Status};
+use super::sys::{self, MPI_Comm, MPI_Message, MPI_Request, c_int};
+use crate::{Tag, TagSelector};
+
+/// Where messages come from: a [`Process`], or any, by
+/// [`any_source`](Communicator::any_source). What can be received and probed is here.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'c> {
+    pub(super) communicator: &'c Communicator<'c>,
+    pub(super) rank: c_int,
+}
+
+/// A process of a communicator: a communicator and a rank (thesis 2.1.4). Messages can be sent to it;
+/// it is the root of collective operations; and it is a [`Source`].
+#[derive(Debug, Clone, Copy)]
+pub struct Process<'c>(Source<'c>);
+
+impl<'c> Deref for Process<'c> {
+    type Target = Source<'c>;
+    fn deref(&self) -> &Source<'c> {
+        &self.0
+    }
+}
+
+impl<'c> From<Process<'c>> for Source<'c> {
+    fn from(process: Process<'c>) -> Self {
+        process.0
+    }
+}
+
+impl<'c> Source<'c> {
+    pub(super) fn new(communicator: &'c Communicator<'c>, rank: c_int) -> Self {
+        Self { communicator, rank }
+    }
+
+    /// The communicator.
+    pub const fn communicator(&self) -> &'c Communicator<'c> {
+        self.communicator
+    }
+
+    /// The rank; `None` for `MPI_ANY_SOURCE` and `MPI_PROC_NULL`.
+    pub fn rank(&self) -> Option<usize> {
+        self.rank.try_into().ok()
+    }
+
+    /// C's arguments: the communicator and the rank.
+    pub const fn into_raw(self) -> (MPI_Comm, c_int) {
+        (self.communicator.as_raw(), self.rank)
+    }
+
+    #[inline]
+    pub(super) fn comm(&self) -> MPI_Comm {
+        self.communicator.as_raw()
+    }
+}
+
+macro_rules! sends {
+    ($(#[$doc:meta])* $name:ident = $function:ident, $example:literal) => {
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`RANK`](ErrorClass::RANK), [`TAG`](ErrorClass::TAG) and others that MPI says.
+        ///
+        /// ```no_run
+        /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+        #[doc = concat!("to.", $example, "?;")]
+        /// # Ok(()) }
+        /// ```
+        #[wraps($function)]
+        pub fn $name<B: BufferRef>(&self, buffer: B, tag: Tag) -> RmpiResult {
+            let raw = buffer.as_raw()?;
+            // SAFETY: the buffer is readable during the call.
+            check(unsafe {
+                mpi.call(
+                    raw.pointer,
+                    raw.count,
+                    raw.datatype,
+                    self.rank,
+                    tag.into_raw(),
+                    self.comm(),
+                )
+            })
+        }
+    };
+}
+
+impl<'c> Process<'c> {
+    pub(super) fn new(communicator: &'c Communicator<'c>, rank: c_int) -> Self {
+        Self(Source::new(communicator, rank))
+    }
+
+    /// The process of C's arguments.
+    ///
+    /// # Safety
+    /// The rank is none of the special ones but `MPI_PROC_NULL`.
+    pub const unsafe fn from_raw(communicator: &'c Communicator<'c>, rank: c_int) -> Self {
+        Self(Source { communicator, rank })
+    }
+
+    sends! {
+        /// Sends a message. C: `MPI_Send`. Local or not: it may block until the message is received.
+        send = MPI_Send, "send(&[1.0, 2.0], rmpi::Tag::new(3))"
+    }
+    sends! {
+        /// Sends a message from an [attached buffer](super::RmpiContext::buffer_attach).
+        /// C: `MPI_Bsend`. Local; never blocks.
+        bsend = MPI_Bsend, "bsend(&[1.0, 2.0], rmpi::Tag::new(3))"
+    }
+    sends! {
+        /// Sends a message and waits until its receive has begun. C: `MPI_Ssend`. Blocks, not local.
+        ssend = MPI_Ssend, "ssend(&[1.0, 2.0], rmpi::Tag::new(3))"
+    }
+    sends! {
+        /// Sends a message whose receive has begun; if it has not, what happens is MPI's affair
+        /// (as a rule, that of a [`send`](Self::send)). C: `MPI_Rsend`. Blocks, not local.
+        rsend = MPI_Rsend, "rsend(&[1.0, 2.0], rmpi::Tag::new(3))"
+    }
+
+    /// Sends a message to this process and receives one. C: `MPI_Sendrecv`. Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv`](Source::recv); [`COMM`](ErrorClass::COMM) if the source is
+    /// of another communicator.
+    ///
+    /// ```no_run
+    /// # fn example(left: rmpi::Process<'_>, right: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let mut from_left = [0.0; 10];
+    /// let tag = rmpi::Tag::new(0);
+    /// right.sendrecv(&[1.0; 10], tag, &left, &mut from_left, tag)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Sendrecv)]
+    pub fn sendrecv<S: BufferRef, R: BufferMut>(
+        &self,
+        send: S,
+        send_tag: Tag,
+        source: &Source<'_>,
+        mut receive: R,
+        receive_tag: impl TagSelector,
+    ) -> RmpiResult<Status> {
+        self.same_communicator(source)?;
+        let (send, receive) = (send.as_raw()?, receive.as_raw_mut()?);
+        // SAFETY: a readable buffer, and a writable one that is another.
+        output(status::empty(), |status| unsafe {
+            mpi.call(
+                send.pointer,
+                send.count,
+                send.datatype,
+                self.rank,
+                send_tag.into_raw(),
+                receive.pointer,
+                receive.count,
+                receive.datatype,
+                source.rank,
+                receive_tag.into_raw(),
+                self.comm(),
+                status,
+            )
+        })
+        .map(Status::from_raw)
+    }
+
+    /// Sends a buffer to this process and receives a message into it. C: `MPI_Sendrecv_replace`.
+    /// Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`sendrecv`](Self::sendrecv).
+    ///
+    /// ```no_run
+    /// # fn example(left: rmpi::Process<'_>, right: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let mut block = [1.0; 10];
+    /// let tag = rmpi::Tag::new(0);
+    /// right.sendrecv_replace(&mut block, tag, &left, tag)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Sendrecv_replace)]
+    pub fn sendrecv_replace<B: BufferMut>(
+        &self,
+        mut buffer: B,
+        send_tag: Tag,
+        source: &Source<'_>,
+        receive_tag: impl TagSelector,
+    ) -> RmpiResult<Status> {
+        self.same_communicator(source)?;
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: a writable buffer.
+        output(status::empty(), |status| unsafe {
+            mpi.call(
+                raw.pointer,
+                raw.count,
+                raw.datatype,
+                self.rank,
+                send_tag.into_raw(),
+                source.rank,
+                receive_tag.into_raw(),
+                self.comm(),
+                status,
+            )
+        })
+        .map(Status::from_raw)
+    }
+
+    fn same_communicator(&self, source: &Source<'_>) -> RmpiResult {
+        if self.comm() == source.comm() {
+            return Ok(());
+        }
+        Err(Error::refused(ErrorClass::COMM, "the two processes are of different communicators"))
+    }
+}
+
+/// Non-blocking and persistent sends: on the stack of a scope, or with a buffer that moves in.
+macro_rules! sends_later {
+    ($($start:ident $owned:ident $init:ident = $immediate:ident, $persistent:ident, $what:literal;)*) => {
+        impl<'c> Process<'c> {$(
+            #[doc = concat!("Begins ", $what, ". C: `", stringify!($immediate), "`. Local.")]
+            ///
+            /// # Errors
+            /// As [`send`](Self::send).
+            ///
+            /// ```no_run
+            /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+            /// let numbers = [1.0, 2.0];
+            /// rmpi::scope(|scope| {
+            #[doc = concat!("    let request = to.", stringify!($start),
+                "(scope, &numbers, rmpi::Tag::new(3))?;")]
+            ///     request.wait()
+            /// })?;
+            /// # Ok(()) }
+            /// ```
+            #[wraps($immediate)]
+            pub fn $start<'scope, B: BufferRef + 'scope>(
+                &self,
+                scope: &'scope Scope<'scope, '_>,
+                buffer: B,
+                tag: Tag,
+            ) -> RmpiResult<Request<'scope, B>>
+            where
+                'c: 'scope,
+            {
+                let raw = buffer.as_raw()?;
+                // SAFETY: the scope waits for the request, and the buffer outlives it.
+                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        self.rank,
+                        tag.into_raw(),
+                        self.comm(),
+                        request,
+                    )
+                })?;
+                // SAFETY: that request, of that buffer.
+                Ok(unsafe { scope.adopt(request, buffer) })
+            }
+
+            #[doc = concat!("Begins ", $what, " from a buffer that the request keeps. C: `",
+                stringify!($immediate), "`. Local.")]
+            ///
+            /// # Errors
+            /// As [`send`](Self::send).
+            ///
+            /// ```no_run
+            /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+            #[doc = concat!("let request = to.", stringify!($owned),
+                "(vec![1.0, 2.0], rmpi::Tag::new(3))?;")]
+            /// let (numbers, _status) = request.wait()?;
+            /// # Ok(()) }
+            /// ```
+            #[wraps($immediate)]
+            pub fn $owned<B: BufferRef + 'static>(
+                &self,
+                buffer: B,
+                tag: Tag,
+            ) -> RmpiResult<OwnedRequest<'c, B>> {
+                let raw = buffer.as_raw()?;
+                // SAFETY: the request keeps the buffer until it is complete, or leaks it.
+                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        self.rank,
+                        tag.into_raw(),
+                        self.comm(),
+                        request,
+                    )
+                })?;
+                // SAFETY: that request, of that buffer.
+                Ok(unsafe { OwnedRequest::new(request, buffer) })
+            }
+
+            #[doc = concat!("Prepares ", $what, ", to be started often. C: `",
+                stringify!($persistent), "`. Local.")]
+            ///
+            /// # Errors
+            /// As [`send`](Self::send).
+            ///
+            /// ```no_run
+            /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+            /// let mut numbers = [1.0, 2.0];
+            /// rmpi::scope(|scope| {
+            #[doc = concat!("    let mut request = to.", stringify!($init),
+                "(scope, &mut numbers[..], rmpi::Tag::new(3))?;")]
+            ///     for _ in 0..10 {
+            ///         request.start()?;
+            ///         request.wait()?;
+            ///         request.buffer_mut().expect("it is complete")[0] += 1.0;
+            ///     }
+            ///     Ok(())
+            /// })
+            /// # }
+            /// ```
+            #[wraps($persistent)]
+            pub fn $init<'scope, B: BufferRef + 'scope>(
+                &self,
+                scope: &'scope Scope<'scope, '_>,
+                buffer: B,
+                tag: Tag,
+            ) -> RmpiResult<PersistentRequest<'scope, B>>
+            where
+                'c: 'scope,
+            {
+                let raw = buffer.as_raw()?;
+                // SAFETY: as above; the scope frees the request.
+                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        self.rank,
+                        tag.into_raw(),
+                        self.comm(),
+                        request,
+                    )
+                })?;
+                // SAFETY: that request, of that buffer.
+                Ok(unsafe { scope.adopt_persistent(request, buffer) })
+            }
+        )*}
+    };
+}
+
+sends_later! {
+    isend isend_owned send_init = MPI_Isend, MPI_Send_init, "sending a message";
+    ibsend ibsend_owned bsend_init = MPI_Ibsend, MPI_Bsend_init, "a buffered send";
+    issend issend_owned ssend_init = MPI_Issend, MPI_Ssend_init, "a synchronous send";
+    irsend irsend_owned rsend_init = MPI_Irsend, MPI_Rsend_init, "a ready send";
+}
+
+impl<'c> Source<'c> {
+    /// Receives a message. C: `MPI_Recv` with `MPI_STATUS_IGNORE`. Blocks, not local.
+    ///
+    /// # Errors
+    /// [`TRUNCATE`](ErrorClass::TRUNCATE) if the message is longer than the buffer, and others that
+    /// MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = [0.0; 2];
+    /// from.recv(&mut numbers, rmpi::Tag::new(3))?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Recv)]
+    pub fn recv<B: BufferMut>(&self, mut buffer: B, tag: impl TagSelector) -> RmpiResult {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the buffer is writable during the call.
+        check(unsafe {
+            mpi.call(
+                raw.pointer,
+                raw.count,
+                raw.datatype,
+                self.rank,
+                tag.into_raw(),
+                self.comm(),
+                sys::MPI_STATUS_IGNORE,
+            )
+        })
+    }
+
+    /// Receives a message and tells of it. C: `MPI_Recv` with a status. Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = [0.0; 100];
+    /// let status = world.any_source().recv_status(&mut numbers, rmpi::AnyTag)?;
+    /// println!("{:?} numbers from {:?}", status.get_count::<f64>()?, status.source());
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Recv)]
+    pub fn recv_status<B: BufferMut>(
+        &self,
+        mut buffer: B,
+        tag: impl TagSelector,
+    ) -> RmpiResult<Status> {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the buffer is writable during the call.
+        output(status::empty(), |status| unsafe {
+            mpi.call(
+                raw.pointer,
+                raw.count,
+                raw.datatype,
+                self.rank,
+                tag.into_raw(),
+                self.comm(),
+                status,
+            )
+        })
+        .map(Status::from_raw)
+    }
+
+    /// Begins to receive a message. C: `MPI_Irecv`. Local.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = [0.0; 2];
+    /// rmpi::scope(|scope| {
+    ///     let request = from.irecv(scope, &mut numbers, rmpi::Tag::new(3))?;
+    ///     request.wait()
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Irecv)]
+    pub fn irecv<'scope, B: BufferMut + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        mut buffer: B,
+        tag: impl TagSelector,
+    ) -> RmpiResult<Request<'scope, B>>
+    where
+        'c: 'scope,
+    {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the scope waits for the request, and the buffer outlives it.
+        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+            mpi.call(
+                raw.pointer,
+                raw.count,
+                raw.datatype,
+                self.rank,
+                tag.into_raw(),
+                self.comm(),
+                request,
+            )
+        })?;
+        // SAFETY: that request, of that buffer.
+        Ok(unsafe { scope.adopt(request, buffer) })
+    }
+
+    /// Begins to receive a message into a buffer that the request keeps. C: `MPI_Irecv`. Local.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let request = from.irecv_owned(vec![0.0; 2], rmpi::Tag::new(3))?;
+    /// let (numbers, _status) = request.wait()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Irecv)]
+    pub fn irecv_owned<B: BufferMut + 'static>(
+        &self,
+        mut buffer: B,
+        tag: impl TagSelector,
+    ) -> RmpiResult<OwnedRequest<'c, B>> {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the request keeps the buffer until it is complete, or leaks it.
+        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+            mpi.call(
+                raw.pointer,
+                raw.count,
+                raw.datatype,
+                self.rank,
+                tag.into_raw(),
+                self.comm(),
+                request,
+            )
+        })?;
+        // SAFETY: that request, of that buffer.
+        Ok(unsafe { OwnedRequest::new(request, buffer) })
+    }
+
+    /// Prepares a receive, to be started often. C: `MPI_Recv_init`. Local.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = [0.0; 2];
+    /// rmpi::scope(|scope| {
+    ///     let mut request = from.recv_init(scope, &mut numbers[..], rmpi::Tag::new(3))?;
+    ///     for _ in 0..10 {
+    ///         request.start()?;
+    ///         request.wait()?;
+    ///         println!("{:?}", request.buffer());
+    ///     }
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[wraps(MPI_Recv_init)]
+    pub fn recv_init<'scope, B: BufferMut + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        mut buffer: B,
+        tag: impl TagSelector,
+    ) -> RmpiResult<PersistentRequest<'scope, B>>
+    where
+        'c: 'scope,
+    {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the scope ends the request, and the buffer outlives it.
+        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
+            mpi.call(
+                raw.pointer,
+                raw.count,
+                raw.datatype,
+                self.rank,
+                tag.into_raw(),
+                self.comm(),
+                request,
+            )
+        })?;
+        // SAFETY: that request, of that buffer.
+        Ok(unsafe { scope.adopt_persistent(request, buffer) })
+    }
+
+    /// Waits for a message without receiving it. C: `MPI_Probe`. Blocks, not local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let length = from.probe(rmpi::AnyTag)?.get_count::<u8>()?.unwrap_or(0);
+    /// let mut bytes = vec![0_u8; length];
+    /// from.recv(&mut bytes, rmpi::AnyTag)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Probe)]
+    pub fn probe(&self, tag: impl TagSelector) -> RmpiResult<Status> {
+        // SAFETY: a communicator.
+        output(status::empty(), |status| unsafe {
+            mpi.call(self.rank, tag.into_raw(), self.comm(), status)
+        })
+        .map(Status::from_raw)
+    }
+
+    /// Is there a message? C: `MPI_Iprobe`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// if let Some(status) = from.iprobe(rmpi::AnyTag)? {
+    ///     println!("{:?}", status.source());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Iprobe)]
+    pub fn iprobe(&self, tag: impl TagSelector) -> RmpiResult<Option<Status>> {
+        // SAFETY: a communicator.
+        let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
+            mpi.call(self.rank, tag.into_raw(), self.comm(), flag, status)
+        })?;
+        Ok((flag != 0).then(|| Status::from_raw(status)))
+    }
+
+    /// Waits for a message and takes it, to be received by what comes back and nobody else.
+    /// C: `MPI_Mprobe`. Blocks, not local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let (message, status) = from.mprobe(rmpi::AnyTag)?;
+    /// let mut bytes = vec![0_u8; status.get_count::<u8>()?.unwrap_or(0)];
+    /// message.mrecv(&mut bytes)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Mprobe)]
+    pub fn mprobe(&self, tag: impl TagSelector) -> RmpiResult<(Message<'c>, Status)> {
+        let initial = (sys::MPI_MESSAGE_NULL, status::empty());
+        // SAFETY: a communicator.
+        let (raw, status) = output(initial, |(message, status)| unsafe {
+            mpi.call(self.rank, tag.into_raw(), self.comm(), message, status)
+        })?;
+        Ok((Message { raw, _source: *self }, Status::from_raw(status)))
+    }
+
+    /// Is there a message? Then takes it. C: `MPI_Improbe`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// if let Some((message, _status)) = from.improbe(rmpi::AnyTag)? {
+    ///     message.mrecv(&mut [0.0; 10])?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Improbe)]
+    pub fn improbe(&self, tag: impl TagSelector) -> RmpiResult<Option<(Message<'c>, Status)>> {
+        let initial = (0, sys::MPI_MESSAGE_NULL, status::empty());
+        // SAFETY: a communicator.
+        let (flag, raw, status) = output(initial, |(flag, message, status)| unsafe {
+            mpi.call(self.rank, tag.into_raw(), self.comm(), flag, message, status)
+        })?;
+        Ok((flag != 0).then(|| (Message { raw, _source: *self }, Status::from_raw(status))))
+    }
+}
+
+/// A message that a matched probe took (MPI-5.0, 3.8.2): it has to be received once. One that is
+/// dropped is never received.
+#[derive(Debug)]
+#[must_use = "nobody else can receive the message"]
+pub struct Message<'c> {
+    raw: MPI_Message,
+    _source: Source<'c>,
+}
+
+impl<'c> Message<'c> {
+    /// Receives the message. C: `MPI_Mrecv`. Blocks, local.
+    ///
+    /// # Errors
+    /// As [`recv`](Source::recv).
+    ///
+    /// ```no_run
+    /// # fn example(message: rmpi::Message<'_>) -> rmpi::RmpiResult {
+    /// message.mrecv(&mut [0.0; 10])?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Mrecv)]
+    pub fn mrecv<B: BufferMut>(mut self, mut buffer: B) -> RmpiResult<Status> {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the buffer is writable during the call, and the message is received once.
+        output(status::empty(), |status| unsafe {
+            mpi.call(raw.pointer, raw.count, raw.datatype, &mut self.raw, status)
+        })
+        .map(Status::from_raw)
+    }
+
+    /// Begins to receive the message. C: `MPI_Imrecv`. Local.
+    ///
+    /// # Errors
+    /// As [`recv`](Source::recv).
+    ///
+    /// ```no_run
+    /// # fn example(message: rmpi::Message<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = [0.0; 10];
+    /// rmpi::scope(|scope| message.imrecv(scope, &mut numbers)?.wait())?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Imrecv)]
+    pub fn imrecv<'scope, B: BufferMut + 'scope>(
+        mut self,
+        scope: &'scope Scope<'scope, '_>,
+        mut buffer: B,
+    ) -> RmpiResult<Request<'scope, B>>
+    where
+        'c: 'scope,
+    {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: the scope waits for the request; the message is received once.
+        let request = output(sys::MPI_REQUEST_NULL, |request: &mut MPI_Request| unsafe {
+            mpi.call(raw.pointer, raw.count, raw.datatype, &mut self.raw, request)
+        })?;
+        // SAFETY: that request, of that buffer.
+        Ok(unsafe { scope.adopt(request, buffer) })
+    }
+}

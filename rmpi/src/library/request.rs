@@ -1,0 +1,998 @@
+use core::cell::RefCell;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+
+use smallvec::SmallVec;
+use tool_macros::wraps;
+
+use super::buffer::{BufferMut, TypedBuffer};
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::status::{self, Status};
+use super::sys::{self, MPI_Request, MPI_Status, c_int};
+use crate::MpiDatatype;
+
+/// Where non-blocking operations may borrow buffers: see [`scope`].
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    requests: RefCell<Slab>,
+    // Invariant, as std::thread::Scope is: nobody may make either shorter or longer.
+    _scope: PhantomData<&'scope mut &'scope ()>,
+    _env: PhantomData<&'env mut &'env ()>,
+    // Requests stay on their thread.
+    _thread: PhantomData<*const ()>,
+}
+
+/// The requests of a scope. They are kept here, and not in what the user has, since that can be
+/// forgotten.
+#[derive(Debug, Default)]
+struct Slab {
+    slots: SmallVec<[Slot; 8]>,
+    free: SmallVec<[u32; 8]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    raw: MPI_Request,
+    persistent: bool,
+}
+
+impl Slab {
+    #[inline]
+    fn insert(&mut self, slot: Slot) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = slot;
+            return index;
+        }
+        self.slots.push(slot);
+        (self.slots.len() - 1) as u32
+    }
+
+    #[inline]
+    fn get(&self, index: u32) -> MPI_Request {
+        self.slots[index as usize].raw
+    }
+
+    /// What MPI made of a request. Null is a request that has ended.
+    #[inline]
+    fn set(&mut self, index: u32, raw: MPI_Request) {
+        self.slots[index as usize].raw = raw;
+        if raw == sys::MPI_REQUEST_NULL {
+            self.free.push(index);
+        }
+    }
+}
+
+/// The end of a scope. The slab's drop and not the scope's, which cannot have one, since it is borrowed
+/// for as long as it lives.
+impl Drop for Slab {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            if slot.raw == sys::MPI_REQUEST_NULL {
+                continue;
+            }
+            // SAFETY: a request of this scope that has not ended.
+            unsafe {
+                sys::MPI_Wait(&mut slot.raw, sys::MPI_STATUS_IGNORE);
+                if slot.persistent {
+                    sys::MPI_Request_free(&mut slot.raw);
+                }
+            }
+            if slot.raw != sys::MPI_REQUEST_NULL {
+                // MPI would go on writing to memory that is another's from now on.
+                eprintln!("rmpi: MPI_Wait did not end a request of a scope that ends; aborting");
+                std::process::abort();
+            }
+        }
+    }
+}
+
+/// Runs a function that may begin non-blocking operations on borrowed buffers, and waits for those
+/// that it left, be they dropped, forgotten, or left by a panic.
+///
+/// As with [`std::thread::scope`], what is borrowed lives longer than the scope: buffers and
+/// communicators are made outside. [`Request::wait`] gives the buffer back, for the next operation of
+/// the same scope.
+///
+/// Waiting for what nobody answers takes for ever, here as in C.
+///
+/// ```no_run
+/// # fn example(left: rmpi::Process<'_>, right: rmpi::Process<'_>) -> rmpi::RmpiResult {
+/// let mine = [1.0; 100];
+/// let mut theirs = [0.0; 100];
+/// rmpi::scope(|scope| {
+///     let receive = left.irecv(scope, &mut theirs, rmpi::Tag::new(0))?;
+///     right.isend(scope, &mine, rmpi::Tag::new(0))?.wait()?;
+///     let theirs = receive.wait()?;
+///     println!("{}", theirs[0]);
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[inline]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope {
+        requests: RefCell::default(),
+        _scope: PhantomData,
+        _env: PhantomData,
+        _thread: PhantomData,
+    };
+    // The drop of its slab waits, also when the function panics.
+    f(&scope)
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// A request of C, with the buffer that it uses.
+    ///
+    /// # Safety
+    /// The request is active, MPI uses no other memory for it than the buffer and what is static,
+    /// nobody else ends it, and MPI runs for `'scope`.
+    #[inline]
+    pub unsafe fn adopt<B>(&'scope self, raw: MPI_Request, buffer: B) -> Request<'scope, B> {
+        let slot = self.requests.borrow_mut().insert(Slot { raw, persistent: false });
+        Request { slab: &self.requests, slot, buffer: MaybeUninit::new(buffer) }
+    }
+
+    /// A persistent request of C, inactive, with the buffer that it uses.
+    ///
+    /// # Safety
+    /// As for [`adopt`](Self::adopt), but for being active.
+    pub unsafe fn adopt_persistent<B>(
+        &'scope self,
+        raw: MPI_Request,
+        buffer: B,
+    ) -> PersistentRequest<'scope, B> {
+        let slot = self.requests.borrow_mut().insert(Slot { raw, persistent: true });
+        let buffer = MaybeUninit::new(buffer);
+        PersistentRequest { slab: &self.requests, slot, active: false, buffer }
+    }
+}
+
+/// A non-blocking operation of a [`scope`](scope()), and its buffer until it is complete.
+///
+/// Dropped or forgotten, it is waited for at the end of the scope; an owned buffer in it is leaked
+/// then.
+#[derive(Debug)]
+#[must_use = "the scope waits for it at its end; `wait` gives the buffer back"]
+pub struct Request<'scope, B> {
+    slab: &'scope RefCell<Slab>,
+    slot: u32,
+    // MPI uses what a reference in here points to: moving the reference must not claim it.
+    buffer: MaybeUninit<B>,
+}
+
+/// What a test finds: the operation is complete, or the request is still one.
+#[derive(Debug)]
+#[must_use = "a pending request is in here"]
+pub enum Test<R, D> {
+    /// The buffer and the status.
+    Complete(D),
+    /// The request.
+    Pending(R),
+}
+
+impl<R, D> Test<R, D> {
+    /// What a complete operation gave.
+    pub fn complete(self) -> Option<D> {
+        match self {
+            Self::Complete(done) => Some(done),
+            Self::Pending(_) => None,
+        }
+    }
+}
+
+impl<'scope, B> Request<'scope, B> {
+    /// Ends the request with what MPI made of it.
+    #[inline]
+    fn after(&self, raw: MPI_Request) {
+        self.slab.borrow_mut().set(self.slot, raw);
+    }
+
+    #[inline]
+    fn take_buffer(self) -> B {
+        // SAFETY: the operation is complete, and the request is gone.
+        unsafe { self.buffer.assume_init() }
+    }
+
+    /// Waits until the operation is complete. C: `MPI_Wait` with `MPI_STATUS_IGNORE`. Blocks, not
+    /// local.
+    ///
+    /// # Errors
+    /// [`TRUNCATE`](ErrorClass::TRUNCATE) if a message was longer than the buffer, and others that MPI
+    /// says.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = [0.0; 10];
+    /// rmpi::scope(|scope| {
+    ///     let request = from.irecv(scope, &mut numbers, rmpi::Tag::new(0))?;
+    ///     let numbers = request.wait()?;
+    ///     println!("{numbers:?}");
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[wraps(MPI_Wait)]
+    pub fn wait(self) -> RmpiResult<B> {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a request that has not ended.
+        let result = check(unsafe { mpi.call(&mut raw, sys::MPI_STATUS_IGNORE) });
+        self.after(raw);
+        result.map(|()| self.take_buffer())
+    }
+
+    /// Waits until the operation is complete, and tells of it. C: `MPI_Wait`. Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    ///
+    /// ```no_run
+    /// # fn example(request: rmpi::Request<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// let (numbers, status) = request.wait_status()?;
+    /// println!("{:?} of {}", status.get_count::<f64>()?, numbers.len());
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Wait)]
+    pub fn wait_status(self) -> RmpiResult<(B, Status)> {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a request that has not ended.
+        let result = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) });
+        self.after(raw);
+        result.map(|status| (self.take_buffer(), Status::from_raw(status)))
+    }
+
+    /// Is the operation complete? C: `MPI_Test`. Local.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    ///
+    /// ```no_run
+    /// # fn example(mut request: rmpi::Request<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// let numbers = loop {
+    ///     match request.test()? {
+    ///         rmpi::Test::Complete((numbers, _status)) => break numbers,
+    ///         rmpi::Test::Pending(still) => request = still,
+    ///     }
+    /// };
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Test)]
+    pub fn test(self) -> RmpiResult<Test<Self, (B, Status)>> {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a request that has not ended.
+        let result = output((0, status::empty()), |(flag, status)| unsafe {
+            mpi.call(&mut raw, flag, status)
+        });
+        if raw == sys::MPI_REQUEST_NULL {
+            self.after(raw);
+        }
+        let (flag, status) = result?;
+        Ok(if flag != 0 {
+            Test::Complete((self.take_buffer(), Status::from_raw(status)))
+        } else {
+            Test::Pending(self)
+        })
+    }
+
+    /// Is the operation complete? The request stays one. C: `MPI_Request_get_status`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(request: &rmpi::Request<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// println!("{}", request.get_status()?.is_some());
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Request_get_status)]
+    pub fn get_status(&self) -> RmpiResult<Option<Status>> {
+        let raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a request that has not ended.
+        let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
+            mpi.call(raw, flag, status)
+        })?;
+        Ok((flag != 0).then(|| Status::from_raw(status)))
+    }
+
+    /// Asks MPI to cancel the operation, which has to be waited for all the same: the status tells
+    /// if it was cancelled. C: `MPI_Cancel`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(mut request: rmpi::Request<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// request.cancel()?;
+    /// let (_numbers, status) = request.wait_status()?;
+    /// println!("{}", status.test_cancelled()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Cancel)]
+    pub fn cancel(&mut self) -> RmpiResult {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a request that has not ended.
+        check(unsafe { mpi.call(&mut raw) })
+    }
+
+    /// Lets MPI end the request when the operation is complete, whenever that is.
+    /// C: `MPI_Request_free`. Local.
+    ///
+    /// # Safety
+    /// The buffer is not touched before the operation is complete, and lives until then.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(request: rmpi::Request<'_, &[f64]>) -> rmpi::RmpiResult {
+    /// // SAFETY: the receiver answers, and the buffer lives until the answer comes.
+    /// unsafe { request.free() }
+    /// # }
+    /// ```
+    #[wraps(MPI_Request_free)]
+    pub unsafe fn free(self) -> RmpiResult {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a request that has not ended.
+        let result = check(unsafe { mpi.call(&mut raw) });
+        if raw == sys::MPI_REQUEST_NULL {
+            self.after(raw);
+        }
+        result
+    }
+
+    /// C's handle and the buffer; the scope does not wait for it any more.
+    ///
+    /// # Safety
+    /// The buffer is not touched before the operation is complete, and lives until then.
+    pub unsafe fn into_raw(self) -> (MPI_Request, MaybeUninit<B>) {
+        let raw = self.slab.borrow().get(self.slot);
+        self.after(sys::MPI_REQUEST_NULL);
+        (raw, self.buffer)
+    }
+
+    /// The request without its buffer, which stays borrowed to the end of the scope: for requests of
+    /// different buffers in one [`RequestSlice`].
+    pub fn without_buffer(self) -> Request<'scope, ()> {
+        Request { slab: self.slab, slot: self.slot, buffer: MaybeUninit::new(()) }
+    }
+}
+
+/// An operation that is complete: which of the slice's, its buffer, and its status.
+#[derive(Debug, Clone, Copy)]
+pub struct Completed<B> {
+    /// The request's place in the slice, which is `None` now.
+    pub index: usize,
+    /// Its buffer.
+    pub buffer: B,
+    /// Its status.
+    pub status: Status,
+}
+
+/// Requests as C's functions for several take them (thesis 2.1.6): `None` is `MPI_REQUEST_NULL`,
+/// which they make of what is complete.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// use rmpi::{RequestSlice, Tag};
+/// let mut blocks = [[0.0; 10]; 3];
+/// rmpi::scope(|scope| {
+///     let mut requests = [const { None }; 3];
+///     for (rank, (block, request)) in blocks.iter_mut().zip(&mut requests).enumerate() {
+///         *request = Some(world.process(rank).irecv(scope, block, Tag::new(0))?);
+///     }
+///     while let Some(done) = RequestSlice::new(&mut requests).waitany()? {
+///         println!("{} has arrived: {:?}", done.index, done.buffer);
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct RequestSlice<'a, 'scope, B>(&'a mut [Option<Request<'scope, B>>]);
+
+/// C's array of the requests.
+type Raw = SmallVec<[MPI_Request; 16]>;
+type RawStatuses = SmallVec<[MPI_Status; 16]>;
+
+impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
+    /// The slice as one of requests.
+    pub const fn new(requests: &'a mut [Option<Request<'scope, B>>]) -> Self {
+        Self(requests)
+    }
+
+    fn raw(&self) -> RmpiResult<(Raw, c_int)> {
+        let raw: Raw = self
+            .0
+            .iter()
+            .map(|request| match request {
+                Some(request) => request.slab.borrow().get(request.slot),
+                None => sys::MPI_REQUEST_NULL,
+            })
+            .collect();
+        let count = c_int::try_from(raw.len()).map_err(|_| too_many())?;
+        Ok((raw, count))
+    }
+
+    /// Notes what MPI made of a request; what has ended gives its buffer, if all went well.
+    fn after(&mut self, index: usize, raw: MPI_Request) -> Option<B> {
+        let request = self.0[index].as_ref()?;
+        if raw != sys::MPI_REQUEST_NULL {
+            return None;
+        }
+        request.after(raw);
+        self.0[index].take().map(Request::take_buffer)
+    }
+
+    /// What ended without a buffer to give: an operation that failed.
+    fn after_error(&mut self, raw: &[MPI_Request]) {
+        for (index, raw) in raw.iter().enumerate() {
+            drop(self.after(index, *raw));
+        }
+    }
+
+    /// Waits until one of them is complete; `None` if all were. C: `MPI_Waitany`. Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// while let Some(done) = rmpi::RequestSlice::new(requests).waitany()? {
+    ///     println!("{}: {:?}", done.index, done.buffer);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Waitany)]
+    pub fn waitany(&mut self) -> RmpiResult<Option<Completed<B>>> {
+        let (mut raw, count) = self.raw()?;
+        // SAFETY: requests that have not ended, or null.
+        let result = output((0, status::empty()), |(index, status)| unsafe {
+            mpi.call(count, raw.as_mut_ptr(), index, status)
+        });
+        self.completed(&raw, result)
+    }
+
+    fn completed(
+        &mut self,
+        raw: &[MPI_Request],
+        result: RmpiResult<(c_int, MPI_Status)>,
+    ) -> RmpiResult<Option<Completed<B>>> {
+        match result {
+            Ok((index, status)) => {
+                // MPI_UNDEFINED is negative.
+                let Ok(index) = usize::try_from(index) else { return Ok(None) };
+                let Some(raw) = raw.get(index) else { return Ok(None) };
+                let buffer = self.after(index, *raw);
+                let status = Status::from_raw(status);
+                Ok(buffer.map(|buffer| Completed { index, buffer, status }))
+            }
+            Err(error) => {
+                self.after_error(raw);
+                Err(error)
+            }
+        }
+    }
+
+    /// Is one of them complete? `Some(None)` if all were. C: `MPI_Testany`. Local.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// if let Some(Some(done)) = rmpi::RequestSlice::new(requests).testany()? {
+    ///     println!("{}: {:?}", done.index, done.buffer);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Testany)]
+    #[allow(clippy::option_option, reason = "nothing yet, or nothing any more")]
+    pub fn testany(&mut self) -> RmpiResult<Option<Option<Completed<B>>>> {
+        let (mut raw, count) = self.raw()?;
+        let mut flag = 0;
+        // SAFETY: requests that have not ended, or null.
+        let result = output((0, status::empty()), |(index, status)| unsafe {
+            mpi.call(count, raw.as_mut_ptr(), index, &mut flag, status)
+        });
+        if result.is_ok() && flag == 0 {
+            return Ok(None);
+        }
+        self.completed(&raw, result).map(Some)
+    }
+
+    /// Waits until all are complete. C: `MPI_Waitall` with `MPI_STATUSES_IGNORE`. Blocks, not local.
+    ///
+    /// # Errors
+    /// [`IN_STATUS`](ErrorClass::IN_STATUS) if an operation failed; what is still pending stays in
+    /// the slice.
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// rmpi::RequestSlice::new(requests).waitall()
+    /// # }
+    /// ```
+    #[wraps(MPI_Waitall)]
+    pub fn waitall(&mut self) -> RmpiResult {
+        let (mut raw, count) = self.raw()?;
+        // SAFETY: requests that have not ended, or null.
+        let result =
+            check(unsafe { mpi.call(count, raw.as_mut_ptr(), sys::MPI_STATUSES_IGNORE) });
+        self.after_error(&raw);
+        result
+    }
+
+    /// Waits until all are complete, and gives buffers and statuses. C: `MPI_Waitall`. Blocks, not
+    /// local.
+    ///
+    /// # Errors
+    /// The error of the first operation that failed; what is still pending stays in the slice.
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// for done in rmpi::RequestSlice::new(requests).waitall_status()? {
+    ///     println!("{}: {:?} from {:?}", done.index, done.buffer, done.status.source());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Waitall)]
+    pub fn waitall_status(&mut self) -> RmpiResult<Vec<Completed<B>>> {
+        let (mut raw, count) = self.raw()?;
+        let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
+        // SAFETY: requests that have not ended, or null, and as many statuses.
+        let result = check(unsafe { mpi.call(count, raw.as_mut_ptr(), statuses.as_mut_ptr()) });
+        self.all_completed(&raw, &statuses, result)
+    }
+
+    fn all_completed(
+        &mut self,
+        raw: &[MPI_Request],
+        statuses: &[MPI_Status],
+        result: RmpiResult,
+    ) -> RmpiResult<Vec<Completed<B>>> {
+        if let Err(error) = result {
+            self.after_error(raw);
+            return Err(first_error(statuses, error));
+        }
+        let mut completed = Vec::with_capacity(raw.len());
+        for (index, (raw, status)) in raw.iter().zip(statuses).enumerate() {
+            if let Some(buffer) = self.after(index, *raw) {
+                completed.push(Completed { index, buffer, status: Status::from_raw(*status) });
+            }
+        }
+        Ok(completed)
+    }
+
+    /// Are all complete? C: `MPI_Testall`. Local.
+    ///
+    /// # Errors
+    /// As [`waitall_status`](Self::waitall_status).
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// while rmpi::RequestSlice::new(requests).testall()?.is_none() {
+    ///     // Something useful.
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Testall)]
+    pub fn testall(&mut self) -> RmpiResult<Option<Vec<Completed<B>>>> {
+        let (mut raw, count) = self.raw()?;
+        let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
+        let mut flag = 0;
+        // SAFETY: requests that have not ended, or null, and as many statuses.
+        let result = check(unsafe {
+            mpi.call(count, raw.as_mut_ptr(), &mut flag, statuses.as_mut_ptr())
+        });
+        if result.is_ok() && flag == 0 {
+            return Ok(None);
+        }
+        self.all_completed(&raw, &statuses, result).map(Some)
+    }
+
+    /// Waits until some are complete; none if all were. C: `MPI_Waitsome`. Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`waitall_status`](Self::waitall_status).
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// for done in rmpi::RequestSlice::new(requests).waitsome()? {
+    ///     println!("{}: {:?}", done.index, done.buffer);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Waitsome)]
+    pub fn waitsome(&mut self) -> RmpiResult<Vec<Completed<B>>> {
+        let (mut raw, count) = self.raw()?;
+        let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
+        let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
+        // SAFETY: requests that have not ended, or null, and as many indices and statuses.
+        let result = output(0, |done| unsafe {
+            let (indices, statuses) = (indices.as_mut_ptr(), statuses.as_mut_ptr());
+            mpi.call(count, raw.as_mut_ptr(), done, indices, statuses)
+        });
+        self.some_completed(&raw, &statuses, &indices, result)
+    }
+
+    /// Which are complete? C: `MPI_Testsome`. Local.
+    ///
+    /// # Errors
+    /// As [`waitall_status`](Self::waitall_status).
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [Option<rmpi::Request<'_, &mut [f64]>>]) -> rmpi::RmpiResult {
+    /// for done in rmpi::RequestSlice::new(requests).testsome()? {
+    ///     println!("{}: {:?}", done.index, done.buffer);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Testsome)]
+    pub fn testsome(&mut self) -> RmpiResult<Vec<Completed<B>>> {
+        let (mut raw, count) = self.raw()?;
+        let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
+        let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
+        // SAFETY: requests that have not ended, or null, and as many indices and statuses.
+        let result = output(0, |done| unsafe {
+            let (indices, statuses) = (indices.as_mut_ptr(), statuses.as_mut_ptr());
+            mpi.call(count, raw.as_mut_ptr(), done, indices, statuses)
+        });
+        self.some_completed(&raw, &statuses, &indices, result)
+    }
+
+    fn some_completed(
+        &mut self,
+        raw: &[MPI_Request],
+        statuses: &[MPI_Status],
+        indices: &[c_int],
+        result: RmpiResult<c_int>,
+    ) -> RmpiResult<Vec<Completed<B>>> {
+        let count = match result {
+            Ok(count) => count,
+            Err(error) => {
+                self.after_error(raw);
+                return Err(first_error(statuses, error));
+            }
+        };
+        // MPI_UNDEFINED is negative: there was nothing to wait for.
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut completed = Vec::with_capacity(count);
+        for (index, status) in indices.iter().zip(statuses).take(count) {
+            let index = index.unsigned_abs() as usize;
+            if let Some(buffer) = raw.get(index).and_then(|raw| self.after(index, *raw)) {
+                completed.push(Completed { index, buffer, status: Status::from_raw(*status) });
+            }
+        }
+        Ok(completed)
+    }
+}
+
+fn too_many() -> Error {
+    Error::refused(ErrorClass::COUNT, "more requests than an int counts")
+}
+
+/// The error in the statuses, where the result says that there is one.
+fn first_error(statuses: &[MPI_Status], error: Error) -> Error {
+    if error.class() != ErrorClass::IN_STATUS {
+        return error;
+    }
+    statuses
+        .iter()
+        .filter_map(|status| Error::from_raw(status.MPI_ERROR))
+        .find(|error| error.class() != ErrorClass::PENDING)
+        .unwrap_or(error)
+}
+
+/// A non-blocking operation whose buffer moved in, and comes back when it is complete.
+///
+/// Dropped, it is waited for. Forgotten, or dropped by a panic, it leaks the buffer, so that MPI never
+/// uses memory of others.
+#[derive(Debug)]
+#[must_use = "it is waited for when it is dropped"]
+pub struct OwnedRequest<'c, B> {
+    raw: MPI_Request,
+    buffer: MaybeUninit<B>,
+    // Its communicator lives; and it stays on its thread.
+    _communicator: PhantomData<(&'c (), *const ())>,
+}
+
+impl<'c, B> OwnedRequest<'c, B> {
+    /// A request of C, with the buffer that it uses.
+    ///
+    /// # Safety
+    /// The request is active, MPI uses no other memory for it than what the buffer owns, which stays
+    /// where it is when the buffer moves, nobody else ends it, and MPI runs for `'c`.
+    pub unsafe fn new(raw: MPI_Request, buffer: B) -> Self {
+        Self { raw, buffer: MaybeUninit::new(buffer), _communicator: PhantomData }
+    }
+
+    /// C's handle and the buffer, which nobody waits for any more.
+    ///
+    /// # Safety
+    /// The buffer is not touched or dropped before the operation is complete.
+    pub unsafe fn into_raw(self) -> (MPI_Request, MaybeUninit<B>) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not used or dropped any more.
+        (this.raw, unsafe { core::ptr::read(&this.buffer) })
+    }
+
+    /// The request as one of a scope, with others in a [`RequestSlice`].
+    pub fn into_scope<'scope>(self, scope: &'scope Scope<'scope, '_>) -> Request<'scope, B>
+    where
+        'c: 'scope,
+    {
+        // SAFETY: the scope keeps the request, and the request the buffer.
+        unsafe {
+            let (raw, buffer) = self.into_raw();
+            scope.adopt(raw, buffer).assume_buffer()
+        }
+    }
+
+    /// Waits until the operation is complete, and gives the buffer back. C: `MPI_Wait`. Blocks, not
+    /// local.
+    ///
+    /// # Errors
+    /// As [`Request::wait`]; the buffer is dropped then.
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let request = from.irecv_owned(vec![0.0; 10], rmpi::Tag::new(0))?;
+    /// let (numbers, status) = request.wait()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Wait)]
+    pub fn wait(mut self) -> RmpiResult<(B, Status)> {
+        // SAFETY: a request that has not ended.
+        let status =
+            output(status::empty(), |status| unsafe { mpi.call(&mut self.raw, status) })?;
+        Ok((self.take_buffer(), Status::from_raw(status)))
+    }
+
+    fn take_buffer(self) -> B {
+        // SAFETY: the operation is complete, and nobody uses the request any more.
+        unsafe { self.into_raw().1.assume_init() }
+    }
+
+    /// Is the operation complete? C: `MPI_Test`. Local.
+    ///
+    /// # Errors
+    /// As [`Request::wait`]; the buffer is dropped then.
+    ///
+    /// ```no_run
+    /// # fn example(request: rmpi::OwnedRequest<'_, Vec<f64>>) -> rmpi::RmpiResult {
+    /// match request.test()? {
+    ///     rmpi::Test::Complete((numbers, _status)) => println!("{numbers:?}"),
+    ///     rmpi::Test::Pending(request) => drop(request),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Test)]
+    pub fn test(mut self) -> RmpiResult<Test<Self, (B, Status)>> {
+        // SAFETY: a request that has not ended.
+        let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
+            mpi.call(&mut self.raw, flag, status)
+        })?;
+        Ok(if flag != 0 {
+            Test::Complete((self.take_buffer(), Status::from_raw(status)))
+        } else {
+            Test::Pending(self)
+        })
+    }
+
+    /// Asks MPI to cancel the operation, which has to be waited for all the same. C: `MPI_Cancel`.
+    /// Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(mut request: rmpi::OwnedRequest<'_, Vec<f64>>) -> rmpi::RmpiResult {
+    /// request.cancel()?;
+    /// let (_numbers, status) = request.wait()?;
+    /// println!("{}", status.test_cancelled()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Cancel)]
+    pub fn cancel(&mut self) -> RmpiResult {
+        // SAFETY: a request that has not ended.
+        check(unsafe { mpi.call(&mut self.raw) })
+    }
+}
+
+impl<'scope, B> Request<'scope, MaybeUninit<B>> {
+    /// # Safety
+    /// The buffer is a `B`.
+    unsafe fn assume_buffer(self) -> Request<'scope, B> {
+        // SAFETY: the outer one was made of a value.
+        let buffer = unsafe { self.buffer.assume_init() };
+        Request { slab: self.slab, slot: self.slot, buffer }
+    }
+}
+
+impl<B> Drop for OwnedRequest<'_, B> {
+    fn drop(&mut self) {
+        if self.raw != sys::MPI_REQUEST_NULL {
+            if std::thread::panicking() {
+                return;
+            }
+            // SAFETY: a request that has not ended.
+            unsafe { sys::MPI_Wait(&mut self.raw, sys::MPI_STATUS_IGNORE) };
+        }
+        if self.raw == sys::MPI_REQUEST_NULL {
+            // SAFETY: it was made of a value, which MPI does not use any more.
+            unsafe { self.buffer.assume_init_drop() };
+        }
+    }
+}
+
+/// An operation that can be started often (MPI-5.0, 3.9), with its buffer, which is accessible between
+/// a wait and a start. The scope frees it.
+#[derive(Debug)]
+pub struct PersistentRequest<'scope, B> {
+    slab: &'scope RefCell<Slab>,
+    slot: u32,
+    active: bool,
+    buffer: MaybeUninit<B>,
+}
+
+impl<B> PersistentRequest<'_, B> {
+    /// Starts the operation. C: `MPI_Start`. Local.
+    ///
+    /// # Errors
+    /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; what MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// request.start()?;
+    /// request.wait()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Start)]
+    pub fn start(&mut self) -> RmpiResult {
+        if self.active {
+            return Err(started());
+        }
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: an inactive persistent request, whose buffer nobody uses until it is waited for.
+        check(unsafe { mpi.call(&mut raw) })?;
+        self.active = true;
+        Ok(())
+    }
+
+    /// Starts several. C: `MPI_Startall`. Local.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    ///
+    /// ```no_run
+    /// # fn example(requests: &mut [rmpi::PersistentRequest<'_, &mut [f64]>]) -> rmpi::RmpiResult {
+    /// rmpi::PersistentRequest::startall(requests)?;
+    /// for request in requests {
+    ///     request.wait()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Startall in Self)]
+    pub fn startall(requests: &mut [Self]) -> RmpiResult {
+        if requests.iter().any(|request| request.active) {
+            return Err(started());
+        }
+        let mut raw: Raw =
+            requests.iter().map(|request| request.slab.borrow().get(request.slot)).collect();
+        let count = c_int::try_from(raw.len()).map_err(|_| too_many())?;
+        // Whatever fails: some may have been started.
+        for request in requests {
+            request.active = true;
+        }
+        // SAFETY: inactive persistent requests, as above.
+        check(unsafe { mpi.call(count, raw.as_mut_ptr()) })
+    }
+
+    /// Waits until the operation is complete. C: `MPI_Wait`. Blocks, not local; at once if it is not
+    /// started.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    ///
+    /// ```no_run
+    /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// request.start()?;
+    /// let status = request.wait()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Wait)]
+    pub fn wait(&mut self) -> RmpiResult<Status> {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a persistent request.
+        let status = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) })?;
+        self.active = false;
+        Ok(Status::from_raw(status))
+    }
+
+    /// Is the operation complete? C: `MPI_Test`. Local.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    ///
+    /// ```no_run
+    /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
+    /// request.start()?;
+    /// while request.test()?.is_none() {}
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Test)]
+    pub fn test(&mut self) -> RmpiResult<Option<Status>> {
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: a persistent request.
+        let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
+            mpi.call(&mut raw, flag, status)
+        })?;
+        if flag == 0 {
+            return Ok(None);
+        }
+        self.active = false;
+        Ok(Some(Status::from_raw(status)))
+    }
+
+    /// The buffer's elements, while the operation is not started.
+    pub fn buffer(&self) -> Option<&[B::Element]>
+    where
+        B: TypedBuffer,
+    {
+        if self.active {
+            return None;
+        }
+        // SAFETY: it was made of a value; MPI does not use the buffer, which is that many elements,
+        // borrowed as self is.
+        Some(unsafe {
+            let (pointer, length) = self.buffer.assume_init_ref().as_elements();
+            core::slice::from_raw_parts(pointer, length)
+        })
+    }
+
+    /// The buffer's elements, while the operation is not started.
+    pub fn buffer_mut(&mut self) -> Option<&mut [B::Element]>
+    where
+        B: TypedBuffer<Element: MpiDatatype> + BufferMut,
+    {
+        if self.active {
+            return None;
+        }
+        // SAFETY: as above; nobody else has access. The elements, and not the buffer, since another
+        // buffer must not take its place.
+        unsafe {
+            let buffer = self.buffer.assume_init_mut();
+            let length = buffer.as_elements().1;
+            let pointer = buffer.as_raw_mut().ok()?.pointer.cast();
+            Some(core::slice::from_raw_parts_mut(pointer, length))
+        }
+    }
+
+    /// Frees the request and gives the buffer back. C: `MPI_Request_free`. Local.
+    ///
+    /// # Errors
+    /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; what MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(request: rmpi::PersistentRequest<'_, Vec<f64>>) -> rmpi::RmpiResult {
+    /// let numbers: Vec<f64> = request.free()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Request_free)]
+    pub fn free(self) -> RmpiResult<B> {
+        if self.active {
+            return Err(started());
+        }
+        let mut raw = self.slab.borrow().get(self.slot);
+        // SAFETY: an inactive request, which ends here.
+        check(unsafe { mpi.call(&mut raw) })?;
+        self.slab.borrow_mut().set(self.slot, sys::MPI_REQUEST_NULL);
+        // SAFETY: it was made of a value.
+        Ok(unsafe { self.buffer.assume_init() })
+    }
+}
+
+fn started() -> Error {
+    Error::refused(ErrorClass::REQUEST, "the operation was started, and not waited for")
+}

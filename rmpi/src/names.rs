@@ -1,0 +1,139 @@
+//! Values with names of their own, where C has plain integers.
+
+use mpi_sys::c_int;
+
+/// The tag of a message (MPI-5.0, 3.2.3): what distinguishes messages between two processes.
+///
+/// `ANY_TAG` is none, since it cannot be sent: see [`AnyTag`].
+///
+/// ```
+/// use rmpi::Tag;
+/// const RESULT: Tag = Tag::new(7);
+/// assert_eq!(RESULT.value(), 7);
+/// assert_eq!(Tag::default(), Tag::new(0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tag(c_int);
+
+impl Tag {
+    /// The tag of this number. MPI allows them up to
+    /// [`tag_ub`](crate::Communicator::tag_ub), at least 32767; a call with a greater one is an
+    /// error of class [`TAG`](crate::ErrorClass::TAG).
+    pub const fn new(value: u32) -> Self {
+        // Negative numbers have meanings, but no MPI has one for the least.
+        if value > c_int::MAX as u32 { Self(c_int::MIN) } else { Self(value as c_int) }
+    }
+
+    /// The tag that a status tells.
+    pub const fn from_raw(raw: c_int) -> Self {
+        Self(raw)
+    }
+
+    /// C's number.
+    pub const fn into_raw(self) -> c_int {
+        self.0
+    }
+
+    /// The tag's number.
+    pub const fn value(self) -> i32 {
+        self.0
+    }
+}
+
+impl From<u16> for Tag {
+    fn from(value: u16) -> Self {
+        Self(value.into())
+    }
+}
+
+/// `MPI_ANY_TAG`: what receives and probes may ask for in place of a [`Tag`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnyTag;
+
+/// A [`Tag`], or [`AnyTag`].
+pub trait TagSelector: Copy {
+    /// C's number.
+    fn into_raw(self) -> c_int;
+}
+
+impl TagSelector for Tag {
+    fn into_raw(self) -> c_int {
+        self.0
+    }
+}
+
+impl TagSelector for AnyTag {
+    fn into_raw(self) -> c_int {
+        mpi_sys::MPI_ANY_TAG
+    }
+}
+
+/// Values of an enumeration of MPI: `from_raw` and `into_raw`.
+macro_rules! enumeration {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $constant:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* #[doc = concat!(" (`", stringify!($constant), "`)")] $variant,)*
+        }
+
+        impl $name {
+            /// What C's number says; `None` where the standard has no such value.
+            pub const fn from_raw(raw: c_int) -> Option<Self> {
+                match raw {
+                    $(mpi_sys::$constant => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// C's number.
+            pub const fn into_raw(self) -> c_int {
+                match self {
+                    $(Self::$variant => mpi_sys::$constant,)*
+                }
+            }
+        }
+    };
+}
+
+enumeration! {
+    /// How two communicators or groups compare (MPI-5.0, 7.3.1 and 7.4.1).
+    Comparison {
+        /// The same object, or a group of the same order.
+        Identical = MPI_IDENT,
+        /// The same group in the same order, another context.
+        Congruent = MPI_CONGRUENT,
+        /// The same members in another order.
+        Similar = MPI_SIMILAR,
+        /// Other members.
+        Unequal = MPI_UNEQUAL,
+    }
+}
+
+enumeration! {
+    /// What a communicator's topology is (MPI-5.0, 8.5.5).
+    TopologyKind {
+        /// Cartesian.
+        Cartesian = MPI_CART,
+        /// Graph.
+        Graph = MPI_GRAPH,
+        /// Distributed graph.
+        DistGraph = MPI_DIST_GRAPH,
+        /// None.
+        Undefined = MPI_UNDEFINED,
+    }
+}
+
+enumeration! {
+    /// What a thread level is called where it is known only as the program runs.
+    Level {
+        /// One thread.
+        Single = MPI_THREAD_SINGLE,
+        /// The first of many.
+        Funneled = MPI_THREAD_FUNNELED,
+        /// One at a time.
+        Serialized = MPI_THREAD_SERIALIZED,
+        /// All.
+        Multiple = MPI_THREAD_MULTIPLE,
+    }
+}

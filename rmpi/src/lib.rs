@@ -1,11 +1,48 @@
 //! Safe MPI, as close to C as safety allows.
+//!
+//! Every wrapper calls one C function, every type converts to its C counterpart and back, and
+//! [`pmpi_mode`] is the same library over `PMPI_*`, for tools. What safe code cannot do, and how that
+//! is kept, is in `docs/rmpi.md`, with tables of what is wrapped.
+//!
+//! ```no_run
+//! use rmpi::{RmpiResult, Tag};
+//!
+//! fn main() -> RmpiResult {
+//!     let context = rmpi::init()?;
+//!     let world = context.world();
+//!     let mut greeting = [0_u8; 5];
+//!     match world.rank()? {
+//!         0 => world.process(1).send(b"hello", Tag::new(0))?,
+//!         1 => world.process(0).recv(&mut greeting, Tag::new(0))?,
+//!         _ => {}
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! * [`RmpiContext`] and [`Session`]: MPI runs. [`Communicator`]: collective operations.
+//!   [`Process`]: one rank of it, to send to, and as the root of collective operations. [`Source`]: to
+//!   receive from.
+//! * [`scope()`]: non-blocking operations on borrowed buffers; [`Request`], [`RequestSlice`],
+//!   [`PersistentRequest`]. [`OwnedRequest`]: on buffers that move in.
+//! * [`MpiDatatype`] and [`SendDatatype`]: types that MPI may write and read, derivable;
+//!   [`BufferRef`] and [`BufferMut`]: what is made of them. [`TypeDynamicBufferRef`]: a datatype that
+//!   is known only as the program runs; [`Datatype`]: such a one.
+//! * [`Error`] and [`ErrorClass`]: everything returns them, nothing panics.
+//! * Each `f` has an `f_with` that takes the C function to call, for tools: [`call`].
+
 #[macro_use]
 mod functions;
 pub mod call;
 mod names;
 pub mod pmpi_mode;
+mod sentinels;
 mod thread_level;
 mod typemap;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rmpi.md")]
+struct Page;
 
 use functions::mpi as sys;
 

@@ -18,7 +18,7 @@ pub trait ThreadLevel: sealed::Sealed + Copy + Debug + 'static {
     /// The level's name in the standard.
     const NAME: &'static str;
     #[doc(hidden)]
-    type Marker;
+    type Marker: Debug;
 }
 
 macro_rules! levels {

@@ -15,16 +15,30 @@ pub(crate) enum Bench {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// What rmpi costs beside C: patterns of communication, and instructions of a call
+    Library {
+        /// Options of the experiment, such as --samples 50
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
 }
 
 impl Bench {
     pub(crate) fn run(self) -> Result<()> {
-        let Bench::Overhead { options } = self;
         let mpi = environment::default_mpi()?;
+        let (experiment, options) = match self {
+            Bench::Overhead { options } => ("overhead", options),
+            Bench::Library { options } => ("library", options),
+        };
         let tools = build_tools(&mpi)?;
         let root = environment::root();
+        // `run` builds the one program only.
         run(cargo()
-            .args(["run", "--release", "--quiet", "--package", "bench-harness", "--", "overhead"])
+            .args(["build", "--release", "--quiet", "--package", "bench-harness", "--bins"])
+            .current_dir(&root)
+            .envs(mpi.variables()))?;
+        run(cargo()
+            .args(["run", "--release", "--quiet", "--package", "bench-harness", "--", experiment])
             .arg("--sources")
             .arg(root.join("bench-harness/c"))
             .args(options)

@@ -25,6 +25,10 @@ pub struct RawBuffer {
 /// # Safety
 /// What `as_raw` gives is readable as that many elements of that datatype for as long as the
 /// value exists and is not written to, wherever the value itself moves meanwhile.
+#[diagnostic::on_unimplemented(
+    message = "MPI cannot send from `{Self}`",
+    note = "what can be sent are slices, vectors and values, by reference, of types that are `SendDatatype`"
+)]
 pub unsafe trait BufferRef {
     /// The buffer as C has it; for reading only.
     ///
@@ -39,6 +43,11 @@ pub unsafe trait BufferRef {
 /// # Safety
 /// What `as_raw_mut` gives is writable, with any bits, as that many elements of that datatype for as
 /// long as the value exists, wherever the value itself moves meanwhile, and nobody else has access.
+#[diagnostic::on_unimplemented(
+    message = "MPI cannot receive into `{Self}`",
+    note = "what can be received into are slices, vectors and values, by mutable reference, of types \
+            that are `MpiDatatype`: valid whatever bits arrive, which `bool`, `char` and enums are not"
+)]
 pub unsafe trait BufferMut: BufferRef {
     /// The buffer as C has it.
     ///

@@ -31,7 +31,7 @@ use crate::{Comparison, Multiple, Single, ThreadLevel};
 #[repr(C)]
 pub struct Communicator<'ctx, L: ThreadLevel = Single> {
     raw: MPI_Comm,
-    /// How many processes the other side of a communication has; 0 until somebody asks.
+    /// How many processes it has; 0 until somebody asks; [`INTER`] if it is an intercommunicator.
     size: AtomicI32,
     owned: bool,
     _context: PhantomData<&'ctx ()>,
@@ -40,6 +40,11 @@ pub struct Communicator<'ctx, L: ThreadLevel = Single> {
 
 impl<L: ThreadLevel> sealed::Runtime for Communicator<'_, L> {}
 impl<L: ThreadLevel> Runtime for Communicator<'_, L> {}
+
+// SAFETY: with this level, MPI's handles may be used by all threads at once.
+unsafe impl Send for Communicator<'_, Multiple> {}
+// SAFETY: as above.
+unsafe impl Sync for Communicator<'_, Multiple> {}
 
 impl<'ctx> Deref for Communicator<'ctx, Multiple> {
     type Target = Communicator<'ctx>;
@@ -78,6 +83,15 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
         Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
     }
 
+    /// What is inside an intercommunicator, for its processes; freed with it.
+    ///
+    /// # Safety
+    /// As [`from_raw`](Self::from_raw), but an intercommunicator.
+    pub(super) const unsafe fn inter_from_raw(raw: MPI_Comm) -> Self {
+        let (size, owned) = (AtomicI32::new(INTER), true);
+        Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
+    }
+
     /// C's handle, which nobody frees any more.
     pub fn into_raw(self) -> MPI_Comm {
         ManuallyDrop::new(self).raw
@@ -92,7 +106,7 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
         let old = ManuallyDrop::new(self);
         Communicator {
             raw: old.raw,
-            size: AtomicI32::new(0),
+            size: AtomicI32::new(old.size.load(Ordering::Relaxed)),
             owned: old.owned,
             _context: PhantomData,
             _thread: PhantomData,
@@ -128,8 +142,37 @@ pub(super) fn made<'ctx>(raw: MPI_Comm) -> Option<Communicator<'ctx>> {
     (raw != sys::MPI_COMM_NULL).then(|| unsafe { Communicator::from_raw(raw) })
 }
 
-fn none_made() -> Error {
+/// A communicator that MPI made without its parent's error handler: MPICH does so in
+/// `MPI_Comm_create`, `MPI_Comm_create_group` and `MPI_Intercomm_merge`.
+pub(super) fn made_returning<'ctx>(mut raw: MPI_Comm) -> RmpiResult<Option<Communicator<'ctx>>> {
+    errors_return(&mut raw)?;
+    Ok(made(raw))
+}
+
+/// Makes a new communicator's errors return, or frees it.
+pub(super) fn errors_return(raw: &mut MPI_Comm) -> RmpiResult {
+    if *raw == sys::MPI_COMM_NULL {
+        return Ok(());
+    }
+    // SAFETY: a new communicator, which is freed once if nobody gets it.
+    unsafe {
+        let result = check(sys::MPI_Comm_set_errhandler(*raw, sys::MPI_ERRORS_RETURN));
+        if result.is_err() {
+            sys::MPI_Comm_free(raw);
+        }
+        result
+    }
+}
+
+pub(super) fn none_made() -> Error {
     Error::refused(ErrorClass::COMM, "MPI made no communicator")
+}
+
+/// In place of a size.
+const INTER: c_int = -1;
+
+fn is_inter() -> Error {
+    Error::refused(ErrorClass::COMM, "an intercommunicator")
 }
 
 impl<'ctx> Communicator<'ctx> {
@@ -147,17 +190,29 @@ impl<'ctx> Communicator<'ctx> {
     pub fn size(&self) -> RmpiResult<usize> {
         // SAFETY: a communicator.
         let size = output(0, |size| unsafe { mpi.call(self.raw, size) })?;
-        self.size.store(size, Ordering::Relaxed);
+        if self.size.load(Ordering::Relaxed) == 0 {
+            self.size.store(size, Ordering::Relaxed);
+        }
         Ok(size.unsigned_abs() as usize)
     }
 
-    /// The size, which MPI is asked for once.
+    /// The size, which MPI is asked for once: what buffers of collective operations are checked
+    /// with.
+    ///
+    /// # Errors
+    /// [`COMM`](ErrorClass::COMM) for what is inside an intercommunicator.
     #[inline]
     pub(super) fn known_size(&self) -> RmpiResult<usize> {
         match self.size.load(Ordering::Relaxed) {
             0 => self.size(),
+            INTER => Err(is_inter()),
             size => Ok(size.unsigned_abs() as usize),
         }
+    }
+
+    /// Refuses an intercommunicator, of which no [`Communicator`] may be made.
+    pub(super) fn intra(&self) -> RmpiResult {
+        if self.size.load(Ordering::Relaxed) == INTER { Err(is_inter()) } else { Ok(()) }
     }
 
     /// This process's rank. C: `MPI_Comm_rank`. Local.
@@ -205,6 +260,7 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_dup)]
     pub fn dup(&self) -> RmpiResult<Communicator<'ctx>> {
+        self.intra()?;
         let null = sys::MPI_COMM_NULL;
         // SAFETY: a communicator.
         made(output(null, |new| unsafe { mpi.call(self.raw, new) })?).ok_or_else(none_made)
@@ -226,6 +282,7 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_split)]
     pub fn split(&self, color: Option<u32>, key: i32) -> RmpiResult<Option<Communicator<'ctx>>> {
+        self.intra()?;
         let color = match color {
             None => sys::MPI_UNDEFINED,
             Some(color) => c_int::try_from(color)

@@ -1,4 +1,3 @@
-use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::datatype;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::sys::{self, c_int};
 use crate::{Level, Multiple, Single, ThreadLevel};
@@ -23,7 +21,9 @@ use crate::{Level, Multiple, Single, ThreadLevel};
 #[repr(C)]
 pub struct RmpiContext<L: ThreadLevel = Single> {
     finalizes: bool,
-    _thread: PhantomData<L::Marker>,
+    // As long as the context, which is as long as anybody can borrow them.
+    world: Communicator<'static, L>,
+    comm_self: Communicator<'static, L>,
 }
 
 /// MPI runs: what has to be shown for making what is freed before MPI ends.
@@ -50,6 +50,7 @@ impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
 /// ```
 pub fn init() -> RmpiResult<RmpiContext> {
     not_initialized()?;
+    super::session::enter::<Single>()?;
     // SAFETY: for the first time. A second thread that does the same now gets MPI's error.
     check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })?;
     RmpiContext::started()
@@ -74,6 +75,7 @@ pub fn init() -> RmpiResult<RmpiContext> {
 pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     let _ = level;
     not_initialized()?;
+    super::session::enter::<L>()?;
     // SAFETY: as in `init`.
     let provided = output(0, |provided| unsafe {
         sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
@@ -184,7 +186,9 @@ pub(super) fn may_call_mpi() -> bool {
 
 impl<L: ThreadLevel> RmpiContext<L> {
     fn started() -> RmpiResult<Self> {
-        let context = Self { finalizes: true, _thread: PhantomData };
+        // SAFETY: MPI runs, with this level, until the context ends; errors return from here on.
+        let mut context = unsafe { Self::assume_initialized() };
+        context.finalizes = true;
         for raw in [sys::MPI_COMM_WORLD, sys::MPI_COMM_SELF] {
             // SAFETY: MPI runs, and these are communicators.
             check(unsafe { sys::MPI_Comm_set_errhandler(raw, sys::MPI_ERRORS_RETURN) })?;
@@ -198,8 +202,15 @@ impl<L: ThreadLevel> RmpiContext<L> {
     /// # Safety
     /// MPI runs as long as the context is used, with thread level `L`, errors return, and at a level
     /// below [`Multiple`] nobody else calls MPI at the same time.
-    pub const unsafe fn assume_initialized() -> Self {
-        Self { finalizes: false, _thread: PhantomData }
+    pub unsafe fn assume_initialized() -> Self {
+        // SAFETY: the two are there while MPI runs, and nobody frees them.
+        unsafe {
+            Self {
+                finalizes: false,
+                world: Communicator::borrow_raw(sys::MPI_COMM_WORLD),
+                comm_self: Communicator::borrow_raw(sys::MPI_COMM_SELF),
+            }
+        }
     }
 
     /// Ends MPI, as the context's drop does, and says what went wrong. C: `MPI_Finalize`.
@@ -221,7 +232,7 @@ impl<L: ThreadLevel> RmpiContext<L> {
         if !core::mem::take(&mut self.finalizes) {
             return Ok(());
         }
-        datatype::free_all();
+        super::session::leave();
         // SAFETY: nothing that borrows the context is left.
         check(unsafe { mpi.call() })
     }
@@ -230,12 +241,16 @@ impl<L: ThreadLevel> RmpiContext<L> {
 impl<L: ThreadLevel> Drop for RmpiContext<L> {
     fn drop(&mut self) {
         if self.finalizes {
-            datatype::free_all();
+            super::session::leave();
             // SAFETY: nothing that borrows the context is left. `finalize` tells errors.
             unsafe { sys::MPI_Finalize() };
         }
     }
 }
+
+// SAFETY: at this level any thread may call MPI, one at a time; and a context that moves is not
+// borrowed, so that nobody else has anything to call MPI with.
+unsafe impl Send for RmpiContext<crate::Serialized> {}
 
 /// A context of whatever level can do what one with a single thread can, on the thread where the
 /// reference is.
@@ -244,7 +259,7 @@ macro_rules! deref {
         impl Deref for RmpiContext<crate::$level> {
             type Target = RmpiContext;
             fn deref(&self) -> &RmpiContext {
-                // SAFETY: repr(C), and the markers have no size.
+                // SAFETY: repr(C), and what the level changes has no size.
                 unsafe { &*ptr::from_ref(self).cast() }
             }
         }
@@ -260,9 +275,8 @@ impl RmpiContext {
     /// let world = context.world();
     /// # Ok::<(), rmpi::Error>(())
     /// ```
-    pub fn world(&self) -> Communicator<'_> {
-        // SAFETY: it is there while MPI runs, and nobody frees it.
-        unsafe { Communicator::borrow_raw(sys::MPI_COMM_WORLD) }
+    pub const fn world(&self) -> &Communicator<'_> {
+        &self.world
     }
 
     /// `MPI_COMM_SELF`: this process.
@@ -272,9 +286,8 @@ impl RmpiContext {
     /// assert_eq!(context.comm_self().size()?, 1);
     /// # Ok::<(), rmpi::Error>(())
     /// ```
-    pub fn comm_self(&self) -> Communicator<'_> {
-        // SAFETY: as above.
-        unsafe { Communicator::borrow_raw(sys::MPI_COMM_SELF) }
+    pub const fn comm_self(&self) -> &Communicator<'_> {
+        &self.comm_self
     }
 
     /// The thread level that MPI provides. C: `MPI_Query_thread`. Local.
@@ -437,9 +450,8 @@ impl RmpiContext<Multiple> {
     /// });
     /// # Ok::<(), rmpi::Error>(())
     /// ```
-    pub fn world(&self) -> Communicator<'_, Multiple> {
-        // SAFETY: it is there while MPI runs, and nobody frees it.
-        unsafe { Communicator::borrow_raw(sys::MPI_COMM_WORLD) }
+    pub const fn world(&self) -> &Communicator<'_, Multiple> {
+        &self.world
     }
 
     /// A communicator for all threads.

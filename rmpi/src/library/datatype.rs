@@ -4,9 +4,111 @@ use std::sync::{Mutex, PoisonError};
 
 use tool_macros::wraps;
 
+use super::context;
+use super::derived::Combiner;
 use super::error::{RmpiResult, check, output};
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
 use crate::{Predefined, SendDatatype, TypeMap};
+
+/// What can be asked of any datatype.
+macro_rules! queries {
+    () => {
+        /// Bytes of data in an element. C: `MPI_Type_size_x`. Local.
+        ///
+        /// # Errors
+        /// What MPI says.
+        ///
+        /// ```no_run
+        /// # fn example() -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.size()?, 8);
+        /// # Ok(()) }
+        /// ```
+        #[wraps(MPI_Type_size_x)]
+        pub fn size(&self) -> RmpiResult<MPI_Count> {
+            // SAFETY: a datatype.
+            output(0, |size| unsafe { mpi.call(sealed::AnyDatatype::raw(self), size) })
+        }
+
+        /// Lower bound and extent, in bytes. C: `MPI_Type_get_extent_x`. Local.
+        ///
+        /// # Errors
+        /// What MPI says.
+        ///
+        /// ```no_run
+        /// # fn example() -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_extent()?, (0, 16));
+        /// # Ok(()) }
+        /// ```
+        #[wraps(MPI_Type_get_extent_x)]
+        pub fn get_extent(&self) -> RmpiResult<(MPI_Count, MPI_Count)> {
+            // SAFETY: a datatype.
+            output((0, 0), |(lower, extent)| unsafe { mpi.call(sealed::AnyDatatype::raw(self), lower, extent) })
+        }
+
+        /// Lower bound and extent of the data alone, in bytes. C: `MPI_Type_get_true_extent_x`. Local.
+        ///
+        /// # Errors
+        /// What MPI says.
+        ///
+        /// ```no_run
+        /// # fn example() -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_true_extent()?, (0, 12));
+        /// # Ok(()) }
+        /// ```
+        #[wraps(MPI_Type_get_true_extent_x)]
+        pub fn get_true_extent(&self) -> RmpiResult<(MPI_Count, MPI_Count)> {
+            // SAFETY: a datatype.
+            output((0, 0), |(lower, extent)| unsafe { mpi.call(sealed::AnyDatatype::raw(self), lower, extent) })
+        }
+
+        /// The datatype's name. C: `MPI_Type_get_name`. Local.
+        ///
+        /// # Errors
+        /// What MPI says.
+        ///
+        /// ```no_run
+        /// # fn example() -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.get_name()?, "MPI_DOUBLE");
+        /// # Ok(()) }
+        /// ```
+        #[wraps(MPI_Type_get_name)]
+        pub fn get_name(&self) -> RmpiResult<String> {
+            context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
+                // SAFETY: a datatype, and a text of the length that MPI asks for.
+                unsafe { mpi.call(sealed::AnyDatatype::raw(self), text, length) }
+            })
+        }
+
+        /// By which function it was made. C: `MPI_Type_get_envelope`. Local.
+        ///
+        /// # Errors
+        /// What MPI says, as of a datatype of counts that do not fit an `int`.
+        ///
+        /// ```no_run
+        /// # fn example() -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.combiner()?, rmpi::Combiner::NAMED);
+        /// # Ok(()) }
+        /// ```
+        #[wraps(MPI_Type_get_envelope)]
+        pub fn combiner(&self) -> RmpiResult<Combiner> {
+            let raw = sealed::AnyDatatype::raw(self);
+            // SAFETY: a datatype.
+            let envelope = output((0, 0, 0, 0), |(integers, addresses, types, combiner)| unsafe {
+                mpi.call(raw, integers, addresses, types, combiner)
+            })?;
+            Ok(Combiner::from_raw(envelope.3))
+        }
+    };
+}
+pub(super) use queries;
+
+pub(super) mod sealed {
+    use super::MPI_Datatype;
+
+    pub trait AnyDatatype {
+        fn raw(&self) -> MPI_Datatype;
+    }
+}
 
 /// A datatype that somebody else keeps (MPI-5.0, chapter 5).
 #[derive(Debug, Clone, Copy)]
@@ -38,53 +140,7 @@ impl<'d> DatatypeRef<'d> {
         self.raw
     }
 
-    /// Bytes of data in an element. C: `MPI_Type_size_x`. Local.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example() -> rmpi::RmpiResult {
-    /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.size()?, 8);
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Type_size_x)]
-    pub fn size(self) -> RmpiResult<MPI_Count> {
-        // SAFETY: a datatype.
-        output(0, |size| unsafe { mpi.call(self.raw, size) })
-    }
-
-    /// Lower bound and extent, in bytes. C: `MPI_Type_get_extent_x`. Local.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example() -> rmpi::RmpiResult {
-    /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_extent()?, (0, 16));
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Type_get_extent_x)]
-    pub fn get_extent(self) -> RmpiResult<(MPI_Count, MPI_Count)> {
-        // SAFETY: a datatype.
-        output((0, 0), |(lower, extent)| unsafe { mpi.call(self.raw, lower, extent) })
-    }
-
-    /// Lower bound and extent of the data alone, in bytes. C: `MPI_Type_get_true_extent_x`. Local.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example() -> rmpi::RmpiResult {
-    /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_true_extent()?, (0, 12));
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Type_get_true_extent_x)]
-    pub fn get_true_extent(self) -> RmpiResult<(MPI_Count, MPI_Count)> {
-        // SAFETY: a datatype.
-        output((0, 0), |(lower, extent)| unsafe { mpi.call(self.raw, lower, extent) })
-    }
+    queries!();
 }
 
 /// The handle of a datatype that a Rust type has.

@@ -3,24 +3,53 @@
 
 use super::sys;
 
+mod attribute;
+mod blocks;
 mod buffer;
+mod collective;
+mod collective_reduce;
+mod collective_v;
 mod communicator;
 mod context;
 mod datatype;
+mod derived;
+mod errhandler;
 mod error;
+mod file;
+mod group;
+mod info;
+mod intercommunicator;
+mod neighborhood;
+mod operation;
+mod pack;
 mod process;
 mod request;
 mod session;
 mod status;
+mod strided;
+mod topology;
 
+pub use attribute::*;
+pub use blocks::*;
 pub use buffer::*;
 pub use communicator::*;
 pub use context::*;
 pub use datatype::*;
+pub use derived::*;
+pub use errhandler::*;
 pub use error::*;
+pub use file::*;
+pub use group::*;
+pub use info::*;
+pub use intercommunicator::*;
+pub use operation::*;
+pub use pack::*;
 pub use process::*;
 pub use request::*;
+pub use session::*;
 pub use status::*;
+pub use strided::*;
+pub use topology::*;
 
 /// The MPI library: can be called as any function of [`call`](crate::call).
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-use core::cell::RefCell;
+use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 
@@ -14,7 +14,7 @@ use crate::MpiDatatype;
 /// Where non-blocking operations may borrow buffers: see [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    requests: RefCell<Slab>,
+    requests: Requests,
     // Invariant, as std::thread::Scope is: nobody may make either shorter or longer.
     _scope: PhantomData<&'scope mut &'scope ()>,
     _env: PhantomData<&'env mut &'env ()>,
@@ -24,40 +24,59 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 /// The requests of a scope. They are kept here, and not in what the user has, since that can be
 /// forgotten.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+struct Requests(UnsafeCell<Slab>);
+
+#[derive(Debug)]
 struct Slab {
-    slots: SmallVec<[Slot; 8]>,
-    free: SmallVec<[u32; 8]>,
+    slots: SmallVec<[Slot; 32]>,
+    /// The first free slot, of which each names the next; `NONE` at the end.
+    free: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
+    /// Null where the slot is free.
     raw: MPI_Request,
-    persistent: bool,
+    /// The next free slot, or `PERSISTENT`, or nothing.
+    mark: u32,
 }
 
-impl Slab {
+const NONE: u32 = u32::MAX;
+const PERSISTENT: u32 = u32::MAX - 1;
+
+impl Requests {
     #[inline]
-    fn insert(&mut self, slot: Slot) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.slots[index as usize] = slot;
+    fn insert(&self, slot: Slot) -> u32 {
+        // SAFETY: requests stay on their thread, and nothing in these three methods calls what could
+        // come back here: there is one reference at a time.
+        let slab = unsafe { &mut *self.0.get() };
+        let index = slab.free;
+        if let Some(free) = slab.slots.get_mut(index as usize) {
+            slab.free = free.mark;
+            *free = slot;
             return index;
         }
-        self.slots.push(slot);
-        (self.slots.len() - 1) as u32
+        slab.slots.push(slot);
+        (slab.slots.len() - 1) as u32
     }
 
     #[inline]
     fn get(&self, index: u32) -> MPI_Request {
-        self.slots[index as usize].raw
+        // SAFETY: as above.
+        unsafe { &*self.0.get() }.slots[index as usize].raw
     }
 
     /// What MPI made of a request. Null is a request that has ended.
     #[inline]
-    fn set(&mut self, index: u32, raw: MPI_Request) {
-        self.slots[index as usize].raw = raw;
+    fn set(&self, index: u32, raw: MPI_Request) {
+        // SAFETY: as above.
+        let slab = unsafe { &mut *self.0.get() };
+        let slot = &mut slab.slots[index as usize];
+        slot.raw = raw;
         if raw == sys::MPI_REQUEST_NULL {
-            self.free.push(index);
+            slot.mark = slab.free;
+            slab.free = index;
         }
     }
 }
@@ -73,7 +92,7 @@ impl Drop for Slab {
             // SAFETY: a request of this scope that has not ended.
             unsafe {
                 sys::MPI_Wait(&mut slot.raw, sys::MPI_STATUS_IGNORE);
-                if slot.persistent {
+                if slot.mark == PERSISTENT {
                     sys::MPI_Request_free(&mut slot.raw);
                 }
             }
@@ -114,7 +133,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope {
-        requests: RefCell::default(),
+        requests: Requests(UnsafeCell::new(Slab { slots: SmallVec::new(), free: NONE })),
         _scope: PhantomData,
         _env: PhantomData,
         _thread: PhantomData,
@@ -131,7 +150,7 @@ impl<'scope> Scope<'scope, '_> {
     /// nobody else ends it, and MPI runs for `'scope`.
     #[inline]
     pub unsafe fn adopt<B>(&'scope self, raw: MPI_Request, buffer: B) -> Request<'scope, B> {
-        let slot = self.requests.borrow_mut().insert(Slot { raw, persistent: false });
+        let slot = self.requests.insert(Slot { raw, mark: NONE });
         Request { slab: &self.requests, slot, buffer: MaybeUninit::new(buffer) }
     }
 
@@ -144,7 +163,7 @@ impl<'scope> Scope<'scope, '_> {
         raw: MPI_Request,
         buffer: B,
     ) -> PersistentRequest<'scope, B> {
-        let slot = self.requests.borrow_mut().insert(Slot { raw, persistent: true });
+        let slot = self.requests.insert(Slot { raw, mark: PERSISTENT });
         let buffer = MaybeUninit::new(buffer);
         PersistentRequest { slab: &self.requests, slot, active: false, buffer }
     }
@@ -157,7 +176,7 @@ impl<'scope> Scope<'scope, '_> {
 #[derive(Debug)]
 #[must_use = "the scope waits for it at its end; `wait` gives the buffer back"]
 pub struct Request<'scope, B> {
-    slab: &'scope RefCell<Slab>,
+    slab: &'scope Requests,
     slot: u32,
     // MPI uses what a reference in here points to: moving the reference must not claim it.
     buffer: MaybeUninit<B>,
@@ -187,7 +206,7 @@ impl<'scope, B> Request<'scope, B> {
     /// Ends the request with what MPI made of it.
     #[inline]
     fn after(&self, raw: MPI_Request) {
-        self.slab.borrow_mut().set(self.slot, raw);
+        self.slab.set(self.slot, raw);
     }
 
     #[inline]
@@ -216,7 +235,7 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Wait)]
     pub fn wait(self) -> RmpiResult<B> {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         let result = check(unsafe { mpi.call(&mut raw, sys::MPI_STATUS_IGNORE) });
         self.after(raw);
@@ -236,7 +255,7 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Wait)]
     pub fn wait_status(self) -> RmpiResult<(B, Status)> {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         let result = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) });
         self.after(raw);
@@ -260,7 +279,7 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Test)]
     pub fn test(self) -> RmpiResult<Test<Self, (B, Status)>> {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         let result = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut raw, flag, status)
@@ -288,7 +307,7 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Request_get_status)]
     pub fn get_status(&self) -> RmpiResult<Option<Status>> {
-        let raw = self.slab.borrow().get(self.slot);
+        let raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(raw, flag, status)
@@ -311,7 +330,7 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Cancel)]
     pub fn cancel(&mut self) -> RmpiResult {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         check(unsafe { mpi.call(&mut raw) })
     }
@@ -333,7 +352,7 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Request_free)]
     pub unsafe fn free(self) -> RmpiResult {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         let result = check(unsafe { mpi.call(&mut raw) });
         if raw == sys::MPI_REQUEST_NULL {
@@ -347,7 +366,7 @@ impl<'scope, B> Request<'scope, B> {
     /// # Safety
     /// The buffer is not touched before the operation is complete, and lives until then.
     pub unsafe fn into_raw(self) -> (MPI_Request, MaybeUninit<B>) {
-        let raw = self.slab.borrow().get(self.slot);
+        let raw = self.slab.get(self.slot);
         self.after(sys::MPI_REQUEST_NULL);
         (raw, self.buffer)
     }
@@ -407,7 +426,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
             .0
             .iter()
             .map(|request| match request {
-                Some(request) => request.slab.borrow().get(request.slot),
+                Some(request) => request.slab.get(request.slot),
                 None => sys::MPI_REQUEST_NULL,
             })
             .collect();
@@ -830,10 +849,10 @@ impl<B> Drop for OwnedRequest<'_, B> {
 /// a wait and a start. The scope frees it.
 #[derive(Debug)]
 pub struct PersistentRequest<'scope, B> {
-    slab: &'scope RefCell<Slab>,
+    slab: &'scope Requests,
     slot: u32,
-    active: bool,
-    buffer: MaybeUninit<B>,
+    pub(super) active: bool,
+    pub(super) buffer: MaybeUninit<B>,
 }
 
 impl<B> PersistentRequest<'_, B> {
@@ -853,7 +872,7 @@ impl<B> PersistentRequest<'_, B> {
         if self.active {
             return Err(started());
         }
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: an inactive persistent request, whose buffer nobody uses until it is waited for.
         check(unsafe { mpi.call(&mut raw) })?;
         self.active = true;
@@ -879,7 +898,7 @@ impl<B> PersistentRequest<'_, B> {
             return Err(started());
         }
         let mut raw: Raw =
-            requests.iter().map(|request| request.slab.borrow().get(request.slot)).collect();
+            requests.iter().map(|request| request.slab.get(request.slot)).collect();
         let count = c_int::try_from(raw.len()).map_err(|_| too_many())?;
         // Whatever fails: some may have been started.
         for request in requests {
@@ -903,7 +922,7 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Wait)]
     pub fn wait(&mut self) -> RmpiResult<Status> {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a persistent request.
         let status = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) })?;
         self.active = false;
@@ -923,7 +942,7 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Test)]
     pub fn test(&mut self) -> RmpiResult<Option<Status>> {
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: a persistent request.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut raw, flag, status)
@@ -984,10 +1003,10 @@ impl<B> PersistentRequest<'_, B> {
         if self.active {
             return Err(started());
         }
-        let mut raw = self.slab.borrow().get(self.slot);
+        let mut raw = self.slab.get(self.slot);
         // SAFETY: an inactive request, which ends here.
         check(unsafe { mpi.call(&mut raw) })?;
-        self.slab.borrow_mut().set(self.slot, sys::MPI_REQUEST_NULL);
+        self.slab.set(self.slot, sys::MPI_REQUEST_NULL);
         // SAFETY: it was made of a value.
         Ok(unsafe { self.buffer.assume_init() })
     }

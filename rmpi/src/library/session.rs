@@ -1,4 +1,19 @@
+use core::ffi::CStr;
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
+
+use tool_macros::wraps;
+
+use super::communicator::Communicator;
+use super::context::{Runtime, sealed};
+use super::datatype;
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::group::Group;
+use super::info::{self, Info};
+use super::sys::{self, MPI_Session, c_int};
+use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
 
 /// How many sessions there are in this process.
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
@@ -6,4 +21,324 @@ static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 /// Is there a session?
 pub(super) fn any() -> bool {
     SESSIONS.load(Ordering::Relaxed) > 0
+}
+
+/// The contexts and sessions of this process.
+struct Running {
+    count: usize,
+    /// Their thread, unless all are of level [`Multiple`].
+    thread: Option<ThreadId>,
+    /// There is one that may move to another thread, and that goes with no second one.
+    moves: bool,
+}
+
+static RUNNING: Mutex<Running> = Mutex::new(Running { count: 0, thread: None, moves: false });
+
+/// A context or session is about to be made.
+///
+/// # Errors
+/// [`OTHER`](ErrorClass::OTHER) if MPI could be called by two threads at once then that were not
+/// announced to it: a session knows of its own level only.
+pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let moves = L::RAW == Serialized::RAW;
+    let thread = (L::RAW != Multiple::RAW).then(|| std::thread::current().id());
+    if running.count > 0 && (moves || running.moves || running.thread != thread) {
+        return Err(Error::refused(
+            ErrorClass::OTHER,
+            "MPI runs on another thread, or with a level that does not go with this one",
+        ));
+    }
+    running.count += 1;
+    (running.thread, running.moves) = (thread, moves);
+    Ok(())
+}
+
+/// A context or session is about to end. The last one frees the datatypes of Rust types.
+pub(super) fn leave() {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.count = running.count.saturating_sub(1);
+    if running.count == 0 {
+        datatype::free_all();
+    }
+}
+
+/// A session (MPI-5.0, 11.3): MPI for a part of a program, of which other parts need not know. Its
+/// drop finalizes it, which is collective over the processes that it is connected with.
+///
+/// Everything made of it borrows it. Errors return. At levels below [`Multiple`] all sessions and
+/// the context of a process are on one thread.
+///
+/// ```no_run
+/// let session = rmpi::Session::init()?;
+/// let group = session.group_from_pset(c"mpi://WORLD")?;
+/// let world = rmpi::Communicator::create_from_group(&group, c"org.example", None)?;
+/// println!("{} of {}", world.rank()?, world.size()?);
+/// # Ok::<(), rmpi::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Session<L: ThreadLevel = Single> {
+    raw: MPI_Session,
+    _thread: PhantomData<L::Marker>,
+}
+
+impl<L: ThreadLevel> sealed::Runtime for Session<L> {}
+impl<L: ThreadLevel> Runtime for Session<L> {}
+
+impl<L: ThreadLevel> Drop for Session<L> {
+    fn drop(&mut self) {
+        leave();
+        // SAFETY: nothing that borrows the session is left. `finalize` tells errors.
+        unsafe { sys::MPI_Session_finalize(&mut self.raw) };
+        SESSIONS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Session {
+    /// Begins a session for one thread. C: `MPI_Session_init`. Local.
+    ///
+    /// # Errors
+    /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) before MPI-4;
+    /// [`OTHER`](ErrorClass::OTHER) if there is a context or session on another thread or of level
+    /// [`Multiple`] or [`Serialized`].
+    ///
+    /// ```no_run
+    /// let session = rmpi::Session::init()?;
+    /// println!("{} process sets", session.get_num_psets()?);
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    #[wraps(MPI_Session_init in Self)]
+    pub fn init() -> RmpiResult<Self> {
+        enter::<Single>()?;
+        let (info, errors_return) = (sys::MPI_INFO_NULL, sys::MPI_ERRORS_RETURN);
+        // SAFETY: allowed at any time; no info, and a predefined error handler.
+        let raw = output(sys::MPI_SESSION_NULL, |new| unsafe {
+            mpi.call(info, errors_return, new)
+        });
+        Self::entered(raw)
+    }
+}
+
+impl<L: ThreadLevel> Session<L> {
+    /// Begins a session with a thread level. C: `MPI_Session_init`, with an info that says so; then
+    /// `MPI_Session_get_info`. Local.
+    ///
+    /// # Errors
+    /// As [`init`](Session::init), and [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION)
+    /// if MPI provides a lower level only.
+    ///
+    /// ```no_run
+    /// let session = rmpi::Session::init_thread(rmpi::Multiple)?;
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    #[wraps(MPI_Session_init in Self)]
+    pub fn init_thread(level: L) -> RmpiResult<Self> {
+        let _ = level;
+        enter::<L>()?;
+        let errors_return = sys::MPI_ERRORS_RETURN;
+        let raw = level_info::<L>().and_then(|info| {
+            // SAFETY: allowed at any time; an info, and a predefined error handler.
+            output(sys::MPI_SESSION_NULL, |new| unsafe {
+                mpi.call(info.as_raw(), errors_return, new)
+            })
+        });
+        let session = Self::entered(raw)?;
+        let provided = session.get_info()?.get(LEVEL)?;
+        if LEVELS.iter().position(|name| Some(*name) == provided.as_deref())
+            < LEVELS.iter().position(|name| *name == L::NAME)
+        {
+            return Err(Error::refused(
+                ErrorClass::UNSUPPORTED_OPERATION,
+                "MPI provides a lower thread level than was asked for",
+            ));
+        }
+        Ok(session)
+    }
+
+    /// The session that MPI made after [`enter`].
+    fn entered(raw: RmpiResult<MPI_Session>) -> RmpiResult<Self> {
+        match raw {
+            Ok(raw) => {
+                SESSIONS.fetch_add(1, Ordering::Relaxed);
+                Ok(Self { raw, _thread: PhantomData })
+            }
+            Err(error) => {
+                leave();
+                Err(error)
+            }
+        }
+    }
+
+    /// The session of a handle, which is finalized with it.
+    ///
+    /// # Safety
+    /// It is a session of this level whose errors return and that nobody else finalizes; at a
+    /// level below [`Multiple`] nobody else calls MPI at the same time.
+    pub unsafe fn from_raw(raw: MPI_Session) -> Self {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).count += 1;
+        SESSIONS.fetch_add(1, Ordering::Relaxed);
+        Self { raw, _thread: PhantomData }
+    }
+
+    /// C's handle, which nobody finalizes any more. For rmpi, MPI runs from now on for ever.
+    pub fn into_raw(self) -> MPI_Session {
+        core::mem::ManuallyDrop::new(self).raw
+    }
+
+    /// C's handle, which the session keeps.
+    pub const fn as_raw(&self) -> MPI_Session {
+        self.raw
+    }
+
+    /// Ends the session, as its drop does, and says what went wrong. C: `MPI_Session_finalize`.
+    /// Collective over the processes that it is connected with.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// let session = rmpi::Session::init()?;
+    /// session.finalize()?;
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    #[wraps(MPI_Session_finalize)]
+    pub fn finalize(self) -> RmpiResult {
+        let mut this = core::mem::ManuallyDrop::new(self);
+        leave();
+        // SAFETY: nothing that borrows the session is left.
+        let result = check(unsafe { mpi.call(&mut this.raw) });
+        SESSIONS.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// What MPI knows of the session, such as `thread_level`. C: `MPI_Session_get_info`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(session: &rmpi::Session) -> rmpi::RmpiResult {
+    /// println!("{:?}", session.get_info()?.get(c"thread_level")?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Session_get_info)]
+    pub fn get_info(&self) -> RmpiResult<Info<'_>> {
+        // SAFETY: a session.
+        let raw = output(sys::MPI_INFO_NULL, |info| unsafe { mpi.call(self.raw, info) })?;
+        // SAFETY: a new info.
+        Ok(unsafe { Info::from_raw(raw) })
+    }
+
+    /// How many process sets there are. C: `MPI_Session_get_num_psets`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(session: &rmpi::Session) -> rmpi::RmpiResult {
+    /// println!("{} process sets", session.get_num_psets()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Session_get_num_psets)]
+    pub fn get_num_psets(&self) -> RmpiResult<usize> {
+        // SAFETY: a session.
+        let count: c_int =
+            output(0, |count| unsafe { mpi.call(self.raw, sys::MPI_INFO_NULL, count) })?;
+        Ok(count.unsigned_abs() as usize)
+    }
+
+    /// The name of the process set of this number. C: `MPI_Session_get_nth_pset`. Local.
+    ///
+    /// # Errors
+    /// [`ARG`](ErrorClass::ARG) if there are not so many.
+    ///
+    /// ```no_run
+    /// # fn example(session: &rmpi::Session) -> rmpi::RmpiResult {
+    /// for n in 0..session.get_num_psets()? {
+    ///     println!("{}", session.get_nth_pset(n)?);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Session_get_nth_pset)]
+    pub fn get_nth_pset(&self, n: usize) -> RmpiResult<String> {
+        let n = c_int::try_from(n)
+            .map_err(|_| Error::refused(ErrorClass::ARG, "there are not so many process sets"))?;
+        let mut length = sys::MPI_MAX_PSET_NAME_LEN;
+        // SAFETY: a session, and a text of that length.
+        info::terminated(length, |name| unsafe {
+            mpi.call(self.raw, sys::MPI_INFO_NULL, n, &mut length, name)
+        })
+    }
+
+    /// What MPI knows of a process set, such as `mpi_size`. C: `MPI_Session_get_pset_info`. Local.
+    ///
+    /// # Errors
+    /// [`ARG`](ErrorClass::ARG) if there is no such set.
+    ///
+    /// ```no_run
+    /// # fn example(session: &rmpi::Session) -> rmpi::RmpiResult {
+    /// println!("{:?}", session.get_pset_info(c"mpi://WORLD")?.get(c"mpi_size")?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Session_get_pset_info)]
+    pub fn get_pset_info(&self, name: &CStr) -> RmpiResult<Info<'_>> {
+        let null = sys::MPI_INFO_NULL;
+        // SAFETY: a session and a text.
+        let raw = output(null, |info| unsafe { mpi.call(self.raw, name.as_ptr(), info) })?;
+        // SAFETY: a new info.
+        Ok(unsafe { Info::from_raw(raw) })
+    }
+
+    /// The processes of a set, `mpi://WORLD` and `mpi://SELF` among them.
+    /// C: `MPI_Group_from_session_pset`. Local.
+    ///
+    /// # Errors
+    /// [`ARG`](ErrorClass::ARG) if there is no such set.
+    ///
+    /// ```no_run
+    /// # fn example(session: &rmpi::Session) -> rmpi::RmpiResult {
+    /// let all = session.group_from_pset(c"mpi://WORLD")?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Group_from_session_pset)]
+    pub fn group_from_pset(&self, name: &CStr) -> RmpiResult<Group<'_>> {
+        let null = sys::MPI_GROUP_NULL;
+        // SAFETY: a session and a text.
+        let raw = output(null, |group| unsafe { mpi.call(self.raw, name.as_ptr(), group) })?;
+        // SAFETY: a new group.
+        Ok(unsafe { Group::from_raw(raw) })
+    }
+}
+
+impl Session<Multiple> {
+    /// A communicator for all threads.
+    ///
+    /// ```no_run
+    /// let session = rmpi::Session::init_thread(rmpi::Multiple)?;
+    /// let group = session.group_from_pset(c"mpi://SELF")?;
+    /// let mine = rmpi::Communicator::create_from_group(&group, c"org.example", None)?;
+    /// let mine = session.share(mine);
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| mine.rank());
+    /// });
+    /// # Ok::<(), rmpi::Error>(())
+    /// ```
+    pub fn share<'s>(&'s self, communicator: Communicator<'s>) -> Communicator<'s, Multiple> {
+        communicator.into_level()
+    }
+}
+
+const LEVEL: &CStr = c"thread_level";
+const LEVELS: [&str; 4] = [Single::NAME, Funneled::NAME, Serialized::NAME, Multiple::NAME];
+
+/// An info that asks for a level. Infos can be made before MPI runs.
+fn level_info<L: ThreadLevel>() -> RmpiResult<Info<'static>> {
+    // SAFETY: allowed at any time since MPI-4.
+    let raw = output(sys::MPI_INFO_NULL, |new| unsafe { sys::MPI_Info_create(new) })?;
+    // SAFETY: a new one, which ends in this file.
+    let mut info = unsafe { Info::from_raw(raw) };
+    let name = std::ffi::CString::new(L::NAME)
+        .map_err(|_| Error::refused(ErrorClass::ARG, "a level's name has no zero"))?;
+    info.set(LEVEL, &name)?;
+    Ok(info)
 }

@@ -1,0 +1,304 @@
+//! Communication patterns in C and on rmpi, in one program, sample by sample in random order: run by
+//! `bench-harness library` on some ranks. Rank 0 prints a line of JSON for each pattern and size.
+//!
+//! With `calls RUST|C FUNCTION ROUNDS`, only calls in a loop, for callgrind.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::error::Error;
+use std::ffi::{CString, c_int};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rmpi::{Communicator, MpiOp, Request, RequestSlice, RmpiContext, RmpiResult, Tag};
+use serde_json::json;
+
+/// Counts what Rust allocates.
+struct Counting;
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The patterns in C.
+struct C(*mut libc::c_void);
+
+impl C {
+    fn open(path: &str) -> Result<Self, Box<dyn Error>> {
+        let path = CString::new(path)?;
+        // SAFETY: a library of ours without constructors.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() { Err(format!("{path:?} was not loaded").into()) } else { Ok(Self(handle)) }
+    }
+
+    fn function(&self, name: &str) -> *mut libc::c_void {
+        let name = CString::new(name).expect("a name");
+        // SAFETY: an open library.
+        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        assert!(!address.is_null(), "{name:?} is missing");
+        address
+    }
+
+    fn one(&self, name: &str) -> extern "C" fn(*mut f64, c_int, c_int) {
+        // SAFETY: what patterns.c has under the names that are asked for.
+        unsafe { std::mem::transmute(self.function(name)) }
+    }
+
+    fn two(&self, name: &str) -> extern "C" fn(*const f64, *mut f64, c_int, c_int) {
+        // SAFETY: as above.
+        unsafe { std::mem::transmute(self.function(name)) }
+    }
+}
+
+const TAG: Tag = Tag::new(0);
+
+fn ping_pong<T: rmpi::MpiDatatype>(world: &Communicator<'_>, buffer: &mut [T], rounds: c_int) -> RmpiResult {
+    let rank = world.rank()?;
+    let other = world.process(1 - rank.min(1));
+    for _ in 0..rounds {
+        if rank == 0 {
+            other.send(&*buffer, TAG)?;
+            other.recv(&mut *buffer, TAG)?;
+        } else if rank == 1 {
+            other.recv(&mut *buffer, TAG)?;
+            other.send(&*buffer, TAG)?;
+        }
+    }
+    Ok(())
+}
+
+fn bandwidth(world: &Communicator<'_>, buffer: &mut [u8], count: usize, rounds: c_int) -> RmpiResult {
+    let rank = world.rank()?;
+    let other = world.process(1 - rank.min(1));
+    let mut done = 0_u8;
+    for _ in 0..rounds {
+        rmpi::scope(|scope| {
+            let mut requests = [const { None::<Request<'_, ()>> }; 16];
+            if rank == 0 {
+                let message = &buffer[..count];
+                for request in &mut requests {
+                    *request = Some(other.isend(scope, message, TAG)?.without_buffer());
+                }
+                RequestSlice::new(&mut requests).waitall()?;
+                other.recv(&mut done, Tag::new(1))
+            } else if rank == 1 {
+                for (request, message) in requests.iter_mut().zip(buffer.chunks_exact_mut(count)) {
+                    *request = Some(other.irecv(scope, message, TAG)?.without_buffer());
+                }
+                RequestSlice::new(&mut requests).waitall()?;
+                other.send(&done, Tag::new(1))
+            } else {
+                Ok(())
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn one_to_many(world: &Communicator<'_>, buffer: &mut [f64], rounds: c_int) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    for _ in 0..rounds {
+        if rank == 0 {
+            for other in 1..size {
+                world.process(other).send(&*buffer, TAG)?;
+            }
+            for other in 1..size {
+                world.process(other).recv(&mut *buffer, TAG)?;
+            }
+        } else {
+            world.process(0).recv(&mut *buffer, TAG)?;
+            world.process(0).send(&*buffer, TAG)?;
+        }
+    }
+    Ok(())
+}
+
+/// Small, and the same on all ranks.
+struct Random(u64);
+
+impl Random {
+    fn coin(&mut self) -> bool {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 & 64 != 0
+    }
+}
+
+struct Measurement<'a> {
+    context: &'a RmpiContext,
+    samples: usize,
+    random: Random,
+}
+
+impl Measurement<'_> {
+    /// Both in pairs, in random order; prints seconds a round.
+    fn pairs(
+        &mut self,
+        pattern: &str,
+        bytes: usize,
+        rounds: c_int,
+        mut c: impl FnMut(c_int),
+        mut rust: impl FnMut(c_int) -> RmpiResult,
+    ) -> RmpiResult {
+        let world = self.context.world();
+        c(rounds.min(10));
+        rust(rounds.min(10))?;
+        let mut times = [vec![0.0; self.samples], vec![0.0; self.samples]];
+        let mut allocations = 0;
+        for sample in 0..self.samples {
+            let first = usize::from(self.random.coin());
+            for language in [first, 1 - first] {
+                world.barrier()?;
+                let before = ALLOCATIONS.load(Relaxed);
+                let start = self.context.wtime();
+                if language == 0 { c(rounds) } else { rust(rounds)? }
+                times[language][sample] = (self.context.wtime() - start) / f64::from(rounds);
+                allocations += ALLOCATIONS.load(Relaxed) - before;
+            }
+        }
+        if world.rank()? == 0 {
+            println!(
+                "{}",
+                json!({"pattern": pattern, "bytes": bytes, "c": times[0], "rust": times[1],
+                    "allocations": allocations})
+            );
+        }
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let c = C::open(&arguments[1])?;
+    let context = rmpi::init()?;
+    let world = context.world();
+    if arguments[2] == "calls" {
+        return calls(world, &c, &arguments[3], &arguments[4], arguments[5].parse()?);
+    }
+    let samples = arguments[2].parse()?;
+    // About this much time a sample.
+    let seconds: f64 = arguments[3].parse()?;
+    let mut measurement = Measurement { context: &context, samples, random: Random(0x2545_f491) };
+    let size = world.size()?;
+
+    // All ranks agree on how many rounds fit the time.
+    let rounds = |trial: &mut dyn FnMut(c_int) -> RmpiResult| -> RmpiResult<c_int> {
+        world.barrier()?;
+        let start = context.wtime();
+        trial(10)?;
+        let mut rounds = (seconds / ((context.wtime() - start) / 10.0)).clamp(4.0, 100_000.0);
+        world.process(0).bcast(&mut rounds)?;
+        Ok(rounds as c_int)
+    };
+
+    for bytes in [1, 8, 64, 512, 4096, 32_768, 262_144, 1_048_576, 4_194_304] {
+        let count = bytes as c_int;
+        let mut buffer = vec![1_u8; bytes];
+        let n = rounds(&mut |n| ping_pong(world, &mut buffer, n))?;
+        let pointer = buffer.as_mut_ptr();
+        let in_c = c.one("c_ping_pong_bytes");
+        measurement.pairs(
+            "ping-pong",
+            bytes,
+            n,
+            |n| in_c(pointer.cast(), count, n),
+            |n| ping_pong(world, &mut buffer, n),
+        )?;
+        let mut buffer = vec![1_u8; 16 * bytes];
+        let n = rounds(&mut |n| bandwidth(world, &mut buffer, bytes, n))?;
+        let pointer = buffer.as_mut_ptr();
+        let in_c = c.one("c_bandwidth");
+        measurement.pairs(
+            "bandwidth",
+            bytes,
+            n,
+            |n| in_c(pointer.cast(), count, n),
+            |n| bandwidth(world, &mut buffer, bytes, n),
+        )?;
+    }
+    for length in [1, 128, 16_384] {
+        let count = length as c_int;
+        let (send, mut receive) = (vec![1.0; length * size], vec![0.0; length * size]);
+        let (from, to) = (send.as_ptr(), receive.as_mut_ptr());
+        let n = rounds(&mut |n| {
+            (0..n).try_for_each(|_| world.allreduce(&send[..length], &mut receive[..length], MpiOp::SUM))
+        })?;
+        let in_c = c.two("c_allreduce");
+        measurement.pairs("allreduce", 8 * length, n, |n| in_c(from, to, count, n), |n| {
+            (0..n).try_for_each(|_| world.allreduce(&send[..length], &mut receive[..length], MpiOp::SUM))
+        })?;
+        let in_c = c.two("c_alltoall");
+        measurement.pairs("alltoall", 8 * length, n, |n| in_c(from, to, count, n), |n| {
+            (0..n).try_for_each(|_| world.alltoall(&send, &mut receive))
+        })?;
+        let in_c = c.one("c_one_to_many");
+        measurement.pairs("one-to-many", 8 * length, n, |n| in_c(to, count, n), |n| {
+            one_to_many(world, &mut receive[..length], n)
+        })?;
+    }
+    Ok(())
+}
+
+/// Calls in a loop, between marks that callgrind knows.
+#[inline(never)]
+fn calls(
+    world: &Communicator<'_>,
+    c: &C,
+    language: &str,
+    function: &str,
+    rounds: c_int,
+) -> Result<(), Box<dyn Error>> {
+    let send = [1.0; 4];
+    let mut receive = [0.0; 4];
+    let nobody = world.process_null();
+    let alone = world.split(Some(world.rank()? as u32), 0)?.ok_or("no communicator")?;
+    alone.allreduce(&send, &mut receive, MpiOp::SUM)?;
+    match (language, function) {
+        ("c", "rank") => {
+            // SAFETY: as it is in patterns.c.
+            let call: extern "C" fn(c_int) = unsafe { std::mem::transmute(c.function("c_call_rank")) };
+            call(rounds);
+        }
+        ("c", "send") => c.one("c_call_send")(receive.as_mut_ptr(), 4, rounds),
+        ("c", "isend-wait") => c.one("c_call_isend_wait")(receive.as_mut_ptr(), 4, rounds),
+        ("c", "allreduce") => {
+            c.two("c_call_allreduce")(send.as_ptr(), receive.as_mut_ptr(), 4, rounds);
+        }
+        ("rust", "rank") => {
+            for _ in 0..rounds {
+                black_box(world.rank()?);
+            }
+        }
+        ("rust", "send") => {
+            for _ in 0..rounds {
+                nobody.send(&send, TAG)?;
+            }
+        }
+        ("rust", "isend-wait") => rmpi::scope(|scope| {
+            for _ in 0..rounds {
+                nobody.isend(scope, &send, TAG)?.wait()?;
+            }
+            Ok::<_, rmpi::Error>(())
+        })?,
+        ("rust", "allreduce") => {
+            for _ in 0..rounds {
+                alone.allreduce(&send, &mut receive, MpiOp::SUM)?;
+            }
+        }
+        other => return Err(format!("no calls {other:?}").into()),
+    }
+    Ok(())
+}

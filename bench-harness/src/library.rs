@@ -1,0 +1,178 @@
+//! What rmpi costs beside C: patterns of communication, in one program, sample by sample; and
+//! instructions of a call, by callgrind.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::sample::estimate;
+
+#[derive(Args)]
+pub(crate) struct Library {
+    /// The MPI's C compiler
+    #[arg(long, env = "MPICC", default_value = "mpicc")]
+    mpicc: PathBuf,
+    /// The MPI's launcher
+    #[arg(long, env = "MPIEXEC", default_value = "mpiexec")]
+    mpiexec: PathBuf,
+    /// The folder with the C programs
+    #[arg(long)]
+    sources: PathBuf,
+    /// Ranks
+    #[arg(long, default_value_t = 2)]
+    ranks: usize,
+    /// Paired samples of each pattern and size
+    #[arg(long, default_value_t = 200)]
+    samples: usize,
+    /// Seconds of a sample
+    #[arg(long, default_value_t = 0.002)]
+    seconds: f64,
+    /// Only instructions
+    #[arg(long)]
+    no_time: bool,
+    /// Write the figures here, as JSON
+    #[arg(long)]
+    output: Option<PathBuf>,
+}
+
+/// What `patterns` prints: seconds a round.
+#[derive(Deserialize)]
+struct Sampled {
+    pattern: String,
+    bytes: u64,
+    c: Vec<f64>,
+    rust: Vec<f64>,
+    allocations: u64,
+}
+
+#[derive(Serialize)]
+struct Ratio {
+    pattern: String,
+    bytes: u64,
+    /// Time of Rust by time of C, in the same pair: the median, and a 95 % interval of it.
+    ratio: f64,
+    low: f64,
+    high: f64,
+    /// Rust's allocations in all measured rounds.
+    allocations: u64,
+}
+
+#[derive(Serialize)]
+struct Instructions {
+    call: &'static str,
+    c: f64,
+    rust: f64,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    schema: &'static str,
+    mpi: String,
+    ranks: usize,
+    ratios: Vec<Ratio>,
+    instructions: Vec<Instructions>,
+}
+
+impl Library {
+    pub(crate) fn run(self) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let c = folder.path().join("libpatterns.so");
+        let compiled = Command::new(&self.mpicc)
+            .args(["-O2", "-shared", "-fPIC", "-o"])
+            .arg(&c)
+            .arg(self.sources.join("patterns.c"))
+            .status()
+            .with_context(|| format!("{} does not run", self.mpicc.display()))?;
+        if !compiled.success() {
+            bail!("patterns.c was not compiled");
+        }
+        let program = std::env::current_exe()?.with_file_name("patterns");
+        let mut figures = Figures {
+            schema: "rmpi-speed/1",
+            mpi: self.mpicc.display().to_string(),
+            ranks: self.ranks,
+            ratios: Vec::new(),
+            instructions: Vec::new(),
+        };
+        let mut missed = Vec::new();
+
+        println!("Instructions of a call that has nothing to do (callgrind)\n");
+        println!("| call | C | rmpi |\n|---|---|---|");
+        for call in ["rank", "send", "isend-wait", "allreduce"] {
+            let count = |language: &str| -> Result<f64> {
+                const CALLS: u32 = 2000;
+                let collect = |calls: u32| -> Result<f64> {
+                    let output = Command::new("valgrind")
+                        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                        .arg("--toggle-collect=*patterns*calls*")
+                        .arg(&program)
+                        .arg(&c)
+                        .args(["calls", language, call, &calls.to_string()])
+                        .output()
+                        .context("valgrind does not run; it counts the instructions")?;
+                    let errors = String::from_utf8_lossy(&output.stderr);
+                    errors
+                        .lines()
+                        .find_map(|line| line.split_once("Collected : "))
+                        .and_then(|(_, count)| count.trim().parse().ok())
+                        .with_context(|| format!("callgrind counted nothing:\n{errors}"))
+                };
+                Ok((collect(2 * CALLS)? - collect(CALLS)?) / f64::from(CALLS))
+            };
+            let (c, rust) = (count("c")?, count("rust")?);
+            println!("| {call} | {c:.1} | {rust:.1} |");
+            figures.instructions.push(Instructions { call, c, rust });
+        }
+
+        if !self.no_time {
+            println!("\nTime, Rust by C, {} pairs on {} ranks\n", self.samples, self.ranks);
+            println!("| pattern | bytes | median ratio | 95 % interval | allocations |");
+            println!("|---|---|---|---|---|");
+            let output = Command::new(&self.mpiexec)
+                .args(["-n", &self.ranks.to_string()])
+                .arg(&program)
+                .arg(&c)
+                .args([self.samples.to_string(), self.seconds.to_string()])
+                .stderr(Stdio::inherit())
+                .output()
+                .with_context(|| format!("{} does not run", self.mpiexec.display()))?;
+            if !output.status.success() {
+                bail!("the patterns failed: {}", output.status);
+            }
+            let lines = String::from_utf8(output.stdout)?;
+            for line in lines.lines().filter(|line| line.starts_with('{')) {
+                let sampled: Sampled = serde_json::from_str(line)?;
+                let pairs = sampled.rust.iter().zip(&sampled.c);
+                let ratios: Vec<_> = pairs.map(|(rust, c)| rust / c).collect();
+                let ratio = estimate(&ratios);
+                let Sampled { pattern, bytes, allocations, .. } = sampled;
+                println!(
+                    "| {pattern} | {bytes} | {:.3} | {:.3} to {:.3} | {allocations} |",
+                    ratio.median, ratio.low, ratio.high
+                );
+                // Outside for sure: the interval does not reach into what is allowed.
+                if ratio.low > 1.02 {
+                    missed.push(format!("{pattern} of {bytes} bytes is {:.3} of C", ratio.median));
+                }
+                if allocations > 0 {
+                    missed.push(format!("{pattern} of {bytes} bytes allocates"));
+                }
+                let (ratio, low, high) = (ratio.median, ratio.low, ratio.high);
+                figures.ratios.push(Ratio { pattern, bytes, ratio, low, high, allocations });
+            }
+        }
+        if let Some(path) = &self.output {
+            std::fs::write(path, serde_json::to_string_pretty(&figures)?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("\nFigures in {}", path.display());
+        }
+        if !missed.is_empty() {
+            bail!("targets missed:\n  {}", missed.join("\n  "));
+        }
+        println!("\nAll targets met.");
+        Ok(())
+    }
+}

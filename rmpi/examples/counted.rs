@@ -1,0 +1,95 @@
+//! Each wrapper calls one function of C, which tools see; `pmpi_mode` calls them, too, and no tool
+//! does. Prints what a tool should have counted on this rank, for `tests/counted.rs`. One rank.
+
+use rmpi::{AnyTag, MpiOp, RequestSlice, RmpiResult, Tag, pmpi_mode};
+
+const TAG: Tag = Tag::new(1);
+
+fn main() -> RmpiResult {
+    // MPI is initialized once, and its two communicators return errors.
+    expect("MPI_Initialized", 1);
+    expect("MPI_Init", 1);
+    expect("MPI_Comm_set_errhandler", 2);
+    let context = rmpi::init()?;
+    let world = context.world();
+
+    expect("MPI_Comm_rank", 1);
+    let me = world.process(world.rank()?);
+    expect("MPI_Sendrecv", 1);
+    me.sendrecv(&[1.0; 3], TAG, &me, &mut [0.0; 3], TAG)?;
+    expect("MPI_Isend", 2);
+    expect("MPI_Irecv", 2);
+    expect("MPI_Wait", 2);
+    expect("MPI_Waitall", 1);
+    let mut got = [0_u8; 10];
+    rmpi::scope(|scope| {
+        let receive = me.irecv(scope, &mut got[..5], TAG)?;
+        me.isend(scope, &[1_u8; 5], TAG)?.wait()?;
+        let mut both = [Some(receive.without_buffer()), None];
+        both[1] = Some(me.isend(scope, &[2_u8; 5], TAG)?.without_buffer());
+        RequestSlice::new(&mut both).waitall()?;
+        me.irecv(scope, &mut got[5..], AnyTag)?.wait()?;
+        Ok::<_, rmpi::Error>(())
+    })?;
+    assert_eq!(got, [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
+    // Left to the scope, which waits once.
+    expect("MPI_Isend", 1);
+    expect("MPI_Wait", 1);
+    expect("MPI_Recv", 1);
+    rmpi::scope(|scope| {
+        core::mem::forget(me.isend(scope, &[3_u8; 5], TAG)?);
+        me.recv(&mut [0_u8; 5], TAG)
+    })?;
+
+    // A size that the operation needs is asked for once.
+    expect("MPI_Allreduce", 2);
+    let mut sum = 0;
+    world.allreduce(&4, &mut sum, MpiOp::SUM)?;
+    world.allreduce(&5, &mut sum, MpiOp::SUM)?;
+    assert_eq!(sum, 5);
+    expect("MPI_Comm_size", 1);
+    expect("MPI_Allgather", 3);
+    for _ in 0..3 {
+        world.allgather(&4, &mut [0])?;
+    }
+    expect("MPI_Comm_dup", 2);
+    expect("MPI_Comm_free", 2);
+    world.dup()?.free()?;
+    drop(world.dup()?);
+
+    // The same calls, which no tool sees.
+    // SAFETY: MPI runs until the other context ends, and errors return.
+    let hidden = unsafe { pmpi_mode::RmpiContext::<rmpi::Single>::assume_initialized() };
+    let world = hidden.world();
+    let me = world.process(world.rank()?);
+    for _ in 0..10 {
+        me.sendrecv(&[1.0; 3], TAG, &me, &mut [0.0; 3], TAG)?;
+        world.barrier()?;
+        world.allgather(&4, &mut [0])?;
+    }
+    drop(hidden);
+    expect("MPI_Finalize", 1);
+    context.finalize()?;
+    report();
+    println!("counted: right on 1 ranks");
+    Ok(())
+}
+
+use counts::{expect, report};
+
+mod counts {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    static EXPECTED: Mutex<BTreeMap<&str, u64>> = Mutex::new(BTreeMap::new());
+
+    pub fn expect(function: &'static str, times: u64) {
+        *EXPECTED.lock().unwrap().entry(function).or_default() += times;
+    }
+
+    pub fn report() {
+        for (function, times) in &*EXPECTED.lock().unwrap() {
+            println!("{function}: {times}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Sessions, one after the other and with the world.
+
+use rmpi::{Communicator, ErrorClass, ErrorHandler, MpiDatatype, Multiple, Session, Tag};
+
+#[derive(Clone, Copy, Debug, PartialEq, MpiDatatype)]
+#[repr(C)]
+struct Pair {
+    a: i32,
+    b: f64,
+}
+
+fn main() -> rmpi::RmpiResult {
+    let session = match Session::init() {
+        Ok(session) => session,
+        Err(error) => {
+            assert_eq!(error.class(), ErrorClass::UNSUPPORTED_OPERATION, "{error}");
+            println!("no sessions in this MPI");
+            return Ok(());
+        }
+    };
+    // Of another level, or on another thread: it would not be safe.
+    let refused = Session::init_thread(Multiple).map(drop);
+    assert_eq!(refused.unwrap_err().class(), ErrorClass::OTHER);
+    let elsewhere = std::thread::spawn(|| Session::init().map(drop)).join().expect("no panic");
+    assert_eq!(elsewhere.unwrap_err().class(), ErrorClass::OTHER);
+
+    let sets: Vec<String> =
+        (0..session.get_num_psets()?).map(|n| session.get_nth_pset(n)).collect::<Result<_, _>>()?;
+    assert!(sets.iter().any(|name| name == "mpi://WORLD"), "{sets:?}");
+    // In MPICH 4.0 a session's errors are fatal, whatever its error handler.
+    if !rmpi::get_library_version()?.contains("4.0.2") {
+        assert!(session.get_nth_pset(1000).is_err());
+        assert!(session.group_from_pset(c"mpi://NOBODY").is_err());
+    }
+    let everybody = session.group_from_pset(c"mpi://WORLD")?;
+    let size = everybody.size()?;
+    let told = session.get_pset_info(c"mpi://WORLD")?.get(c"mpi_size")?;
+    assert_eq!(told, Some(size.to_string()));
+    assert_eq!(session.group_from_pset(c"mpi://SELF")?.size()?, 1);
+
+    let all = Communicator::create_from_group(&everybody, c"org.example.all", None)?;
+    assert_eq!(all.get_errhandler()?, Some(ErrorHandler::Return));
+    ring(&all)?;
+    let long = std::ffi::CString::new(vec![b'x'; 5000]).expect("no zero");
+    let refused = Communicator::create_from_group(&everybody, &long, None);
+    assert_eq!(refused.unwrap_err().class(), ErrorClass::ARG);
+    let nobody = rmpi::Group::empty(&session);
+    let refused = Communicator::create_from_group(&nobody, c"org.example.none", None);
+    assert_eq!(refused.unwrap_err().class(), ErrorClass::GROUP);
+    drop((nobody, all, everybody));
+
+    // The world beside it; its end leaves the session as it was.
+    let context = rmpi::init()?;
+    ring(context.world())?;
+    drop(context);
+    assert!(session.get_num_psets()? >= 2);
+    session.finalize()
+}
+
+/// Sends a derived datatype around, which MPI has to make anew in each session.
+fn ring(communicator: &Communicator<'_>) -> rmpi::RmpiResult {
+    let (rank, size) = (communicator.rank()?, communicator.size()?);
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let mut received = Pair { a: 0, b: 0.0 };
+    communicator.process(right).sendrecv(
+        &Pair { a: rank as i32, b: 0.5 },
+        Tag::new(0),
+        &communicator.process(left),
+        &mut received,
+        Tag::new(0),
+    )?;
+    assert_eq!(received, Pair { a: left as i32, b: 0.5 }, "from the left");
+    Ok(())
+}

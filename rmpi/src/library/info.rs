@@ -1,0 +1,354 @@
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+
+use tool_macros::wraps;
+
+use super::communicator::Communicator;
+use super::context::{self, Runtime};
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::sys::{self, MPI_Info, c_int};
+
+/// Keys and values, for hints (MPI-5.0, chapter 10), freed when it is dropped. Where it may be left
+/// out, it is an `Option`.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// let mut info = rmpi::Info::new(world)?;
+/// info.set(c"mpi_assert_no_any_tag", c"true")?;
+/// let hinted = world.dup_with_info(Some(&info))?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Info<'ctx> {
+    raw: MPI_Info,
+    owned: bool,
+    _context: PhantomData<&'ctx ()>,
+    _thread: PhantomData<*const ()>,
+}
+
+impl Drop for Info<'_> {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: it is freed once. `free` tells errors.
+            unsafe { sys::MPI_Info_free(&mut self.raw) };
+        }
+    }
+}
+
+/// The handle of what may be left out.
+pub(super) fn handle(info: Option<&Info<'_>>) -> MPI_Info {
+    info.map_or(sys::MPI_INFO_NULL, |info| info.raw)
+}
+
+impl<'ctx> Info<'ctx> {
+    /// No keys. C: `MPI_Info_create`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// let info = rmpi::Info::new(context)?;
+    /// assert_eq!(info.get_nkeys()?, 0);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_create in Self)]
+    pub fn new<R: Runtime>(runtime: &'ctx R) -> RmpiResult<Self> {
+        let _ = runtime;
+        // SAFETY: MPI runs.
+        let raw = output(sys::MPI_INFO_NULL, |new| unsafe { mpi.call(new) })?;
+        // SAFETY: a new one.
+        Ok(unsafe { Self::from_raw(raw) })
+    }
+
+    /// `MPI_INFO_ENV`: how the program was started. It cannot be changed.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// println!("{:?}", rmpi::Info::env(context).get(c"command")?);
+    /// # Ok(()) }
+    /// ```
+    pub fn env<R: Runtime>(runtime: &'ctx R) -> Self {
+        let _ = runtime;
+        // SAFETY: it is there while MPI runs, and nobody frees it.
+        unsafe { Self::borrow_raw(sys::MPI_INFO_ENV) }
+    }
+
+    /// The info of a handle, which is freed with it.
+    ///
+    /// # Safety
+    /// It is an info that nobody else frees, and MPI runs for `'ctx`.
+    pub const unsafe fn from_raw(raw: MPI_Info) -> Self {
+        Self { raw, owned: true, _context: PhantomData, _thread: PhantomData }
+    }
+
+    /// The info of a handle that somebody else keeps.
+    ///
+    /// # Safety
+    /// It is an info that others free after `'ctx`, for which MPI runs.
+    pub const unsafe fn borrow_raw(raw: MPI_Info) -> Self {
+        Self { raw, owned: false, _context: PhantomData, _thread: PhantomData }
+    }
+
+    /// C's handle, which nobody frees any more.
+    pub fn into_raw(self) -> MPI_Info {
+        ManuallyDrop::new(self).raw
+    }
+
+    /// C's handle, which the info keeps.
+    pub const fn as_raw(&self) -> MPI_Info {
+        self.raw
+    }
+
+    /// Sets a key to a value. C: `MPI_Info_set`. Local.
+    ///
+    /// # Errors
+    /// [`INFO_KEY`](ErrorClass::INFO_KEY) and [`INFO_VALUE`](ErrorClass::INFO_VALUE) if they are too
+    /// long; [`INFO`](ErrorClass::INFO) if it is not the program's.
+    ///
+    /// ```no_run
+    /// # fn example(mut info: rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// info.set(c"host", c"node17")?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_set)]
+    pub fn set(&mut self, key: &CStr, value: &CStr) -> RmpiResult {
+        self.mine()?;
+        // SAFETY: an info, and texts that MPI copies.
+        check(unsafe { mpi.call(self.raw, key.as_ptr(), value.as_ptr()) })
+    }
+
+    /// Deletes a key. C: `MPI_Info_delete`. Local.
+    ///
+    /// # Errors
+    /// [`INFO_NOKEY`](ErrorClass::INFO_NOKEY) if there is none; [`INFO`](ErrorClass::INFO) if it is not
+    /// the program's.
+    ///
+    /// ```no_run
+    /// # fn example(mut info: rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// info.delete(c"host")?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_delete)]
+    pub fn delete(&mut self, key: &CStr) -> RmpiResult {
+        self.mine()?;
+        // SAFETY: an info, and a text.
+        check(unsafe { mpi.call(self.raw, key.as_ptr()) })
+    }
+
+    fn mine(&self) -> RmpiResult {
+        if self.owned {
+            return Ok(());
+        }
+        Err(Error::refused(ErrorClass::INFO, "the info is not the program's to change"))
+    }
+
+    /// A key's value. C: `MPI_Info_get`, which every MPI has, with room for the longest. Local.
+    ///
+    /// # Errors
+    /// [`INFO_KEY`](ErrorClass::INFO_KEY) if the key is too long, and others that MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// println!("{:?}", info.get(c"host")?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_get)]
+    pub fn get(&self, key: &CStr) -> RmpiResult<Option<String>> {
+        let mut flag = 0;
+        let value = terminated(sys::MPI_MAX_INFO_VAL, |value| {
+            // SAFETY: an info, and a text with a byte more than its length says.
+            unsafe {
+                mpi.call(self.raw, key.as_ptr(), sys::MPI_MAX_INFO_VAL, value, &mut flag)
+            }
+        })?;
+        Ok((flag != 0).then_some(value))
+    }
+
+    /// A key's value. C: `MPI_Info_get_string`, with room for the longest. Local.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) before
+    /// MPI-4.
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// println!("{:?}", info.get_string(c"host")?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_get_string)]
+    pub fn get_string(&self, key: &CStr) -> RmpiResult<Option<String>> {
+        let (mut flag, mut length) = (0, sys::MPI_MAX_INFO_VAL + 1);
+        let value = terminated(sys::MPI_MAX_INFO_VAL, |value| {
+            // SAFETY: an info, and a text of that length.
+            unsafe { mpi.call(self.raw, key.as_ptr(), &mut length, value, &mut flag) }
+        })?;
+        Ok((flag != 0).then_some(value))
+    }
+
+    /// The length of a key's value, in bytes. C: `MPI_Info_get_valuelen`. Local.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// println!("{:?}", info.get_valuelen(c"host")?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_get_valuelen)]
+    pub fn get_valuelen(&self, key: &CStr) -> RmpiResult<Option<usize>> {
+        // SAFETY: an info, and a text.
+        let (length, flag) = output((0, 0), |(length, flag)| unsafe {
+            mpi.call(self.raw, key.as_ptr(), length, flag)
+        })?;
+        Ok((flag != 0).then_some(length.unsigned_abs() as usize))
+    }
+
+    /// How many keys there are. C: `MPI_Info_get_nkeys`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// println!("{} keys", info.get_nkeys()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_get_nkeys)]
+    pub fn get_nkeys(&self) -> RmpiResult<usize> {
+        // SAFETY: an info.
+        output(0, |count| unsafe { mpi.call(self.raw, count) })
+            .map(|count: c_int| count.unsigned_abs() as usize)
+    }
+
+    /// The key of this number. C: `MPI_Info_get_nthkey`. Local.
+    ///
+    /// # Errors
+    /// [`ARG`](ErrorClass::ARG) if there are not so many.
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// for n in 0..info.get_nkeys()? {
+    ///     println!("{}", info.get_nthkey(n)?);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_get_nthkey)]
+    pub fn get_nthkey(&self, n: usize) -> RmpiResult<String> {
+        let n = c_int::try_from(n)
+            .map_err(|_| Error::refused(ErrorClass::ARG, "no info has so many keys"))?;
+        // SAFETY: an info, and a text with room for the longest key.
+        terminated(sys::MPI_MAX_INFO_KEY, |key| unsafe { mpi.call(self.raw, n, key) })
+    }
+
+    /// All keys, as [`get_nkeys`](Self::get_nkeys) and [`get_nthkey`](Self::get_nthkey) tell.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// println!("{:?}", info.keys()?);
+    /// # Ok(()) }
+    /// ```
+    pub fn keys(&self) -> RmpiResult<Vec<String>> {
+        (0..self.get_nkeys()?).map(|n| self.get_nthkey(n)).collect()
+    }
+
+    /// The same keys and values. C: `MPI_Info_dup`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// let mut mine = info.dup()?;
+    /// mine.set(c"host", c"node17")?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_dup)]
+    pub fn dup(&self) -> RmpiResult<Info<'ctx>> {
+        // SAFETY: an info.
+        let raw = output(sys::MPI_INFO_NULL, |new| unsafe { mpi.call(self.raw, new) })?;
+        // SAFETY: a new one.
+        Ok(unsafe { Info::from_raw(raw) })
+    }
+
+    /// Frees the info, as its drop does, and says what went wrong. C: `MPI_Info_free`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(info: rmpi::Info<'_>) -> rmpi::RmpiResult {
+    /// info.free()
+    /// # }
+    /// ```
+    #[wraps(MPI_Info_free)]
+    pub fn free(self) -> RmpiResult {
+        let mut this = ManuallyDrop::new(self);
+        if !this.owned {
+            return Ok(());
+        }
+        // SAFETY: it is freed once.
+        check(unsafe { mpi.call(&mut this.raw) })
+    }
+}
+
+/// What MPI writes with a zero at its end, of at most that length without it.
+pub(super) fn terminated(
+    longest: c_int,
+    call: impl FnOnce(*mut core::ffi::c_char) -> c_int,
+) -> RmpiResult<String> {
+    context::text(longest, |text, length| {
+        let result = call(text);
+        // SAFETY: `text` has a byte more than asked for, all zero at first.
+        let written = unsafe {
+            core::slice::from_raw_parts(text.cast::<u8>(), longest.unsigned_abs() as usize)
+        };
+        let end = written.iter().position(|byte| *byte == 0).unwrap_or(written.len());
+        *length = c_int::try_from(end).unwrap_or(0);
+        result
+    })
+}
+
+impl<'ctx> Communicator<'ctx> {
+    /// Gives MPI hints for the communicator. C: `MPI_Comm_set_info`. Collective.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let mut info = rmpi::Info::new(world)?;
+    /// info.set(c"mpi_assert_allow_overtaking", c"true")?;
+    /// world.dup()?.set_info(&info)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_set_info)]
+    pub fn set_info(&self, info: &Info<'_>) -> RmpiResult {
+        // SAFETY: a communicator and an info, which MPI copies.
+        check(unsafe { mpi.call(self.as_raw(), info.raw) })
+    }
+
+    /// The hints that MPI uses. C: `MPI_Comm_get_info`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// println!("{:?}", world.get_info()?.keys()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_get_info)]
+    pub fn get_info(&self) -> RmpiResult<Info<'ctx>> {
+        let null = sys::MPI_INFO_NULL;
+        // SAFETY: a communicator.
+        let raw = output(null, |info| unsafe { mpi.call(self.as_raw(), info) })?;
+        // SAFETY: a new info, which is the caller's to free.
+        Ok(unsafe { Info::from_raw(raw) })
+    }
+}

@@ -1,0 +1,668 @@
+use core::cell::Cell;
+use core::ffi::{CStr, c_char};
+use core::mem::ManuallyDrop;
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::ffi::CString;
+
+use smallvec::SmallVec;
+use tool_macros::wraps;
+
+use super::blocks::{received, sent};
+use super::buffer::{BufferMut, BufferRef};
+use super::communicator::{Communicator, errors_return, made_returning, none_made};
+use super::context::{RmpiContext, Runtime};
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::group::Group;
+use super::info::{self, Info};
+use super::process::{Process, Source};
+use super::sys::{self, MPI_Comm, c_int};
+use crate::Tag;
+
+/// A communicator between two groups (MPI-5.0, 7.6), freed when it is dropped, which is collective
+/// over both. Its processes are those of the other group: messages go there and come from there.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// use rmpi::Tag;
+/// // Even and odd ranks, of which there are at least two.
+/// let side = world.rank()? % 2;
+/// let half = world.split(Some(side as u32), 0)?.expect("a color was given");
+/// let other = half.intercomm_create(0, world.process(1 - side), Tag::new(0))?;
+/// if half.rank()? == 0 {
+///     other.process(0).send(&side, Tag::new(1))?;
+///     let mut theirs = 0_usize;
+///     other.process(0).recv(&mut theirs, Tag::new(1))?;
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct InterCommunicator<'ctx> {
+    /// For its messages. It refuses what a communicator can do that this one cannot.
+    communicator: ManuallyDrop<Communicator<'ctx>>,
+    /// -1 until somebody asks.
+    remote_size: Cell<c_int>,
+    /// The parent of a spawned process is not freed.
+    parent: bool,
+}
+
+/// What a process is in a collective operation in one direction, from the root to the other group or
+/// from there to the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InterRoot {
+    /// The root. (`MPI_ROOT`)
+    Here,
+    /// Another of the root's group, which takes no part. (`MPI_PROC_NULL`)
+    Elsewhere,
+    /// Of the other group: the root has this rank.
+    Remote(usize),
+}
+
+impl InterRoot {
+    /// C's argument.
+    pub fn into_raw(self) -> c_int {
+        match self {
+            Self::Here => sys::MPI_ROOT,
+            Self::Elsewhere => sys::MPI_PROC_NULL,
+            Self::Remote(rank) => c_int::try_from(rank).unwrap_or(c_int::MAX),
+        }
+    }
+}
+
+impl Drop for InterCommunicator<'_> {
+    fn drop(&mut self) {
+        if self.parent {
+            PARENT.store(FREE, Ordering::Release);
+        } else {
+            // SAFETY: dropped once.
+            unsafe { ManuallyDrop::drop(&mut self.communicator) };
+        }
+    }
+}
+
+/// An intercommunicator that MPI made; its errors may not return yet.
+fn made<'ctx>(mut raw: MPI_Comm) -> RmpiResult<InterCommunicator<'ctx>> {
+    if raw == sys::MPI_COMM_NULL {
+        return Err(none_made());
+    }
+    errors_return(&mut raw)?;
+    // SAFETY: a new intercommunicator, whose errors return.
+    Ok(unsafe { InterCommunicator::from_raw(raw) })
+}
+
+impl<'ctx> InterCommunicator<'ctx> {
+    /// The intercommunicator of a handle, which is freed with it.
+    ///
+    /// # Safety
+    /// It is an intercommunicator whose errors return, nobody else frees it, and MPI runs for `'ctx`.
+    pub const unsafe fn from_raw(raw: MPI_Comm) -> Self {
+        // SAFETY: the caller's promise.
+        let communicator = ManuallyDrop::new(unsafe { Communicator::inter_from_raw(raw) });
+        Self { communicator, remote_size: Cell::new(-1), parent: false }
+    }
+
+    /// C's handle, which nobody frees any more.
+    pub fn into_raw(self) -> MPI_Comm {
+        ManuallyDrop::new(self).as_raw()
+    }
+
+    /// C's handle, which the intercommunicator keeps.
+    pub fn as_raw(&self) -> MPI_Comm {
+        self.communicator.as_raw()
+    }
+
+    /// How many processes this group has. C: `MPI_Comm_size`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// println!("{} of us", other.size()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_size)]
+    pub fn size(&self) -> RmpiResult<usize> {
+        // SAFETY: a communicator.
+        output(0, |size| unsafe { mpi.call(self.as_raw(), size) })
+            .map(|size| size.unsigned_abs() as usize)
+    }
+
+    /// This process's rank in its group. C: `MPI_Comm_rank`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// println!("rank {}", other.rank()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_rank)]
+    pub fn rank(&self) -> RmpiResult<usize> {
+        // SAFETY: a communicator.
+        output(0, |rank| unsafe { mpi.call(self.as_raw(), rank) })
+            .map(|rank| rank.unsigned_abs() as usize)
+    }
+
+    /// How many processes the other group has. C: `MPI_Comm_remote_size`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// println!("{} of them", other.remote_size()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_remote_size)]
+    pub fn remote_size(&self) -> RmpiResult<usize> {
+        // SAFETY: an intercommunicator.
+        let size = output(0, |size| unsafe { mpi.call(self.as_raw(), size) })?;
+        self.remote_size.set(size);
+        Ok(size.unsigned_abs() as usize)
+    }
+
+    /// The other group's size, which MPI is asked for once.
+    fn known_remote_size(&self) -> RmpiResult<usize> {
+        usize::try_from(self.remote_size.get()).or_else(|_| self.remote_size())
+    }
+
+    /// This group. C: `MPI_Comm_group`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// assert_eq!(other.group()?.size()?, other.size()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_group)]
+    pub fn group(&self) -> RmpiResult<Group<'ctx>> {
+        let null = sys::MPI_GROUP_NULL;
+        // SAFETY: a communicator.
+        let raw = output(null, |new| unsafe { mpi.call(self.as_raw(), new) })?;
+        // SAFETY: a new group.
+        Ok(unsafe { Group::from_raw(raw) })
+    }
+
+    /// The other group. C: `MPI_Comm_remote_group`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// assert_eq!(other.remote_group()?.size()?, other.remote_size()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_remote_group)]
+    pub fn remote_group(&self) -> RmpiResult<Group<'ctx>> {
+        let null = sys::MPI_GROUP_NULL;
+        // SAFETY: an intercommunicator.
+        let raw = output(null, |new| unsafe { mpi.call(self.as_raw(), new) })?;
+        // SAFETY: a new group.
+        Ok(unsafe { Group::from_raw(raw) })
+    }
+
+    /// The process of this rank in the other group. Calls nothing; see [`Communicator::process`].
+    pub fn process(&self, rank: usize) -> Process<'_> {
+        self.communicator.process(rank)
+    }
+
+    /// `MPI_ANY_SOURCE`: receives from it take a message of any process of the other group.
+    pub fn any_source(&self) -> Source<'_> {
+        self.communicator.any_source()
+    }
+
+    /// An intercommunicator of the same groups. C: `MPI_Comm_dup`. Collective.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// let copy = other.dup()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_dup)]
+    pub fn dup(&self) -> RmpiResult<InterCommunicator<'ctx>> {
+        // SAFETY: a communicator.
+        made(output(sys::MPI_COMM_NULL, |new| unsafe { mpi.call(self.as_raw(), new) })?)
+    }
+
+    /// A communicator of the processes of both groups, those of the group that says `high` last.
+    /// C: `MPI_Intercomm_merge`, then `MPI_Comm_set_errhandler`. Collective.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(children: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// let all = children.merge(false)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Intercomm_merge)]
+    pub fn merge(&self, high: bool) -> RmpiResult<Communicator<'ctx>> {
+        // SAFETY: an intercommunicator.
+        made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
+            mpi.call(self.as_raw(), high.into(), new)
+        })?)?
+        .ok_or_else(none_made)
+    }
+
+    /// Waits until all processes of the other group have called it. C: `MPI_Barrier`. Collective,
+    /// blocks.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// other.barrier()
+    /// # }
+    /// ```
+    #[wraps(MPI_Barrier)]
+    pub fn barrier(&self) -> RmpiResult {
+        // SAFETY: a communicator.
+        check(unsafe { mpi.call(self.as_raw()) })
+    }
+
+    /// Sends the root's buffer to all processes of the other group. C: `MPI_Bcast`. Collective,
+    /// blocks.
+    ///
+    /// # Errors
+    /// [`TRUNCATE`](ErrorClass::TRUNCATE) if a buffer is too short, and others that MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(parent: &rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// let mut settings = [0_u64; 4];
+    /// parent.bcast(&mut settings, rmpi::InterRoot::Remote(0))?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Bcast)]
+    pub fn bcast<B: BufferMut>(&self, mut buffer: B, root: InterRoot) -> RmpiResult {
+        let raw = buffer.as_raw_mut()?;
+        // SAFETY: a readable and writable buffer, of which MPI has the length.
+        check(unsafe {
+            mpi.call(raw.pointer, raw.count, raw.datatype, root.into_raw(), self.as_raw())
+        })
+    }
+
+    /// Gathers what all processes of the other group send, in the order of their ranks.
+    /// C: `MPI_Allgather`. Collective, blocks.
+    ///
+    /// # Errors
+    /// [`COUNT`](ErrorClass::COUNT) if the receive buffer has not the same length for each process
+    /// of the other group; others that MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: &rmpi::InterCommunicator<'_>, rank: usize) -> rmpi::RmpiResult {
+    /// let mut theirs = vec![0; other.remote_size()?];
+    /// other.allgather(&rank, &mut theirs)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Allgather)]
+    pub fn allgather<S: BufferRef, R: BufferMut>(&self, send: S, mut receive: R) -> RmpiResult {
+        let (send, receive) = (sent(&send)?, received(&mut receive)?);
+        let each = share(receive.count, self.known_remote_size()?)?;
+        // SAFETY: a readable buffer, and a writable one with room for that many elements of each
+        // process that there is.
+        check(unsafe {
+            mpi.call(
+                send.pointer,
+                send.count,
+                send.datatype,
+                receive.pointer,
+                each,
+                receive.datatype,
+                self.as_raw(),
+            )
+        })
+    }
+
+    /// Ends the connection, once all messages on it have arrived: the groups are connected no more if
+    /// nothing else connects them. C: `MPI_Comm_disconnect`. Collective, blocks.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(children: rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// children.disconnect()
+    /// # }
+    /// ```
+    #[wraps(MPI_Comm_disconnect)]
+    pub fn disconnect(self) -> RmpiResult {
+        let this = ManuallyDrop::new(self);
+        if this.parent {
+            PARENT.store(GONE, Ordering::Release);
+        }
+        let mut raw = this.as_raw();
+        // SAFETY: it ends once; a parent is not given any more.
+        check(unsafe { mpi.call(&mut raw) })
+    }
+
+    /// Frees the intercommunicator, as its drop does, and says what went wrong. C: `MPI_Comm_free`.
+    /// Collective. A parent is not freed; it can be [disconnected](Self::disconnect).
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(other: rmpi::InterCommunicator<'_>) -> rmpi::RmpiResult {
+    /// other.free()
+    /// # }
+    /// ```
+    #[wraps(MPI_Comm_free)]
+    pub fn free(self) -> RmpiResult {
+        if self.parent {
+            return Ok(());
+        }
+        let mut raw = ManuallyDrop::new(self).as_raw();
+        // SAFETY: it is freed once.
+        check(unsafe { mpi.call(&mut raw) })
+    }
+}
+
+/// Elements for each of so many, of which all get the same; 0 for nobody.
+pub(super) fn share(elements: sys::MPI_Count, shares: usize) -> RmpiResult<sys::MPI_Count> {
+    let shares = shares as sys::MPI_Count;
+    if shares == 0 {
+        return Ok(0);
+    }
+    if elements % shares != 0 {
+        return Err(Error::refused(
+            ErrorClass::COUNT,
+            "the buffer's length is no multiple of the number of processes",
+        ));
+    }
+    Ok(elements / shares)
+}
+
+impl<'ctx> Communicator<'ctx> {
+    /// An intercommunicator between this one's processes and those of another, whose leaders have
+    /// a communicator in common. C: `MPI_Intercomm_create`, then `MPI_Comm_set_errhandler`.
+    /// Collective over both groups, which have no process in common.
+    ///
+    /// Both leaders give the same tag and the other one as `remote_leader`, which means nothing
+    /// where the others call it.
+    ///
+    /// # Errors
+    /// [`RANK`](ErrorClass::RANK), [`TAG`](ErrorClass::TAG) and others that MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let side = world.rank()? % 2;
+    /// let half = world.split(Some(side as u32), 0)?.expect("a color was given");
+    /// let other = half.intercomm_create(0, world.process(1 - side), rmpi::Tag::new(0))?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Intercomm_create)]
+    pub fn intercomm_create(
+        &self,
+        local_leader: usize,
+        remote_leader: Process<'_>,
+        tag: Tag,
+    ) -> RmpiResult<InterCommunicator<'ctx>> {
+        self.intra()?;
+        let local_leader = c_int::try_from(local_leader).unwrap_or(c_int::MAX);
+        let (peer, remote_leader) = remote_leader.into_raw();
+        // SAFETY: communicators.
+        made(output(sys::MPI_COMM_NULL, |new| unsafe {
+            mpi.call(self.as_raw(), local_leader, peer, remote_leader, tag.into_raw(), new)
+        })?)
+    }
+
+    /// Starts processes that run a program, and connects with them. C: `MPI_Comm_spawn` with
+    /// `MPI_ERRCODES_IGNORE`, then `MPI_Comm_set_errhandler`. Collective, blocks until they have called
+    /// `MPI_Init`. Only what the root gives counts.
+    ///
+    /// How many were started is [`remote_size`](InterCommunicator::remote_size). There are no
+    /// error codes per process: MPI would write as many as the root asks for, wherever the
+    /// others have room.
+    ///
+    /// # Errors
+    /// [`SPAWN`](ErrorClass::SPAWN) and others that MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let workers = world.spawn(c"./worker", &[c"--quiet"], 2, None, 0)?;
+    /// workers.barrier()?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_spawn)]
+    pub fn spawn(
+        &self,
+        command: &CStr,
+        arguments: &[&CStr],
+        max_processes: usize,
+        info: Option<&Info<'_>>,
+        root: usize,
+    ) -> RmpiResult<InterCommunicator<'ctx>> {
+        self.intra()?;
+        let max_processes = c_int::try_from(max_processes)
+            .map_err(|_| Error::refused(ErrorClass::ARG, "no MPI starts so many processes"))?;
+        let root = c_int::try_from(root).unwrap_or(c_int::MAX);
+        let mut arguments: SmallVec<[*mut c_char; 8]> =
+            arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();
+        arguments.push(core::ptr::null_mut());
+        // SAFETY: a communicator, an info or null, a text, and an array of texts that ends with null,
+        // which MPI reads only.
+        made(output(sys::MPI_COMM_NULL, |new| unsafe {
+            mpi.call(
+                command.as_ptr(),
+                arguments.as_mut_ptr(),
+                max_processes,
+                info::handle(info),
+                root,
+                self.as_raw(),
+                new,
+                sys::MPI_ERRCODES_IGNORE,
+            )
+        })?)
+    }
+}
+
+macro_rules! connects {
+    ($($(#[$doc:meta])* $name:ident = $function:ident;)*) => {
+        impl<'ctx> Communicator<'ctx> {$(
+            $(#[$doc])*
+            #[doc = concat!("C: `", stringify!($function), "`, then `MPI_Comm_set_errhandler`.")]
+            /// Collective, blocks. Only what the root gives counts.
+            ///
+            /// # Errors
+            /// [`PORT`](ErrorClass::PORT) and others that MPI says.
+            ///
+            /// ```no_run
+            /// # fn example(world: &rmpi::Communicator<'_>, port: &std::ffi::CStr) -> rmpi::RmpiResult {
+            #[doc = concat!("let other = world.", stringify!($name), "(port, None, 0)?;")]
+            /// # Ok(()) }
+            /// ```
+            #[wraps($function)]
+            pub fn $name(
+                &self,
+                port: &CStr,
+                info: Option<&Info<'_>>,
+                root: usize,
+            ) -> RmpiResult<InterCommunicator<'ctx>> {
+                self.intra()?;
+                fits_port(port)?;
+                let root = c_int::try_from(root).unwrap_or(c_int::MAX);
+                // SAFETY: a communicator, an info or null, and a text no longer than a port's name.
+                made(output(sys::MPI_COMM_NULL, |new| unsafe {
+                    mpi.call(port.as_ptr(), info::handle(info), root, self.as_raw(), new)
+                })?)
+            }
+        )*}
+    };
+}
+
+connects! {
+    /// Waits for processes that connect to a port of the root. See [`open_port`].
+    accept = MPI_Comm_accept;
+    /// Connects with the processes that accept at a port.
+    connect = MPI_Comm_connect;
+}
+
+fn fits_port(port: &CStr) -> RmpiResult {
+    if port.to_bytes_with_nul().len() <= sys::MPI_MAX_PORT_NAME.unsigned_abs() as usize {
+        return Ok(());
+    }
+    Err(Error::refused(ErrorClass::PORT, "the port's name is too long"))
+}
+
+/// What MPI writes, of at most the length of a port's name.
+fn port_name(call: impl FnOnce(*mut c_char) -> c_int) -> RmpiResult<CString> {
+    let name = info::terminated(sys::MPI_MAX_PORT_NAME, call)?;
+    CString::new(name).map_err(|_| Error::refused(ErrorClass::PORT, "a port's name has a zero"))
+}
+
+/// Makes a port at which other programs can connect. C: `MPI_Open_port`. Local.
+///
+/// # Errors
+/// What MPI says.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// let port = rmpi::open_port(world, None)?;
+/// println!("{}", port.to_string_lossy());
+/// let other = world.accept(&port, None, 0)?;
+/// rmpi::close_port(world, &port)?;
+/// # Ok(()) }
+/// ```
+#[wraps(MPI_Open_port)]
+pub fn open_port<R: Runtime>(runtime: &R, info: Option<&Info<'_>>) -> RmpiResult<CString> {
+    let _ = runtime;
+    // SAFETY: an info or null, and a text that is as long as MPI asks for.
+    port_name(|name| unsafe { mpi.call(info::handle(info), name) })
+}
+
+/// Ends a port. C: `MPI_Close_port`. Local.
+///
+/// # Errors
+/// What MPI says.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>, port: &std::ffi::CStr) -> rmpi::RmpiResult {
+/// rmpi::close_port(world, port)
+/// # }
+/// ```
+#[wraps(MPI_Close_port)]
+pub fn close_port<R: Runtime>(runtime: &R, port: &CStr) -> RmpiResult {
+    let _ = runtime;
+    fits_port(port)?;
+    // SAFETY: a text no longer than a port's name.
+    check(unsafe { mpi.call(port.as_ptr()) })
+}
+
+macro_rules! publishes {
+    ($($(#[$doc:meta])* $name:ident = $function:ident;)*) => {$(
+        $(#[$doc])*
+        #[doc = concat!("C: `", stringify!($function), "`. Local.")]
+        ///
+        /// # Errors
+        /// [`SERVICE`](ErrorClass::SERVICE), [`NAME`](ErrorClass::NAME) and others that MPI says.
+        ///
+        /// ```no_run
+        /// # fn example(world: &rmpi::Communicator<'_>, port: &std::ffi::CStr) -> rmpi::RmpiResult {
+        #[doc = concat!("rmpi::", stringify!($name), "(world, c\"ocean\", None, port)?;")]
+        /// # Ok(()) }
+        /// ```
+        #[wraps($function)]
+        pub fn $name<R: Runtime>(
+            runtime: &R,
+            service: &CStr,
+            info: Option<&Info<'_>>,
+            port: &CStr,
+        ) -> RmpiResult {
+            let _ = runtime;
+            fits_port(port)?;
+            // SAFETY: texts, and an info or null.
+            check(unsafe { mpi.call(service.as_ptr(), info::handle(info), port.as_ptr()) })
+        }
+    )*};
+}
+
+publishes! {
+    /// Tells other programs a port by a name.
+    publish_name = MPI_Publish_name;
+    /// Takes a name back.
+    unpublish_name = MPI_Unpublish_name;
+}
+
+/// The port of this name. C: `MPI_Lookup_name`. Local.
+///
+/// # Errors
+/// [`NAME`](ErrorClass::NAME) if nobody published it, and others that MPI says.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// let port = rmpi::lookup_name(world, c"ocean", None)?;
+/// let ocean = world.connect(&port, None, 0)?;
+/// # Ok(()) }
+/// ```
+#[wraps(MPI_Lookup_name)]
+pub fn lookup_name<R: Runtime>(
+    runtime: &R,
+    service: &CStr,
+    info: Option<&Info<'_>>,
+) -> RmpiResult<CString> {
+    let _ = runtime;
+    // SAFETY: a text, an info or null, and a text that is as long as MPI asks for.
+    port_name(|name| unsafe { mpi.call(service.as_ptr(), info::handle(info), name) })
+}
+
+/// Who has the parent, of which MPI gives the same handle each time.
+static PARENT: AtomicU8 = AtomicU8::new(FREE);
+const FREE: u8 = 0;
+const TAKEN: u8 = 1;
+/// It was disconnected.
+const GONE: u8 = 2;
+
+impl RmpiContext {
+    /// The processes that spawned this one and its like; none if nobody did, or after it was
+    /// disconnected. C: `MPI_Comm_get_parent`, then `MPI_Comm_set_errhandler`. Local.
+    ///
+    /// # Errors
+    /// [`OTHER`](ErrorClass::OTHER) while somebody else has it.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// if let Some(parent) = context.get_parent()? {
+    ///     parent.process(0).send(&1, rmpi::Tag::new(0))?;
+    ///     parent.disconnect()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Comm_get_parent)]
+    pub fn get_parent(&self) -> RmpiResult<Option<InterCommunicator<'_>>> {
+        let taken = PARENT.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        match taken {
+            Ok(_) => {}
+            Err(GONE) => return Ok(None),
+            Err(_) => return Err(Error::refused(ErrorClass::OTHER, "somebody else has the parent")),
+        }
+        // SAFETY: MPI runs.
+        let parent = output(sys::MPI_COMM_NULL, |parent| unsafe { mpi.call(parent) });
+        let result = parent.and_then(|raw| {
+            if raw != sys::MPI_COMM_NULL {
+                // SAFETY: a communicator.
+                check(unsafe { sys::MPI_Comm_set_errhandler(raw, sys::MPI_ERRORS_RETURN) })?;
+            }
+            Ok(raw)
+        });
+        match result {
+            Ok(raw) if raw != sys::MPI_COMM_NULL => {
+                // SAFETY: an intercommunicator whose errors return, which is given to one at a time.
+                let mut parent = unsafe { InterCommunicator::from_raw(raw) };
+                parent.parent = true;
+                Ok(Some(parent))
+            }
+            none => {
+                PARENT.store(FREE, Ordering::Release);
+                none.map(|_| None)
+            }
+        }
+    }
+}

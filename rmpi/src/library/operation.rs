@@ -1,0 +1,602 @@
+use core::any::type_name;
+use core::ffi::c_void;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::panic::AssertUnwindSafe;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use smallvec::SmallVec;
+use tool_macros::wraps;
+
+use super::blocks::ReceiveCounts;
+use super::buffer::{BufferMut, ElementOf};
+use super::context::Runtime;
+use super::datatype::handle;
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::sys::{self, MPI_Count, MPI_Datatype, MPI_Op, c_int};
+use crate::{MpiDatatype, Predefined, TypeMap};
+
+/// A predefined reduction operation (MPI-5.0, 6.9.2), such as [`MpiOp::SUM`].
+///
+/// Arrays are reduced element by element: the sum of `[f64; 3]` is that of vectors. Which operation
+/// takes which numbers is in MPI-5.0, 6.9.2; with others it is an error of class
+/// [`OP`](ErrorClass::OP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MpiOp(Kind);
+
+macro_rules! predefined {
+    ($($(#[$doc:meta])* $name:ident $variant:ident = $constant:ident;)*) => {
+        // No handles, which may be known only as the program runs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum Kind {
+            $($variant,)*
+            Raw(MPI_Op),
+        }
+
+        impl MpiOp {
+            $(
+                $(#[$doc])*
+                #[doc = concat!("C: `", stringify!($constant), "`.")]
+                pub const $name: Self = Self(Kind::$variant);
+            )*
+
+            /// C's handle.
+            #[inline]
+            pub fn into_raw(self) -> MPI_Op {
+                match self.0 {
+                    $(Kind::$variant => sys::$constant,)*
+                    Kind::Raw(raw) => raw,
+                }
+            }
+        }
+    };
+}
+
+predefined! {
+    /// The sum.
+    SUM Sum = MPI_SUM;
+    /// The product.
+    PROD Prod = MPI_PROD;
+    /// The greatest.
+    MAX Max = MPI_MAX;
+    /// The least.
+    MIN Min = MPI_MIN;
+    /// Logical and.
+    LAND Land = MPI_LAND;
+    /// Logical or.
+    LOR Lor = MPI_LOR;
+    /// Logical exclusive or.
+    LXOR Lxor = MPI_LXOR;
+    /// And, bit by bit.
+    BAND Band = MPI_BAND;
+    /// Or, bit by bit.
+    BOR Bor = MPI_BOR;
+    /// Exclusive or, bit by bit.
+    BXOR Bxor = MPI_BXOR;
+    /// The greatest value, and where it is: of the pair types, such as [`DoubleInt`](crate::DoubleInt).
+    MAXLOC Maxloc = MPI_MAXLOC;
+    /// The least value, and where it is.
+    MINLOC Minloc = MPI_MINLOC;
+    /// What comes replaces what is there; for windows only.
+    REPLACE Replace = MPI_REPLACE;
+    /// What is there stays; for windows only.
+    NO_OP NoOp = MPI_NO_OP;
+}
+
+impl MpiOp {
+    /// The operation of a handle.
+    ///
+    /// # Safety
+    /// It lives as long as it is used, and takes the predefined datatypes that it is used for.
+    pub const unsafe fn from_raw(raw: MPI_Op) -> Self {
+        Self(Kind::Raw(raw))
+    }
+
+    /// May operands change places? C: `MPI_Op_commutative`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// assert!(rmpi::MpiOp::SUM.commutative(context)?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Op_commutative)]
+    pub fn commutative(self, runtime: &impl Runtime) -> RmpiResult<bool> {
+        let _ = runtime;
+        // SAFETY: an operation.
+        output(0, |commute| unsafe { mpi.call(self.into_raw(), commute) }).map(|flag| flag != 0)
+    }
+}
+
+macro_rules! integers {
+    () => {
+        Predefined::I8
+            | Predefined::I16
+            | Predefined::I32
+            | Predefined::I64
+            | Predefined::Isize
+            | Predefined::U8
+            | Predefined::U16
+            | Predefined::U32
+            | Predefined::U64
+            | Predefined::Usize
+            | Predefined::Aint
+            | Predefined::Count
+            | Predefined::Offset
+    };
+}
+
+macro_rules! floats {
+    () => {
+        Predefined::F32 | Predefined::F64 | Predefined::LongDouble
+    };
+}
+
+macro_rules! complex {
+    () => {
+        Predefined::Complex32 | Predefined::Complex64
+    };
+}
+
+macro_rules! pairs {
+    () => {
+        Predefined::FloatInt
+            | Predefined::DoubleInt
+            | Predefined::LongInt
+            | Predefined::TwoInt
+            | Predefined::ShortInt
+            | Predefined::LongDoubleInt
+    };
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What reduces elements of type `T`: an [`MpiOp`], or a `&`[`UserOp`]`<T>`.
+///
+/// # Safety
+/// The operation does nothing but reduce what it is given, if that is of the datatype that
+/// [`WHOLE`](Self::WHOLE) says.
+pub unsafe trait Operation<T>: sealed::Sealed {
+    /// Is it given elements of the datatype of `T`, and not what arrays consist of?
+    const WHOLE: bool;
+
+    /// C's handle.
+    fn as_raw(&self) -> MPI_Op;
+
+    /// Does it reduce elements of this datatype?
+    #[doc(hidden)]
+    fn takes(&self, element: &TypeMap) -> bool;
+}
+
+impl sealed::Sealed for MpiOp {}
+
+// SAFETY: MPI's own, for the predefined datatypes.
+unsafe impl<T: MpiDatatype> Operation<T> for MpiOp {
+    const WHOLE: bool = false;
+
+    #[inline]
+    fn as_raw(&self) -> MPI_Op {
+        self.into_raw()
+    }
+
+    // MPI-5.0, 6.9.2. Not every MPI refuses the rest: some abort, Open MPI adds bytes.
+    #[inline]
+    fn takes(&self, element: &TypeMap) -> bool {
+        let TypeMap::Predefined(element) = element else { return false };
+        match self.0 {
+            Kind::Sum | Kind::Prod => matches!(element, integers!() | floats!() | complex!()),
+            Kind::Max | Kind::Min => matches!(element, integers!() | floats!()),
+            Kind::Land | Kind::Lor | Kind::Lxor => {
+                matches!(element, integers!() | Predefined::CBool)
+            }
+            Kind::Band | Kind::Bor | Kind::Bxor => {
+                matches!(element, integers!() | Predefined::Byte)
+            }
+            Kind::Maxloc | Kind::Minloc => matches!(element, pairs!()),
+            Kind::Replace | Kind::NoOp => false,
+            Kind::Raw(_) => true,
+        }
+    }
+}
+
+impl<T> sealed::Sealed for &UserOp<'_, '_, T> {}
+
+// SAFETY: a function of slices of `T`.
+unsafe impl<T: MpiDatatype> Operation<T> for &UserOp<'_, '_, T> {
+    const WHOLE: bool = true;
+
+    #[inline]
+    fn as_raw(&self) -> MPI_Op {
+        self.raw
+    }
+
+    #[inline]
+    fn takes(&self, _element: &TypeMap) -> bool {
+        true
+    }
+}
+
+/// C's arguments of a reduction of elements of type `T`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reduction {
+    pub(super) datatype: MPI_Datatype,
+    pub(super) op: MPI_Op,
+    /// How many elements of the datatype a `T` is.
+    per_value: usize,
+}
+
+impl Reduction {
+    #[inline]
+    pub(super) fn of<T: MpiDatatype, O: Operation<T>>(op: &O) -> RmpiResult<Self> {
+        if !op.takes(T::TYPE_MAP.flat().0) {
+            return Err(Error::refused(
+                ErrorClass::OP,
+                "the predefined operation does not take such elements; a UserOp takes any",
+            ));
+        }
+        let op = op.as_raw();
+        if O::WHOLE {
+            return Ok(Self { datatype: handle(T::TYPE_MAP)?, op, per_value: 1 });
+        }
+        let element = ElementOf::<T>::get()?;
+        Ok(Self { datatype: element.datatype, op, per_value: element.per_value })
+    }
+
+    /// The count of so many `T`s.
+    #[inline]
+    pub(super) fn count(&self, values: usize) -> RmpiResult<MPI_Count> {
+        let count = values.checked_mul(self.per_value).and_then(|count| count.try_into().ok());
+        count.ok_or(Error::refused(ErrorClass::COUNT, "more elements than MPI counts"))
+    }
+
+    /// The counts of parts of these lengths.
+    pub(super) fn counts(&self, lengths: &[usize]) -> RmpiResult<ReceiveCounts> {
+        let counts = lengths.iter().map(|length| self.count(*length));
+        Ok(ReceiveCounts::new(&counts.collect::<RmpiResult<SmallVec<[_; 16]>>>()?))
+    }
+
+    /// The count of buffers that have the same length.
+    #[inline]
+    pub(super) fn same_count(&self, one: usize, other: usize) -> RmpiResult<MPI_Count> {
+        if one != other {
+            return Err(Error::refused(
+                ErrorClass::COUNT,
+                "the two buffers of a reduction have different lengths",
+            ));
+        }
+        self.count(one)
+    }
+}
+
+/// Reduces elements of this process alone: `inout[i] = input[i] op inout[i]`.
+/// C: `MPI_Reduce_local`. Local.
+///
+/// # Errors
+/// [`COUNT`](ErrorClass::COUNT) if the lengths differ, [`OP`](ErrorClass::OP) if the operation does
+/// not take such elements; what MPI says.
+///
+/// ```no_run
+/// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+/// let mut sums = [10, 20];
+/// rmpi::reduce_local(context, &[1, 2], &mut sums, rmpi::MpiOp::SUM)?;
+/// assert_eq!(sums, [11, 22]);
+/// # Ok(()) }
+/// ```
+#[wraps(MPI_Reduce_local)]
+pub fn reduce_local<T: MpiDatatype, O: Operation<T>>(
+    runtime: &impl Runtime,
+    input: &[T],
+    mut inout: &mut [T],
+    op: O,
+) -> RmpiResult {
+    let _ = runtime;
+    let reduction = Reduction::of::<T, O>(&op)?;
+    let count = reduction.same_count(input.len(), inout.len())?;
+    let pointer = inout.as_raw_mut()?.pointer;
+    // SAFETY: two buffers of that many elements.
+    check(unsafe {
+        mpi.call(input.as_ptr().cast(), pointer, count, reduction.datatype, reduction.op)
+    })
+}
+
+/// A reduction operation that is a function of this program (MPI-5.0, 6.9.5), freed when it is
+/// dropped.
+///
+/// The function gets `input` and `inout`, of the same length, and makes
+/// `inout[i] = input[i] op inout[i]`. The operation has to be associative; where it does not commute,
+/// MPI keeps the order of the ranks.
+///
+/// MPI may call it on any thread that calls MPI or that is MPI's own, and often with parts of a
+/// buffer. It must not call MPI. If it panics, the process aborts, since MPI cannot be unwound.
+///
+/// ```no_run
+/// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+/// let modulus = 1_000_007;
+/// let product = rmpi::UserOp::create(context, true, move |input: &[u64], inout: &mut [u64]| {
+///     for (a, b) in input.iter().zip(inout) {
+///         *b = *a * *b % modulus;
+///     }
+/// })?;
+/// let mut result = 0;
+/// context.world().allreduce(&3, &mut result, &product)?;
+/// # Ok(()) }
+/// ```
+// The lifetimes: MPI's, and that of what the function borrows. Forgotten, it stays in its slot, and
+// nobody calls it: who may be calling borrows the `UserOp` until that is over.
+pub struct UserOp<'ctx, 'f, T> {
+    raw: MPI_Op,
+    slot: &'static Slot,
+    function: NonNull<dyn Function<T> + 'f>,
+    // Freed on its thread.
+    _context: PhantomData<(&'ctx (), *const ())>,
+}
+
+impl<T> core::fmt::Debug for UserOp<'_, '_, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("UserOp").field("raw", &self.raw).finish_non_exhaustive()
+    }
+}
+
+/// For the name.
+trait Function<T>: Fn(&[T], &mut [T]) + Send + Sync {}
+impl<T, F: Fn(&[T], &mut [T]) + Send + Sync> Function<T> for F {}
+
+impl<'ctx, 'f, T: MpiDatatype> UserOp<'ctx, 'f, T> {
+    /// Makes an operation of a function. `commute`: may the operands change places?
+    /// C: `MPI_Op_create`. Local.
+    ///
+    /// # Errors
+    /// [`NO_SPACE`](ErrorClass::NO_SPACE) if there are 64 of them already, or what MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
+    /// // Composition of x -> a x + b, which does not commute.
+    /// let compose = rmpi::UserOp::create(context, false, |f: &[[f64; 2]], g: &mut [[f64; 2]]| {
+    ///     for (f, g) in f.iter().zip(g) {
+    ///         *g = [f[0] * g[0], f[0] * g[1] + f[1]];
+    ///     }
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Op_create in Self)]
+    pub fn create<F>(runtime: &'ctx impl Runtime, commute: bool, function: F) -> RmpiResult<Self>
+    where
+        F: Fn(&[T], &mut [T]) + Send + Sync + 'f,
+    {
+        let _ = runtime;
+        let Some((slot, trampoline)) = Slot::take() else {
+            return Err(Error::refused(
+                ErrorClass::NO_SPACE,
+                "too many user operations at a time: 64 are possible",
+            ));
+        };
+        let function: *mut F = Box::into_raw(Box::new(function));
+        slot.function.store(function.cast(), Ordering::Relaxed);
+        slot.call.store(invoke::<T, F> as *mut (), Ordering::Release);
+        // SAFETY: a function of the prototype, that lives for ever.
+        let result = output(sys::MPI_OP_NULL, |op| unsafe {
+            mpi.call(Some(trampoline), c_int::from(commute), op)
+        });
+        match result {
+            Ok(raw) => {
+                let function: *mut (dyn Function<T> + 'f) = function;
+                // SAFETY: a box is not null.
+                let function = unsafe { NonNull::new_unchecked(function) };
+                Ok(Self { raw, slot, function, _context: PhantomData })
+            }
+            Err(error) => {
+                // SAFETY: made of a box above; MPI has no operation that could call it.
+                unsafe {
+                    slot.give_back();
+                    drop(Box::from_raw(function));
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<T> UserOp<'_, '_, T> {
+    /// C's handle, for elements of the datatype of `T`.
+    pub const fn as_raw(&self) -> MPI_Op {
+        self.raw
+    }
+
+    /// May operands change places? C: `MPI_Op_commutative`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(op: &rmpi::UserOp<'_, '_, f64>) -> rmpi::RmpiResult {
+    /// println!("{}", op.commutative()?);
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Op_commutative)]
+    pub fn commutative(&self) -> RmpiResult<bool> {
+        // SAFETY: an operation.
+        output(0, |commute| unsafe { mpi.call(self.raw, commute) }).map(|flag| flag != 0)
+    }
+
+    /// Frees the operation, as its drop does, and says what went wrong. C: `MPI_Op_free`. Local.
+    ///
+    /// # Errors
+    /// What MPI says.
+    ///
+    /// ```no_run
+    /// # fn example(op: rmpi::UserOp<'_, '_, f64>) -> rmpi::RmpiResult {
+    /// op.free()
+    /// # }
+    /// ```
+    #[wraps(MPI_Op_free)]
+    pub fn free(self) -> RmpiResult {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: freed once.
+        check(unsafe { mpi.call(&mut this.raw) })?;
+        // SAFETY: once, since `this` is not dropped, and MPI forgot the operation.
+        unsafe { this.forget_function() };
+        Ok(())
+    }
+
+    /// # Safety
+    /// Once, and nobody calls the function any more.
+    unsafe fn forget_function(&mut self) {
+        // SAFETY: made of a box. The slot is given back first: a drop may panic.
+        unsafe {
+            self.slot.give_back();
+            drop(Box::from_raw(self.function.as_ptr()));
+        }
+    }
+}
+
+impl<T> Drop for UserOp<'_, '_, T> {
+    fn drop(&mut self) {
+        // SAFETY: freed once; whoever uses the operation borrows it, and so none does.
+        unsafe {
+            if sys::MPI_Op_free(&mut self.raw) == sys::MPI_SUCCESS {
+                self.forget_function();
+            }
+        }
+    }
+}
+
+/// MPI tells a user's function no more than which one it is: so each operation has one of its own,
+/// that finds the closure here.
+struct Slot {
+    taken: AtomicBool,
+    function: AtomicPtr<()>,
+    /// An [`Invoke`], for the types of the closure.
+    call: AtomicPtr<()>,
+}
+
+type Invoke = unsafe fn(function: *const (), input: *const u8, inout: *mut u8, length: usize);
+type Trampoline = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
+
+impl Slot {
+    fn take() -> Option<(&'static Self, Trampoline)> {
+        SLOTS.iter().zip(TRAMPOLINES).find(|(slot, _)| {
+            !slot.taken.load(Ordering::Relaxed) && !slot.taken.swap(true, Ordering::Acquire)
+        })
+    }
+
+    /// # Safety
+    /// Nobody calls the function any more, and the slot is the caller's.
+    unsafe fn give_back(&self) {
+        self.call.store(ptr::null_mut(), Ordering::Relaxed);
+        self.taken.store(false, Ordering::Release);
+    }
+}
+
+unsafe extern "C" fn trampoline<const SLOT: usize>(
+    input: *mut c_void,
+    inout: *mut c_void,
+    length: *mut c_int,
+    _datatype: *mut MPI_Datatype,
+) {
+    let slot = &SLOTS[SLOT];
+    let call = slot.call.load(Ordering::Acquire);
+    if call.is_null() || length.is_null() {
+        return;
+    }
+    // SAFETY: MPI's promise to a user function: two arrays of that many elements of the datatype that
+    // the reduction was called with, which was `T`'s; a slot that is called holds its operation's
+    // function and an `Invoke` for it.
+    unsafe {
+        let Ok(length) = usize::try_from(*length) else { return };
+        let call = core::mem::transmute::<*mut (), Invoke>(call);
+        call(slot.function.load(Ordering::Relaxed), input.cast(), inout.cast(), length);
+    }
+}
+
+/// # Safety
+/// The function is an `F`, and `input` and `inout` are that many initialised `T`s, aligned or not.
+unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
+    function: *const (),
+    input: *const u8,
+    inout: *mut u8,
+    length: usize,
+) {
+    let (input, inout): (*const T, *mut T) = (input.cast(), inout.cast());
+    if length == 0 || ((input.is_null() || inout.is_null()) && size_of::<T>() != 0) {
+        return;
+    }
+    let function: *const F = function.cast();
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: what the caller says.
+        unsafe {
+            let function = &*function;
+            if size_of::<T>() == 0 {
+                let (input, inout) = (NonNull::dangling(), NonNull::dangling());
+                function(
+                    NonNull::slice_from_raw_parts(input, length).as_ref(),
+                    NonNull::slice_from_raw_parts(inout, length).as_mut(),
+                );
+            } else if input.is_aligned() && inout.is_aligned() {
+                function(
+                    core::slice::from_raw_parts(input, length),
+                    core::slice::from_raw_parts_mut(inout, length),
+                );
+            } else {
+                one_by_one(function, input, inout, length);
+            }
+        }
+    }));
+    if result.is_err() {
+        // The message of the panic was printed by the panic hook.
+        eprintln!(
+            "rmpi: the reduction operation {} on {} panicked, which MPI cannot go on from; aborting",
+            type_name::<F>(),
+            type_name::<T>(),
+        );
+        std::process::abort();
+    }
+}
+
+/// For memory of MPI's own that is not aligned as `T` is. Bytes are copied, as MPI's are.
+///
+/// # Safety
+/// As for [`invoke`].
+#[cold]
+unsafe fn one_by_one<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
+    function: &F,
+    input: *const T,
+    inout: *mut T,
+    length: usize,
+) {
+    let mut a = MaybeUninit::<T>::uninit();
+    let mut b = MaybeUninit::<T>::uninit();
+    for i in 0..length {
+        // SAFETY: two valid elements; the copies lie on the stack.
+        unsafe {
+            let (from, to) = (input.add(i).cast::<u8>(), inout.add(i).cast::<u8>());
+            ptr::copy_nonoverlapping(from, a.as_mut_ptr().cast(), size_of::<T>());
+            ptr::copy_nonoverlapping(to, b.as_mut_ptr().cast(), size_of::<T>());
+            let (a, b) = (a.assume_init_ref(), b.assume_init_mut());
+            function(core::slice::from_ref(a), core::slice::from_mut(b));
+            ptr::copy_nonoverlapping(ptr::from_ref(b).cast(), to, size_of::<T>());
+        }
+    }
+}
+
+macro_rules! slots {
+    ($($index:literal)*) => {
+        static TRAMPOLINES: [Trampoline; 64] = [$(trampoline::<$index>),*];
+    };
+}
+slots! {
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+}
+
+static SLOTS: [Slot; 64] = [const {
+    Slot {
+        taken: AtomicBool::new(false),
+        function: AtomicPtr::new(ptr::null_mut()),
+        call: AtomicPtr::new(ptr::null_mut()),
+    }
+}; 64];

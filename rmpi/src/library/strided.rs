@@ -1,0 +1,138 @@
+use super::buffer::{BufferMut, BufferRef, ElementOf, RawBuffer};
+use super::context::Runtime;
+use super::datatype::DatatypeRef;
+use super::derived::Datatype;
+use super::error::{Error, ErrorClass, RmpiResult};
+use crate::{MpiDatatype, SendDatatype};
+
+/// Blocks of a slice at equal distances, for reading, such as a column of a matrix. It keeps the
+/// datatype that says so.
+///
+/// ```no_run
+/// use rmpi::{Strided, Tag};
+/// # fn example(context: &rmpi::RmpiContext, to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+/// // The column 2 of a matrix of 10 rows and 20 columns.
+/// let matrix = vec![0.0_f64; 10 * 20];
+/// let column = Strided::new(context, &matrix[2..], 10, 1, 20)?;
+/// to.send(&column, Tag::new(0))
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Strided<'b, T> {
+    slice: &'b [T],
+    datatype: Datatype<'b>,
+}
+
+/// Blocks of a slice at equal distances, for writing. It keeps the datatype that says so.
+///
+/// ```no_run
+/// use rmpi::{StridedMut, Tag};
+/// # fn example(context: &rmpi::RmpiContext, from: rmpi::Process<'_>) -> rmpi::RmpiResult {
+/// let mut matrix = vec![0.0_f64; 10 * 20];
+/// from.recv(StridedMut::new(context, &mut matrix[2..], 10, 1, 20)?, Tag::new(0))
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct StridedMut<'b, T> {
+    slice: &'b mut [T],
+    datatype: Datatype<'b>,
+}
+
+impl<'b, T: SendDatatype> Strided<'b, T> {
+    /// `count` blocks of `blocklength` elements; from the start of one to that of the next are
+    /// `stride` elements. C: `MPI_Type_vector` and `MPI_Type_commit`. Local.
+    ///
+    /// # Errors
+    /// [`COUNT`](ErrorClass::COUNT) if they do not lie within the slice; what MPI says.
+    pub fn new(
+        runtime: &'b impl Runtime,
+        slice: &'b [T],
+        count: usize,
+        blocklength: usize,
+        stride: usize,
+    ) -> RmpiResult<Self> {
+        let datatype = vector::<T>(runtime, slice.len(), count, blocklength, stride)?;
+        Ok(Self { slice, datatype })
+    }
+
+    /// Its datatype, of which the buffer is one element.
+    pub const fn datatype(&self) -> DatatypeRef<'_> {
+        self.datatype.as_ref()
+    }
+}
+
+impl<'b, T: MpiDatatype> StridedMut<'b, T> {
+    /// As [`Strided::new`].
+    ///
+    /// # Errors
+    /// As [`Strided::new`], and [`ARG`](ErrorClass::ARG) if blocks overlap.
+    pub fn new(
+        runtime: &'b impl Runtime,
+        slice: &'b mut [T],
+        count: usize,
+        blocklength: usize,
+        stride: usize,
+    ) -> RmpiResult<Self> {
+        if stride < blocklength {
+            return Err(Error::refused(ErrorClass::ARG, "the blocks overlap"));
+        }
+        let datatype = vector::<T>(runtime, slice.len(), count, blocklength, stride)?;
+        Ok(Self { slice, datatype })
+    }
+
+    /// Its datatype, of which the buffer is one element.
+    pub const fn datatype(&self) -> DatatypeRef<'_> {
+        self.datatype.as_ref()
+    }
+}
+
+/// The datatype of blocks of `T`s, if they lie within so many.
+fn vector<'ctx, T: SendDatatype>(
+    runtime: &'ctx impl Runtime,
+    length: usize,
+    count: usize,
+    blocklength: usize,
+    stride: usize,
+) -> RmpiResult<Datatype<'ctx>> {
+    let outside = Error::refused(ErrorClass::COUNT, "the blocks do not lie within the slice");
+    let end = match count.checked_sub(1) {
+        None => Some(0),
+        Some(last) => last.checked_mul(stride).and_then(|last| last.checked_add(blocklength)),
+    };
+    if end.is_none_or(|end| end > length) {
+        return Err(outside);
+    }
+    let element = ElementOf::<T>::get()?;
+    let blocklength = blocklength.checked_mul(element.per_value).ok_or(outside)?;
+    let stride = stride.checked_mul(element.per_value).and_then(|stride| stride.try_into().ok());
+    // SAFETY: the datatype of a Rust type, which lives as long as MPI runs.
+    let element = unsafe { DatatypeRef::from_raw(element.datatype) };
+    Datatype::vector(runtime, count, blocklength, stride.ok_or(outside)?, &element)?.commit()
+}
+
+macro_rules! readable {
+    ($($type:ty)*) => {$(
+        // SAFETY: initialised as far as the type map goes, borrowed; the datatype lies within, and is
+        // freed with the buffer.
+        unsafe impl<T: SendDatatype> BufferRef for $type {
+            fn as_raw(&self) -> RmpiResult<RawBuffer> {
+                let pointer = self.slice.as_ptr().cast_mut().cast();
+                Ok(RawBuffer { pointer, count: 1, datatype: self.datatype.as_raw() })
+            }
+        }
+    )*};
+}
+readable! { Strided<'_, T> &Strided<'_, T> StridedMut<'_, T> &StridedMut<'_, T> &mut StridedMut<'_, T> }
+
+macro_rules! writable {
+    ($($type:ty)*) => {$(
+        // SAFETY: as above; only this value has access, and any bits are a `T`.
+        unsafe impl<T: MpiDatatype> BufferMut for $type {
+            fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
+                let pointer = self.slice.as_mut_ptr().cast();
+                Ok(RawBuffer { pointer, count: 1, datatype: self.datatype.as_raw() })
+            }
+        }
+    )*};
+}
+writable! { StridedMut<'_, T> &mut StridedMut<'_, T> }

@@ -1,0 +1,51 @@
+//! `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`, in both modes: constants in two ABIs, and in MPICH's
+//! variables of the library, to which nothing may refer strongly that loads without MPI.
+
+use core::arch::global_asm;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use mpi_sys::Abi;
+use mpi_sys::abi::{openmpi, standard};
+
+global_asm! {
+    ".pushsection .data.rel.ro.rmpi_sentinels, \"aw\", @progbits",
+    ".balign 8",
+    ".weak MPI_UNWEIGHTED",
+    ".weak MPI_WEIGHTS_EMPTY",
+    ".hidden rmpi_sentinels",
+    ".globl rmpi_sentinels",
+    "rmpi_sentinels:",
+    ".quad MPI_UNWEIGHTED",
+    ".quad MPI_WEIGHTS_EMPTY",
+    ".popsection",
+}
+
+unsafe extern "C" {
+    // Defined above, and relocated before any code runs.
+    #[link_name = "rmpi_sentinels"]
+    safe static VARIABLES: [AtomicPtr<*mut c_int>; 2];
+}
+
+/// The value of a variable; null in a process without MPI.
+fn variable(number: usize) -> *mut c_int {
+    let address = VARIABLES[number].load(Relaxed);
+    // SAFETY: null, or the library's variable of that type, which nobody writes to.
+    unsafe { address.as_ref() }.copied().unwrap_or(core::ptr::null_mut())
+}
+
+pub(crate) fn unweighted() -> *mut c_int {
+    match Abi::CURRENT {
+        Abi::Mpich => variable(0),
+        Abi::OpenMpi => openmpi::MPI_UNWEIGHTED,
+        Abi::Standard => standard::MPI_UNWEIGHTED,
+    }
+}
+
+pub(crate) fn weights_empty() -> *mut c_int {
+    match Abi::CURRENT {
+        Abi::Mpich => variable(1),
+        Abi::OpenMpi => openmpi::MPI_WEIGHTS_EMPTY,
+        Abi::Standard => standard::MPI_WEIGHTS_EMPTY,
+    }
+}

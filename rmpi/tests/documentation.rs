@@ -1,0 +1,117 @@
+//! `docs/rmpi.md` says which functions of MPI are wrapped; the source says it, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+macro_rules! functions {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        const FUNCTIONS: &[(&str, &str)] = &[$((stringify!($c_name), stringify!($class))),*];
+    };
+}
+mpi_sys::mpi_functions! { [functions] }
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The functions that the library's source names.
+fn wrapped() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in fs::read_dir(root().join("rmpi/src/library")).unwrap() {
+        let source = fs::read_to_string(file.unwrap().path()).unwrap();
+        let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            for (start, _) in line.match_indices("MPI_") {
+                let name = line[start..].split(|c: char| !c.is_alphanumeric() && c != '_').next();
+                names.extend(name.map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+/// Where MPI-5.0 has the functions of a class.
+fn chapter(class: &str) -> u32 {
+    match class {
+        "PointToPoint" | "Completion" | "Buffering" | "Status" => 3,
+        "Partitioned" => 4,
+        "Datatype" => 5,
+        "Collective" | "Operation" => 6,
+        "Communicator" | "Group" | "Attribute" => 7,
+        "Topology" | "Neighborhood" => 8,
+        "Environment" | "ErrorHandling" => 9,
+        "Info" => 10,
+        "Process" => 11,
+        "OneSided" => 12,
+        "GeneralizedRequest" => 13,
+        "Io" => 14,
+        "ToolInterface" => 15,
+        "Conversion" => 19,
+        other => panic!("which chapter has {other}?"),
+    }
+}
+
+/// Text for people: which functions of each class are wrapped, and which are not.
+fn table() -> String {
+    let wrapped = wrapped();
+    let all: BTreeSet<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
+    let mut classes: BTreeMap<(u32, &str), (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    for (name, class) in FUNCTIONS {
+        let base = name.strip_suffix("_c").filter(|base| all.contains(base)).unwrap_or(name);
+        let (yes, no) = classes.entry((chapter(class), *class)).or_default();
+        // The large-count form is taken by the wrapper of the other.
+        let has = wrapped.contains(*name) || base != *name && wrapped.contains(base);
+        if has { yes.push(name) } else { no.push(name) }
+    }
+    let mut table = String::from("| chapter | class | wrapped | through `mpi_sys` only |\n|---|---|---|---|\n");
+    for ((chapter, class), (yes, no)) in classes {
+        let short: Vec<_> =
+            no.iter().map(|name| format!("`{}`", name.strip_prefix("MPI_").unwrap())).collect();
+        let _ = writeln!(table, "| {chapter} | {class} | {} of {} | {} |", yes.len(), yes.len() + no.len(),
+            short.join(" "));
+    }
+    table
+}
+
+#[test]
+fn the_table_of_wrapped_functions_is_true() {
+    let page = fs::read_to_string(root().join("docs/rmpi.md")).unwrap();
+    let table = table();
+    assert!(page.contains(&table), "docs/rmpi.md should have this table:\n\n{table}");
+}
+
+/// Every method that the page names exists in the source.
+#[test]
+fn the_thesis_tables_point_to_what_exists() {
+    let page = fs::read_to_string(root().join("docs/rmpi.md")).unwrap();
+    let mut source = String::new();
+    for folder in ["rmpi/src", "rmpi/src/library"] {
+        for file in fs::read_dir(root().join(folder)).unwrap() {
+            let path = file.unwrap().path();
+            if path.is_file() {
+                source += &fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    let mut checked = 0;
+    for cell in page.split('`').skip(1).step_by(2).filter(|cell| cell.ends_with("()")) {
+        let name = cell.trim_end_matches("()").rsplit("::").next().unwrap();
+        if !name.starts_with(|c: char| c.is_lowercase()) {
+            continue;
+        }
+        let word = |text: &str| {
+            text.match_indices(name).any(|(start, _)| {
+                let identifier = |c: char| c.is_alphanumeric() || c == '_';
+                !text[..start].ends_with(identifier)
+                    && !text[start + name.len()..].starts_with(identifier)
+            })
+        };
+        assert!(word(&source), "docs/rmpi.md names {cell}, which does not exist");
+        checked += 1;
+    }
+    assert!(checked > 50, "{checked}");
+}

@@ -1,0 +1,80 @@
+//! The examples, which check themselves, on one, two and four ranks of the MPI in use.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where cargo put the examples when it built this test.
+fn examples() -> PathBuf {
+    let test = env::current_exe().unwrap();
+    test.parent().and_then(Path::parent).unwrap().join("examples")
+}
+
+fn run(name: &str, ranks: usize) -> String {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "120"])
+        .arg(mpiexec)
+        .args(["-n", &ranks.to_string()])
+        .arg(examples().join(name))
+        // Open MPI overruns too short a buffer with them: see examples/errors.rs.
+        .env("OMPI_MCA_btl_self_flags", "1")
+        .env("OMPI_MCA_smsc", "^cma,xpmem,knem")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{name} on {ranks} ranks: {}\n{said}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}
+
+/// Tools see one C function a wrapper, and nothing of `pmpi_mode`.
+#[test]
+fn every_wrapper_calls_what_it_says() {
+    let tools = env::var_os("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let output = Command::new(examples().join("counted"))
+        .env("LD_PRELOAD", Path::new(&tools).join("libcall_counter.so"))
+        .output()
+        .unwrap();
+    let (said, counted) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{counted}");
+    let calls = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("MPI_")).map(str::to_owned).collect()
+    };
+    assert_eq!(calls(&counted), calls(&said), "{counted}");
+    assert!(calls(&said).len() > 10);
+}
+
+macro_rules! examples {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            for ranks in [1, 2, 4] {
+                let said = run(stringify!($name), ranks);
+                assert!(said.contains(&format!("right on {ranks} ranks")), "{said}");
+            }
+        }
+    )*
+
+        /// An example that is not listed here would never run.
+        #[test]
+        fn all_examples_are_tested() {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+            let mut names: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+                .collect();
+            names.sort();
+            assert_eq!(names, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+examples! {
+    errors point_to_point threads
+}

@@ -311,7 +311,8 @@ fn distributed(world: &Communicator<'_>) -> RmpiResult {
     let numbers: Vec<i32> = (0..30).collect();
     let mut seen = [0_u32; 30];
     for rank in 0..4 {
-        let part = Datatype::darray(world, 4, rank, &[block, cyclic], Order::C, &number)?.commit()?;
+        let part =
+            Datatype::darray(world, 4, rank, &[block, cyclic], Order::C, &number)?.commit()?;
         assert_eq!(part.combiner()?, Combiner::DARRAY);
         let count = part.size()? as usize / 4;
         let mut bytes = vec![0_u8; world.pack_size::<i32>(count)?];

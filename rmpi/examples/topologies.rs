@@ -79,8 +79,11 @@ fn grids(world: &Communicator<'_>) -> rmpi::RmpiResult {
     let copy = CartCommunicator::new(torus.dup()?)?;
     assert_eq!(copy.get()?.0, dims);
     assert!(GraphCommunicator::new(torus.dup()?).is_err());
-    let point = torus.sub(&[false, false])?;
-    assert_eq!((point.ndims(), point.size()?, point.indegree()), (0, 1, 0));
+    // Debian's MPICH hangs when there is no dimension left.
+    if is_fixed()? {
+        let point = torus.sub(&[false, false])?;
+        assert_eq!((point.ndims(), point.size()?, point.indegree()), (0, 1, 0));
+    }
     torus.into_communicator().free()
 }
 
@@ -149,8 +152,8 @@ fn dist_graphs(world: &Communicator<'_>) -> rmpi::RmpiResult {
     Ok(())
 }
 
-/// Debian's MPICH delivers wrong data in `Neighbor_alltoallw`.
-fn has_alltoallw() -> rmpi::RmpiResult<bool> {
+/// Not Debian's MPICH, which delivers wrong data in `Neighbor_alltoallw`.
+fn is_fixed() -> rmpi::RmpiResult<bool> {
     Ok(!rmpi::get_library_version()?.contains("4.0.2"))
 }
 
@@ -219,7 +222,7 @@ fn exchange(
         neighborhood.ineighbor_alltoallv(scope, &send, &mut blocks)?.wait().map(drop)
     })?;
     expect(&received, "ialltoallv");
-    if has_alltoallw()? {
+    if is_fixed()? {
         let mut received = nobodies();
         let mut blocks: Vec<&mut [i64]> = received.iter_mut().map(|block| &mut block[..]).collect();
         neighborhood.neighbor_alltoallw(&send, &mut blocks)?;

@@ -90,12 +90,7 @@ unsafe extern "C" fn copy(
 }
 
 /// MPI deletes an attribute. A value whose drop panics ends the process.
-unsafe extern "C" fn delete(
-    _: MPI_Comm,
-    _: c_int,
-    number: *mut c_void,
-    _: *mut c_void,
-) -> c_int {
+unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     // The value's own drop may use attributes: not under the lock.
     drop(Values::with(|values| values.values.remove(&number.addr())));
     sys::MPI_SUCCESS
@@ -205,9 +200,8 @@ impl Communicator<'_> {
     ) -> RmpiResult {
         let number = Values::with(|values| values.insert(value));
         // SAFETY: a communicator and a key; the value is no pointer.
-        let result = check(unsafe {
-            mpi.call(self.as_raw(), key.raw, ptr::without_provenance_mut(number))
-        });
+        let result =
+            check(unsafe { mpi.call(self.as_raw(), key.raw, ptr::without_provenance_mut(number)) });
         if result.is_err() {
             drop(Values::with(|values| values.values.remove(&number)));
         }

@@ -228,7 +228,8 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_rank)]
     pub fn rank(&self) -> RmpiResult<usize> {
         // SAFETY: a communicator.
-        output(0, |rank| unsafe { mpi.call(self.raw, rank) }).map(|rank| rank.unsigned_abs() as usize)
+        output(0, |rank| unsafe { mpi.call(self.raw, rank) })
+            .map(|rank| rank.unsigned_abs() as usize)
     }
 
     /// The process of this rank. Calls nothing: if there is none, sending to it is an error of class

@@ -42,7 +42,9 @@ macro_rules! queries {
         #[wraps(MPI_Type_get_extent_x)]
         pub fn get_extent(&self) -> RmpiResult<(MPI_Count, MPI_Count)> {
             // SAFETY: a datatype.
-            output((0, 0), |(lower, extent)| unsafe { mpi.call(sealed::AnyDatatype::raw(self), lower, extent) })
+            output((0, 0), |(lower, extent)| unsafe {
+                mpi.call(sealed::AnyDatatype::raw(self), lower, extent)
+            })
         }
 
         /// Lower bound and extent of the data alone, in bytes. C: `MPI_Type_get_true_extent_x`. Local.
@@ -58,7 +60,9 @@ macro_rules! queries {
         #[wraps(MPI_Type_get_true_extent_x)]
         pub fn get_true_extent(&self) -> RmpiResult<(MPI_Count, MPI_Count)> {
             // SAFETY: a datatype.
-            output((0, 0), |(lower, extent)| unsafe { mpi.call(sealed::AnyDatatype::raw(self), lower, extent) })
+            output((0, 0), |(lower, extent)| unsafe {
+                mpi.call(sealed::AnyDatatype::raw(self), lower, extent)
+            })
         }
 
         /// The datatype's name. C: `MPI_Type_get_name`. Local.
@@ -174,7 +178,9 @@ const PROBES: usize = 8;
 /// All datatypes that were made, each once.
 static MADE: Mutex<Vec<(&'static TypeMap, usize)>> = Mutex::new(Vec::new());
 
-fn entries(map: &'static TypeMap) -> impl Iterator<Item = &'static (AtomicPtr<TypeMap>, AtomicUsize)> {
+fn entries(
+    map: &'static TypeMap,
+) -> impl Iterator<Item = &'static (AtomicPtr<TypeMap>, AtomicUsize)> {
     let start = (core::ptr::from_ref(map).addr() / align_of::<TypeMap>()).wrapping_mul(0x9e37_79b9);
     (0..PROBES).map(move |i| &CACHE[(start >> 7).wrapping_add(i) % CACHE.len()])
 }

@@ -185,19 +185,13 @@ impl<'ctx> Datatype<'ctx> {
         });
         // An error: it was made of large counts, so it is not MPI's.
         given.owned = combiner.map_or(true, |(_, _, _, combiner)| {
-            ![
-                Combiner::NAMED,
-                Combiner::F90_REAL,
-                Combiner::F90_COMPLEX,
-                Combiner::F90_INTEGER,
-            ]
-            .contains(&Combiner(combiner))
+            ![Combiner::NAMED, Combiner::F90_REAL, Combiner::F90_COMPLEX, Combiner::F90_INTEGER]
+                .contains(&Combiner(combiner))
         });
         Self(given)
     }
 
     /// The datatype, for buffers and views.
-    #[expect(clippy::should_implement_trait, reason = "it is no reference")]
     pub const fn as_ref(&self) -> DatatypeRef<'_> {
         // SAFETY: it is committed, and not freed as long as it is borrowed.
         unsafe { DatatypeRef::from_raw(self.0.raw) }
@@ -751,8 +745,7 @@ fn array_dimensions(
 ) -> RmpiResult<c_int> {
     let elements = sizes.iter().fold(1_i128, |all, size| all.saturating_mul((*size).max(1).into()));
     layout(old)?.check(0, elements, elements)?;
-    c_int::try_from(dimensions)
-        .map_err(|_| Error::refused(ErrorClass::DIMS, "too many dimensions"))
+    c_int::try_from(dimensions).map_err(|_| Error::refused(ErrorClass::DIMS, "too many dimensions"))
 }
 
 /// Which index of an array of several dimensions changes from an element to the next.

@@ -492,9 +492,7 @@ impl<'ctx> File<'ctx> {
         let (etype, filetype) = (etype.into_raw(), filetype.into_raw());
         let info = info::handle(info);
         // SAFETY: a file, committed datatypes, which MPI keeps, a text, and an info or none.
-        check(unsafe {
-            mpi.call(self.raw, displacement, etype, filetype, datarep.as_ptr(), info)
-        })
+        check(unsafe { mpi.call(self.raw, displacement, etype, filetype, datarep.as_ptr(), info) })
     }
 
     /// What this process sees of the file. C: `MPI_File_get_view`. Local.

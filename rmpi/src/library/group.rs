@@ -63,11 +63,7 @@ impl Drop for Group<'_> {
 pub(super) type Ints = SmallVec<[c_int; 16]>;
 
 /// As C has them; what is too large is refused.
-pub(super) fn ints(
-    numbers: &[usize],
-    class: ErrorClass,
-    reason: &'static str,
-) -> RmpiResult<Ints> {
+pub(super) fn ints(numbers: &[usize], class: ErrorClass, reason: &'static str) -> RmpiResult<Ints> {
     numbers
         .iter()
         .map(|number| c_int::try_from(*number).map_err(|_| Error::refused(class, reason)))

@@ -159,9 +159,7 @@ impl<'ctx> Info<'ctx> {
         let mut flag = 0;
         let value = terminated(sys::MPI_MAX_INFO_VAL, |value| {
             // SAFETY: an info, and a text with a byte more than its length says.
-            unsafe {
-                mpi.call(self.raw, key.as_ptr(), sys::MPI_MAX_INFO_VAL, value, &mut flag)
-            }
+            unsafe { mpi.call(self.raw, key.as_ptr(), sys::MPI_MAX_INFO_VAL, value, &mut flag) }
         })?;
         Ok((flag != 0).then_some(value))
     }

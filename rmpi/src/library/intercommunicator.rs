@@ -641,7 +641,9 @@ impl RmpiContext {
         match taken {
             Ok(_) => {}
             Err(GONE) => return Ok(None),
-            Err(_) => return Err(Error::refused(ErrorClass::OTHER, "somebody else has the parent")),
+            Err(_) => {
+                return Err(Error::refused(ErrorClass::OTHER, "somebody else has the parent"));
+            }
         }
         // SAFETY: MPI runs.
         let parent = output(sys::MPI_COMM_NULL, |parent| unsafe { mpi.call(parent) });

@@ -2,12 +2,12 @@ use smallvec::SmallVec;
 use tool_macros::wraps;
 
 use super::blocks::{Layout, Layouts, WithCounts, received, sent};
-use super::buffer::{BufferMut, BufferRef, TypedBuffer};
+use super::buffer::{BufferMut, BufferRef, RawBuffer, TypedBuffer};
 use super::collective::collective;
 use super::error::{RmpiResult, check, output};
 use super::intercommunicator::share;
 use super::request::{PersistentRequest, Request, Scope};
-use super::sys::{self, MPI_Aint};
+use super::sys::{self, MPI_Aint, MPI_Count};
 use super::topology::Neighborhood;
 use crate::call::Array;
 
@@ -32,7 +32,7 @@ impl Neighborhood<'_> {
         (send: S, receive: R) => (S, R) = (send, receive);
         {
             let (from, to) = (sent(&send)?, received(&mut receive)?);
-            let part = share(to.count, this.indegree())?;
+            let part = part(&to, this.indegree(), from.count)?;
         }
         (from.pointer, from.count, from.datatype, to.pointer, part, to.datatype, this.as_raw())
     }
@@ -47,8 +47,8 @@ impl Neighborhood<'_> {
         (send: S, receive: R) => (S, R) = (send, receive);
         {
             let (from, to) = (sent(&send)?, received(&mut receive)?);
-            let sent_part = share(from.count, this.outdegree())?;
-            let part = share(to.count, this.indegree())?;
+            let sent_part = part(&from, this.outdegree(), share(to.count, this.indegree())?)?;
+            let part = part(&to, this.indegree(), sent_part)?;
         }
         (from.pointer, sent_part, from.datatype, to.pointer, part, to.datatype, this.as_raw())
     }
@@ -98,6 +98,12 @@ impl Neighborhood<'_> {
         );
         (both.of.send.base(), both.of.send.counts(), both.send.as_ptr(), both.of.send.types(), both.of.receive.base(), both.of.receive.counts(), both.receive.as_ptr(), both.of.receive.types(), this.as_raw())
     }
+}
+
+/// A neighbour's part of a buffer. Where there is no neighbour, the other buffer's: Open MPI
+/// sends nothing if nothing is received, though others may wait for it.
+fn part(buffer: &RawBuffer, neighbors: usize, other: MPI_Count) -> RmpiResult<MPI_Count> {
+    if neighbors == 0 { Ok(other) } else { share(buffer.count, neighbors) }
 }
 
 /// Layouts with displacements that are addresses, whatever the counts are.

@@ -112,9 +112,8 @@ impl Session {
         enter::<Single>()?;
         let (info, errors_return) = (sys::MPI_INFO_NULL, sys::MPI_ERRORS_RETURN);
         // SAFETY: allowed at any time; no info, and a predefined error handler.
-        let raw = output(sys::MPI_SESSION_NULL, |new| unsafe {
-            mpi.call(info, errors_return, new)
-        });
+        let raw =
+            output(sys::MPI_SESSION_NULL, |new| unsafe { mpi.call(info, errors_return, new) });
         Self::entered(raw)
     }
 }

@@ -371,8 +371,9 @@ impl<'ctx> GraphCommunicator<'ctx> {
     fn known(communicator: Communicator<'ctx>) -> RmpiResult<Self> {
         let (raw, rank) = (communicator.as_raw(), communicator.rank()?);
         // SAFETY: a communicator with a graph, and this process's rank.
-        let count =
-            output(0, |count| unsafe { sys::MPI_Graph_neighbors_count(raw, rank as c_int, count) })?;
+        let count = output(0, |count| unsafe {
+            sys::MPI_Graph_neighbors_count(raw, rank as c_int, count)
+        })?;
         let count = count.unsigned_abs() as usize;
         let neighborhood = Neighborhood { communicator, indegree: count, outdegree: count };
         Ok(Self { neighborhood })
@@ -435,9 +436,8 @@ impl<'ctx> GraphCommunicator<'ctx> {
     #[wraps(MPI_Graphdims_get)]
     pub fn dims_get(&self) -> RmpiResult<(usize, usize)> {
         // SAFETY: a communicator with a graph.
-        let (nodes, edges) = output((0, 0), |(nodes, edges)| unsafe {
-            mpi.call(self.as_raw(), nodes, edges)
-        })?;
+        let (nodes, edges) =
+            output((0, 0), |(nodes, edges)| unsafe { mpi.call(self.as_raw(), nodes, edges) })?;
         Ok((nodes.unsigned_abs() as usize, edges.unsigned_abs() as usize))
     }
 
@@ -463,7 +463,9 @@ impl<'ctx> GraphCommunicator<'ctx> {
         let mut start = 0;
         Ok(sizes(&index)
             .into_iter()
-            .map(|end| sizes(neighbors.get(core::mem::replace(&mut start, end)..end).unwrap_or(&[])))
+            .map(|end| {
+                sizes(neighbors.get(core::mem::replace(&mut start, end)..end).unwrap_or(&[]))
+            })
             .collect())
     }
 }
@@ -552,7 +554,8 @@ impl<'ctx> DistGraphCommunicator<'ctx> {
                 pointer(&mut destination_weights),
             )
         })?;
-        let unsigned = |weights: &Ints| weights.iter().map(|weight| weight.unsigned_abs()).collect();
+        let unsigned =
+            |weights: &Ints| weights.iter().map(|weight| weight.unsigned_abs()).collect();
         let weights = (unsigned(&source_weights), unsigned(&destination_weights));
         Ok(DistNeighbors {
             sources: sizes(&sources),

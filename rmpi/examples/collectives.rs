@@ -157,9 +157,9 @@ fn vectors(world: &Communicator<'_>) -> RmpiResult {
     let (numbers, integers) = ([rank as f64 / 4.0], [rank as i32]);
     let either = |to: usize| {
         if to % 2 == 0 {
-            TypeDynamicBufferRef::from_slice(&integers)
+            TypeDynamicBufferRef::from_slice(&integers, world)
         } else {
-            TypeDynamicBufferRef::from_slice(&numbers)
+            TypeDynamicBufferRef::from_slice(&numbers, world)
         }
     };
     let send: Vec<_> = (0..size).map(either).collect::<RmpiResult<_>>()?;

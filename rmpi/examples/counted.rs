@@ -1,5 +1,5 @@
 //! Each wrapper calls one function of C, which tools see; `pmpi_mode` calls them, too, and no tool
-//! does. Prints what a tool should have counted on this rank, for `tests/counted.rs`. One rank.
+//! does. Prints what a tool should have counted on this rank, for `tests/examples.rs`.
 
 use rmpi::{AnyTag, MpiOp, RequestSlice, RmpiResult, Tag, pmpi_mode};
 
@@ -26,10 +26,11 @@ fn main() -> RmpiResult {
     rmpi::scope(|scope| {
         let receive = me.irecv(scope, first, TAG)?;
         me.isend(scope, &[1_u8; 5], TAG)?.wait()?;
+        let last = me.irecv(scope, second, AnyTag)?;
         let mut both = [Some(receive.without_buffer()), None];
         both[1] = Some(me.isend(scope, &[2_u8; 5], TAG)?.without_buffer());
         RequestSlice::new(&mut both).waitall()?;
-        me.irecv(scope, second, AnyTag)?.wait()?;
+        last.wait()?;
         Ok::<_, rmpi::Error>(())
     })?;
     assert_eq!(got, [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
@@ -44,25 +45,27 @@ fn main() -> RmpiResult {
 
     // A size that the operation needs is asked for once.
     expect("MPI_Allreduce", 2);
-    let mut sum = 0;
-    world.allreduce(&4, &mut sum, MpiOp::SUM)?;
-    world.allreduce(&5, &mut sum, MpiOp::SUM)?;
-    assert_eq!(sum, 5);
-    expect("MPI_Comm_size", 1);
-    expect("MPI_Allgather", 3);
-    for _ in 0..3 {
-        world.allgather(&4, &mut [0])?;
-    }
+    let mut greatest = 0;
+    world.allreduce(&4, &mut greatest, MpiOp::MAX)?;
+    world.allreduce(&5, &mut greatest, MpiOp::MAX)?;
+    assert_eq!(greatest, 5);
     expect("MPI_Comm_dup", 2);
     expect("MPI_Comm_free", 2);
     world.dup()?.free()?;
-    drop(world.dup()?);
+    let copy = world.dup()?;
+    expect("MPI_Comm_size", 2);
+    expect("MPI_Allgather", 3);
+    let size = world.size()?;
+    for _ in 0..3 {
+        copy.allgather(&4, &mut vec![0; size])?;
+    }
+    drop(copy);
 
     hidden().expect("no errors");
     expect("MPI_Finalize", 1);
     context.finalize()?;
     report();
-    println!("counted: right on 1 ranks");
+    println!("counted: right on {size} ranks");
     Ok(())
 }
 
@@ -75,7 +78,7 @@ fn hidden() -> pmpi_mode::RmpiResult {
     for _ in 0..10 {
         me.sendrecv(&[1.0; 3], TAG, &me, &mut [0.0; 3], TAG)?;
         world.barrier()?;
-        world.allgather(&4, &mut [0])?;
+        world.allreduce(&4, &mut 0, pmpi_mode::MpiOp::SUM)?;
     }
     Ok(())
 }

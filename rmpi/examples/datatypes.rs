@@ -40,7 +40,7 @@ fn neighbours(world: &Communicator<'_>) -> RmpiResult<(usize, usize)> {
 
 /// Every constructor: size, bounds, how it was made.
 fn builders(context: &RmpiContext) -> RmpiResult {
-    let number = DatatypeRef::of::<f64>()?;
+    let number = DatatypeRef::of::<f64>(context)?;
     assert_eq!(number.combiner()?, Combiner::NAMED);
     assert_eq!(number.get_name()?, "MPI_DOUBLE");
 
@@ -71,7 +71,7 @@ fn builders(context: &RmpiContext) -> RmpiResult {
     assert_eq!(hblock.combiner()?, Combiner::HINDEXED_BLOCK);
 
     // By hand what the derive makes.
-    let byte = DatatypeRef::of::<i8>()?;
+    let byte = DatatypeRef::of::<i8>(context)?;
     let offsets = [
         core::mem::offset_of!(Particle, position) as isize,
         core::mem::offset_of!(Particle, charge) as isize,
@@ -79,7 +79,7 @@ fn builders(context: &RmpiContext) -> RmpiResult {
     let fields = Datatype::create_struct(context, &[3, 1], &offsets, &[&number, &byte])?;
     assert_eq!(fields.combiner()?, Combiner::STRUCT);
     let particle = Datatype::resized(context, &fields, 0, size_of::<Particle>() as isize)?;
-    let derived = DatatypeRef::of::<Particle>()?;
+    let derived = DatatypeRef::of::<Particle>(context)?;
     assert_eq!(particle.size()?, derived.size()?);
     assert_eq!(particle.get_extent()?, derived.get_extent()?);
     assert_eq!(particle.get_true_extent()?, derived.get_true_extent()?);
@@ -106,7 +106,7 @@ fn builders(context: &RmpiContext) -> RmpiResult {
 
 /// More than an `int` counts, where MPI can.
 fn large(context: &RmpiContext) -> RmpiResult {
-    let byte = DatatypeRef::of::<u8>()?;
+    let byte = DatatypeRef::of::<u8>(context)?;
     let large = 1_usize << 32;
     match Datatype::contiguous(context, large, &byte) {
         Ok(many) => {
@@ -122,7 +122,7 @@ fn large(context: &RmpiContext) -> RmpiResult {
 /// Nothing that MPI would believe.
 fn refused(context: &RmpiContext) -> RmpiResult {
     let class = |result: RmpiResult<rmpi::UncommittedDatatype<'_>>| result.unwrap_err().class();
-    let number = DatatypeRef::of::<f64>()?;
+    let number = DatatypeRef::of::<f64>(context)?;
     let made = Datatype::indexed(context, &[1, 2], &[0], &number);
     assert_eq!(class(made), ErrorClass::ARG);
     let made = Datatype::create_struct(context, &[1], &[0], &[&number, &number]);
@@ -230,7 +230,7 @@ fn columns(world: &Communicator<'_>) -> RmpiResult {
     assert_eq!(got, [particles[1], particles[2], particles[7], particles[8]]);
 
     // Columns of a resized datatype begin a number apart: a transposition.
-    let number = DatatypeRef::of::<f64>()?;
+    let number = DatatypeRef::of::<f64>(world)?;
     let column = Datatype::vector(world, ROWS, 1, COLUMNS as isize, &number)?;
     let columns = Datatype::resized(world, &column, 0, 8)?.commit()?;
     let mut transposed = [0.0_f64; ROWS * COLUMNS];
@@ -246,7 +246,7 @@ fn columns(world: &Communicator<'_>) -> RmpiResult {
 fn halo(world: &Communicator<'_>) -> RmpiResult {
     let rank = world.rank()?;
     let (left, right) = neighbours(world)?;
-    let number = DatatypeRef::of::<f64>()?;
+    let number = DatatypeRef::of::<f64>(world)?;
     let part = |start: usize| {
         let (sizes, subsizes) = ([ROWS, COLUMNS], [ROWS - 2, 1]);
         Datatype::subarray(world, &sizes, &subsizes, &[1, start], Order::C, &number)?.commit()
@@ -271,7 +271,7 @@ fn halo(world: &Communicator<'_>) -> RmpiResult {
 fn scattered(world: &Communicator<'_>) -> RmpiResult {
     let (left, right) = neighbours(world)?;
     let (to, from) = (world.process(right), world.process(left));
-    let number = DatatypeRef::of::<i32>()?;
+    let number = DatatypeRef::of::<i32>(world)?;
     let triangle = Datatype::indexed(world, &[3, 2, 1], &[0, 4, 8], &number)?.commit()?;
     let mine: Vec<i32> = (0..9).map(|i| i + 100 * world.rank().unwrap_or(0) as i32).collect();
     let mut got = [-1_i32; 9];
@@ -285,7 +285,8 @@ fn scattered(world: &Communicator<'_>) -> RmpiResult {
     assert_eq!(got, wanted);
 
     // The same particle, of a datatype made by hand and of the derive.
-    let fields = [&DatatypeRef::of::<f64>()? as &dyn rmpi::AnyDatatype, &DatatypeRef::of::<i8>()?];
+    let fields =
+        [&DatatypeRef::of::<f64>(world)? as &dyn rmpi::AnyDatatype, &DatatypeRef::of::<i8>(world)?];
     let particle = Datatype::create_struct(world, &[3, 1], &[0, 24], &fields)?;
     let particle = Datatype::resized(world, &particle, 0, 25)?.commit()?;
     let mut bytes = [0_u8; 50];
@@ -305,7 +306,7 @@ fn scattered(world: &Communicator<'_>) -> RmpiResult {
 
 /// The parts of a distributed array are all of it, each element once.
 fn distributed(world: &Communicator<'_>) -> RmpiResult {
-    let number = DatatypeRef::of::<i32>()?;
+    let number = DatatypeRef::of::<i32>(world)?;
     let block = Dimension { size: 6, distribution: Distribution::Block(None), processes: 2 };
     let cyclic = Dimension { size: 5, distribution: Distribution::Cyclic(Some(2)), processes: 2 };
     let numbers: Vec<i32> = (0..30).collect();

@@ -41,10 +41,13 @@ fn expect<T: Debug>(result: RmpiResult<T>, class: ErrorClass) -> Error {
 fn a_second_init() {
     expect(rmpi::init(), ErrorClass::OTHER);
     expect(rmpi::init_thread(rmpi::Multiple), ErrorClass::OTHER);
-    expect(rmpi::pmpi_mode::init().map_err(|error| {
-        // The other mode has types of its own.
-        Error::from_raw(error.code()).expect("a code")
-    }), ErrorClass::OTHER);
+    expect(
+        rmpi::pmpi_mode::init().map_err(|error| {
+            // The other mode has types of its own.
+            Error::from_raw(error.code()).expect("a code")
+        }),
+        ErrorClass::OTHER,
+    );
 }
 
 fn invalid_ranks(world: &Communicator<'_>) -> RmpiResult {
@@ -185,13 +188,10 @@ fn buffers(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResult 
     let copy = world.dup()?;
     assert!(copy.process(copy.rank()?).bsend(&[1.0; 1000], TAG).is_err());
 
-    let datatype = rmpi::DatatypeRef::of::<f64>()?;
+    let datatype = rmpi::DatatypeRef::of::<f64>(world)?;
     let mut bytes = [0_u8; 20];
     for count in [3, 1000, usize::MAX, i64::MAX as usize] {
-        expect(
-            rmpi::TypeDynamicBufferRef::from_bytes(&bytes, count, datatype),
-            ErrorClass::COUNT,
-        );
+        expect(rmpi::TypeDynamicBufferRef::from_bytes(&bytes, count, datatype), ErrorClass::COUNT);
         expect(
             rmpi::TypeDynamicBufferMut::from_bytes(&mut bytes, count, datatype),
             ErrorClass::COUNT,

@@ -157,7 +157,7 @@ fn shared_pointer(world: &Communicator<'_>, path: &Path) -> RmpiResult {
 
 fn views(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
-    let number = DatatypeRef::of::<i32>()?;
+    let number = DatatypeRef::of::<i32>(world)?;
     let file = new(world, path)?;
     // Two numbers of each in turn, after a header of 8 bytes.
     let two = Datatype::contiguous(world, 2, &number)?;
@@ -181,7 +181,7 @@ fn views(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     assert_eq!(got, numbers[2..5]);
 
     // All of them as bytes.
-    let byte = DatatypeRef::of::<u8>()?;
+    let byte = DatatypeRef::of::<u8>(world)?;
     file.set_view(8, byte, byte, c"native", None)?;
     let mut all = vec![0_i32; 6 * size];
     file.read_all(&mut all)?;
@@ -209,7 +209,7 @@ fn views(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let nothing = Datatype::contiguous(world, 0, &number)?.commit()?;
     assert!(file.set_view(0, number, nothing.as_ref(), c"native", None).is_err());
     assert!(file.set_view(0, nothing.as_ref(), number, c"native", None).is_err());
-    let three = DatatypeRef::of::<[u8; 3]>()?;
+    let three = DatatypeRef::of::<[u8; 3]>(world)?;
     assert!(file.set_view(0, number, three, c"native", None).is_err());
     let backwards = Datatype::vector(world, 2, 1, -3, &number)?.commit()?;
     assert!(file.set_view(0, number, backwards.as_ref(), c"native", None).is_err());
@@ -342,7 +342,7 @@ fn properties(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     assert!(file.get_atomicity()?);
     assert_eq!(file.get_group()?.size()?, world.size()?);
     file.set_info(&file.get_info()?)?;
-    assert_eq!(file.get_type_extent(DatatypeRef::of::<f64>()?)?, 8);
+    assert_eq!(file.get_type_extent(DatatypeRef::of::<f64>(world)?)?, 8);
     file.close()
 }
 

@@ -9,9 +9,8 @@ fn main() -> RmpiResult {
     let context = rmpi::init_thread(Multiple)?;
     assert_eq!(context.query_thread()?, rmpi::Level::Multiple);
     let world = context.world();
-    let own: Vec<Communicator<'_, Multiple>> = (0..THREADS)
-        .map(|_| Ok(context.share(world.dup()?)))
-        .collect::<RmpiResult<_>>()?;
+    let own: Vec<Communicator<'_, Multiple>> =
+        (0..THREADS).map(|_| Ok(context.share(world.dup()?))).collect::<RmpiResult<_>>()?;
 
     std::thread::scope(|threads| {
         for (number, mine) in own.iter().enumerate() {

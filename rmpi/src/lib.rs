@@ -55,4 +55,3 @@ pub use names::*;
 pub use thread_level::*;
 pub use tool_macros::{MpiDatatype, SendDatatype};
 pub use typemap::*;
-

@@ -67,12 +67,18 @@ fn table() -> String {
         let has = wrapped.contains(*name) || base != *name && wrapped.contains(base);
         if has { yes.push(name) } else { no.push(name) }
     }
-    let mut table = String::from("| chapter | class | wrapped | through `mpi_sys` only |\n|---|---|---|---|\n");
+    let mut table =
+        String::from("| chapter | class | wrapped | through `mpi_sys` only |\n|---|---|---|---|\n");
     for ((chapter, class), (yes, no)) in classes {
         let short: Vec<_> =
             no.iter().map(|name| format!("`{}`", name.strip_prefix("MPI_").unwrap())).collect();
-        let _ = writeln!(table, "| {chapter} | {class} | {} of {} | {} |", yes.len(), yes.len() + no.len(),
-            short.join(" "));
+        let _ = writeln!(
+            table,
+            "| {chapter} | {class} | {} of {} | {} |",
+            yes.len(),
+            yes.len() + no.len(),
+            short.join(" ")
+        );
     }
     table
 }

@@ -76,5 +76,6 @@ macro_rules! examples {
 }
 
 examples! {
-    errors point_to_point threads
+    attributes collectives counted datatypes errors files groups intercommunicators point_to_point
+    sessions threads topologies user_op
 }

@@ -218,7 +218,8 @@ fn dispatch(call: &Call<'_>, twin: &Function) -> TokenStream {
             Width::Array => {
                 let values = format_ident!("{parameter}_values");
                 fits.push(quote!(true));
-                narrow_patterns.push((quote!(#parameter), quote!(crate::call::Array::Int(#values))));
+                narrow_patterns
+                    .push((quote!(#parameter), quote!(crate::call::Array::Int(#values))));
                 wide_patterns.push(quote!(crate::call::Array::Wide(#values)));
                 as_narrow = quote!(#values);
                 as_wide = quote!(#values.cast());

@@ -40,7 +40,11 @@ impl C {
         let path = CString::new(path)?;
         // SAFETY: a library of ours without constructors.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() { Err(format!("{path:?} was not loaded").into()) } else { Ok(Self(handle)) }
+        if handle.is_null() {
+            Err(format!("{path:?} was not loaded").into())
+        } else {
+            Ok(Self(handle))
+        }
     }
 
     fn function(&self, name: &str) -> *mut libc::c_void {
@@ -64,7 +68,11 @@ impl C {
 
 const TAG: Tag = Tag::new(0);
 
-fn ping_pong<T: rmpi::MpiDatatype>(world: &Communicator<'_>, buffer: &mut [T], rounds: c_int) -> RmpiResult {
+fn ping_pong<T: rmpi::MpiDatatype>(
+    world: &Communicator<'_>,
+    buffer: &mut [T],
+    rounds: c_int,
+) -> RmpiResult {
     let rank = world.rank()?;
     let other = world.process(1 - rank.min(1));
     for _ in 0..rounds {
@@ -79,7 +87,12 @@ fn ping_pong<T: rmpi::MpiDatatype>(world: &Communicator<'_>, buffer: &mut [T], r
     Ok(())
 }
 
-fn bandwidth(world: &Communicator<'_>, buffer: &mut [u8], count: usize, rounds: c_int) -> RmpiResult {
+fn bandwidth(
+    world: &Communicator<'_>,
+    buffer: &mut [u8],
+    count: usize,
+    rounds: c_int,
+) -> RmpiResult {
     let rank = world.rank()?;
     let other = world.process(1 - rank.min(1));
     let mut done = 0_u8;
@@ -164,7 +177,11 @@ impl Measurement<'_> {
                 world.barrier()?;
                 let before = ALLOCATIONS.load(Relaxed);
                 let start = self.context.wtime();
-                if language == 0 { c(rounds) } else { rust(rounds)? }
+                if language == 0 {
+                    c(rounds)
+                } else {
+                    rust(rounds)?
+                }
                 times[language][sample] = (self.context.wtime() - start) / f64::from(rounds);
                 allocations += ALLOCATIONS.load(Relaxed) - before;
             }
@@ -234,20 +251,38 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (send, mut receive) = (vec![1.0; length * size], vec![0.0; length * size]);
         let (from, to) = (send.as_ptr(), receive.as_mut_ptr());
         let n = rounds(&mut |n| {
-            (0..n).try_for_each(|_| world.allreduce(&send[..length], &mut receive[..length], MpiOp::SUM))
+            (0..n).try_for_each(|_| {
+                world.allreduce(&send[..length], &mut receive[..length], MpiOp::SUM)
+            })
         })?;
         let in_c = c.two("c_allreduce");
-        measurement.pairs("allreduce", 8 * length, n, |n| in_c(from, to, count, n), |n| {
-            (0..n).try_for_each(|_| world.allreduce(&send[..length], &mut receive[..length], MpiOp::SUM))
-        })?;
+        measurement.pairs(
+            "allreduce",
+            8 * length,
+            n,
+            |n| in_c(from, to, count, n),
+            |n| {
+                (0..n).try_for_each(|_| {
+                    world.allreduce(&send[..length], &mut receive[..length], MpiOp::SUM)
+                })
+            },
+        )?;
         let in_c = c.two("c_alltoall");
-        measurement.pairs("alltoall", 8 * length, n, |n| in_c(from, to, count, n), |n| {
-            (0..n).try_for_each(|_| world.alltoall(&send, &mut receive))
-        })?;
+        measurement.pairs(
+            "alltoall",
+            8 * length,
+            n,
+            |n| in_c(from, to, count, n),
+            |n| (0..n).try_for_each(|_| world.alltoall(&send, &mut receive)),
+        )?;
         let in_c = c.one("c_one_to_many");
-        measurement.pairs("one-to-many", 8 * length, n, |n| in_c(to, count, n), |n| {
-            one_to_many(world, &mut receive[..length], n)
-        })?;
+        measurement.pairs(
+            "one-to-many",
+            8 * length,
+            n,
+            |n| in_c(to, count, n),
+            |n| one_to_many(world, &mut receive[..length], n),
+        )?;
     }
     Ok(())
 }
@@ -269,7 +304,8 @@ fn calls(
     match (language, function) {
         ("c", "rank") => {
             // SAFETY: as it is in patterns.c.
-            let call: extern "C" fn(c_int) = unsafe { std::mem::transmute(c.function("c_call_rank")) };
+            let call: extern "C" fn(c_int) =
+                unsafe { std::mem::transmute(c.function("c_call_rank")) };
             call(rounds);
         }
         ("c", "send") => c.one("c_call_send")(receive.as_mut_ptr(), 4, rounds),

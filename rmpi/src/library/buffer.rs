@@ -1,6 +1,7 @@
 use core::ffi::c_void;
 use core::marker::PhantomData;
 
+use super::context::Runtime;
 use super::datatype::{DatatypeRef, handle};
 use super::error::{Error, ErrorClass, RmpiResult};
 use super::sys::{self, MPI_Count, MPI_Datatype};
@@ -81,11 +82,7 @@ impl<T: SendDatatype> ElementOf<T> {
 
     #[inline]
     pub(super) fn get() -> RmpiResult<Self> {
-        Ok(Self {
-            datatype: handle(Self::FLAT.0)?,
-            per_value: Self::FLAT.1,
-            _type: PhantomData,
-        })
+        Ok(Self { datatype: handle(Self::FLAT.0)?, per_value: Self::FLAT.1, _type: PhantomData })
     }
 }
 
@@ -178,9 +175,9 @@ unsafe impl BufferMut for NullBuffer {
 ///
 /// ```no_run
 /// use rmpi::TypeDynamicBufferRef;
-/// # fn example() -> rmpi::RmpiResult {
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
 /// let numbers = [1.0_f64, 2.0];
-/// let buffer = TypeDynamicBufferRef::from_slice(&numbers)?;
+/// let buffer = TypeDynamicBufferRef::from_slice(&numbers, world)?;
 /// assert_eq!(buffer.as_slice::<f64>()?, Some(&numbers[..]));
 /// assert_eq!(buffer.as_slice::<i64>()?, None);
 /// # Ok(()) }
@@ -203,7 +200,12 @@ impl<'b> TypeDynamicBufferRef<'b> {
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
-    pub fn from_slice<T: SendDatatype>(slice: &'b [T]) -> RmpiResult<Self> {
+    pub fn from_slice<T: SendDatatype>(
+        slice: &'b [T],
+        runtime: &'b impl Runtime,
+    ) -> RmpiResult<Self> {
+        // The datatype is as long as MPI runs.
+        let _ = runtime;
         Ok(Self { raw: slice.as_raw()?, _borrow: PhantomData })
     }
 
@@ -211,7 +213,11 @@ impl<'b> TypeDynamicBufferRef<'b> {
     ///
     /// # Errors
     /// [`COUNT`](ErrorClass::COUNT) if so many elements do not lie within the bytes.
-    pub fn from_bytes(bytes: &'b [u8], count: usize, datatype: DatatypeRef<'b>) -> RmpiResult<Self> {
+    pub fn from_bytes(
+        bytes: &'b [u8],
+        count: usize,
+        datatype: DatatypeRef<'b>,
+    ) -> RmpiResult<Self> {
         within(bytes.len(), count, datatype)?;
         let pointer = bytes.as_ptr().cast_mut().cast();
         let raw = RawBuffer { pointer, count: count as MPI_Count, datatype: datatype.into_raw() };
@@ -264,7 +270,11 @@ impl<'b> TypeDynamicBufferMut<'b> {
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
-    pub fn from_slice<T: MpiDatatype>(mut slice: &'b mut [T]) -> RmpiResult<Self> {
+    pub fn from_slice<T: MpiDatatype>(
+        mut slice: &'b mut [T],
+        runtime: &'b impl Runtime,
+    ) -> RmpiResult<Self> {
+        let _ = runtime;
         Ok(Self { raw: slice.as_raw_mut()?, _borrow: PhantomData })
     }
 
@@ -363,11 +373,14 @@ fn within(bytes: usize, count: usize, datatype: DatatypeRef<'_>) -> RmpiResult {
     }
     let (_, extent) = datatype.get_extent()?;
     let (true_lower, true_extent) = datatype.get_true_extent()?;
+    // Bytes of data that MPI could not count, though they lie one upon the other.
+    let size = MPI_Count::try_from(count).ok().zip(datatype.size().ok());
+    let countable = size.is_some_and(|(count, size)| count.checked_mul(size).is_some());
     let last = MPI_Count::try_from(count - 1).ok().and_then(|last| last.checked_mul(extent));
     let end = last
         .and_then(|last| last.checked_add(true_lower)?.checked_add(true_extent))
         .and_then(|end| usize::try_from(end).ok());
-    if true_lower < 0 || extent < 0 || end.is_none_or(|end| end > bytes) {
+    if !countable || true_lower < 0 || extent < 0 || end.is_none_or(|end| end > bytes) {
         return Err(Error::refused(
             ErrorClass::COUNT,
             "so many elements of the datatype do not lie within the buffer",

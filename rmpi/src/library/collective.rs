@@ -209,7 +209,7 @@ impl Process<'_> {
     /// Refuses other processes than this one, where what they would pass means something else to MPI.
     pub(super) fn check_root(&self) -> RmpiResult {
         self.communicator.intra()?;
-        if Some(self.communicator.rank()?) == self.rank() {
+        if Some(self.communicator.known_rank()?) == self.rank() {
             return Ok(());
         }
         Err(Error::refused(ErrorClass::ROOT, "only the process that is the root may call this"))
@@ -218,7 +218,9 @@ impl Process<'_> {
     /// Refuses this process, of which MPI wants more than it would be passed.
     pub(super) fn check_not_root(&self) -> RmpiResult {
         // The root of an intercommunicator's operation is one of the other side.
-        if self.communicator.intra().is_err() || Some(self.communicator.rank()?) != self.rank() {
+        if self.communicator.intra().is_err()
+            || Some(self.communicator.known_rank()?) != self.rank()
+        {
             return Ok(());
         }
         Err(Error::refused(
@@ -230,8 +232,8 @@ impl Process<'_> {
 
 impl<B> PersistentRequest<'_, B> {
     /// The buffer, or all of a collective operation's, while the operation is not started.
-    pub const fn get(&self) -> Option<&B> {
-        if self.active {
+    pub fn get(&self) -> Option<&B> {
+        if self.is_active() {
             return None;
         }
         // SAFETY: it was made of a value, which MPI does not use; borrowed as self is.
@@ -259,7 +261,7 @@ impl<S: TypedBuffer<Element: MpiDatatype> + BufferMut, R> PersistentRequest<'_, 
     /// # }
     /// ```
     pub fn send_buffer_mut(&mut self) -> Option<&mut [S::Element]> {
-        if self.active {
+        if self.is_active() {
             return None;
         }
         // SAFETY: as above; nobody else has access. The elements, and not the buffer, since another

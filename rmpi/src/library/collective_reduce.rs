@@ -36,7 +36,7 @@ fn my_part(communicator: &Communicator<'_>, lengths: &[usize], buffer: usize) ->
         ));
     }
     lengths
-        .get(communicator.rank()?)
+        .get(communicator.known_rank()?)
         .copied()
         .ok_or(Error::refused(ErrorClass::RANK, "MPI told a rank beyond the communicator's size"))
 }

@@ -70,7 +70,7 @@ impl Communicator<'_> {
 
     on_communicator! {
         this, "Sends a block to each process and receives one from each, of any datatypes", blocks,
-        "let send = vec![rmpi::TypeDynamicBufferRef::from_slice(&[1.0, 2.0])?; world.size()?];\nlet mut receive = vec![vec![0.0; 2]; world.size()?];", "&send, &mut receive";
+        "let send = vec![rmpi::TypeDynamicBufferRef::from_slice(&[1.0, 2.0], world)?; world.size()?];\nlet mut receive = vec![vec![0.0; 2]; world.size()?];", "&send, &mut receive";
         alltoallw ialltoallw alltoallw_init = MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init;
         ['b] <S: [BufferRef], R: [BufferMut]>
         (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = WithCounts::new((send, receive), both);

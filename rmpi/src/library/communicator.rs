@@ -33,6 +33,8 @@ pub struct Communicator<'ctx, L: ThreadLevel = Single> {
     raw: MPI_Comm,
     /// How many processes it has; 0 until somebody asks; [`INTER`] if it is an intercommunicator.
     size: AtomicI32,
+    /// This process's rank; negative until somebody asks.
+    rank: AtomicI32,
     owned: bool,
     _context: PhantomData<&'ctx ()>,
     _thread: PhantomData<L::Marker>,
@@ -70,8 +72,8 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
     /// It is an intracommunicator whose errors return, nobody else frees it, and MPI runs for
     /// `'ctx`, with level `L`.
     pub const unsafe fn from_raw(raw: MPI_Comm) -> Self {
-        let (size, owned) = (AtomicI32::new(0), true);
-        Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
+        let (size, rank, owned) = (AtomicI32::new(0), AtomicI32::new(-1), true);
+        Self { raw, size, rank, owned, _context: PhantomData, _thread: PhantomData }
     }
 
     /// The communicator of a handle that somebody else keeps.
@@ -79,8 +81,8 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
     /// # Safety
     /// As [`from_raw`](Self::from_raw), but that others free it, after `'ctx`.
     pub const unsafe fn borrow_raw(raw: MPI_Comm) -> Self {
-        let (size, owned) = (AtomicI32::new(0), false);
-        Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
+        let (size, rank, owned) = (AtomicI32::new(0), AtomicI32::new(-1), false);
+        Self { raw, size, rank, owned, _context: PhantomData, _thread: PhantomData }
     }
 
     /// What is inside an intercommunicator, for its processes; freed with it.
@@ -88,8 +90,8 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
     /// # Safety
     /// As [`from_raw`](Self::from_raw), but an intercommunicator.
     pub(super) const unsafe fn inter_from_raw(raw: MPI_Comm) -> Self {
-        let (size, owned) = (AtomicI32::new(INTER), true);
-        Self { raw, size, owned, _context: PhantomData, _thread: PhantomData }
+        let (size, rank, owned) = (AtomicI32::new(INTER), AtomicI32::new(-1), true);
+        Self { raw, size, rank, owned, _context: PhantomData, _thread: PhantomData }
     }
 
     /// C's handle, which nobody frees any more.
@@ -107,6 +109,7 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
         Communicator {
             raw: old.raw,
             size: AtomicI32::new(old.size.load(Ordering::Relaxed)),
+            rank: AtomicI32::new(old.rank.load(Ordering::Relaxed)),
             owned: old.owned,
             _context: PhantomData,
             _thread: PhantomData,
@@ -228,8 +231,18 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_rank)]
     pub fn rank(&self) -> RmpiResult<usize> {
         // SAFETY: a communicator.
-        output(0, |rank| unsafe { mpi.call(self.raw, rank) })
-            .map(|rank| rank.unsigned_abs() as usize)
+        let rank = output(0, |rank| unsafe { mpi.call(self.raw, rank) })?;
+        self.rank.store(rank, Ordering::Relaxed);
+        Ok(rank.unsigned_abs() as usize)
+    }
+
+    /// The rank, which MPI is asked for once.
+    #[inline]
+    pub(super) fn known_rank(&self) -> RmpiResult<usize> {
+        match usize::try_from(self.rank.load(Ordering::Relaxed)) {
+            Ok(rank) => Ok(rank),
+            Err(_) => self.rank(),
+        }
     }
 
     /// The process of this rank. Calls nothing: if there is none, sending to it is an error of class

@@ -52,7 +52,8 @@ pub fn init() -> RmpiResult<RmpiContext> {
     not_initialized()?;
     super::session::enter::<Single>()?;
     // SAFETY: for the first time. A second thread that does the same now gets MPI's error.
-    check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })?;
+    check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })
+        .inspect_err(|_| super::session::leave())?;
     RmpiContext::started()
 }
 
@@ -79,7 +80,8 @@ pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     // SAFETY: as in `init`.
     let provided = output(0, |provided| unsafe {
         sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
-    })?;
+    })
+    .inspect_err(|_| super::session::leave())?;
     let context = RmpiContext::started()?;
     if provided < L::RAW {
         drop(context);
@@ -143,9 +145,8 @@ pub fn finalized() -> RmpiResult<bool> {
 #[wraps(MPI_Get_version)]
 pub fn get_version() -> RmpiResult<(u32, u32)> {
     // SAFETY: allowed at any time.
-    let (version, subversion) = output((0, 0), |(version, subversion)| unsafe {
-        mpi.call(version, subversion)
-    })?;
+    let (version, subversion) =
+        output((0, 0), |(version, subversion)| unsafe { mpi.call(version, subversion) })?;
     Ok((version.unsigned_abs(), subversion.unsigned_abs()))
 }
 
@@ -179,9 +180,19 @@ pub(super) fn text(
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Does MPI run, as far as this process knows?
+/// May this thread call MPI now, for what borrows nothing that says so?
 pub(super) fn may_call_mpi() -> bool {
-    super::session::any() || (initialized() == Ok(true) && finalized() == Ok(false))
+    super::session::may_call()
+        .unwrap_or_else(|| initialized() == Ok(true) && finalized() == Ok(false))
+}
+
+/// # Errors
+/// [`OTHER`](ErrorClass::OTHER) if this thread may not call MPI now.
+pub(super) fn callable() -> RmpiResult {
+    if may_call_mpi() {
+        return Ok(());
+    }
+    Err(Error::refused(ErrorClass::OTHER, "MPI does not run, or not for this thread"))
 }
 
 impl<L: ThreadLevel> RmpiContext<L> {
@@ -464,8 +475,10 @@ impl RmpiContext<Multiple> {
     /// });
     /// # Ok::<(), rmpi::Error>(())
     /// ```
-    pub fn share<'ctx>(&'ctx self, communicator: Communicator<'ctx>) -> Communicator<'ctx, Multiple> {
+    pub fn share<'ctx>(
+        &'ctx self,
+        communicator: Communicator<'ctx>,
+    ) -> Communicator<'ctx, Multiple> {
         communicator.into_level()
     }
 }
-

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tool_macros::wraps;
 
-use super::context;
+use super::context::{self, Runtime};
 use super::derived::Combiner;
 use super::error::{RmpiResult, check, output};
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
@@ -19,8 +19,8 @@ macro_rules! queries {
         /// What MPI says.
         ///
         /// ```no_run
-        /// # fn example() -> rmpi::RmpiResult {
-        /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.size()?, 8);
+        /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<f64>(world)?.size()?, 8);
         /// # Ok(()) }
         /// ```
         #[wraps(MPI_Type_size_x)]
@@ -35,8 +35,8 @@ macro_rules! queries {
         /// What MPI says.
         ///
         /// ```no_run
-        /// # fn example() -> rmpi::RmpiResult {
-        /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_extent()?, (0, 16));
+        /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>(world)?.get_extent()?, (0, 16));
         /// # Ok(()) }
         /// ```
         #[wraps(MPI_Type_get_extent_x)]
@@ -53,8 +53,8 @@ macro_rules! queries {
         /// What MPI says.
         ///
         /// ```no_run
-        /// # fn example() -> rmpi::RmpiResult {
-        /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>()?.get_true_extent()?, (0, 12));
+        /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<rmpi::DoubleInt>(world)?.get_true_extent()?, (0, 12));
         /// # Ok(()) }
         /// ```
         #[wraps(MPI_Type_get_true_extent_x)]
@@ -71,8 +71,8 @@ macro_rules! queries {
         /// What MPI says.
         ///
         /// ```no_run
-        /// # fn example() -> rmpi::RmpiResult {
-        /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.get_name()?, "MPI_DOUBLE");
+        /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<f64>(world)?.get_name()?, "MPI_DOUBLE");
         /// # Ok(()) }
         /// ```
         #[wraps(MPI_Type_get_name)]
@@ -89,8 +89,8 @@ macro_rules! queries {
         /// What MPI says, as of a datatype of counts that do not fit an `int`.
         ///
         /// ```no_run
-        /// # fn example() -> rmpi::RmpiResult {
-        /// assert_eq!(rmpi::DatatypeRef::of::<f64>()?.combiner()?, rmpi::Combiner::NAMED);
+        /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+        /// assert_eq!(rmpi::DatatypeRef::of::<f64>(world)?.combiner()?, rmpi::Combiner::NAMED);
         /// # Ok(()) }
         /// ```
         #[wraps(MPI_Type_get_envelope)]
@@ -119,7 +119,8 @@ pub(super) mod sealed {
 #[repr(transparent)]
 pub struct DatatypeRef<'d> {
     raw: MPI_Datatype,
-    _owner: PhantomData<&'d ()>,
+    // Its owner lives, and MPI is asked about it on its thread.
+    _owner: PhantomData<(&'d (), *const ())>,
 }
 
 impl<'d> DatatypeRef<'d> {
@@ -127,7 +128,14 @@ impl<'d> DatatypeRef<'d> {
     ///
     /// # Errors
     /// If MPI cannot make it.
-    pub fn of<T: SendDatatype>() -> RmpiResult<Self> {
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// assert_eq!(rmpi::DatatypeRef::of::<[f64; 3]>(world)?.size()?, 24);
+    /// # Ok(()) }
+    /// ```
+    pub fn of<T: SendDatatype>(runtime: &'d impl Runtime) -> RmpiResult<Self> {
+        let _ = runtime;
         Ok(Self { raw: handle(T::TYPE_MAP)?, _owner: PhantomData })
     }
 
@@ -192,6 +200,7 @@ fn derived_handle(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
             return Ok(value.load(Ordering::Relaxed) as MPI_Datatype);
         }
     }
+    super::context::callable()?;
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let raw = find_or_make(&mut made, map)?;
     if let Some((key, value)) = entries(map).find(|(key, _)| key.load(Ordering::Relaxed).is_null())

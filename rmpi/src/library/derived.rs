@@ -32,7 +32,7 @@ impl sealed::AnyDatatype for DatatypeRef<'_> {
 /// use rmpi::{Datatype, DatatypeRef, TypeDynamicBufferRef};
 /// # fn example(context: &rmpi::RmpiContext, to: rmpi::Process<'_>) -> rmpi::RmpiResult {
 /// // Every other number of four.
-/// let halves = Datatype::vector(context, 2, 1, 2, &DatatypeRef::of::<f64>()?)?.commit()?;
+/// let halves = Datatype::vector(context, 2, 1, 2, &DatatypeRef::of::<f64>(context)?)?.commit()?;
 /// let numbers = [1.0_f64, 2.0, 3.0, 4.0];
 /// to.send(TypeDynamicBufferRef::of_slice(&numbers, 1, halves.as_ref())?, rmpi::Tag::new(0))
 /// # }
@@ -153,7 +153,7 @@ impl<'ctx> UncommittedDatatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let three = Datatype::contiguous(context, 3, &DatatypeRef::of::<f64>()?)?.commit()?;
+    /// let three = Datatype::contiguous(context, 3, &DatatypeRef::of::<f64>(context)?)?.commit()?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Type_commit)]
@@ -313,7 +313,7 @@ impl<'ctx> Datatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let three = Datatype::contiguous(context, 3, &DatatypeRef::of::<f64>()?)?;
+    /// let three = Datatype::contiguous(context, 3, &DatatypeRef::of::<f64>(context)?)?;
     /// assert_eq!(three.get_extent()?, (0, 24));
     /// # Ok(()) }
     /// ```
@@ -340,7 +340,7 @@ impl<'ctx> Datatype<'ctx> {
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
     /// // A column of a matrix of 10 rows and 20 columns.
-    /// let column = Datatype::vector(context, 10, 1, 20, &DatatypeRef::of::<f64>()?)?.commit()?;
+    /// let column = Datatype::vector(context, 10, 1, 20, &DatatypeRef::of::<f64>(context)?)?.commit()?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Type_vector in Self)]
@@ -370,7 +370,7 @@ impl<'ctx> Datatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let every_other = Datatype::hvector(context, 10, 1, 16, &DatatypeRef::of::<f64>()?)?;
+    /// let every_other = Datatype::hvector(context, 10, 1, 16, &DatatypeRef::of::<f64>(context)?)?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Type_create_hvector in Self)]
@@ -399,7 +399,7 @@ impl<'ctx> Datatype<'ctx> {
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
     /// // The upper triangle of a matrix of 3 rows and columns.
-    /// let numbers = DatatypeRef::of::<f64>()?;
+    /// let numbers = DatatypeRef::of::<f64>(context)?;
     /// let triangle = Datatype::indexed(context, &[3, 2, 1], &[0, 4, 8], &numbers)?.commit()?;
     /// # Ok(()) }
     /// ```
@@ -432,7 +432,7 @@ impl<'ctx> Datatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let chosen = Datatype::indexed_block(context, 1, &[2, 3, 5, 7], &DatatypeRef::of::<u8>()?)?;
+    /// let chosen = Datatype::indexed_block(context, 1, &[2, 3, 5, 7], &DatatypeRef::of::<u8>(context)?)?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Type_create_indexed_block in Self)]
@@ -463,7 +463,7 @@ impl<'ctx> Datatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let pieces = Datatype::hindexed(context, &[1, 2], &[0, 24], &DatatypeRef::of::<f64>()?)?;
+    /// let pieces = Datatype::hindexed(context, &[1, 2], &[0, 24], &DatatypeRef::of::<f64>(context)?)?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Type_create_hindexed in Self)]
@@ -494,7 +494,7 @@ impl<'ctx> Datatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let pieces = Datatype::hindexed_block(context, 1, &[0, 24], &DatatypeRef::of::<f64>()?)?;
+    /// let pieces = Datatype::hindexed_block(context, 1, &[0, 24], &DatatypeRef::of::<f64>(context)?)?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Type_create_hindexed_block in Self)]
@@ -524,7 +524,7 @@ impl<'ctx> Datatype<'ctx> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
-    /// let (number, byte) = (DatatypeRef::of::<f64>()?, DatatypeRef::of::<u8>()?);
+    /// let (number, byte) = (DatatypeRef::of::<f64>(context)?, DatatypeRef::of::<u8>(context)?);
     /// let record = Datatype::create_struct(context, &[3, 1], &[0, 24], &[&number, &byte])?;
     /// assert_eq!(record.size()?, 25);
     /// # Ok(()) }
@@ -565,7 +565,7 @@ impl<'ctx> Datatype<'ctx> {
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
     /// // Columns that begin one number after the other.
-    /// let column = Datatype::vector(context, 10, 1, 20, &DatatypeRef::of::<f64>()?)?;
+    /// let column = Datatype::vector(context, 10, 1, 20, &DatatypeRef::of::<f64>(context)?)?;
     /// let columns = Datatype::resized(context, &column, 0, 8)?.commit()?;
     /// # Ok(()) }
     /// ```
@@ -596,7 +596,7 @@ impl<'ctx> Datatype<'ctx> {
     /// use rmpi::{Datatype, DatatypeRef, Order};
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
     /// // A matrix of 10 rows and 20 columns without its border.
-    /// let old = DatatypeRef::of::<f64>()?;
+    /// let old = DatatypeRef::of::<f64>(context)?;
     /// let inner = Datatype::subarray(context, &[10, 20], &[8, 18], &[1, 1], Order::C, &old)?;
     /// # Ok(()) }
     /// ```
@@ -646,7 +646,7 @@ impl<'ctx> Datatype<'ctx> {
     /// // The rows in turn, on two processes; all of a row on one.
     /// let rows = Dimension { size: 100, distribution: Distribution::Cyclic(None), processes: 2 };
     /// let columns = Dimension { size: 50, distribution: Distribution::None, processes: 1 };
-    /// let old = DatatypeRef::of::<f64>()?;
+    /// let old = DatatypeRef::of::<f64>(context)?;
     /// let mine = Datatype::darray(context, 2, 0, &[rows, columns], Order::C, &old)?;
     /// # Ok(()) }
     /// ```
@@ -890,7 +890,7 @@ impl<'b> TypeDynamicBufferRef<'b> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef, TypeDynamicBufferRef};
     /// # fn example(context: &rmpi::RmpiContext, to: rmpi::Process<'_>) -> rmpi::RmpiResult {
-    /// let old = DatatypeRef::of::<i32>()?;
+    /// let old = DatatypeRef::of::<i32>(context)?;
     /// let every_other = Datatype::vector(context, 5, 1, 2, &old)?.commit()?;
     /// let numbers = [7_i32; 10];
     /// let buffer = TypeDynamicBufferRef::of_slice(&numbers, 1, every_other.as_ref())?;
@@ -919,7 +919,7 @@ impl<'b> TypeDynamicBufferMut<'b> {
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef, TypeDynamicBufferMut};
     /// # fn example(context: &rmpi::RmpiContext, from: rmpi::Process<'_>) -> rmpi::RmpiResult {
-    /// let old = DatatypeRef::of::<i32>()?;
+    /// let old = DatatypeRef::of::<i32>(context)?;
     /// let every_other = Datatype::vector(context, 5, 1, 2, &old)?.commit()?;
     /// let mut numbers = [7_i32; 10];
     /// let buffer = TypeDynamicBufferMut::of_slice(&mut numbers, 1, every_other.as_ref())?;

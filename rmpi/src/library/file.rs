@@ -10,7 +10,7 @@ use tool_macros::wraps;
 
 use super::buffer::{BufferMut, BufferRef};
 use super::communicator::Communicator;
-use super::context::Runtime;
+use super::context::{Runtime, sealed};
 use super::datatype::DatatypeRef;
 use super::derived::Datatype;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
@@ -48,6 +48,9 @@ pub struct File<'ctx> {
     split: Cell<bool>,
     _context: PhantomData<(&'ctx (), *const ())>,
 }
+
+impl sealed::Runtime for File<'_> {}
+impl Runtime for File<'_> {}
 
 impl Drop for File<'_> {
     fn drop(&mut self) {
@@ -462,7 +465,7 @@ impl<'ctx> File<'ctx> {
     /// use rmpi::{Datatype, DatatypeRef};
     /// # fn example(world: &rmpi::Communicator<'_>, file: &rmpi::File<'_>) -> rmpi::RmpiResult {
     /// // Every process has every `size`th number.
-    /// let number = DatatypeRef::of::<f64>()?;
+    /// let number = DatatypeRef::of::<f64>(file)?;
     /// let extent = world.size()? as isize * 8;
     /// let mine = Datatype::resized(world, &number, 0, extent)?.commit()?;
     /// file.set_view(world.rank()? as u64 * 8, number, mine.as_ref(), c"native", None)?;
@@ -533,7 +536,7 @@ impl<'ctx> File<'ctx> {
     ///
     /// ```no_run
     /// # fn example(file: &rmpi::File<'_>) -> rmpi::RmpiResult {
-    /// let extent = file.get_type_extent(rmpi::DatatypeRef::of::<f64>()?)?;
+    /// let extent = file.get_type_extent(rmpi::DatatypeRef::of::<f64>(file)?)?;
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_File_get_type_extent)]

@@ -38,17 +38,20 @@ struct Slab {
 struct Slot {
     /// Null where the slot is free.
     raw: MPI_Request,
-    /// The next free slot, or `PERSISTENT`, or nothing.
+    /// The next free slot, or what kind of request it is.
     mark: u32,
 }
 
 const NONE: u32 = u32::MAX;
-const PERSISTENT: u32 = u32::MAX - 1;
+/// A persistent request that is not started.
+const INACTIVE: u32 = u32::MAX - 1;
+/// A persistent request that is started.
+const ACTIVE: u32 = u32::MAX - 2;
 
 impl Requests {
     #[inline]
     fn insert(&self, slot: Slot) -> u32 {
-        // SAFETY: requests stay on their thread, and nothing in these three methods calls what could
+        // SAFETY: requests stay on their thread, and nothing in these methods calls what could
         // come back here: there is one reference at a time.
         let slab = unsafe { &mut *self.0.get() };
         let index = slab.free;
@@ -65,6 +68,19 @@ impl Requests {
     fn get(&self, index: u32) -> MPI_Request {
         // SAFETY: as above.
         unsafe { &*self.0.get() }.slots[index as usize].raw
+    }
+
+    #[inline]
+    fn is_active(&self, index: u32) -> bool {
+        // SAFETY: as above.
+        unsafe { &*self.0.get() }.slots[index as usize].mark == ACTIVE
+    }
+
+    #[inline]
+    fn set_active(&self, index: u32, active: bool) {
+        // SAFETY: as above.
+        let slab = unsafe { &mut *self.0.get() };
+        slab.slots[index as usize].mark = if active { ACTIVE } else { INACTIVE };
     }
 
     /// What MPI made of a request. Null is a request that has ended.
@@ -91,8 +107,11 @@ impl Drop for Slab {
             }
             // SAFETY: a request of this scope that has not ended.
             unsafe {
-                sys::MPI_Wait(&mut slot.raw, sys::MPI_STATUS_IGNORE);
-                if slot.mark == PERSISTENT {
+                // MPICH 4.0 waits for ever for a persistent collective that was never started.
+                if slot.mark != INACTIVE {
+                    sys::MPI_Wait(&mut slot.raw, sys::MPI_STATUS_IGNORE);
+                }
+                if matches!(slot.mark, INACTIVE | ACTIVE) {
                     sys::MPI_Request_free(&mut slot.raw);
                 }
             }
@@ -163,9 +182,9 @@ impl<'scope> Scope<'scope, '_> {
         raw: MPI_Request,
         buffer: B,
     ) -> PersistentRequest<'scope, B> {
-        let slot = self.requests.insert(Slot { raw, mark: PERSISTENT });
+        let slot = self.requests.insert(Slot { raw, mark: INACTIVE });
         let buffer = MaybeUninit::new(buffer);
-        PersistentRequest { slab: &self.requests, slot, active: false, buffer }
+        PersistentRequest { slab: &self.requests, slot, buffer }
     }
 }
 
@@ -309,9 +328,8 @@ impl<'scope, B> Request<'scope, B> {
     pub fn get_status(&self) -> RmpiResult<Option<Status>> {
         let raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
-        let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
-            mpi.call(raw, flag, status)
-        })?;
+        let (flag, status) =
+            output((0, status::empty()), |(flag, status)| unsafe { mpi.call(raw, flag, status) })?;
         Ok((flag != 0).then(|| Status::from_raw(status)))
     }
 
@@ -536,8 +554,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     pub fn waitall(&mut self) -> RmpiResult {
         let (mut raw, count) = self.raw()?;
         // SAFETY: requests that have not ended, or null.
-        let result =
-            check(unsafe { mpi.call(count, raw.as_mut_ptr(), sys::MPI_STATUSES_IGNORE) });
+        let result = check(unsafe { mpi.call(count, raw.as_mut_ptr(), sys::MPI_STATUSES_IGNORE) });
         self.after_error(&raw);
         result
     }
@@ -601,9 +618,8 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut flag = 0;
         // SAFETY: requests that have not ended, or null, and as many statuses.
-        let result = check(unsafe {
-            mpi.call(count, raw.as_mut_ptr(), &mut flag, statuses.as_mut_ptr())
-        });
+        let result =
+            check(unsafe { mpi.call(count, raw.as_mut_ptr(), &mut flag, statuses.as_mut_ptr()) });
         if result.is_ok() && flag == 0 {
             return Ok(None);
         }
@@ -763,8 +779,7 @@ impl<'c, B> OwnedRequest<'c, B> {
     #[wraps(MPI_Wait)]
     pub fn wait(mut self) -> RmpiResult<(B, Status)> {
         // SAFETY: a request that has not ended.
-        let status =
-            output(status::empty(), |status| unsafe { mpi.call(&mut self.raw, status) })?;
+        let status = output(status::empty(), |status| unsafe { mpi.call(&mut self.raw, status) })?;
         Ok((self.take_buffer(), Status::from_raw(status)))
     }
 
@@ -851,11 +866,14 @@ impl<B> Drop for OwnedRequest<'_, B> {
 pub struct PersistentRequest<'scope, B> {
     slab: &'scope Requests,
     slot: u32,
-    pub(super) active: bool,
     pub(super) buffer: MaybeUninit<B>,
 }
 
 impl<B> PersistentRequest<'_, B> {
+    pub(super) fn is_active(&self) -> bool {
+        self.slab.is_active(self.slot)
+    }
+
     /// Starts the operation. C: `MPI_Start`. Local.
     ///
     /// # Errors
@@ -869,13 +887,13 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Start)]
     pub fn start(&mut self) -> RmpiResult {
-        if self.active {
+        if self.is_active() {
             return Err(started());
         }
         let mut raw = self.slab.get(self.slot);
         // SAFETY: an inactive persistent request, whose buffer nobody uses until it is waited for.
         check(unsafe { mpi.call(&mut raw) })?;
-        self.active = true;
+        self.slab.set_active(self.slot, true);
         Ok(())
     }
 
@@ -894,25 +912,23 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Startall in Self)]
     pub fn startall(requests: &mut [Self]) -> RmpiResult {
-        if requests.iter().any(|request| request.active) {
+        if requests.iter().any(|request| request.is_active()) {
             return Err(started());
         }
-        let mut raw: Raw =
-            requests.iter().map(|request| request.slab.get(request.slot)).collect();
+        let mut raw: Raw = requests.iter().map(|request| request.slab.get(request.slot)).collect();
         let count = c_int::try_from(raw.len()).map_err(|_| too_many())?;
         // Whatever fails: some may have been started.
         for request in requests {
-            request.active = true;
+            request.slab.set_active(request.slot, true);
         }
         // SAFETY: inactive persistent requests, as above.
         check(unsafe { mpi.call(count, raw.as_mut_ptr()) })
     }
 
-    /// Waits until the operation is complete. C: `MPI_Wait`. Blocks, not local; at once if it is not
-    /// started.
+    /// Waits until the operation is complete. C: `MPI_Wait`. Blocks, not local.
     ///
     /// # Errors
-    /// As [`Request::wait`].
+    /// As [`Request::wait`]; [`REQUEST`](ErrorClass::REQUEST) if it is not started.
     ///
     /// ```no_run
     /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
@@ -922,10 +938,13 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Wait)]
     pub fn wait(&mut self) -> RmpiResult<Status> {
+        if !self.is_active() {
+            return Err(not_started());
+        }
         let mut raw = self.slab.get(self.slot);
         // SAFETY: a persistent request.
         let status = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) })?;
-        self.active = false;
+        self.slab.set_active(self.slot, false);
         Ok(Status::from_raw(status))
     }
 
@@ -942,6 +961,9 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Test)]
     pub fn test(&mut self) -> RmpiResult<Option<Status>> {
+        if !self.is_active() {
+            return Err(not_started());
+        }
         let mut raw = self.slab.get(self.slot);
         // SAFETY: a persistent request.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
@@ -950,7 +972,7 @@ impl<B> PersistentRequest<'_, B> {
         if flag == 0 {
             return Ok(None);
         }
-        self.active = false;
+        self.slab.set_active(self.slot, false);
         Ok(Some(Status::from_raw(status)))
     }
 
@@ -959,7 +981,7 @@ impl<B> PersistentRequest<'_, B> {
     where
         B: TypedBuffer,
     {
-        if self.active {
+        if self.is_active() {
             return None;
         }
         // SAFETY: it was made of a value; MPI does not use the buffer, which is that many elements,
@@ -975,7 +997,7 @@ impl<B> PersistentRequest<'_, B> {
     where
         B: TypedBuffer<Element: MpiDatatype> + BufferMut,
     {
-        if self.active {
+        if self.is_active() {
             return None;
         }
         // SAFETY: as above; nobody else has access. The elements, and not the buffer, since another
@@ -1000,7 +1022,7 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Request_free)]
     pub fn free(self) -> RmpiResult<B> {
-        if self.active {
+        if self.is_active() {
             return Err(started());
         }
         let mut raw = self.slab.get(self.slot);
@@ -1010,6 +1032,10 @@ impl<B> PersistentRequest<'_, B> {
         // SAFETY: it was made of a value.
         Ok(unsafe { self.buffer.assume_init() })
     }
+}
+
+fn not_started() -> Error {
+    Error::refused(ErrorClass::REQUEST, "the operation was not started")
 }
 
 fn started() -> Error {

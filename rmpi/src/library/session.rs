@@ -15,12 +15,27 @@ use super::info::{self, Info};
 use super::sys::{self, MPI_Session, c_int};
 use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
 
-/// How many sessions there are in this process.
-static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+/// How many contexts and sessions there are, and the thread that may call MPI, 0 if all may: what
+/// [`RUNNING`] has, for questions in passing.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static THREAD: AtomicUsize = AtomicUsize::new(0);
 
-/// Is there a session?
-pub(super) fn any() -> bool {
-    SESSIONS.load(Ordering::Relaxed) > 0
+/// A number of this thread.
+fn this_thread() -> usize {
+    thread_local!(static HERE: u8 = const { 0 });
+    HERE.with(|here| core::ptr::from_ref(here).addr())
+}
+
+/// May this thread call MPI now, for what borrows neither context nor session? `None` if there are
+/// none of rmpi's.
+///
+/// At level [`Serialized`] only the thread that began: where the context is, nobody knows.
+pub(super) fn may_call() -> Option<bool> {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    let thread = THREAD.load(Ordering::Relaxed);
+    Some(thread == 0 || thread == this_thread())
 }
 
 /// The contexts and sessions of this process.
@@ -51,6 +66,8 @@ pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
     }
     running.count += 1;
     (running.thread, running.moves) = (thread, moves);
+    THREAD.store(if thread.is_some() { this_thread() } else { 0 }, Ordering::Relaxed);
+    COUNT.store(running.count, Ordering::Release);
     Ok(())
 }
 
@@ -58,6 +75,7 @@ pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
 pub(super) fn leave() {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     running.count = running.count.saturating_sub(1);
+    COUNT.store(running.count, Ordering::Release);
     if running.count == 0 {
         datatype::free_all();
     }
@@ -90,7 +108,6 @@ impl<L: ThreadLevel> Drop for Session<L> {
         leave();
         // SAFETY: nothing that borrows the session is left. `finalize` tells errors.
         unsafe { sys::MPI_Session_finalize(&mut self.raw) };
-        SESSIONS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -157,10 +174,7 @@ impl<L: ThreadLevel> Session<L> {
     /// The session that MPI made after [`enter`].
     fn entered(raw: RmpiResult<MPI_Session>) -> RmpiResult<Self> {
         match raw {
-            Ok(raw) => {
-                SESSIONS.fetch_add(1, Ordering::Relaxed);
-                Ok(Self { raw, _thread: PhantomData })
-            }
+            Ok(raw) => Ok(Self { raw, _thread: PhantomData }),
             Err(error) => {
                 leave();
                 Err(error)
@@ -175,7 +189,6 @@ impl<L: ThreadLevel> Session<L> {
     /// level below [`Multiple`] nobody else calls MPI at the same time.
     pub unsafe fn from_raw(raw: MPI_Session) -> Self {
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).count += 1;
-        SESSIONS.fetch_add(1, Ordering::Relaxed);
         Self { raw, _thread: PhantomData }
     }
 
@@ -206,7 +219,6 @@ impl<L: ThreadLevel> Session<L> {
         leave();
         // SAFETY: nothing that borrows the session is left.
         let result = check(unsafe { mpi.call(&mut this.raw) });
-        SESSIONS.fetch_sub(1, Ordering::Relaxed);
         result
     }
 

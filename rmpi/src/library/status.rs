@@ -1,4 +1,5 @@
 use super::buffer::ElementOf;
+use super::context::callable;
 use super::error::{RmpiResult, output};
 use super::sys::{self, MPI_Status, c_int};
 use crate::{SendDatatype, Tag};
@@ -47,11 +48,11 @@ impl Status {
     /// ```
     #[wraps(MPI_Get_count)]
     pub fn get_count<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
+        callable()?;
         let element = ElementOf::<T>::get()?;
         // SAFETY: a status that MPI wrote, and a datatype.
-        let count = output(0, |count: &mut c_int| unsafe {
-            mpi.call(&self.0, element.datatype, count)
-        })?;
+        let count =
+            output(0, |count: &mut c_int| unsafe { mpi.call(&self.0, element.datatype, count) })?;
         let count = if count == sys::MPI_UNDEFINED && self.is_long() {
             // SAFETY: as above.
             output(0, |count| unsafe { sys::MPI_Get_count_c(&self.0, element.datatype, count) })?
@@ -84,10 +85,10 @@ impl Status {
     /// ```
     #[wraps(MPI_Get_elements_x)]
     pub fn get_elements<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
+        callable()?;
         let element = ElementOf::<T>::get()?;
         // SAFETY: a status that MPI wrote, and a datatype.
-        let count =
-            output(0, |count| unsafe { mpi.call(&self.0, element.datatype, count) })?;
+        let count = output(0, |count| unsafe { mpi.call(&self.0, element.datatype, count) })?;
         Ok(usize::try_from(count).ok())
     }
 
@@ -105,6 +106,7 @@ impl Status {
     /// ```
     #[wraps(MPI_Test_cancelled)]
     pub fn test_cancelled(&self) -> RmpiResult<bool> {
+        callable()?;
         // SAFETY: a status that MPI wrote.
         output(0, |flag| unsafe { mpi.call(&self.0, flag) }).map(|flag| flag != 0)
     }

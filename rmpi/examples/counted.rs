@@ -1,6 +1,8 @@
 //! Each wrapper calls one function of C, which tools see; `pmpi_mode` calls them, too, and no tool
 //! does. Prints what a tool should have counted on this rank, for `tests/examples.rs`.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{AnyTag, MpiOp, RequestSlice, RmpiResult, Tag, pmpi_mode};
 
 const TAG: Tag = Tag::new(1);

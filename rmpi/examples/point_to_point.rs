@@ -1,5 +1,7 @@
 //! Every form of a send and a receive, around a ring. Right on any number of ranks.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{AnyTag, Communicator, MpiDatatype, Request, RequestSlice, RmpiResult, Tag, Test};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, MpiDatatype)]

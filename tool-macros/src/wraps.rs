@@ -96,6 +96,8 @@ fn try_expand(target: TokenStream, item: TokenStream) -> syn::Result<TokenStream
         }
 
         #[doc = #doc]
+        // Clippy does not read documentation that a macro makes.
+        #[allow(clippy::missing_safety_doc)]
         #[inline]
         #(#other_attributes)*
         #vis #inner #block

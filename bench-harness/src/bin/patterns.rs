@@ -169,21 +169,22 @@ impl Measurement<'_> {
         let world = self.context.world();
         c(rounds.min(10));
         rust(rounds.min(10))?;
-        let mut times = [vec![0.0; self.samples], vec![0.0; self.samples]];
+        let mut times = [Vec::with_capacity(self.samples), Vec::with_capacity(self.samples)];
         let mut allocations = 0;
-        for sample in 0..self.samples {
+        for _ in 0..self.samples {
             let first = usize::from(self.random.coin());
             for language in [first, 1 - first] {
                 world.barrier()?;
                 let before = ALLOCATIONS.load(Relaxed);
                 let start = self.context.wtime();
                 if language == 0 {
-                    c(rounds)
+                    c(rounds);
                 } else {
-                    rust(rounds)?
+                    rust(rounds)?;
                 }
-                times[language][sample] = (self.context.wtime() - start) / f64::from(rounds);
+                let seconds = (self.context.wtime() - start) / f64::from(rounds);
                 allocations += ALLOCATIONS.load(Relaxed) - before;
+                times[language].push(seconds);
             }
         }
         if world.rank()? == 0 {

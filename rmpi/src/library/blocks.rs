@@ -174,7 +174,7 @@ impl Layout {
                 continue;
             }
             let distance = address - base;
-            if unit == 0 || distance % unit != 0 {
+            if unit == 0 || !distance.is_multiple_of(unit) {
                 return Err(apart());
             }
             displacements.push(MPI_Count::try_from(distance / unit).map_err(|_| apart())?);

@@ -17,7 +17,7 @@ use crate::MpiDatatype;
 
 /// The length of a process's part.
 fn part(length: usize, size: usize) -> RmpiResult<usize> {
-    if size == 0 || length % size != 0 {
+    if size == 0 || !length.is_multiple_of(size) {
         return Err(Error::refused(
             ErrorClass::COUNT,
             "the buffer's length is no multiple of the number of processes",

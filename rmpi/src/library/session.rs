@@ -218,8 +218,7 @@ impl<L: ThreadLevel> Session<L> {
         let mut this = core::mem::ManuallyDrop::new(self);
         leave();
         // SAFETY: nothing that borrows the session is left.
-        let result = check(unsafe { mpi.call(&mut this.raw) });
-        result
+        check(unsafe { mpi.call(&mut this.raw) })
     }
 
     /// What MPI knows of the session, such as `thread_level`. C: `MPI_Session_get_info`. Local.

@@ -58,5 +58,8 @@ fn main() -> rmpi::RmpiResult {
     assert!(world.tag_ub()?.is_some_and(|tag| tag >= 32767), "the standard's least");
     println!("universe {:?}, program {:?}", world.universe_size()?, world.appnum()?);
     println!("clocks agree: {:?}, files: {:?}", world.wtime_is_global()?, world.io()?);
+    if world.rank()? == 0 {
+        println!("attributes: right on {} ranks", world.size()?);
+    }
     Ok(())
 }

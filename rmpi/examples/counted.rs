@@ -93,11 +93,11 @@ mod counts {
 
     static EXPECTED: Mutex<BTreeMap<&str, u64>> = Mutex::new(BTreeMap::new());
 
-    pub fn expect(function: &'static str, times: u64) {
+    pub(super) fn expect(function: &'static str, times: u64) {
         *EXPECTED.lock().unwrap().entry(function).or_default() += times;
     }
 
-    pub fn report() {
+    pub(super) fn report() {
         for (function, times) in &*EXPECTED.lock().unwrap() {
             println!("{function}: {times}");
         }

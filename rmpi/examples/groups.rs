@@ -52,6 +52,9 @@ fn main() -> rmpi::RmpiResult {
         // MPICH makes none of a group of the world.
         Err(error) => println!("create_from_group: {error}"),
     }
+    if world.rank()? == 0 {
+        println!("groups: right on {} ranks", world.size()?);
+    }
     Ok(())
 }
 

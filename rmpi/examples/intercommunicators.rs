@@ -9,9 +9,14 @@ fn main() -> rmpi::RmpiResult {
     if std::env::args().any(|argument| argument == "--child") {
         return child(&context);
     }
-    halves(context.world())?;
-    ports(context.world())?;
-    spawn(&context)
+    let world = context.world();
+    halves(world)?;
+    ports(world)?;
+    spawn(&context)?;
+    if world.rank()? == 0 {
+        println!("intercommunicators: right on {} ranks", world.size()?);
+    }
+    Ok(())
 }
 
 fn halves(world: &Communicator<'_>) -> rmpi::RmpiResult {

@@ -52,9 +52,14 @@ fn main() -> rmpi::RmpiResult {
     // The world beside it; its end leaves the session as it was.
     let context = rmpi::init()?;
     ring(context.world())?;
+    let rank = context.world().rank()?;
     drop(context);
     assert!(session.get_num_psets()? >= 2);
-    session.finalize()
+    session.finalize()?;
+    if rank == 0 {
+        println!("sessions: right on {size} ranks");
+    }
+    Ok(())
 }
 
 /// Sends a derived datatype around, which MPI has to make anew in each session.

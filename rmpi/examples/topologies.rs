@@ -11,7 +11,11 @@ fn main() -> rmpi::RmpiResult {
     assert_eq!(world.topo_test()?, TopologyKind::Undefined);
     grids(world)?;
     graphs(world)?;
-    dist_graphs(world)
+    dist_graphs(world)?;
+    if world.rank()? == 0 {
+        println!("topologies: right on {} ranks", world.size()?);
+    }
+    Ok(())
 }
 
 fn grids(world: &Communicator<'_>) -> rmpi::RmpiResult {

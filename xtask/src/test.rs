@@ -66,6 +66,14 @@ impl Test {
             if let Err(error) = result {
                 failures.push(format!("{name}: {error:#}"));
             }
+            if name == "mpich-5.0.2" {
+                let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
+                    self.test_sanitized(mpi, &mut count)
+                });
+                if let Err(error) = result {
+                    failures.push(format!("{name}, AddressSanitizer: {error:#}"));
+                }
+            }
         }
         let tested: Vec<_> = mpis.iter().map(|mpi| mpi.name.as_str()).collect();
         if tested.is_empty() {
@@ -80,6 +88,32 @@ impl Test {
             bail!("tests failed\n  {}", failures.join("\n  "));
         }
         Ok(())
+    }
+
+    /// rmpi's pure parts and its examples with AddressSanitizer, which comes with the compiler.
+    fn test_sanitized(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
+        let sanitized = |arguments: &[&str]| {
+            let mut cargo = cargo();
+            cargo
+                .args(arguments)
+                // The sanitizer is not for proc macros, which a target keeps apart.
+                .args(["--target", "x86_64-unknown-linux-gnu", "--target-dir", "target/sanitized"])
+                .current_dir(environment::root())
+                .envs(mpi.variables())
+                .env("RUSTC_BOOTSTRAP", "1")
+                .env("RUSTFLAGS", "-Zsanitizer=address")
+                // MPI keeps some memory to the end.
+                .env("ASAN_OPTIONS", "detect_leaks=0");
+            cargo
+        };
+        run(&mut sanitized(&["build", "--quiet", "--package", "rmpi", "--examples"]))?;
+        let mut tests = sanitized(&["test", "--package", "rmpi", "--no-fail-fast", "--lib"]);
+        tests
+            .args(["--test", "typemap", "--test", "examples"])
+            // A tool cannot be loaded before the sanitizer.
+            .args(["--", "--skip", "every_wrapper_calls_what_it_says"])
+            .args(&self.arguments);
+        run_reading(&mut tests, |line| count.read(line))
     }
 
     fn test_on(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {

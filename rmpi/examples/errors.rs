@@ -7,7 +7,7 @@
 
 use core::fmt::Debug;
 
-use rmpi::{AnyTag, Communicator, Error, ErrorClass, RequestSlice, RmpiResult, Tag};
+use rmpi::{AnyTag, Communicator, Error, ErrorClass, MpiOp, RequestSlice, RmpiResult, Tag};
 
 const TAG: Tag = Tag::new(5);
 
@@ -20,6 +20,8 @@ fn main() -> RmpiResult {
     truncation(world)?;
     truncation_of_many(world)?;
     buffers(&context, world)?;
+    collective(world)?;
+    what_would_crash_an_mpi(&context, world)?;
     invalid_handles(&context)?;
     processes_of_two_communicators(world)?;
     texts(world);
@@ -44,7 +46,8 @@ fn a_second_init() {
     expect(
         rmpi::pmpi_mode::init().map_err(|error| {
             // The other mode has types of its own.
-            Error::from_raw(error.code()).expect("a code")
+            // SAFETY: MPI gave it, or it is one of its classes.
+            unsafe { Error::from_raw(error.code()) }.expect("a code")
         }),
         ErrorClass::OTHER,
     );
@@ -199,6 +202,60 @@ fn buffers(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResult 
     }
     rmpi::TypeDynamicBufferMut::from_bytes(&mut bytes, 2, datatype)?;
     Ok(())
+}
+
+/// Lengths and ranks that do not go with the communicator; the same on all ranks.
+fn collective(world: &Communicator<'_>) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    let nobody = world.process(size);
+    assert!(nobody.bcast(&mut 1).is_err());
+    expect(world.allgather(&[1, 2][..], &mut vec![0; 2 * size + 1]), ErrorClass::COUNT);
+    expect(world.allgather(&[1, 2][..], &mut vec![0; size]), ErrorClass::COUNT);
+    expect(world.alltoall(&vec![1; size], &mut vec![0; 2 * size]), ErrorClass::COUNT);
+    expect(world.allreduce(&[1, 2][..], &mut [0][..], MpiOp::SUM), ErrorClass::COUNT);
+    let other = world.process((rank + 1) % size);
+    if size > 1 {
+        expect(other.gather_in_place(&mut vec![0; size]), ErrorClass::ROOT);
+    }
+    expect(world.process(rank).gather(&1), ErrorClass::ROOT);
+    expect(world.allgatherv(&1, &mut Vec::<&mut [i32]>::new()), ErrorClass::COUNT);
+    // An operation that the standard does not have for the type.
+    let bytes = [rmpi::Byte(1)];
+    expect(world.allreduce(&bytes, &mut [rmpi::Byte(0)], MpiOp::SUM), ErrorClass::OP);
+    Ok(())
+}
+
+/// Some MPIs divide by zero, write where they should not or never come back.
+fn what_would_crash_an_mpi(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResult {
+    for (nodes, dims) in [(6, [65536, 65536, 0]), (0, [0; 3]), (i32::MAX as usize, [0; 3])] {
+        expect(rmpi::dims_create(context, nodes, &mut dims.clone()), ErrorClass::DIMS);
+    }
+    assert!(world.cart_create(&[1; 20], &[true; 20], false).is_err());
+    let long = "x".repeat(100_000);
+    let mode = rmpi::AccessMode::RDONLY;
+    expect(rmpi::File::open(world, &long, mode, None), ErrorClass::BAD_FILE);
+    let status = world.process_null().recv_status(&mut [0_u8; 3], AnyTag)?;
+    assert_eq!(status.get_count::<[u8; 0]>()?, None);
+    assert!(world.process(0).send(&[[(); usize::MAX]; 3][..], TAG).is_err());
+    let mut greatest = 0;
+    rmpi::scope(|scope| {
+        let mut request = world.iallreduce(scope, &1, &mut greatest, MpiOp::MAX)?;
+        expect(request.cancel(), ErrorClass::REQUEST);
+        request.wait().map(drop)
+    })?;
+    // A struct ends behind the last of its data: nine bytes are none.
+    let datatype = rmpi::DatatypeRef::of::<Padded>(context)?;
+    let mut nine = vec![0_u8; 9];
+    if let Ok(mut buffer) = rmpi::TypeDynamicBufferMut::from_bytes(&mut nine, 1, datatype) {
+        assert!(buffer.as_mut_slice::<Padded>()?.is_none());
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, rmpi::MpiDatatype)]
+struct Padded {
+    _number: u64,
+    _byte: u8,
 }
 
 /// Safe code has none; tools can.

@@ -36,6 +36,7 @@ mod functions;
 pub mod call;
 mod names;
 pub mod pmpi_mode;
+mod running;
 mod sentinels;
 mod thread_level;
 mod typemap;

@@ -89,8 +89,11 @@ impl<T: SendDatatype> ElementOf<T> {
 #[inline]
 fn raw<T: SendDatatype>(pointer: *const T, length: usize) -> RmpiResult<RawBuffer> {
     let element = ElementOf::<T>::get()?;
-    // No overflow: the elements lie in memory, or have size 0 and a length that MPI refuses.
-    let count = (length * element.per_value) as MPI_Count;
+    // Elements that lie in memory are not so many; those of size 0 can be.
+    let count = length.checked_mul(element.per_value).and_then(|count| count.try_into().ok());
+    let Some(count) = count else {
+        return Err(Error::refused(ErrorClass::COUNT, "more elements than MPI counts"));
+    };
     Ok(RawBuffer { pointer: pointer.cast_mut().cast(), count, datatype: element.datatype })
 }
 
@@ -253,7 +256,8 @@ impl<'b> TypeDynamicBufferRef<'b> {
         TypeDynamicBufferRef { raw: self.raw, _borrow: PhantomData }
     }
 
-    /// The elements, if they are of this type: if its datatype is the buffer's.
+    /// The elements, if they are of this type: if its datatype is the buffer's, and it has no
+    /// padding.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
@@ -327,7 +331,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
         TypeDynamicBufferRef { raw: self.raw, _borrow: PhantomData }
     }
 
-    /// The elements, if they are of this type: if its datatype is the buffer's.
+    /// The elements, if they are of this type: if its datatype is the buffer's, and it has no
+    /// padding.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
@@ -338,7 +343,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
         }))
     }
 
-    /// The elements, if they are of this type: if its datatype is the buffer's.
+    /// The elements, if they are of this type: if its datatype is the buffer's, and it has no
+    /// padding.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
@@ -355,6 +361,10 @@ fn slice_of<T: MpiDatatype>(buffer: &RawBuffer) -> RmpiResult<Option<(*mut T, us
     let element = ElementOf::<T>::get()?;
     let Ok(count) = usize::try_from(buffer.count) else { return Ok(None) };
     let per_value = element.per_value;
+    // Padding is neither within the buffer for sure, nor may it be written to as bytes.
+    if T::TYPE_MAP.size() != size_of::<T>() {
+        return Ok(None);
+    }
     if buffer.datatype != element.datatype || per_value == 0 || count % per_value != 0 {
         return Ok(None);
     }

@@ -93,7 +93,7 @@ macro_rules! collective {
                 mpi.call($($call,)* request)
             })?;
             // SAFETY: that request, of these buffers.
-            Ok(unsafe { scope.adopt(request, $buffers) })
+            Ok(unsafe { scope.adopt_collective(request, $buffers) })
         }
 
         #[doc = concat!($what, ", to be started often. C: `", stringify!($persistent),

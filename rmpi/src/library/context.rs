@@ -7,6 +7,7 @@ use tool_macros::wraps;
 use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::sys::{self, c_int};
+use crate::running::Calling;
 use crate::{Level, Multiple, Single, ThreadLevel};
 
 /// MPI between its initialization and its finalization, which the context's drop is
@@ -180,19 +181,16 @@ pub(super) fn text(
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// May this thread call MPI now, for what borrows nothing that says so?
-pub(super) fn may_call_mpi() -> bool {
-    super::session::may_call()
-        .unwrap_or_else(|| initialized() == Ok(true) && finalized() == Ok(false))
+/// This thread may ask MPI something now, though it borrows nothing that says so, for as long as it
+/// keeps what it gets.
+pub(super) fn calling() -> Option<Calling> {
+    crate::running::calling(|| initialized() == Ok(true) && finalized() == Ok(false))
 }
 
 /// # Errors
 /// [`OTHER`](ErrorClass::OTHER) if this thread may not call MPI now.
-pub(super) fn callable() -> RmpiResult {
-    if may_call_mpi() {
-        return Ok(());
-    }
-    Err(Error::refused(ErrorClass::OTHER, "MPI does not run, or not for this thread"))
+pub(super) fn callable() -> RmpiResult<Calling> {
+    calling().ok_or(Error::refused(ErrorClass::OTHER, "MPI does not run, or not for this thread"))
 }
 
 impl<L: ThreadLevel> RmpiContext<L> {

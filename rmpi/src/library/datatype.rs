@@ -6,7 +6,7 @@ use tool_macros::wraps;
 
 use super::context::{self, Runtime};
 use super::derived::Combiner;
-use super::error::{RmpiResult, check, output};
+use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
 use crate::{Predefined, SendDatatype, TypeMap};
 
@@ -136,7 +136,14 @@ impl<'d> DatatypeRef<'d> {
     /// ```
     pub fn of<T: SendDatatype>(runtime: &'d impl Runtime) -> RmpiResult<Self> {
         let _ = runtime;
-        Ok(Self { raw: handle(T::TYPE_MAP)?, _owner: PhantomData })
+        let raw = match T::TYPE_MAP {
+            TypeMap::Predefined(predefined) => predefined_handle(*predefined),
+            derived => match cached(derived) {
+                Some(raw) => raw,
+                None => make_cached(derived)?,
+            },
+        };
+        Ok(Self { raw, _owner: PhantomData })
     }
 
     /// The datatype of this handle.
@@ -194,13 +201,35 @@ fn entries(
 }
 
 fn derived_handle(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
+    if let Some(raw) = cached(map) {
+        return Ok(raw);
+    }
+    // A buffer's datatype can be asked for without showing that MPI may be called here.
+    let _calling = context::callable()?;
+    if crate::running::may_have_moved() {
+        return Err(Error::refused(
+            ErrorClass::TYPE,
+            "at MPI_THREAD_SERIALIZED, make a struct's datatype by DatatypeRef::of before its first use",
+        ));
+    }
+    make_cached(map)
+}
+
+#[inline]
+fn cached(map: &'static TypeMap) -> Option<MPI_Datatype> {
     let address = core::ptr::from_ref(map).cast_mut();
     for (key, value) in entries(map) {
         if key.load(Ordering::Acquire) == address {
-            return Ok(value.load(Ordering::Relaxed) as MPI_Datatype);
+            return Some(value.load(Ordering::Relaxed) as MPI_Datatype);
         }
     }
-    super::context::callable()?;
+    None
+}
+
+/// For who may call MPI here and now.
+#[cold]
+fn make_cached(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
+    let address = core::ptr::from_ref(map).cast_mut();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let raw = find_or_make(&mut made, map)?;
     if let Some((key, value)) = entries(map).find(|(key, _)| key.load(Ordering::Relaxed).is_null())
@@ -224,6 +253,9 @@ fn find_or_make(
     let mut raw = make(made, map)?;
     // SAFETY: the datatype that was just made.
     check(unsafe { sys::MPI_Type_commit(&mut raw) })?;
+    if made.is_empty() {
+        crate::running::free_at_the_end(free_all);
+    }
     made.push((map, raw as usize));
     Ok(raw)
 }
@@ -286,7 +318,7 @@ fn contiguous(length: usize, element: MPI_Datatype) -> RmpiResult<MPI_Datatype> 
 }
 
 /// Frees the datatypes of Rust types: MPI is about to end.
-pub(super) fn free_all() {
+fn free_all() {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     for (key, _) in &CACHE {
         key.store(core::ptr::null_mut(), Ordering::Relaxed);

@@ -133,7 +133,9 @@ pub fn add_error_code<R: Runtime>(runtime: &R, class: ErrorClass) -> RmpiResult<
     let _ = runtime;
     // SAFETY: MPI runs.
     let code: c_int = output(0, |code| unsafe { mpi.call(class.into_raw(), code) })?;
-    Error::from_raw(code).ok_or(Error::refused(ErrorClass::OTHER, "MPI gave success as an error"))
+    // SAFETY: MPI gave it.
+    unsafe { Error::from_raw(code) }
+        .ok_or(Error::refused(ErrorClass::OTHER, "MPI gave success as an error"))
 }
 
 /// The text of an error that was added. C: `MPI_Add_error_string`. Local.

@@ -25,7 +25,10 @@ pub struct Error {
 
 impl Error {
     /// The error of a C function's result; `None` for `MPI_SUCCESS`.
-    pub const fn from_raw(code: c_int) -> Option<Self> {
+    ///
+    /// # Safety
+    /// It is a code that MPI gave: some MPIs crash when they are asked about others.
+    pub const unsafe fn from_raw(code: c_int) -> Option<Self> {
         if code == sys::MPI_SUCCESS { None } else { Some(Self { code, reason: None }) }
     }
 
@@ -45,9 +48,10 @@ impl Error {
 
     /// The class of the error, which is portable. C: `MPI_Error_class`. Local.
     pub fn class(&self) -> ErrorClass {
-        if self.reason.is_some() || !super::context::may_call_mpi() {
+        if self.reason.is_some() {
             return ErrorClass(self.code);
         }
+        let Some(_calling) = super::context::calling() else { return ErrorClass(self.code) };
         let mut class = sys::MPI_ERR_UNKNOWN;
         // SAFETY: MPI runs; any code may be asked for.
         let result = unsafe { sys::MPI_Error_class(self.code, &mut class) };
@@ -59,9 +63,9 @@ impl Error {
         if let Some(reason) = self.reason {
             return reason.to_owned();
         }
-        if !super::context::may_call_mpi() {
+        let Some(_calling) = super::context::calling() else {
             return format!("MPI error code {}", self.code);
-        }
+        };
         let mut text = [0_u8; sys::MPI_MAX_ERROR_STRING as usize];
         let mut length = 0;
         // SAFETY: MPI runs, and the text has the length that MPI asks for.

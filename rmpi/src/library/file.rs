@@ -46,6 +46,8 @@ pub struct File<'ctx> {
     raw: MPI_File,
     /// A split collective operation was begun and has not ended.
     split: Cell<bool>,
+    /// MPI refused a view, and must not use what it has of it.
+    broken: Cell<bool>,
     _context: PhantomData<(&'ctx (), *const ())>,
 }
 
@@ -55,7 +57,7 @@ impl Runtime for File<'_> {}
 impl Drop for File<'_> {
     fn drop(&mut self) {
         // A split operation that was forgotten uses the file for ever.
-        if !self.split.get() {
+        if !self.split.get() && !self.broken.get() {
             // SAFETY: it is closed once, and no operation on it is left. `close` tells errors.
             unsafe { sys::MPI_File_close(&mut self.raw) };
         }
@@ -164,6 +166,10 @@ pub struct View<'ctx> {
 }
 
 fn text(path: &Path) -> RmpiResult<CString> {
+    // Open MPI crashes with longer ones than the system's.
+    if path.as_os_str().len() >= 4096 {
+        return Err(Error::refused(ErrorClass::BAD_FILE, "a path of 4096 bytes or more"));
+    }
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Error::refused(ErrorClass::BAD_FILE, "a zero byte in the path"))
 }
@@ -301,7 +307,7 @@ impl<'ctx> File<'ctx> {
     /// # Safety
     /// It is an open file whose errors return, nobody else closes it, and MPI runs for `'ctx`.
     pub const unsafe fn from_raw(raw: MPI_File) -> Self {
-        Self { raw, split: Cell::new(false), _context: PhantomData }
+        Self { raw, split: Cell::new(false), broken: Cell::new(false), _context: PhantomData }
     }
 
     /// C's handle, which nobody closes any more.
@@ -333,7 +339,15 @@ impl<'ctx> File<'ctx> {
         check(unsafe { mpi.call(&mut this.raw) })
     }
 
+    fn whole(&self) -> RmpiResult {
+        if self.broken.get() {
+            return Err(Error::refused(ErrorClass::FILE, "MPI refused the file's view"));
+        }
+        Ok(())
+    }
+
     fn not_split(&self) -> RmpiResult {
+        self.whole()?;
         if self.split.get() {
             return Err(Error::refused(
                 ErrorClass::REQUEST,
@@ -459,7 +473,8 @@ impl<'ctx> File<'ctx> {
     ///
     /// # Errors
     /// [`ARG`](ErrorClass::ARG) if `filetype` is not made of `etype`s, or has no data or extent;
-    /// [`UNSUPPORTED_DATAREP`](ErrorClass::UNSUPPORTED_DATAREP); what MPI says.
+    /// [`UNSUPPORTED_DATAREP`](ErrorClass::UNSUPPORTED_DATAREP); what MPI says. The file cannot be used
+    /// any more then.
     ///
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
@@ -481,6 +496,7 @@ impl<'ctx> File<'ctx> {
         datarep: &CStr,
         info: Option<&Info<'_>>,
     ) -> RmpiResult {
+        self.whole()?;
         let displacement = offset_of(displacement)?;
         // MPIs divide by these.
         let (element, size) = (etype.size()?, filetype.size()?);
@@ -495,7 +511,12 @@ impl<'ctx> File<'ctx> {
         let (etype, filetype) = (etype.into_raw(), filetype.into_raw());
         let info = info::handle(info);
         // SAFETY: a file, committed datatypes, which MPI keeps, a text, and an info or none.
-        check(unsafe { mpi.call(self.raw, displacement, etype, filetype, datarep.as_ptr(), info) })
+        let result = check(unsafe {
+            mpi.call(self.raw, displacement, etype, filetype, datarep.as_ptr(), info)
+        });
+        // MPICH crashes when it uses a view that it has refused.
+        self.broken.set(result.is_err());
+        result
     }
 
     /// What this process sees of the file. C: `MPI_File_get_view`. Local.
@@ -626,6 +647,7 @@ macro_rules! accesses {
                 $($offset: u64,)?
                 mut buffer: B,
             ) -> RmpiResult<Status> {
+                self.whole()?;
                 $(let $offset = offset_of($offset)?;)?
                 let raw = buffer.$as_raw()?;
                 // SAFETY: a file, and a buffer that is accessible during the call.
@@ -702,6 +724,7 @@ macro_rules! accesses_later {
                 $($offset: u64,)?
                 mut buffer: B,
             ) -> RmpiResult<Request<'scope, B>> {
+                self.whole()?;
                 $(let $offset = offset_of($offset)?;)?
                 let raw = buffer.$as_raw()?;
                 // SAFETY: the scope waits for the request; the buffer and the file outlive it.

@@ -523,7 +523,7 @@ impl<'ctx> Communicator<'ctx> {
             mpi.call(self.as_raw(), new.raw.as_ptr(), request)
         })?;
         // SAFETY: that request; the communicator that it uses outlives the scope.
-        Ok(unsafe { scope.adopt(request, new) })
+        Ok(unsafe { scope.adopt_collective(request, new) })
     }
 
     /// A communicator of a group, for which no other one is needed. C: `MPI_Comm_create_from_group`.

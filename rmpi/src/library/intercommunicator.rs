@@ -471,16 +471,21 @@ macro_rules! connects {
             #[doc = concat!("C: `", stringify!($function), "`, then `MPI_Comm_set_errhandler`.")]
             /// Collective, blocks. Only what the root gives counts.
             ///
+            /// # Safety
+            /// The port is one that MPI gave, by [`open_port`] or [`lookup_name`]: MPICH crashes on
+            /// made-up ones.
+            ///
             /// # Errors
             /// [`PORT`](ErrorClass::PORT) and others that MPI says.
             ///
             /// ```no_run
             /// # fn example(world: &rmpi::Communicator<'_>, port: &std::ffi::CStr) -> rmpi::RmpiResult {
-            #[doc = concat!("let other = world.", stringify!($name), "(port, None, 0)?;")]
+            /// // SAFETY: `open_port` made it.
+            #[doc = concat!("let other = unsafe { world.", stringify!($name), "(port, None, 0)? };")]
             /// # Ok(()) }
             /// ```
             #[wraps($function)]
-            pub fn $name(
+            pub unsafe fn $name(
                 &self,
                 port: &CStr,
                 info: Option<&Info<'_>>,
@@ -509,7 +514,7 @@ fn fits_port(port: &CStr) -> RmpiResult {
     if port.to_bytes_with_nul().len() <= sys::MPI_MAX_PORT_NAME.unsigned_abs() as usize {
         return Ok(());
     }
-    Err(Error::refused(ErrorClass::PORT, "the port's name is too long"))
+    Err(Error::refused(ErrorClass::PORT, "the name is too long"))
 }
 
 /// What MPI writes, of at most the length of a port's name.
@@ -527,7 +532,8 @@ fn port_name(call: impl FnOnce(*mut c_char) -> c_int) -> RmpiResult<CString> {
 /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
 /// let port = rmpi::open_port(world, None)?;
 /// println!("{}", port.to_string_lossy());
-/// let other = world.accept(&port, None, 0)?;
+/// // SAFETY: the line above made it.
+/// let other = unsafe { world.accept(&port, None, 0)? };
 /// rmpi::close_port(world, &port)?;
 /// # Ok(()) }
 /// ```
@@ -578,6 +584,8 @@ macro_rules! publishes {
         ) -> RmpiResult {
             let _ = runtime;
             fits_port(port)?;
+            // MPICH's launcher does not survive much longer ones.
+            fits_port(service)?;
             // SAFETY: texts, and an info or null.
             check(unsafe { mpi.call(service.as_ptr(), info::handle(info), port.as_ptr()) })
         }
@@ -599,7 +607,8 @@ publishes! {
 /// ```no_run
 /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
 /// let port = rmpi::lookup_name(world, c"ocean", None)?;
-/// let ocean = world.connect(&port, None, 0)?;
+/// // SAFETY: MPI gave it.
+/// let ocean = unsafe { world.connect(&port, None, 0)? };
 /// # Ok(()) }
 /// ```
 #[wraps(MPI_Lookup_name)]
@@ -609,6 +618,7 @@ pub fn lookup_name<R: Runtime>(
     info: Option<&Info<'_>>,
 ) -> RmpiResult<CString> {
     let _ = runtime;
+    fits_port(service)?;
     // SAFETY: a text, an info or null, and a text that is as long as MPI asks for.
     port_name(|name| unsafe { mpi.call(service.as_ptr(), info::handle(info), name) })
 }

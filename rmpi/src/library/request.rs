@@ -43,6 +43,8 @@ struct Slot {
 }
 
 const NONE: u32 = u32::MAX;
+/// Collective, and not to be cancelled.
+const COLLECTIVE: u32 = u32::MAX - 3;
 /// A persistent request that is not started.
 const INACTIVE: u32 = u32::MAX - 1;
 /// A persistent request that is started.
@@ -71,9 +73,9 @@ impl Requests {
     }
 
     #[inline]
-    fn is_active(&self, index: u32) -> bool {
+    fn is(&self, index: u32, mark: u32) -> bool {
         // SAFETY: as above.
-        unsafe { &*self.0.get() }.slots[index as usize].mark == ACTIVE
+        unsafe { &*self.0.get() }.slots[index as usize].mark == mark
     }
 
     #[inline]
@@ -170,6 +172,20 @@ impl<'scope> Scope<'scope, '_> {
     #[inline]
     pub unsafe fn adopt<B>(&'scope self, raw: MPI_Request, buffer: B) -> Request<'scope, B> {
         let slot = self.requests.insert(Slot { raw, mark: NONE });
+        Request { slab: &self.requests, slot, buffer: MaybeUninit::new(buffer) }
+    }
+
+    /// A request of a collective operation.
+    ///
+    /// # Safety
+    /// As for [`adopt`](Self::adopt).
+    #[inline]
+    pub(super) unsafe fn adopt_collective<B>(
+        &'scope self,
+        raw: MPI_Request,
+        buffer: B,
+    ) -> Request<'scope, B> {
+        let slot = self.requests.insert(Slot { raw, mark: COLLECTIVE });
         Request { slab: &self.requests, slot, buffer: MaybeUninit::new(buffer) }
     }
 
@@ -337,7 +353,7 @@ impl<'scope, B> Request<'scope, B> {
     /// if it was cancelled. C: `MPI_Cancel`. Local.
     ///
     /// # Errors
-    /// What MPI says.
+    /// [`REQUEST`](ErrorClass::REQUEST) if it is collective; what MPI says.
     ///
     /// ```no_run
     /// # fn example(mut request: rmpi::Request<'_, &mut [f64]>) -> rmpi::RmpiResult {
@@ -348,6 +364,13 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Cancel)]
     pub fn cancel(&mut self) -> RmpiResult {
+        if self.slab.is(self.slot, COLLECTIVE) {
+            // Open MPI says that it was cancelled, and then nothing any more.
+            return Err(Error::refused(
+                ErrorClass::REQUEST,
+                "a collective operation cannot be cancelled",
+            ));
+        }
         let mut raw = self.slab.get(self.slot);
         // SAFETY: a request that has not ended.
         check(unsafe { mpi.call(&mut raw) })
@@ -714,7 +737,8 @@ fn first_error(statuses: &[MPI_Status], error: Error) -> Error {
     }
     statuses
         .iter()
-        .filter_map(|status| Error::from_raw(status.MPI_ERROR))
+        // SAFETY: MPI wrote it.
+        .filter_map(|status| unsafe { Error::from_raw(status.MPI_ERROR) })
         .find(|error| error.class() != ErrorClass::PENDING)
         .unwrap_or(error)
 }
@@ -871,7 +895,7 @@ pub struct PersistentRequest<'scope, B> {
 
 impl<B> PersistentRequest<'_, B> {
     pub(super) fn is_active(&self) -> bool {
-        self.slab.is_active(self.slot)
+        self.slab.is(self.slot, ACTIVE)
     }
 
     /// Starts the operation. C: `MPI_Start`. Local.

@@ -1,85 +1,25 @@
 use core::ffi::CStr;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::ThreadId;
 
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
 use super::context::{Runtime, sealed};
-use super::datatype;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::group::Group;
 use super::info::{self, Info};
 use super::sys::{self, MPI_Session, c_int};
 use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
 
-/// How many contexts and sessions there are, and the thread that may call MPI, 0 if all may: what
-/// [`RUNNING`] has, for questions in passing.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-static THREAD: AtomicUsize = AtomicUsize::new(0);
-
-/// A number of this thread.
-fn this_thread() -> usize {
-    thread_local!(static HERE: u8 = const { 0 });
-    HERE.with(|here| core::ptr::from_ref(here).addr())
-}
-
-/// May this thread call MPI now, for what borrows neither context nor session? `None` if there are
-/// none of rmpi's.
-///
-/// At level [`Serialized`] only the thread that began: where the context is, nobody knows.
-pub(super) fn may_call() -> Option<bool> {
-    if COUNT.load(Ordering::Acquire) == 0 {
-        return None;
-    }
-    let thread = THREAD.load(Ordering::Relaxed);
-    Some(thread == 0 || thread == this_thread())
-}
-
-/// The contexts and sessions of this process.
-struct Running {
-    count: usize,
-    /// Their thread, unless all are of level [`Multiple`].
-    thread: Option<ThreadId>,
-    /// There is one that may move to another thread, and that goes with no second one.
-    moves: bool,
-}
-
-static RUNNING: Mutex<Running> = Mutex::new(Running { count: 0, thread: None, moves: false });
-
 /// A context or session is about to be made.
 ///
 /// # Errors
-/// [`OTHER`](ErrorClass::OTHER) if MPI could be called by two threads at once then that were not
-/// announced to it: a session knows of its own level only.
+/// [`OTHER`](ErrorClass::OTHER) if it does not go with those that there are.
 pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    let moves = L::RAW == Serialized::RAW;
-    let thread = (L::RAW != Multiple::RAW).then(|| std::thread::current().id());
-    if running.count > 0 && (moves || running.moves || running.thread != thread) {
-        return Err(Error::refused(
-            ErrorClass::OTHER,
-            "MPI runs on another thread, or with a level that does not go with this one",
-        ));
-    }
-    running.count += 1;
-    (running.thread, running.moves) = (thread, moves);
-    THREAD.store(if thread.is_some() { this_thread() } else { 0 }, Ordering::Relaxed);
-    COUNT.store(running.count, Ordering::Release);
-    Ok(())
+    crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
 }
 
-/// A context or session is about to end. The last one frees the datatypes of Rust types.
-pub(super) fn leave() {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    running.count = running.count.saturating_sub(1);
-    COUNT.store(running.count, Ordering::Release);
-    if running.count == 0 {
-        datatype::free_all();
-    }
-}
+pub(super) use crate::running::leave;
 
 /// A session (MPI-5.0, 11.3): MPI for a part of a program, of which other parts need not know. Its
 /// drop finalizes it, which is collective over the processes that it is connected with.
@@ -188,7 +128,7 @@ impl<L: ThreadLevel> Session<L> {
     /// It is a session of this level whose errors return and that nobody else finalizes; at a
     /// level below [`Multiple`] nobody else calls MPI at the same time.
     pub unsafe fn from_raw(raw: MPI_Session) -> Self {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).count += 1;
+        crate::running::adopt();
         Self { raw, _thread: PhantomData }
     }
 

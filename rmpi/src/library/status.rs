@@ -48,7 +48,7 @@ impl Status {
     /// ```
     #[wraps(MPI_Get_count)]
     pub fn get_count<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
-        callable()?;
+        let _calling = callable()?;
         let element = ElementOf::<T>::get()?;
         // SAFETY: a status that MPI wrote, and a datatype.
         let count =
@@ -61,6 +61,9 @@ impl Status {
         };
         // Negative: MPI_UNDEFINED.
         let Ok(count) = usize::try_from(count) else { return Ok(None) };
+        if element.per_value == 0 {
+            return Ok(None);
+        }
         Ok((count % element.per_value == 0).then_some(count / element.per_value))
     }
 
@@ -85,7 +88,7 @@ impl Status {
     /// ```
     #[wraps(MPI_Get_elements_x)]
     pub fn get_elements<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
-        callable()?;
+        let _calling = callable()?;
         let element = ElementOf::<T>::get()?;
         // SAFETY: a status that MPI wrote, and a datatype.
         let count = output(0, |count| unsafe { mpi.call(&self.0, element.datatype, count) })?;
@@ -106,7 +109,7 @@ impl Status {
     /// ```
     #[wraps(MPI_Test_cancelled)]
     pub fn test_cancelled(&self) -> RmpiResult<bool> {
-        callable()?;
+        let _calling = callable()?;
         // SAFETY: a status that MPI wrote.
         output(0, |flag| unsafe { mpi.call(&self.0, flag) }).map(|flag| flag != 0)
     }

@@ -149,6 +149,10 @@ fn grid(dims: &[usize], periods: &[bool], size: usize) -> RmpiResult<(GridInts, 
         return refused("as many periods are needed as dimensions");
     }
     length(dims)?;
+    // MPICH's neighbourhood collectives crash with twenty.
+    if dims.len() > 16 {
+        return refused("a grid has at most 16 dimensions");
+    }
     let nodes = dims.iter().try_fold(1_usize, |nodes, dim| nodes.checked_mul(*dim));
     if !nodes.is_some_and(|nodes| (1..=size).contains(&nodes)) {
         return refused("the grid has no points, or more than the communicator has processes");
@@ -340,6 +344,16 @@ pub fn dims_create<R: Runtime>(runtime: &R, nodes: usize, dims: &mut [usize]) ->
     const TOO_LARGE: &str = "a number is greater than 2147483647";
     let Ok(count) = c_int::try_from(nodes) else { return refused(TOO_LARGE) };
     let ndims = length(dims)?;
+    // MPICH divides by zero, or does not come to an end.
+    let given =
+        dims.iter().filter(|dim| **dim > 0).try_fold(1_usize, |all, dim| all.checked_mul(*dim));
+    let divisible = given.is_some_and(|given| nodes.is_multiple_of(given));
+    if nodes == 0 || nodes == c_int::MAX as usize || !divisible {
+        return Err(Error::refused(
+            ErrorClass::DIMS,
+            "the number of nodes is no multiple of the given dimensions, or not one to divide",
+        ));
+    }
     let mut raw = ints(dims, ErrorClass::DIMS, TOO_LARGE)?;
     // SAFETY: an array of that length.
     check(unsafe { mpi.call(count, ndims, raw.as_mut_ptr()) })?;

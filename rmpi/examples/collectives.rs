@@ -1,6 +1,8 @@
 //! Every collective operation in its three forms: blocking, in the background, and persistent where
 //! MPI has it. Right on any number of ranks.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{CBool, Communicator, ErrorClass, MpiOp, Process, RmpiResult, TypeDynamicBufferRef};
 
 /// Runs the three forms of an operation with new buffers, and looks at what came.
@@ -156,7 +158,7 @@ fn vectors(world: &Communicator<'_>) -> RmpiResult {
     // Of different types: integers to even ranks, numbers to odd ones.
     let (numbers, integers) = ([rank as f64 / 4.0], [rank as i32]);
     let either = |to: usize| {
-        if to % 2 == 0 {
+        if to.is_multiple_of(2) {
             TypeDynamicBufferRef::from_slice(&integers, world)
         } else {
             TypeDynamicBufferRef::from_slice(&numbers, world)

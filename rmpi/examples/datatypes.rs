@@ -1,5 +1,7 @@
 //! Derived datatypes, strided buffers and packed data. Right on any number of ranks.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{
     AnyTag, Combiner, Communicator, Datatype, DatatypeRef, Dimension, Distribution, ErrorClass,
     MpiDatatype, Order, Packed, RmpiContext, RmpiResult, Strided, StridedMut, Tag,

@@ -211,7 +211,7 @@ fn collective(world: &Communicator<'_>) -> RmpiResult {
     assert!(nobody.bcast(&mut 1).is_err());
     expect(world.allgather(&[1, 2][..], &mut vec![0; 2 * size + 1]), ErrorClass::COUNT);
     expect(world.allgather(&[1, 2][..], &mut vec![0; size]), ErrorClass::COUNT);
-    expect(world.alltoall(&vec![1; size], &mut vec![0; 2 * size]), ErrorClass::COUNT);
+    expect(world.alltoall(vec![1; size], &mut vec![0; 2 * size]), ErrorClass::COUNT);
     expect(world.allreduce(&[1, 2][..], &mut [0][..], MpiOp::SUM), ErrorClass::COUNT);
     let other = world.process((rank + 1) % size);
     if size > 1 {

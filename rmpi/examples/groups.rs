@@ -1,5 +1,7 @@
 //! Groups, what communicators are made of, infos and error handlers.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{
     Communicator, Comparison, ErrorClass, ErrorHandler, Group, Info, RankRange, SplitType, Tag,
 };

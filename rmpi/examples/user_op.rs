@@ -1,5 +1,7 @@
 //! Reduction operations that are functions of the program, and pairs for `MPI_MINLOC`.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{Byte, DoubleInt, ErrorClass, MpiDatatype, MpiOp, RmpiContext, RmpiResult, UserOp};
 
 /// x -> a x + b.
@@ -38,7 +40,7 @@ fn check(context: &RmpiContext) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
 
     // A closure that captures.
-    let modulus = vec![1_000_007_u64];
+    let modulus = [1_000_007_u64];
     let times = UserOp::create(context, true, |input: &[u64], inout: &mut [u64]| {
         assert_eq!(input.len(), inout.len());
         for (a, b) in input.iter().zip(inout) {

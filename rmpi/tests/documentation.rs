@@ -59,7 +59,8 @@ fn chapter(class: &str) -> u32 {
 fn table() -> String {
     let wrapped = wrapped();
     let all: BTreeSet<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
-    let mut classes: BTreeMap<(u32, &str), (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    type Sides = (Vec<&'static str>, Vec<&'static str>);
+    let mut classes: BTreeMap<(u32, &str), Sides> = BTreeMap::new();
     for (name, class) in FUNCTIONS {
         let base = name.strip_suffix("_c").filter(|base| all.contains(base)).unwrap_or(name);
         let (yes, no) = classes.entry((chapter(class), *class)).or_default();

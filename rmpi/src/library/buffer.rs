@@ -78,7 +78,8 @@ pub(super) struct ElementOf<T> {
 }
 
 impl<T: SendDatatype> ElementOf<T> {
-    const FLAT: (&'static crate::TypeMap, usize) = T::TYPE_MAP.flat();
+    /// The type map of the elements, and how many there are.
+    pub(super) const FLAT: (&'static crate::TypeMap, usize) = T::TYPE_MAP.flat();
 
     #[inline]
     pub(super) fn get() -> RmpiResult<Self> {

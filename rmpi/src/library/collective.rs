@@ -100,7 +100,7 @@ macro_rules! collective {
             "`. Collective; the starts are local.")]
         ///
         /// # Errors
-        #[doc = concat!("[`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if MPI is \
+        #[doc = concat!("[`UNSUPPORTED_OPERATION`](crate::ErrorClass::UNSUPPORTED_OPERATION) if MPI is \
             older than 4.0. ", super::collective::errors! { $errors })]
         ///
         /// ```no_run
@@ -146,40 +146,40 @@ macro_rules! errors {
         "What MPI says."
     };
     (in_place) => {
-        "[`ROOT`](ErrorClass::ROOT) if this is not the root's process; what MPI says."
+        "[`ROOT`](crate::ErrorClass::ROOT) if this is not the root's process; what MPI says."
     };
     (not_root) => {
-        "[`ROOT`](ErrorClass::ROOT) if this is the root's process; what MPI says."
+        "[`ROOT`](crate::ErrorClass::ROOT) if this is the root's process; what MPI says."
     };
     (divided) => {
-        "[`COUNT`](ErrorClass::COUNT) if a buffer cannot be divided among the processes; what MPI \
+        "[`COUNT`](crate::ErrorClass::COUNT) if a buffer cannot be divided among the processes; what MPI \
             says."
     };
     (in_place_divided) => {
-        "[`COUNT`](ErrorClass::COUNT) if the buffer cannot be divided among the processes; \
-            [`ROOT`](ErrorClass::ROOT) if this is not the root's process; what MPI says."
+        "[`COUNT`](crate::ErrorClass::COUNT) if the buffer cannot be divided among the processes; \
+            [`ROOT`](crate::ErrorClass::ROOT) if this is not the root's process; what MPI says."
     };
     (blocks) => {
-        "[`COUNT`](ErrorClass::COUNT) if there are not as many blocks as processes, \
-            [`ARG`](ErrorClass::ARG) if they do not lie whole elements apart; what MPI says, such as \
-            [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if they lie too far apart."
+        "[`COUNT`](crate::ErrorClass::COUNT) if there are not as many blocks as processes, \
+            [`ARG`](crate::ErrorClass::ARG) if they do not lie whole elements apart; what MPI says, such as \
+            [`UNSUPPORTED_OPERATION`](crate::ErrorClass::UNSUPPORTED_OPERATION) if they lie too far apart."
     };
     (blocks_in_place) => {
-        "[`ROOT`](ErrorClass::ROOT) if this is not the root's process; \
-            [`COUNT`](ErrorClass::COUNT) if there are not as many blocks as processes, \
-            [`ARG`](ErrorClass::ARG) if they do not lie whole elements apart; what MPI says."
+        "[`ROOT`](crate::ErrorClass::ROOT) if this is not the root's process; \
+            [`COUNT`](crate::ErrorClass::COUNT) if there are not as many blocks as processes, \
+            [`ARG`](crate::ErrorClass::ARG) if they do not lie whole elements apart; what MPI says."
     };
     (reduction) => {
-        "[`COUNT`](ErrorClass::COUNT) if the lengths of the buffers do not fit, \
-            [`OP`](ErrorClass::OP) if the operation does not take such elements; what MPI says."
+        "[`COUNT`](crate::ErrorClass::COUNT) if the lengths of the buffers do not fit, \
+            [`OP`](crate::ErrorClass::OP) if the operation does not take such elements; what MPI says."
     };
     (reduction_in_place) => {
-        "[`OP`](ErrorClass::OP) if the operation does not take such elements, \
-            [`ROOT`](ErrorClass::ROOT) if this is not the root's process; what MPI says."
+        "[`OP`](crate::ErrorClass::OP) if the operation does not take such elements, \
+            [`ROOT`](crate::ErrorClass::ROOT) if this is not the root's process; what MPI says."
     };
     (reduction_not_root) => {
-        "[`OP`](ErrorClass::OP) if the operation does not take such elements, \
-            [`ROOT`](ErrorClass::ROOT) if this is the root's process; what MPI says."
+        "[`OP`](crate::ErrorClass::OP) if the operation does not take such elements, \
+            [`ROOT`](crate::ErrorClass::ROOT) if this is the root's process; what MPI says."
     };
 }
 

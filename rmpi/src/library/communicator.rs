@@ -214,6 +214,7 @@ impl<'ctx> Communicator<'ctx> {
     }
 
     /// Refuses an intercommunicator, of which no [`Communicator`] may be made.
+    #[inline]
     pub(super) fn intra(&self) -> RmpiResult {
         if self.size.load(Ordering::Relaxed) == INTER { Err(is_inter()) } else { Ok(()) }
     }

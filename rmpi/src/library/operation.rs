@@ -21,7 +21,7 @@ use crate::{MpiDatatype, Predefined, TypeMap};
 ///
 /// Arrays are reduced element by element: the sum of `[f64; 3]` is that of vectors. Which operation
 /// takes which numbers is in MPI-5.0, 6.9.2; with others it is an error of class
-/// [`OP`](ErrorClass::OP).
+/// [`OP`](crate::ErrorClass::OP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiOp(Kind);
 
@@ -233,7 +233,7 @@ pub(super) struct Reduction {
 impl Reduction {
     #[inline]
     pub(super) fn of<T: MpiDatatype, O: Operation<T>>(op: &O) -> RmpiResult<Self> {
-        if !op.takes(T::TYPE_MAP.flat().0) {
+        if !op.takes(ElementOf::<T>::FLAT.0) {
             return Err(Error::refused(
                 ErrorClass::OP,
                 "the predefined operation does not take such elements; a UserOp takes any",
@@ -277,7 +277,7 @@ impl Reduction {
 /// C: `MPI_Reduce_local`. Local.
 ///
 /// # Errors
-/// [`COUNT`](ErrorClass::COUNT) if the lengths differ, [`OP`](ErrorClass::OP) if the operation does
+/// [`COUNT`](crate::ErrorClass::COUNT) if the lengths differ, [`OP`](crate::ErrorClass::OP) if the operation does
 /// not take such elements; what MPI says.
 ///
 /// ```no_run
@@ -351,7 +351,7 @@ impl<'ctx, 'f, T: MpiDatatype> UserOp<'ctx, 'f, T> {
     /// C: `MPI_Op_create`. Local.
     ///
     /// # Errors
-    /// [`NO_SPACE`](ErrorClass::NO_SPACE) if there are 64 of them already, or what MPI says.
+    /// [`NO_SPACE`](crate::ErrorClass::NO_SPACE) if there are 64 of them already, or what MPI says.
     ///
     /// ```no_run
     /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {

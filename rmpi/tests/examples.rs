@@ -99,6 +99,6 @@ macro_rules! examples {
 }
 
 examples! {
-    attributes collectives counted datatypes errors files groups intercommunicators point_to_point
+    attributes collectives counted datatypes errors files forgotten groups intercommunicators point_to_point
     sessions threads topologies user_op
 }

@@ -210,6 +210,22 @@ fn a_tool_can_answer_a_call_with_others_that_the_tools_below_see() {
     assert_eq!(above.counted, above.expected);
 }
 
+/// `rmpi` in pmpi mode: no tool sees it, and it loads where there is no MPI.
+#[test]
+fn a_tool_can_use_rmpi() {
+    let program = compile("ring");
+    let outcome = Run::new(&program, 3).preload(example("sum_of_ranks")).count().run();
+    outcome.expect_success("sum-of-ranks");
+    assert!(outcome.stderr.contains("sum of ranks: 3"), "{}", outcome.stderr);
+    assert_eq!(outcome.counted, outcome.expected);
+    let without = Command::new("/bin/true")
+        .env_remove("LD_LIBRARY_PATH")
+        .env("LD_PRELOAD", example("sum_of_ranks"))
+        .output()
+        .unwrap();
+    assert!(without.status.success() && without.stderr.is_empty(), "{without:?}");
+}
+
 #[test]
 fn a_chain_is_two_layers_in_order() {
     let outcome = Run::new(&compile("collectives_few"), 2).preload(example("chain")).run();

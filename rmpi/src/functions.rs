@@ -1,13 +1,22 @@
 //! The C functions of the two modes, all 700 in each: what the MPI library lacks returns an error.
 
 /// `MPI_*`. Which of them exist is known when the crate is built.
+///
+/// The handles are the weak ones here, too: a strong reference in this half of the crate would outweigh
+/// the other half's in every tool, which could no longer be loaded without MPI.
 pub(crate) mod mpi {
-    pub(crate) use mpi_sys::*;
+    #[allow(unused_imports, reason = "one ABI has handles that are addresses")]
+    pub(crate) use mpi_sys::pmpi::weak_handles::*;
+    pub(crate) use mpi_sys::prototypes::*;
 
     macro_rules! missing {
         ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
             ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
         ) => {
+            $(mpi_sys::if_exported! { $c_name {
+                #[allow(unused_imports)]
+                pub(crate) use mpi_sys::$c_name;
+            } })*
             $(mpi_sys::if_missing! { $c_name {
                 #[allow(dead_code, non_snake_case)]
                 pub(crate) unsafe fn $c_name($(_: $ty),*) -> $ret {

@@ -107,13 +107,20 @@ macro_rules! weak_handles {
             ),)*
             ".popsection",
         }
+        /// The predefined handles that are addresses in the library, without a strong reference to it.
         #[allow(missing_docs)]
-        unsafe extern "C" {
-            $(
-                #[link_name = concat!("mpi_sys_", stringify!($name))]
-                pub safe static $name: $ty;
-            )*
+        pub mod weak_handles {
+            #[allow(unused_imports, reason = "one ABI has handles that are addresses")]
+            use super::*;
+            unsafe extern "C" {
+                $(
+                    #[link_name = concat!("mpi_sys_", stringify!($name))]
+                    pub safe static $name: $ty;
+                )*
+            }
         }
     };
 }
 address_handles! { weak_handles }
+#[allow(unused_imports, reason = "as above")]
+pub use weak_handles::*;

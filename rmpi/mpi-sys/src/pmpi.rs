@@ -122,5 +122,5 @@ macro_rules! weak_handles {
     };
 }
 address_handles! { weak_handles }
-#[allow(unused_imports, reason = "as above")]
+#[allow(unused_imports, unreachable_pub, reason = "as above")]
 pub use weak_handles::*;

@@ -130,7 +130,11 @@ fn an_abort_with_code_zero_leaves_a_report() {
 
 #[test]
 fn an_end_without_finalize_leaves_a_report_a_rank() {
-    let outcome = same_as_plain("no_finalize", 1);
+    let program = compile("no_finalize");
+    // Not the status: without any tool, MPICH's launcher reports 1 once in a hundred times, when it
+    // sees the connection end before the process.
+    let outcome = Run::new(&program, 1).count().run();
+    assert_eq!(outcome.lines(), Run::new(&program, 1).run().lines(), "{}", outcome.stderr);
     assert_eq!(outcome.reports.len(), 1, "{}", outcome.stderr);
     assert_eq!(outcome.counted, outcome.expected);
     for report in &outcome.reports {

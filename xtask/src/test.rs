@@ -62,6 +62,9 @@ impl Test {
             if !mpi.is_mpich_abi() {
                 left_out.push(format!("{name}: Intel MPI Benchmarks, binaries of MPICH's ABI"));
             }
+            if let Some(reason) = no_valgrind(mpi) {
+                left_out.push(format!("{name}: valgrind, {reason}"));
+            }
             let result = step(&format!("Testing on {name}"), || self.test_on(mpi, &mut count));
             if let Err(error) = result {
                 failures.push(format!("{name}: {error:#}"));
@@ -111,7 +114,7 @@ impl Test {
         tests
             .args(["--test", "typemap", "--test", "examples"])
             // A tool cannot be loaded before the sanitizer.
-            .args(["--", "--skip", "every_wrapper_calls_what_it_says"])
+            .args(["--", "--skip", "every_wrapper_calls_what_it_says", "--skip", VALGRIND_TEST])
             .args(&self.arguments);
         run_reading(&mut tests, |line| count.read(line))
     }
@@ -124,6 +127,7 @@ impl Test {
             .args(["test", "--workspace", "--no-fail-fast"])
             .arg("--")
             .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
+            .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
@@ -132,6 +136,19 @@ impl Test {
             .env("PYTHONPATH", &packages)
             .env("LIBCLANG_PATH", packages.join("clang/native"));
         run_reading(&mut tests, |line| count.read(line))
+    }
+}
+
+const VALGRIND_TEST: &str = "valgrind_finds_nothing";
+
+/// Why rmpi's examples do not run under valgrind.
+fn no_valgrind(mpi: &Mpi) -> Option<&'static str> {
+    if mpi.name != "mpich-debian" {
+        Some("which finds something in this MPI itself")
+    } else if environment::find_program("valgrind").is_none() {
+        Some("which is not installed")
+    } else {
+        None
     }
 }
 

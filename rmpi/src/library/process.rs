@@ -62,6 +62,21 @@ impl<'c> Source<'c> {
     }
 }
 
+/// A call with a message's arguments, which most functions here begin with.
+macro_rules! call {
+    ($mpi:ident, $peer:expr, $raw:ident, $tag:ident $(, $last:expr)?) => {
+        $mpi.call(
+            $raw.pointer,
+            $raw.count,
+            $raw.datatype,
+            $peer.rank,
+            $tag.into_raw(),
+            $peer.comm(),
+            $($last)?
+        )
+    };
+}
+
 macro_rules! sends {
     ($(#[$doc:meta])* $name:ident = $function:ident, $example:literal) => {
         $(#[$doc])*
@@ -79,14 +94,7 @@ macro_rules! sends {
             let raw = buffer.as_raw()?;
             // SAFETY: the buffer is readable during the call.
             check(unsafe {
-                mpi.call(
-                    raw.pointer,
-                    raw.count,
-                    raw.datatype,
-                    self.rank,
-                    tag.into_raw(),
-                    self.comm(),
-                )
+                call!(mpi, self, raw, tag)
             })
         }
     };
@@ -248,15 +256,7 @@ macro_rules! sends_later {
                 let raw = buffer.as_raw()?;
                 // SAFETY: the scope waits for the request, and the buffer outlives it.
                 let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    mpi.call(
-                        raw.pointer,
-                        raw.count,
-                        raw.datatype,
-                        self.rank,
-                        tag.into_raw(),
-                        self.comm(),
-                        request,
-                    )
+                    call!(mpi, self, raw, tag, request)
                 })?;
                 // SAFETY: that request, of that buffer.
                 Ok(unsafe { scope.adopt(request, buffer) })
@@ -284,15 +284,7 @@ macro_rules! sends_later {
                 let raw = buffer.as_raw()?;
                 // SAFETY: the request keeps the buffer until it is complete, or leaks it.
                 let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    mpi.call(
-                        raw.pointer,
-                        raw.count,
-                        raw.datatype,
-                        self.rank,
-                        tag.into_raw(),
-                        self.comm(),
-                        request,
-                    )
+                    call!(mpi, self, raw, tag, request)
                 })?;
                 // SAFETY: that request, of that buffer.
                 Ok(unsafe { OwnedRequest::new(request, buffer) })
@@ -332,15 +324,7 @@ macro_rules! sends_later {
                 let raw = buffer.as_raw()?;
                 // SAFETY: as above; the scope frees the request.
                 let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    mpi.call(
-                        raw.pointer,
-                        raw.count,
-                        raw.datatype,
-                        self.rank,
-                        tag.into_raw(),
-                        self.comm(),
-                        request,
-                    )
+                    call!(mpi, self, raw, tag, request)
                 })?;
                 // SAFETY: that request, of that buffer.
                 Ok(unsafe { scope.adopt_persistent(request, buffer) })
@@ -373,17 +357,7 @@ impl<'c> Source<'c> {
     pub fn recv<B: BufferMut>(&self, mut buffer: B, tag: impl TagSelector) -> RmpiResult {
         let raw = buffer.as_raw_mut()?;
         // SAFETY: the buffer is writable during the call.
-        check(unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                tag.into_raw(),
-                self.comm(),
-                sys::MPI_STATUS_IGNORE,
-            )
-        })
+        check(unsafe { call!(mpi, self, raw, tag, sys::MPI_STATUS_IGNORE) })
     }
 
     /// Receives a message and tells of it. C: `MPI_Recv` with a status. Blocks, not local.
@@ -406,18 +380,8 @@ impl<'c> Source<'c> {
     ) -> RmpiResult<Status> {
         let raw = buffer.as_raw_mut()?;
         // SAFETY: the buffer is writable during the call.
-        output(status::empty(), |status| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                tag.into_raw(),
-                self.comm(),
-                status,
-            )
-        })
-        .map(Status::from_raw)
+        output(status::empty(), |status| unsafe { call!(mpi, self, raw, tag, status) })
+            .map(Status::from_raw)
     }
 
     /// Begins to receive a message. C: `MPI_Irecv`. Local.
@@ -447,15 +411,7 @@ impl<'c> Source<'c> {
         let raw = buffer.as_raw_mut()?;
         // SAFETY: the scope waits for the request, and the buffer outlives it.
         let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                tag.into_raw(),
-                self.comm(),
-                request,
-            )
+            call!(mpi, self, raw, tag, request)
         })?;
         // SAFETY: that request, of that buffer.
         Ok(unsafe { scope.adopt(request, buffer) })
@@ -481,15 +437,7 @@ impl<'c> Source<'c> {
         let raw = buffer.as_raw_mut()?;
         // SAFETY: the request keeps the buffer until it is complete, or leaks it.
         let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                tag.into_raw(),
-                self.comm(),
-                request,
-            )
+            call!(mpi, self, raw, tag, request)
         })?;
         // SAFETY: that request, of that buffer.
         Ok(unsafe { OwnedRequest::new(request, buffer) })
@@ -527,15 +475,7 @@ impl<'c> Source<'c> {
         let raw = buffer.as_raw_mut()?;
         // SAFETY: the scope ends the request, and the buffer outlives it.
         let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                tag.into_raw(),
-                self.comm(),
-                request,
-            )
+            call!(mpi, self, raw, tag, request)
         })?;
         // SAFETY: that request, of that buffer.
         Ok(unsafe { scope.adopt_persistent(request, buffer) })

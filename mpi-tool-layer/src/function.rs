@@ -44,6 +44,7 @@ macro_rules! functions {
                         root_only: first(&[$(stringify!($root))?]).is_some(),
                     },
                 )*],
+                result: stringify!($ret),
             },
         )*];
     };
@@ -80,14 +81,16 @@ macro_rules! direction {
 
 mpi_functions! { [functions] }
 
-struct Description {
+pub(crate) struct Description {
     c_name: &'static CStr,
     name: &'static str,
-    method: &'static str,
-    class: FunctionClass,
+    pub(crate) method: &'static str,
+    pub(crate) class: FunctionClass,
     version: MpiVersion,
     tum_qmpi: Option<u16>,
-    parameters: &'static [Parameter],
+    pub(crate) parameters: &'static [Parameter],
+    /// The C type that it returns.
+    pub(crate) result: &'static str,
 }
 
 impl FunctionId {
@@ -100,11 +103,11 @@ impl FunctionId {
     }
 
     /// The function of a number below [`COUNT`](Self::COUNT).
-    pub fn from_index(index: usize) -> Option<FunctionId> {
-        ALL.get(index).copied()
+    pub const fn from_index(index: usize) -> Option<FunctionId> {
+        if index < ALL.len() { Some(ALL[index]) } else { None }
     }
 
-    fn description(self) -> &'static Description {
+    pub(crate) const fn description(self) -> &'static Description {
         &DESCRIPTIONS[self as usize]
     }
 
@@ -123,8 +126,13 @@ impl FunctionId {
         self.description().method
     }
 
+    /// Is it the large-count twin of another function (`MPI_Send_c`)?
+    pub const fn is_large_count(self) -> bool {
+        matches!(self.description().name.as_bytes(), [.., b'_', b'c'])
+    }
+
     /// What the function is about.
-    pub fn class(self) -> FunctionClass {
+    pub const fn class(self) -> FunctionClass {
         self.description().class
     }
 

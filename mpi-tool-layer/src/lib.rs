@@ -37,9 +37,13 @@
 //! locks, and what a tool returns from [`Tool::counters`] is merged over the ranks and written as the
 //! user asked ([`options`]).
 
+mod call;
 mod chain;
 mod counters;
+mod datatypes;
 mod function;
+mod handles;
+mod high;
 #[doc(hidden)]
 pub mod install;
 mod level;
@@ -53,14 +57,23 @@ mod signals;
 mod table;
 mod world;
 
+pub use call::{
+    Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
+    received_bytes,
+};
 pub use chain::LayerChain;
 pub use counters::{FunctionCounters, ThreadCounters};
+pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
+pub use handles::{HandleMap, PendingRequests};
+pub use high::*;
 pub use mpi_sys;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
 pub use report::Counters;
+/// Safe MPI for tools: calls that no tool sees.
+pub use rmpi::pmpi_mode as rmpi;
 pub use table::{NextFunctions, NextTable};
 
 /// A layer that can be installed.

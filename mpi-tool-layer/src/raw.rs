@@ -2,6 +2,7 @@
 
 use mpi_sys::{mpi_functions, *};
 
+use crate::call::{Call, KnownCall, Returned};
 use crate::{FunctionId, NextFunctions};
 
 /// Holds what is unsafe to use, in a signature that is safe to write.
@@ -126,6 +127,16 @@ macro_rules! raw_layer {
                 unsafe { call.unwrap()() }
             }
 
+            /// The same with the call's arguments, for layers that [ask](Call) about them.
+            #[inline(always)]
+            fn around_call<'c, F, R>(&self, call: impl Call<'c>, next: UnsafeBox<'_, F>) -> R
+            where
+                F: FnOnce() -> R,
+                R: Returned,
+            {
+                self.around(call.function(), next)
+            }
+
             $(
                 #[doc = concat!("`", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
                 ///
@@ -142,7 +153,12 @@ macro_rules! raw_layer {
                     let table = next_f.table();
                     // SAFETY: what the closure does is for the one who unwraps it.
                     let call = move || unsafe { next_f.unwrap()($($arg),*) };
-                    self.around(FunctionId::$c_name, UnsafeBox::new(call, table))
+                    const NUMBER: usize = FunctionId::$c_name as usize;
+                    const WIDE: bool = FunctionId::$c_name.is_large_count();
+                    let words = [$(crate::call::word!($kind $arg)),*];
+                    // SAFETY: `words` is there until the call has returned.
+                    let asked = unsafe { KnownCall::<NUMBER>::branded(WIDE, &words, &[]) };
+                    self.around_call(asked, UnsafeBox::new(call, table))
                 }
             )*
         }

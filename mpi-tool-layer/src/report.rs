@@ -30,6 +30,13 @@ pub trait Counters: Sync {
 
     /// What this process has counted so far.
     fn value(&self, index: usize) -> u64;
+
+    /// The counter's unit, if there are several: then [`unit`](Self::unit) names them all, and reports
+    /// say class and unit of each counter.
+    fn unit_of(&self, index: usize) -> Option<&'static str> {
+        let _ = index;
+        None
+    }
 }
 
 /// A counter over the ranks of a report.
@@ -99,7 +106,13 @@ impl Report<'_> {
             }
         }
         for (index, row) in self.rows() {
-            writeln!(out, "{}: {}", counters.name(index), row.total)?;
+            let name = counters.name(index);
+            match counters.unit_of(index) {
+                None => writeln!(out, "{name}: {}", row.total)?,
+                Some(unit) => {
+                    writeln!(out, "{name}, {}: {} {unit}", counters.class(index), row.total)?;
+                }
+            }
         }
         Ok(())
     }
@@ -129,6 +142,10 @@ impl Report<'_> {
             quote(out, counters.name(index))?;
             out.write_str(",\"class\":")?;
             quote(out, counters.class(index))?;
+            if let Some(unit) = counters.unit_of(index) {
+                out.write_str(",\"unit\":")?;
+                quote(out, unit)?;
+            }
             let (Row { total, min, max }, mean) = (row, self.mean(row));
             write!(out, ",\"total\":{total},\"min\":{min},\"max\":{max},\"mean\":{mean}}}")?;
         }
@@ -153,8 +170,8 @@ impl Report<'_> {
                 }
             }
             let (Row { total, min, max }, mean) = (row, self.mean(row));
-            let (unit, name, class) =
-                (counters.unit(), counters.name(index), counters.class(index));
+            let unit = counters.unit_of(index).unwrap_or_else(|| counters.unit());
+            let (name, class) = (counters.name(index), counters.class(index));
             writeln!(out, ",{unit},{name},{class},{total},{min},{max},{mean}")?;
         }
         Ok(())

@@ -4,136 +4,22 @@
 //! A function and its large-count twin (`MPI_Send`, `MPI_Send_c`) are one call with wide counts:
 //! the library takes the twin where a count does not fit an `int`.
 
-use std::collections::BTreeMap;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Ident, Type};
 
-use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
-use syn::parse::{Parse, ParseStream};
-use syn::{Ident, Token, Type, bracketed, parenthesized};
+use crate::list::{Call, Function, Width, calls, parse};
 
-struct Function {
-    name: Ident,
-    parameters: Vec<(Ident, Type)>,
-    result: Type,
-}
-
-struct List(Vec<Function>);
-
-impl Parse for List {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let context;
-        bracketed!(context in input);
-        let _: TokenStream = context.parse()?;
-        let mut functions = Vec::new();
-        while !input.is_empty() {
-            functions.push(input.parse()?);
-        }
-        Ok(Self(functions))
-    }
-}
-
-impl Parse for Function {
-    /// `MPI_Send send PointToPoint 1.0 258 (buf: *const c_void = in Buffer, …) -> c_int;`
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let name = input.parse()?;
-        let _method: Ident = input.parse()?;
-        let _class: Ident = input.parse()?;
-        let _version: TokenTree = input.parse()?;
-        let _tum: TokenTree = input.parse()?;
-        let list;
-        parenthesized!(list in input);
-        let mut parameters = Vec::new();
-        while !list.is_empty() {
-            let parameter = list.parse()?;
-            list.parse::<Token![:]>()?;
-            let ty = list.parse()?;
-            while !list.is_empty() && !list.peek(Token![,]) {
-                let _: TokenTree = list.parse()?;
-            }
-            list.parse::<Option<Token![,]>>()?;
-            parameters.push((parameter, ty));
-        }
-        input.parse::<Token![->]>()?;
-        let result = input.parse()?;
-        input.parse::<Token![;]>()?;
-        Ok(Self { name, parameters, result })
-    }
-}
-
-/// What becomes of a parameter that differs between a function and its large-count twin.
-#[derive(Clone, Copy, PartialEq)]
-enum Width {
-    Same,
-    /// A count: wide, narrowed for the function with `int`s.
-    Scalar,
-    /// An array of counts: of either width.
-    Array,
-    /// The same 64 bits under two names.
-    Pointer,
-}
-
-struct Call<'l> {
-    function: &'l Function,
-    twin: Option<&'l Function>,
-    widths: Vec<Width>,
-}
-
-impl Call<'_> {
-    fn parameters(&self) -> (Vec<&Ident>, Vec<Type>) {
-        let names = self.function.parameters.iter().map(|(name, _)| name).collect();
-        let types = (0..self.widths.len())
-            .map(|i| match (self.widths[i], self.twin) {
-                (Width::Array, _) => syn::parse_quote!(crate::call::Array),
-                (Width::Scalar | Width::Pointer, Some(twin)) => twin.parameters[i].1.clone(),
-                _ => self.function.parameters[i].1.clone(),
-            })
-            .collect();
-        (names, types)
-    }
-}
-
-fn calls(functions: &[Function]) -> Vec<Call<'_>> {
-    let by_name: BTreeMap<String, &Function> =
-        functions.iter().map(|function| (function.name.to_string(), function)).collect();
-    functions
-        .iter()
-        .map(|function| {
-            let twin = by_name.get(&format!("{}_c", function.name)).copied();
-            let widths = twin.and_then(|twin| widths(function, twin));
-            match widths {
-                Some(widths) => Call { function, twin, widths },
-                None => Call {
-                    function,
-                    twin: None,
-                    widths: vec![Width::Same; function.parameters.len()],
-                },
-            }
+fn parameters<'l>(call: &Call<'l>) -> (Vec<&'l Ident>, Vec<Type>) {
+    let names = call.function.parameters.iter().map(|parameter| &parameter.name).collect();
+    let types = (0..call.widths.len())
+        .map(|i| match (call.widths[i], call.twin) {
+            (Width::Array, _) => syn::parse_quote!(crate::call::Array),
+            (Width::Scalar | Width::Pointer, Some(twin)) => twin.parameters[i].ty.clone(),
+            _ => call.function.parameters[i].ty.clone(),
         })
-        .collect()
-}
-
-/// `None` where the two are more than one function in two widths.
-fn widths(function: &Function, twin: &Function) -> Option<Vec<Width>> {
-    if function.parameters.len() != twin.parameters.len() {
-        return None;
-    }
-    let pairs = function.parameters.iter().zip(&twin.parameters);
-    pairs
-        .map(|((_, narrow), (_, wide))| {
-            let text = |ty: &Type| ty.to_token_stream().to_string();
-            match (text(narrow).as_str(), text(wide).as_str()) {
-                (narrow, wide) if narrow == wide => Some(Width::Same),
-                ("c_int" | "MPI_Aint", "MPI_Count" | "MPI_Aint") => Some(Width::Scalar),
-                ("* const c_int", "* const MPI_Count" | "* const MPI_Aint") => Some(Width::Array),
-                ("* const MPI_Aint", "* const MPI_Count") => Some(Width::Pointer),
-                _ => None,
-            }
-        })
-        .collect()
-}
-
-fn parse(list: TokenStream) -> Result<Vec<Function>, TokenStream> {
-    syn::parse2::<List>(list).map(|list| list.0).map_err(|error| error.to_compile_error())
+        .collect();
+    (names, types)
 }
 
 pub(crate) fn traits(list: TokenStream) -> TokenStream {
@@ -142,7 +28,7 @@ pub(crate) fn traits(list: TokenStream) -> TokenStream {
         Err(error) => return error,
     };
     let traits = calls(&functions).into_iter().map(|call| {
-        let (names, types) = call.parameters();
+        let (names, types) = parameters(&call);
         let name = &call.function.name;
         let result = &call.function.result;
         let doc = match call.twin {
@@ -175,7 +61,7 @@ pub(crate) fn library(list: TokenStream) -> TokenStream {
         Err(error) => return error,
     };
     let implementations = calls(&functions).into_iter().map(|call| {
-        let (names, types) = call.parameters();
+        let (names, types) = parameters(&call);
         let name = &call.function.name;
         let result = &call.function.result;
         let body = match call.twin {
@@ -199,14 +85,14 @@ pub(crate) fn library(list: TokenStream) -> TokenStream {
 fn dispatch(call: &Call<'_>, twin: &Function) -> TokenStream {
     let name = &call.function.name;
     let twin_name = &twin.name;
-    let (names, _) = call.parameters();
+    let (names, _) = parameters(call);
     let mut fits = Vec::new();
     let mut narrow_patterns = Vec::new();
     let mut wide_patterns = Vec::new();
     let mut narrow_values = Vec::new();
     let mut wide_values = Vec::new();
     for (i, parameter) in names.iter().enumerate() {
-        let (narrow, wide) = (&call.function.parameters[i].1, &twin.parameters[i].1);
+        let (narrow, wide) = (&call.function.parameters[i].ty, &twin.parameters[i].ty);
         let (mut as_narrow, mut as_wide) = (quote!(#parameter), quote!(#parameter));
         match call.widths[i] {
             Width::Same => {}

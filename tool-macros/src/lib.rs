@@ -4,6 +4,8 @@ use proc_macro::TokenStream;
 
 mod calls;
 mod datatype;
+mod high;
+mod list;
 mod wraps;
 
 /// Derives `rmpi::MpiDatatype` and `rmpi::SendDatatype`; see there.
@@ -37,4 +39,11 @@ pub fn call_traits(list: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn call_library(list: TokenStream) -> TokenStream {
     calls::library(list.into()).into()
+}
+
+/// The high-level layer, from the list; for `mpi-tool-layer` only.
+#[doc(hidden)]
+#[proc_macro]
+pub fn high_layer(list: TokenStream) -> TokenStream {
+    high::expand(list.into()).into()
 }

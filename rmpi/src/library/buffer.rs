@@ -18,6 +18,27 @@ pub struct RawBuffer {
     pub datatype: MPI_Datatype,
 }
 
+impl RawBuffer {
+    /// How many values of a type its elements are, if they are of that type: if its datatype is theirs,
+    /// and it has no padding. Reads none of the buffer's memory.
+    ///
+    /// # Errors
+    /// If MPI cannot make the datatype.
+    pub fn length_as<T: MpiDatatype>(&self) -> RmpiResult<Option<usize>> {
+        let element = ElementOf::<T>::get()?;
+        let Ok(count) = usize::try_from(self.count) else { return Ok(None) };
+        let per_value = element.per_value;
+        // Padding is neither within the buffer for sure, nor may it be written to as bytes.
+        if T::TYPE_MAP.size() != size_of::<T>() {
+            return Ok(None);
+        }
+        if self.datatype != element.datatype || per_value == 0 || count % per_value != 0 {
+            return Ok(None);
+        }
+        Ok(Some(count / per_value))
+    }
+}
+
 /// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, `Vec<T>`, and their mutable kin, of a
 /// [`SendDatatype`]; [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
 ///
@@ -359,18 +380,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
 
 /// Where the elements are and how many, if the buffer's are of this type.
 fn slice_of<T: MpiDatatype>(buffer: &RawBuffer) -> RmpiResult<Option<(*mut T, usize)>> {
-    let element = ElementOf::<T>::get()?;
-    let Ok(count) = usize::try_from(buffer.count) else { return Ok(None) };
-    let per_value = element.per_value;
-    // Padding is neither within the buffer for sure, nor may it be written to as bytes.
-    if T::TYPE_MAP.size() != size_of::<T>() {
-        return Ok(None);
-    }
-    if buffer.datatype != element.datatype || per_value == 0 || count % per_value != 0 {
-        return Ok(None);
-    }
+    let Some(length) = buffer.length_as::<T>()? else { return Ok(None) };
     let pointer: *mut T = buffer.pointer.cast();
-    let length = count / per_value;
     if length == 0 {
         return Ok(Some((core::ptr::NonNull::dangling().as_ptr(), 0)));
     }

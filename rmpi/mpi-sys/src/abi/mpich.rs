@@ -47,6 +47,15 @@ pub struct MPI_Status {
     pub MPI_ERROR: c_int,
 }
 
+impl MPI_Status {
+    /// How many bytes have been received, and whether the operation was cancelled: where the ABI says
+    /// in which fields that is. The lowest bit of the upper half is the flag.
+    pub fn received(&self) -> Option<(u64, bool)> {
+        let high = self.count_hi_and_cancelled as u32;
+        Some((u64::from(high >> 1) << 32 | u64::from(self.count_lo as u32), high & 1 != 0))
+    }
+}
+
 /// The status of the `mpi_f08` bindings, as C sees it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -46,6 +46,14 @@ pub struct MPI_Status {
     pub _ucount: usize,
 }
 
+impl MPI_Status {
+    /// How many bytes have been received, and whether the operation was cancelled: where the ABI says
+    /// in which fields that is.
+    pub fn received(&self) -> Option<(u64, bool)> {
+        Some((self._ucount as u64, self._cancelled != 0))
+    }
+}
+
 /// The status of the `mpi_f08` bindings, as C sees it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

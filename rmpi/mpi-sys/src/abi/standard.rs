@@ -42,6 +42,14 @@ pub struct MPI_Status {
     pub MPI_internal: [c_int; 5],
 }
 
+impl MPI_Status {
+    /// How many bytes have been received, and whether the operation was cancelled: where the ABI says
+    /// in which fields that is. This one does not.
+    pub fn received(&self) -> Option<(u64, bool)> {
+        None
+    }
+}
+
 /// The status of the `mpi_f08` bindings, as C sees it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,478 @@
+//! Which of a function's parameters is what: found at compile time from the list, so that a question
+//! that is asked of any call costs as little as one of a known call.
+
+#![allow(unreachable_pub, reason = "in the signatures of hidden functions")]
+
+use crate::{Direction, FunctionClass, FunctionId, Parameter, ParameterKind};
+
+/// A parameter's position, or [`NONE`].
+pub(crate) type Position = u8;
+
+/// No such parameter.
+pub(crate) const NONE: Position = Position::MAX;
+
+/// Where the arguments of a call are.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub(crate) class: FunctionClass,
+    pub(crate) pattern: Pattern,
+    pub(crate) timing: Timing,
+    pub(crate) communicator: Position,
+    pub(crate) window: Position,
+    pub(crate) file: Position,
+    pub(crate) root: Position,
+    pub(crate) destination: Position,
+    pub(crate) source: Position,
+    pub(crate) target: Position,
+    /// The first tag, a send's, and the last, a receive's: the same where there is one.
+    pub(crate) tags: (Position, Position),
+    pub(crate) sent: Data,
+    pub(crate) received: Data,
+    pub(crate) operation: Position,
+    /// The handle that the call makes.
+    pub(crate) new_request: Position,
+    pub(crate) requests: Position,
+    pub(crate) request_count: Position,
+    pub(crate) statuses: Position,
+    pub(crate) completion: Completion,
+    pub(crate) flag: Position,
+    pub(crate) index: Position,
+    pub(crate) out_count: Position,
+    pub(crate) returns_code: bool,
+}
+
+/// Where a buffer's description is.
+#[derive(Debug, Clone, Copy)]
+pub struct Data {
+    pub(crate) buffer: Position,
+    pub(crate) count: Position,
+    pub(crate) datatype: Position,
+    pub(crate) partitions: Position,
+    pub(crate) array_of_counts: bool,
+    pub(crate) array_of_datatypes: bool,
+}
+
+/// Who gives what to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// No data moves.
+    Nothing,
+    Send,
+    Receive,
+    SendReceive,
+    Broadcast,
+    Gather,
+    Scatter,
+    Allgather,
+    Alltoall,
+    Reduce,
+    Allreduce,
+    Exscan,
+    ReduceScatter,
+    NeighborAllgather,
+    NeighborAlltoall,
+    Put,
+    Get,
+    Accumulate,
+    GetAccumulate,
+    Read,
+    Write,
+    /// The end of a split collective read or write.
+    SplitEnd,
+}
+
+/// When the data have moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// When the call returns.
+    Blocking,
+    /// When the request, or the split collective operation, is complete.
+    Started,
+    /// Each time that the request is started and complete.
+    Persistent,
+}
+
+/// Which requests a call completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completion {
+    None,
+    /// The one, or all of them.
+    All,
+    /// That of an index.
+    Any,
+    /// Those of some indices.
+    Some,
+}
+
+const fn is(kind: ParameterKind, other: ParameterKind) -> bool {
+    kind as u8 == other as u8
+}
+
+/// Does a text start with another from a position on?
+const fn at(text: &[u8], part: &[u8], start: usize) -> bool {
+    let mut i = 0;
+    while i < part.len() {
+        if start + i >= text.len() || text[start + i] != part[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+const fn contains(text: &str, part: &str) -> bool {
+    let mut start = 0;
+    while start + part.len() <= text.len() {
+        if at(text.as_bytes(), part.as_bytes(), start) {
+            return true;
+        }
+        start += 1;
+    }
+    false
+}
+
+const fn ends_with(text: &str, part: &str) -> bool {
+    text.len() >= part.len() && at(text.as_bytes(), part.as_bytes(), text.len() - part.len())
+}
+
+const fn equals(text: &str, other: &str) -> bool {
+    text.len() == other.len() && at(text.as_bytes(), other.as_bytes(), 0)
+}
+
+const fn is_mutable(parameter: &Parameter) -> bool {
+    at(parameter.rust_type.as_bytes(), b"*mut", 0)
+}
+
+const fn is_pointer(parameter: &Parameter) -> bool {
+    parameter.rust_type.as_bytes()[0] == b'*'
+}
+
+impl Data {
+    const NOWHERE: Self = Self {
+        buffer: NONE,
+        count: NONE,
+        datatype: NONE,
+        partitions: NONE,
+        array_of_counts: false,
+        array_of_datatypes: false,
+    };
+
+    /// Takes a parameter that follows the buffer, if it describes it.
+    const fn describe(mut self, parameter: &Parameter, position: Position) -> Self {
+        if self.buffer == NONE || self.datatype != NONE {
+            return self;
+        }
+        match parameter.kind {
+            ParameterKind::XferNumElem if self.count == NONE => {
+                self.count = position;
+                self.array_of_counts = is_pointer(parameter);
+            }
+            ParameterKind::Partition => self.partitions = position,
+            ParameterKind::Datatype => {
+                self.datatype = position;
+                self.array_of_datatypes = is_pointer(parameter);
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+impl Shape {
+    /// A function's shape.
+    pub const fn of(function: FunctionId) -> Self {
+        let description = function.description();
+        let parameters = description.parameters;
+        let mut shape = Self {
+            class: description.class,
+            pattern: Pattern::Nothing,
+            timing: Timing::Blocking,
+            communicator: NONE,
+            window: NONE,
+            file: NONE,
+            root: NONE,
+            destination: NONE,
+            source: NONE,
+            target: NONE,
+            tags: (NONE, NONE),
+            sent: Data::NOWHERE,
+            received: Data::NOWHERE,
+            operation: NONE,
+            new_request: NONE,
+            requests: NONE,
+            request_count: NONE,
+            statuses: NONE,
+            completion: Completion::None,
+            flag: NONE,
+            index: NONE,
+            out_count: NONE,
+            returns_code: !matches!(description.class, FunctionClass::Conversion)
+                && equals(description.result, "c_int"),
+        };
+        let mut message = false;
+        let mut position: Position = 0;
+        while (position as usize) < parameters.len() {
+            let parameter = &parameters[position as usize];
+            let pointer = is_pointer(parameter);
+            let output = !is(parameter.kind, ParameterKind::Buffer)
+                && matches!(parameter.direction, Direction::Out);
+            shape.sent = shape.sent.describe(parameter, position);
+            shape.received = shape.received.describe(parameter, position);
+            match parameter.kind {
+                ParameterKind::Buffer => match parameter.direction {
+                    // So the standard says of a buffer that is received in partitions.
+                    Direction::In if is_mutable(parameter) => shape.received.buffer = position,
+                    Direction::In if shape.sent.buffer == NONE => shape.sent.buffer = position,
+                    // What a compare-and-swap compares with.
+                    Direction::In => {}
+                    Direction::Out => shape.received.buffer = position,
+                    Direction::InOut => {
+                        shape.received.buffer = position;
+                        if shape.sent.buffer == NONE {
+                            shape.sent.buffer = position;
+                        }
+                    }
+                },
+                ParameterKind::Communicator if !output && shape.communicator == NONE => {
+                    shape.communicator = position;
+                }
+                ParameterKind::Window if !output && shape.window == NONE => {
+                    shape.window = position;
+                }
+                ParameterKind::File if !output && shape.file == NONE => shape.file = position,
+                ParameterKind::Operation if !output => shape.operation = position,
+                ParameterKind::Message => message = true,
+                ParameterKind::Tag if !output => {
+                    if shape.tags.0 == NONE {
+                        shape.tags.0 = position;
+                    }
+                    shape.tags.1 = position;
+                }
+                ParameterKind::Rank if !output && !pointer => {
+                    if equals(parameter.name, "root") {
+                        shape.root = position;
+                    } else if equals(parameter.name, "dest") {
+                        shape.destination = position;
+                    } else if equals(parameter.name, "source") {
+                        shape.source = position;
+                    } else {
+                        shape.target = position;
+                    }
+                }
+                ParameterKind::Request if output => shape.new_request = position,
+                ParameterKind::Request => {
+                    shape.requests = position;
+                    if parameter.length.is_some() {
+                        // The length stands before its array.
+                        shape.request_count = position - 1;
+                    }
+                }
+                ParameterKind::Status if output && shape.statuses == NONE => {
+                    shape.statuses = position;
+                }
+                ParameterKind::Logical if output => shape.flag = position,
+                ParameterKind::Index if output => shape.index = position,
+                ParameterKind::ArrayLength if output => shape.out_count = position,
+                _ => {}
+            }
+            position += 1;
+        }
+        let name = description.method;
+        shape.pattern = shape.find_pattern(description.class, name, message);
+        if ends_with(name, "_init") || ends_with(name, "_init_c") {
+            shape.timing = Timing::Persistent;
+        } else if shape.new_request != NONE
+            || ends_with(name, "_begin")
+            || ends_with(name, "_begin_c")
+        {
+            shape.timing = Timing::Started;
+        }
+        let consumes = is(kind_of(parameters, shape.requests), ParameterKind::Request)
+            && matches!(parameters[shape.requests as usize].direction, Direction::InOut)
+            && shape.statuses != NONE;
+        if consumes {
+            shape.completion = if shape.out_count != NONE {
+                Completion::Some
+            } else if shape.index != NONE {
+                Completion::Any
+            } else {
+                Completion::All
+            };
+        }
+        shape
+    }
+
+    const fn find_pattern(&self, class: FunctionClass, name: &str, message: bool) -> Pattern {
+        let described = self.sent.datatype != NONE || self.received.datatype != NONE;
+        match class {
+            FunctionClass::PointToPoint | FunctionClass::Partitioned if described => {
+                if self.destination != NONE && self.source != NONE {
+                    Pattern::SendReceive
+                } else if self.destination != NONE {
+                    Pattern::Send
+                } else if self.source != NONE || message {
+                    Pattern::Receive
+                } else {
+                    Pattern::Nothing
+                }
+            }
+            FunctionClass::Collective if described && self.communicator != NONE => {
+                if self.operation != NONE {
+                    if self.root != NONE {
+                        Pattern::Reduce
+                    } else if contains(name, "scatter") {
+                        Pattern::ReduceScatter
+                    } else if contains(name, "exscan") {
+                        Pattern::Exscan
+                    } else {
+                        Pattern::Allreduce
+                    }
+                } else if self.root != NONE {
+                    if self.sent.buffer == self.received.buffer {
+                        Pattern::Broadcast
+                    } else if contains(name, "scatter") {
+                        Pattern::Scatter
+                    } else {
+                        Pattern::Gather
+                    }
+                } else if contains(name, "allgather") {
+                    Pattern::Allgather
+                } else {
+                    Pattern::Alltoall
+                }
+            }
+            FunctionClass::Neighborhood if described => {
+                if contains(name, "allgather") {
+                    Pattern::NeighborAllgather
+                } else {
+                    Pattern::NeighborAlltoall
+                }
+            }
+            FunctionClass::OneSided if described && self.target != NONE => {
+                let (gives, gets) = (self.sent.buffer != NONE, self.received.buffer != NONE);
+                if gives && gets {
+                    Pattern::GetAccumulate
+                } else if gets {
+                    Pattern::Get
+                } else if self.operation != NONE {
+                    Pattern::Accumulate
+                } else {
+                    Pattern::Put
+                }
+            }
+            FunctionClass::Io if described && self.sent.buffer != NONE => Pattern::Write,
+            FunctionClass::Io if described && self.received.buffer != NONE => Pattern::Read,
+            FunctionClass::Io if self.statuses != NONE => Pattern::SplitEnd,
+            _ => Pattern::Nothing,
+        }
+    }
+}
+
+const fn kind_of(parameters: &[Parameter], position: Position) -> ParameterKind {
+    if position == NONE { ParameterKind::Info } else { parameters[position as usize].kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the standard says of functions of all kinds.
+    #[test]
+    fn patterns() {
+        use FunctionId::*;
+        let known = [
+            (MPI_Send, Pattern::Send, Timing::Blocking),
+            (MPI_Isend_c, Pattern::Send, Timing::Started),
+            (MPI_Ssend_init, Pattern::Send, Timing::Persistent),
+            (MPI_Psend_init, Pattern::Send, Timing::Persistent),
+            (MPI_Precv_init, Pattern::Receive, Timing::Persistent),
+            (MPI_Recv, Pattern::Receive, Timing::Blocking),
+            (MPI_Imrecv, Pattern::Receive, Timing::Started),
+            (MPI_Mprobe, Pattern::Nothing, Timing::Blocking),
+            (MPI_Sendrecv_replace, Pattern::SendReceive, Timing::Blocking),
+            (MPI_Isendrecv, Pattern::SendReceive, Timing::Started),
+            (MPI_Ibcast, Pattern::Broadcast, Timing::Started),
+            (MPI_Gatherv_init_c, Pattern::Gather, Timing::Persistent),
+            (MPI_Iscatter, Pattern::Scatter, Timing::Started),
+            (MPI_Allgatherv, Pattern::Allgather, Timing::Blocking),
+            (MPI_Ialltoallw_c, Pattern::Alltoall, Timing::Started),
+            (MPI_Reduce, Pattern::Reduce, Timing::Blocking),
+            (MPI_Allreduce_init, Pattern::Allreduce, Timing::Persistent),
+            (MPI_Scan, Pattern::Allreduce, Timing::Blocking),
+            (MPI_Iexscan, Pattern::Exscan, Timing::Started),
+            (MPI_Reduce_scatter, Pattern::ReduceScatter, Timing::Blocking),
+            (MPI_Reduce_scatter_block, Pattern::ReduceScatter, Timing::Blocking),
+            (MPI_Reduce_local, Pattern::Nothing, Timing::Blocking),
+            (MPI_Barrier, Pattern::Nothing, Timing::Blocking),
+            (MPI_Neighbor_allgatherv, Pattern::NeighborAllgather, Timing::Blocking),
+            (MPI_Ineighbor_alltoallw, Pattern::NeighborAlltoall, Timing::Started),
+            (MPI_Put, Pattern::Put, Timing::Blocking),
+            (MPI_Rget, Pattern::Get, Timing::Started),
+            (MPI_Accumulate_c, Pattern::Accumulate, Timing::Blocking),
+            (MPI_Rget_accumulate, Pattern::GetAccumulate, Timing::Started),
+            (MPI_Fetch_and_op, Pattern::GetAccumulate, Timing::Blocking),
+            (MPI_Compare_and_swap, Pattern::GetAccumulate, Timing::Blocking),
+            (MPI_Win_create, Pattern::Nothing, Timing::Blocking),
+            (MPI_File_read_at_all, Pattern::Read, Timing::Blocking),
+            (MPI_File_iwrite_shared, Pattern::Write, Timing::Started),
+            (MPI_File_write_ordered_begin, Pattern::Write, Timing::Started),
+            (MPI_File_read_all_end, Pattern::SplitEnd, Timing::Blocking),
+            (MPI_Pack, Pattern::Nothing, Timing::Blocking),
+            (MPI_Unpack_external, Pattern::Nothing, Timing::Blocking),
+            (MPI_Buffer_attach, Pattern::Nothing, Timing::Blocking),
+        ];
+        for (function, pattern, timing) in known {
+            let shape = Shape::of(function);
+            assert_eq!((shape.pattern, shape.timing), (pattern, timing), "{function}");
+        }
+    }
+
+    #[test]
+    fn completions() {
+        use FunctionId::*;
+        let known = [
+            (MPI_Wait, Completion::All),
+            (MPI_Testall, Completion::All),
+            (MPI_Waitany, Completion::Any),
+            (MPI_Testsome, Completion::Some),
+            (MPI_Request_get_status_any, Completion::None),
+            (MPI_Request_free, Completion::None),
+            (MPI_Startall, Completion::None),
+            (MPI_Pready, Completion::None),
+        ];
+        for (function, completion) in known {
+            assert_eq!(Shape::of(function).completion, completion, "{function}");
+        }
+        let completing = FunctionId::all()
+            .filter(|&function| Shape::of(function).completion != Completion::None)
+            .count();
+        assert_eq!(completing, 8, "Wait and Test, each alone, all, any, some");
+    }
+
+    #[test]
+    fn positions() {
+        let sendrecv = Shape::of(FunctionId::MPI_Sendrecv);
+        let positions = |data: Data| (data.buffer, data.count, data.datatype);
+        assert_eq!(positions(sendrecv.sent), (0, 1, 2));
+        assert_eq!(positions(sendrecv.received), (5, 6, 7));
+        assert_eq!((sendrecv.destination, sendrecv.source, sendrecv.tags), (3, 8, (4, 9)));
+        assert_eq!((sendrecv.communicator, sendrecv.statuses), (10, 11));
+        let reduce = Shape::of(FunctionId::MPI_Reduce);
+        assert_eq!(positions(reduce.sent), (0, 2, 3));
+        assert_eq!(positions(reduce.received), (1, 2, 3));
+        assert_eq!((reduce.operation, reduce.root, reduce.communicator), (4, 5, 6));
+        let swap = Shape::of(FunctionId::MPI_Compare_and_swap);
+        assert_eq!(positions(swap.sent), (0, NONE, 3));
+        assert_eq!(positions(swap.received), (2, NONE, 3));
+        let psend = Shape::of(FunctionId::MPI_Psend_init);
+        assert_eq!((psend.sent.partitions, psend.sent.count, psend.sent.datatype), (1, 2, 3));
+        let alltoallw = Shape::of(FunctionId::MPI_Alltoallw);
+        assert!(alltoallw.sent.array_of_counts && alltoallw.sent.array_of_datatypes);
+        assert_eq!((alltoallw.sent.datatype, alltoallw.received.datatype), (3, 7));
+        let get = Shape::of(FunctionId::MPI_Get_accumulate);
+        assert_eq!((positions(get.sent), positions(get.received)), ((0, 1, 2), (3, 4, 5)));
+        let waitsome = Shape::of(FunctionId::MPI_Waitsome);
+        assert_eq!((waitsome.request_count, waitsome.requests), (0, 1));
+        assert_eq!((waitsome.out_count, waitsome.index, waitsome.statuses), (2, 3, 4));
+    }
+}

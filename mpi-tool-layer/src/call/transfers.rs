@@ -1,0 +1,429 @@
+//! What data a call moves, by its arguments.
+
+use core::ffi::{c_int, c_void};
+
+use mpi_sys::pmpi;
+use mpi_sys::{
+    MPI_CART, MPI_Comm, MPI_Count, MPI_DIST_GRAPH, MPI_Datatype, MPI_GRAPH, MPI_IN_PLACE, MPI_Op,
+    MPI_PROC_NULL, MPI_ROOT,
+};
+
+use super::{Accepted, AnyCall, Call, Data, NONE, Pattern};
+use crate::high::{Rank, size_of_datatype};
+
+/// Which way data go, as this process sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Flow {
+    /// From this process: messages, what it gives to a collective operation or puts into a window,
+    /// what it writes to a file.
+    Sent,
+    /// To this process, by the same ways.
+    Received,
+    /// Into a reduction: what this process contributes.
+    Reduced,
+}
+
+impl Flow {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Sent, Self::Received, Self::Reduced];
+}
+
+/// A piece of the data that a call moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfer {
+    /// Where to.
+    pub flow: Flow,
+    /// The datatype, which MPI has accepted.
+    pub datatype: MPI_Datatype,
+    /// How many elements of the datatype.
+    pub count: u64,
+    /// May it be less, and a status says how much it is? So it is with receives, reads and writes.
+    pub at_most: bool,
+    /// The other process, where it is one.
+    pub peer: Option<Rank>,
+}
+
+impl Transfer {
+    /// How many bytes of data.
+    pub fn bytes(self, _: Accepted<'_>) -> u64 {
+        self.count.saturating_mul(size_of_datatype(self.datatype))
+    }
+}
+
+/// Is it a description of data that stay where they are?
+fn in_place(buffer: *const c_void) -> bool {
+    buffer == MPI_IN_PLACE.cast_const()
+}
+
+/// The data that a call moves, piece by piece: [`Call::transfers`].
+#[derive(Debug)]
+pub struct Transfers {
+    first: Option<Transfer>,
+    second: Option<Transfer>,
+    others: std::vec::IntoIter<Transfer>,
+}
+
+impl Iterator for Transfers {
+    type Item = Transfer;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Transfer> {
+        self.first.take().or_else(|| self.second.take()).or_else(|| self.others.next())
+    }
+}
+
+impl Transfers {
+    /// One or two pieces allocate nothing.
+    #[inline(always)]
+    pub(super) fn of<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Self {
+        let shape = call.shape();
+        let [first, second] = match shape.pattern {
+            Pattern::Nothing | Pattern::SplitEnd => [None, None],
+            Pattern::Send => [message(call, Flow::Sent), None],
+            Pattern::Receive => [message(call, Flow::Received), None],
+            Pattern::SendReceive => [message(call, Flow::Sent), message(call, Flow::Received)],
+            Pattern::Read => [one(call, shape.received, Flow::Received, true, None), None],
+            Pattern::Write => [one(call, shape.sent, Flow::Sent, true, None), None],
+            Pattern::Put | Pattern::Get | Pattern::Accumulate | Pattern::GetAccumulate => {
+                one_sided(call)
+            }
+            _ => {
+                let others = collective(call.erase(), accepted).into_iter();
+                return Self { first: None, second: None, others };
+            }
+        };
+        Self { first, second, others: Vec::new().into_iter() }
+    }
+}
+
+/// The number of elements of a datatype, of data whose count is one number.
+#[inline(always)]
+fn count<'c>(call: impl Call<'c>, data: Data) -> u64 {
+    let number = |position| call.get::<MPI_Count>(position).map(|n| u64::try_from(n).unwrap_or(0));
+    number(data.count).unwrap_or(1) * number(data.partitions).unwrap_or(1)
+}
+
+#[inline(always)]
+fn one<'c>(
+    call: impl Call<'c>,
+    data: Data,
+    flow: Flow,
+    at_most: bool,
+    peer: Option<Rank>,
+) -> Option<Transfer> {
+    let datatype = call.get(data.datatype)?;
+    Some(Transfer { flow, datatype, count: count(call, data), at_most, peer })
+}
+
+#[inline(always)]
+fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer> {
+    let shape = call.shape();
+    let (data, peer) = match flow {
+        Flow::Received => (shape.received, shape.source),
+        _ => (shape.sent, shape.destination),
+    };
+    // A matched message has no source here.
+    let peer: Option<c_int> = call.get(peer);
+    if peer == Some(MPI_PROC_NULL) {
+        return None;
+    }
+    // All partitions arrive whole.
+    let at_most = flow == Flow::Received && data.partitions == NONE;
+    one(call, data, flow, at_most, peer.map(Rank::new))
+}
+
+#[inline(always)]
+fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer>; 2] {
+    let shape = call.shape();
+    let target = call.get(shape.target).unwrap_or(MPI_PROC_NULL);
+    if target == MPI_PROC_NULL {
+        return [None, None];
+    }
+    let peer = Some(Rank::new(target));
+    let operation: Option<MPI_Op> = call.get(shape.operation);
+    // MPI_NO_OP reads only, MPI_REPLACE and a compare-and-swap put.
+    let gives = shape.sent.buffer != NONE && operation != Some(pmpi::MPI_NO_OP);
+    let puts = operation.is_none_or(|operation| operation == pmpi::MPI_REPLACE);
+    let flow = if puts { Flow::Sent } else { Flow::Reduced };
+    let gets = shape.received.buffer != NONE;
+    [
+        gives.then(|| one(call, shape.sent, flow, false, peer)).flatten(),
+        gets.then(|| one(call, shape.received, Flow::Received, false, peer)).flatten(),
+    ]
+}
+
+/// `accepted` says that the communicator can be asked.
+#[inline(never)]
+fn collective<'c>(call: AnyCall<'c>, _accepted: Accepted<'c>) -> Vec<Transfer> {
+    let mut transfers = Vec::with_capacity(2);
+    if let Some(comm) = call.get(call.shape().communicator) {
+        let collective = Collective { call, group: Group::of(comm), comm };
+        collective.transfers(&mut |transfer| transfers.push(transfer));
+    }
+    transfers
+}
+
+/// The processes of a communicator, as the one that asks sees them.
+#[derive(Clone, Copy)]
+struct Group {
+    rank: c_int,
+    size: usize,
+    /// The size of the other group, where there is one.
+    remote: Option<usize>,
+}
+
+impl Group {
+    fn of(comm: MPI_Comm) -> Self {
+        let (mut inter, mut size, mut remote) = (0, 0, 0);
+        // SAFETY: MPI has accepted the communicator in a call that is not over.
+        unsafe {
+            pmpi::MPI_Comm_test_inter(comm, &mut inter);
+            pmpi::MPI_Comm_size(comm, &mut size);
+            if inter != 0 {
+                pmpi::MPI_Comm_remote_size(comm, &mut remote);
+            }
+        }
+        let number = |n: c_int| usize::try_from(n).unwrap_or(0);
+        let mut rank = 0;
+        // SAFETY: as above.
+        unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
+        Self { rank, size: number(size), remote: (inter != 0).then_some(number(remote)) }
+    }
+
+    fn me(self) -> usize {
+        usize::try_from(self.rank).unwrap_or(0)
+    }
+
+    /// How many others' blocks there are in a buffer.
+    fn blocks(self) -> usize {
+        self.remote.unwrap_or(self.size)
+    }
+}
+
+/// What a process does in a rooted operation.
+enum Role {
+    Root,
+    Other,
+    Spectator,
+}
+
+struct Collective<'c> {
+    call: AnyCall<'c>,
+    comm: MPI_Comm,
+    group: Group,
+}
+
+impl Collective<'_> {
+    fn role(&self) -> Role {
+        match (self.call.get(self.call.shape().root), self.group.remote) {
+            (Some(MPI_ROOT), Some(_)) => Role::Root,
+            (Some(MPI_PROC_NULL), Some(_)) => Role::Spectator,
+            (Some(root), None) if root == self.group.rank => Role::Root,
+            _ => Role::Other,
+        }
+    }
+
+    fn is_in_place(&self, data: Data) -> bool {
+        self.call.get(data.buffer).is_some_and(in_place)
+    }
+
+    /// One block of data: the `i`th, if each process has its own count.
+    fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer)) {
+        let call = self.call;
+        let count = if data.array_of_counts {
+            // SAFETY: MPI has read the arrays, which have a place for each process.
+            let count = unsafe {
+                if call.is_wide() {
+                    call.get::<*const MPI_Count>(data.count).map(|counts| *counts.add(i))
+                } else {
+                    call.get::<*const c_int>(data.count).map(|counts| (*counts.add(i)).into())
+                }
+            };
+            u64::try_from(count.unwrap_or(0)).unwrap_or(0)
+        } else {
+            count(call, data)
+        };
+        let datatype = if data.array_of_datatypes {
+            // SAFETY: as above.
+            call.get::<*const MPI_Datatype>(data.datatype).map(|types| unsafe { *types.add(i) })
+        } else {
+            call.get(data.datatype)
+        };
+        if let Some(datatype) = datatype
+            && count > 0
+        {
+            let peer = c_int::try_from(i).ok().map(Rank::new).filter(|_| data.array_of_counts);
+            each(Transfer { flow, datatype, count, at_most: false, peer });
+        }
+    }
+
+    /// A buffer with a block for each process but one.
+    fn blocks(
+        &self,
+        data: Data,
+        number: usize,
+        without: Option<usize>,
+        flow: Flow,
+        each: &mut dyn FnMut(Transfer),
+    ) {
+        if data.array_of_counts {
+            for i in (0..number).filter(|i| Some(*i) != without) {
+                self.block(data, i, flow, each);
+            }
+        } else {
+            let number = (number - usize::from(without.is_some() && number > 0)) as u64;
+            self.block(data, 0, flow, &mut |transfer| {
+                let count = transfer.count * number;
+                if count > 0 {
+                    each(Transfer { count, ..transfer });
+                }
+            });
+        }
+    }
+
+    fn transfers(&self, each: &mut dyn FnMut(Transfer)) {
+        use Flow::{Received, Reduced, Sent};
+        let shape = self.call.shape();
+        let (sent, received) = (shape.sent, shape.received);
+        let (me, number) = (self.group.me(), self.group.blocks());
+        let in_place = self.is_in_place(sent);
+        match shape.pattern {
+            Pattern::Broadcast => match self.role() {
+                Role::Root => self.block(sent, 0, Sent, each),
+                Role::Other => self.block(received, 0, Received, each),
+                Role::Spectator => {}
+            },
+            Pattern::Gather => match self.role() {
+                Role::Root => {
+                    let inter = self.group.remote.is_some();
+                    if !in_place && !inter {
+                        self.block(sent, 0, Sent, each);
+                    }
+                    let without = (in_place && !inter).then_some(me);
+                    self.blocks(received, number, without, Received, each);
+                }
+                Role::Other => self.block(sent, 0, Sent, each),
+                Role::Spectator => {}
+            },
+            Pattern::Scatter => match self.role() {
+                Role::Root => {
+                    let inter = self.group.remote.is_some();
+                    let in_place = self.is_in_place(received);
+                    let without = (in_place && !inter).then_some(me);
+                    self.blocks(sent, number, without, Sent, each);
+                    if !in_place && !inter {
+                        self.block(received, 0, Received, each);
+                    }
+                }
+                Role::Other => self.block(received, 0, Received, each),
+                Role::Spectator => {}
+            },
+            Pattern::Allgather => {
+                if in_place {
+                    self.block(received, me, Sent, each);
+                    self.blocks(received, number, Some(me), Received, each);
+                } else {
+                    self.block(sent, 0, Sent, each);
+                    self.blocks(received, number, None, Received, each);
+                }
+            }
+            Pattern::Alltoall => {
+                let (sent, without) = if in_place { (received, Some(me)) } else { (sent, None) };
+                self.blocks(sent, number, without, Sent, each);
+                self.blocks(received, number, without, Received, each);
+            }
+            Pattern::Reduce => match self.role() {
+                Role::Root => {
+                    if self.group.remote.is_none() {
+                        self.block(received, 0, Reduced, each);
+                    }
+                    self.block(received, 0, Received, each);
+                }
+                Role::Other => self.block(sent, 0, Reduced, each),
+                Role::Spectator => {}
+            },
+            Pattern::Allreduce => {
+                self.block(sent, 0, Reduced, each);
+                self.block(received, 0, Received, each);
+            }
+            Pattern::Exscan => {
+                self.block(sent, 0, Reduced, each);
+                if me != 0 {
+                    self.block(received, 0, Received, each);
+                }
+            }
+            Pattern::ReduceScatter => {
+                // One's own group has the blocks, between groups, too.
+                self.blocks(sent, self.group.size, None, Reduced, each);
+                self.block(received, me, Received, each);
+            }
+            Pattern::NeighborAllgather => {
+                let (sources, destinations) = self.neighbours();
+                for _ in destinations.iter().filter(|exists| **exists) {
+                    self.block(sent, 0, Sent, each);
+                }
+                self.neighbour_blocks(received, &sources, Received, each);
+            }
+            Pattern::NeighborAlltoall => {
+                let (sources, destinations) = self.neighbours();
+                self.neighbour_blocks(sent, &destinations, Sent, each);
+                self.neighbour_blocks(received, &sources, Received, each);
+            }
+            _ => {}
+        }
+    }
+
+    fn neighbour_blocks(
+        &self,
+        data: Data,
+        neighbours: &[bool],
+        flow: Flow,
+        each: &mut dyn FnMut(Transfer),
+    ) {
+        for (i, _) in neighbours.iter().enumerate().filter(|(_, exists)| **exists) {
+            // The ranks of neighbours are not their positions.
+            self.block(data, i, flow, &mut |transfer| each(Transfer { peer: None, ..transfer }));
+        }
+    }
+
+    /// Which of the process's neighbours exist, to receive from and to send to: at the border of a
+    /// grid there are none.
+    fn neighbours(&self) -> (Vec<bool>, Vec<bool>) {
+        let mut topology = 0;
+        // SAFETY: MPI has accepted the communicator for a neighbourhood collective.
+        unsafe {
+            pmpi::MPI_Topo_test(self.comm, &mut topology);
+            match topology {
+                MPI_CART => {
+                    let mut dimensions = 0;
+                    pmpi::MPI_Cartdim_get(self.comm, &mut dimensions);
+                    let mut exist = Vec::new();
+                    for dimension in 0..dimensions {
+                        let (mut below, mut above) = (MPI_PROC_NULL, MPI_PROC_NULL);
+                        pmpi::MPI_Cart_shift(self.comm, dimension, 1, &mut below, &mut above);
+                        exist.extend([below != MPI_PROC_NULL, above != MPI_PROC_NULL]);
+                    }
+                    (exist.clone(), exist)
+                }
+                MPI_GRAPH => {
+                    let mut number = 0;
+                    pmpi::MPI_Graph_neighbors_count(self.comm, self.group.rank, &mut number);
+                    let all = vec![true; usize::try_from(number).unwrap_or(0)];
+                    (all.clone(), all)
+                }
+                MPI_DIST_GRAPH => {
+                    let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
+                    pmpi::MPI_Dist_graph_neighbors_count(
+                        self.comm,
+                        &mut sources,
+                        &mut destinations,
+                        &mut weighted,
+                    );
+                    let all = |number: c_int| vec![true; usize::try_from(number).unwrap_or(0)];
+                    (all(sources), all(destinations))
+                }
+                _ => (Vec::new(), Vec::new()),
+            }
+        }
+    }
+}

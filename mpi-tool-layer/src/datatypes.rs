@@ -1,0 +1,534 @@
+//! What data are made of: the predefined datatypes in a datatype.
+
+use core::ffi::c_int;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use mpi_sys::pmpi;
+use mpi_sys::{MPI_Aint, MPI_Count, MPI_Datatype};
+
+use crate::FunctionId;
+use crate::call::{Accepted, Flow, Word};
+use crate::handles::HandleMap;
+use crate::high::size_of_datatype;
+
+macro_rules! predefined {
+    ($($name:ident)*) => {
+        const NAMES: &[&str] = &[$(stringify!($name),)* "other"];
+        const FLOWS: &[[&str; Flow::ALL.len()]] = &[
+            $([
+                concat!("sent ", stringify!($name)),
+                concat!("received ", stringify!($name)),
+                concat!("reduced ", stringify!($name)),
+            ],)*
+            ["sent other", "received other", "reduced other"],
+        ];
+
+        /// Read at run time: in one ABI, handles are addresses in the library.
+        fn handles() -> [MPI_Datatype; NAMES.len() - 1] {
+            [$(pmpi::$name),*]
+        }
+    };
+}
+
+predefined! {
+    MPI_CHAR MPI_SIGNED_CHAR MPI_UNSIGNED_CHAR MPI_BYTE MPI_PACKED MPI_WCHAR
+    MPI_SHORT MPI_UNSIGNED_SHORT MPI_INT MPI_UNSIGNED MPI_LONG MPI_UNSIGNED_LONG
+    MPI_LONG_LONG_INT MPI_UNSIGNED_LONG_LONG
+    MPI_INT8_T MPI_UINT8_T MPI_INT16_T MPI_UINT16_T MPI_INT32_T MPI_UINT32_T MPI_INT64_T
+    MPI_UINT64_T MPI_AINT MPI_COUNT MPI_OFFSET
+    MPI_FLOAT MPI_DOUBLE MPI_LONG_DOUBLE
+    MPI_C_BOOL MPI_C_FLOAT_COMPLEX MPI_C_DOUBLE_COMPLEX MPI_C_LONG_DOUBLE_COMPLEX
+    MPI_CXX_BOOL MPI_CXX_FLOAT_COMPLEX MPI_CXX_DOUBLE_COMPLEX MPI_CXX_LONG_DOUBLE_COMPLEX
+    MPI_FLOAT_INT MPI_DOUBLE_INT MPI_LONG_INT MPI_2INT MPI_SHORT_INT MPI_LONG_DOUBLE_INT
+    MPI_CHARACTER MPI_LOGICAL MPI_INTEGER MPI_REAL MPI_DOUBLE_PRECISION MPI_COMPLEX
+    MPI_DOUBLE_COMPLEX MPI_2REAL MPI_2DOUBLE_PRECISION MPI_2INTEGER
+    MPI_LOGICAL1 MPI_LOGICAL2 MPI_LOGICAL4 MPI_LOGICAL8 MPI_LOGICAL16
+    MPI_INTEGER1 MPI_INTEGER2 MPI_INTEGER4 MPI_INTEGER8 MPI_INTEGER16
+    MPI_REAL2 MPI_REAL4 MPI_REAL8 MPI_REAL16
+    MPI_COMPLEX4 MPI_COMPLEX8 MPI_COMPLEX16 MPI_COMPLEX32
+}
+
+/// A predefined datatype. Those that have two names are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PredefinedDatatype(u8);
+
+/// Sizes in bytes, of those that MPI has accepted: an optional one that an MPI lacks must not be asked
+/// about. 0 where that has not been.
+static SIZES: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
+
+impl PredefinedDatatype {
+    /// How many there are.
+    pub const COUNT: usize = NAMES.len();
+
+    /// Data of a datatype that MPI does not take apart, an extension of its own for example: counted
+    /// in bytes, as elements of one.
+    pub const OTHER: Self = Self(Self::COUNT as u8 - 1);
+
+    /// All of them.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> {
+        (0..Self::COUNT as u8).map(Self)
+    }
+
+    /// The one of a number.
+    ///
+    /// # Panics
+    /// If the number is not below [`COUNT`](Self::COUNT).
+    pub const fn at(index: usize) -> Self {
+        assert!(index < Self::COUNT, "no predefined datatype has this number");
+        Self(index as u8)
+    }
+
+    /// Its number, below [`COUNT`](Self::COUNT).
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The standard's name, `MPI_INT`, or `other`.
+    pub const fn name(self) -> &'static str {
+        NAMES[self.index()]
+    }
+
+    /// The same behind `sent`, `received` or `reduced`.
+    pub const fn flow_name(self, flow: Flow) -> &'static str {
+        FLOWS[self.index()][flow as usize]
+    }
+
+    /// An element's size in bytes; 0 of a datatype that the application has not used.
+    #[inline(always)]
+    pub fn size(self) -> u64 {
+        if self == Self::OTHER {
+            return 1;
+        }
+        SIZES[self.index()].load(Relaxed)
+    }
+
+    /// The predefined datatype of a handle, if it is one.
+    #[inline(always)]
+    fn of(datatype: MPI_Datatype) -> Option<Self> {
+        let table = TABLE.get()?;
+        let key = datatype.to_word();
+        let mut place = Table::place(key);
+        loop {
+            let (found, index) = table.0[place];
+            if found == key && index != Table::EMPTY {
+                return Some(Self(index));
+            }
+            if index == Table::EMPTY {
+                return None;
+            }
+            place = (place + 1) % Table::PLACES;
+        }
+    }
+
+    fn learn_size(self, datatype: MPI_Datatype) {
+        if self.size() == 0 {
+            SIZES[self.index()].store(size_of_datatype(datatype), Relaxed);
+        }
+    }
+}
+
+impl fmt::Display for PredefinedDatatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Handles, and whose they are.
+struct Table([(u64, u8); Table::PLACES]);
+
+static TABLE: OnceLock<Table> = OnceLock::new();
+
+impl Table {
+    const PLACES: usize = 256;
+    const EMPTY: u8 = u8::MAX;
+    const ENOUGH: () = assert!(NAMES.len() < Self::PLACES / 2);
+
+    #[inline(always)]
+    const fn place(key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    }
+
+    #[cold]
+    fn new() -> Self {
+        let () = Self::ENOUGH;
+        let mut table = Self([(0, Self::EMPTY); Self::PLACES]);
+        for (index, datatype) in handles().into_iter().enumerate() {
+            let key = datatype.to_word();
+            // What an MPI lacks is null.
+            if key == 0 || datatype == pmpi::MPI_DATATYPE_NULL {
+                continue;
+            }
+            let mut place = Self::place(key);
+            while table.0[place].1 != Self::EMPTY && table.0[place].0 != key {
+                place = (place + 1) % Self::PLACES;
+            }
+            if table.0[place].1 == Self::EMPTY {
+                table.0[place] = (key, index as u8);
+            }
+        }
+        table
+    }
+}
+
+/// What a datatype is made of.
+#[derive(Debug, Clone)]
+pub enum Contents {
+    /// One predefined element.
+    Predefined(PredefinedDatatype),
+    /// Others.
+    Derived(Arc<Derived>),
+}
+
+/// What a derived datatype is made of.
+#[derive(Debug)]
+pub struct Derived {
+    /// In bytes.
+    size: u64,
+    /// How many elements of each predefined datatype.
+    totals: Vec<(PredefinedDatatype, u64)>,
+    /// In the order of the type map: how many times what.
+    parts: Vec<(u64, Contents)>,
+}
+
+impl Contents {
+    /// How many bytes of data there are.
+    #[inline(always)]
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Predefined(datatype) => datatype.size(),
+            Self::Derived(derived) => derived.size,
+        }
+    }
+
+    /// Tells how many predefined elements so many of this datatype have.
+    #[inline(always)]
+    pub fn elements(&self, count: u64, mut each: impl FnMut(PredefinedDatatype, u64)) {
+        match self {
+            Self::Predefined(datatype) => each(*datatype, count),
+            Self::Derived(derived) => {
+                for (datatype, number) in &derived.totals {
+                    each(*datatype, number * count);
+                }
+            }
+        }
+    }
+
+    /// Tells what so many bytes are, which need not be whole elements of this datatype: what a receive
+    /// got. Bytes of no whole predefined element are of [`OTHER`](PredefinedDatatype::OTHER).
+    pub fn elements_in(&self, bytes: u64, mut each: impl FnMut(PredefinedDatatype, u64)) {
+        self.walk(bytes, &mut each);
+    }
+
+    fn walk(&self, bytes: u64, each: &mut dyn FnMut(PredefinedDatatype, u64)) {
+        if bytes == 0 {
+            return;
+        }
+        let size = self.size();
+        let (whole, mut rest) = match bytes.checked_div(size) {
+            Some(whole) => (whole, bytes % size),
+            None => (0, bytes),
+        };
+        if whole > 0 {
+            self.elements(whole, &mut *each);
+        }
+        if let Self::Derived(derived) = self {
+            for (number, part) in &derived.parts {
+                let of_part = rest.min(number * part.size());
+                part.walk(of_part, each);
+                rest -= of_part;
+            }
+        }
+        if rest > 0 {
+            each(PredefinedDatatype::OTHER, rest);
+        }
+    }
+
+    fn derived(parts: Vec<(u64, Contents)>) -> Self {
+        let mut totals: Vec<(PredefinedDatatype, u64)> = Vec::new();
+        let mut size = 0;
+        for (number, part) in &parts {
+            size += number * part.size();
+            part.elements(*number, |datatype, elements| {
+                match totals.iter_mut().find(|(known, _)| *known == datatype) {
+                    Some((_, total)) => *total += elements,
+                    None => totals.push((datatype, elements)),
+                }
+            });
+        }
+        Self::Derived(Arc::new(Derived { size, totals, parts }))
+    }
+}
+
+/// The contents of the application's datatypes, found at their first use.
+///
+/// A layer calls [`forget`](Self::forget) before `MPI_Type_free`.
+#[derive(Debug)]
+pub struct Datatypes {
+    derived: HandleMap<Contents>,
+}
+
+impl Datatypes {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self { derived: HandleMap::new() }
+    }
+
+    /// What a datatype is made of that MPI has accepted.
+    #[inline(always)]
+    pub fn contents(&self, datatype: MPI_Datatype, _: Accepted<'_>) -> Contents {
+        match Self::predefined(datatype) {
+            Some(predefined) => Contents::Predefined(predefined),
+            None => self.find(datatype),
+        }
+    }
+
+    /// The predefined datatype of a handle, if [`contents`](Self::contents) has said before that it is
+    /// one: the fast way.
+    #[inline(always)]
+    pub fn predefined(datatype: MPI_Datatype) -> Option<PredefinedDatatype> {
+        PredefinedDatatype::of(datatype).filter(|predefined| predefined.size() > 0)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, datatype: MPI_Datatype) -> Contents {
+        TABLE.get_or_init(Table::new);
+        if let Some(predefined) = PredefinedDatatype::of(datatype) {
+            predefined.learn_size(datatype);
+            return Contents::Predefined(predefined);
+        }
+        if let Some(known) = self.derived.get(datatype) {
+            return known;
+        }
+        let contents = decode(datatype, &mut HashMap::new()).0;
+        self.derived.insert(datatype, contents.clone());
+        contents
+    }
+
+    /// Forgets a datatype: `MPI_Type_free` is about to free it.
+    pub fn forget(&self, datatype: MPI_Datatype) {
+        self.derived.remove(datatype);
+    }
+}
+
+impl Default for Datatypes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How a datatype was made (MPI-5.0, 5.1.13).
+#[derive(Default)]
+struct Envelope {
+    integers: MPI_Count,
+    addresses: MPI_Count,
+    large_counts: MPI_Count,
+    datatypes: MPI_Count,
+    combiner: c_int,
+}
+
+/// The contents of a valid datatype, and whether its handle is one that must be freed if it came from
+/// `MPI_Type_get_contents`.
+fn decode(datatype: MPI_Datatype, known: &mut HashMap<u64, Contents>) -> (Contents, bool) {
+    if let Some(predefined) = PredefinedDatatype::of(datatype) {
+        predefined.learn_size(datatype);
+        return (Contents::Predefined(predefined), false);
+    }
+    let envelope = Envelope::of(datatype);
+    let size = size_of_datatype(datatype);
+    let opaque =
+        || Contents::derived(vec![(size, Contents::Predefined(PredefinedDatatype::OTHER))]);
+    match envelope.combiner {
+        mpi_sys::MPI_COMBINER_NAMED
+        | mpi_sys::MPI_COMBINER_F90_REAL
+        | mpi_sys::MPI_COMBINER_F90_COMPLEX
+        | mpi_sys::MPI_COMBINER_F90_INTEGER => return (opaque(), false),
+        _ => {}
+    }
+    if let Some(contents) = known.get(&datatype.to_word()) {
+        return (contents.clone(), true);
+    }
+    let Some((numbers, datatypes)) = envelope.contents(datatype) else { return (opaque(), true) };
+    let mut children = Vec::with_capacity(datatypes.len());
+    for child in datatypes {
+        let (contents, owned) = decode(child, known);
+        if owned {
+            let mut child = child;
+            // SAFETY: a handle that MPI_Type_get_contents has made for us.
+            unsafe { pmpi::MPI_Type_free(&mut child) };
+        }
+        children.push(contents);
+    }
+    let parts = if let [child] = &children[..] {
+        // One datatype, so many times: however it was put together.
+        let times = size.checked_div(child.size()).unwrap_or(0);
+        vec![(times, child.clone())]
+    } else {
+        // A structure, whose numbers are their number and the lengths of its blocks; a pair has one
+        // of each.
+        let structure = numbers.len() > children.len();
+        children
+            .into_iter()
+            .enumerate()
+            .map(|(i, child)| {
+                let length = if structure { numbers[i + 1] } else { 1 };
+                (u64::try_from(length).unwrap_or(0), child)
+            })
+            .collect()
+    };
+    let contents = Contents::derived(merged(parts));
+    let contents = if contents.size() == size { contents } else { opaque() };
+    known.insert(datatype.to_word(), contents.clone());
+    (contents, true)
+}
+
+/// Neighbours of the same predefined datatype become one part.
+fn merged(parts: Vec<(u64, Contents)>) -> Vec<(u64, Contents)> {
+    let mut merged: Vec<(u64, Contents)> = Vec::new();
+    for (number, part) in parts {
+        match (merged.last_mut(), &part) {
+            (Some((total, Contents::Predefined(last))), Contents::Predefined(this))
+                if last == this =>
+            {
+                *total += number;
+            }
+            _ if number > 0 => merged.push((number, part)),
+            _ => {}
+        }
+    }
+    merged
+}
+
+impl Envelope {
+    fn of(datatype: MPI_Datatype) -> Self {
+        let mut envelope = Self::default();
+        // SAFETY: a valid datatype.
+        unsafe {
+            if pmpi::available(FunctionId::MPI_Type_get_envelope_c as usize) {
+                pmpi::MPI_Type_get_envelope_c(
+                    datatype,
+                    &mut envelope.integers,
+                    &mut envelope.addresses,
+                    &mut envelope.large_counts,
+                    &mut envelope.datatypes,
+                    &mut envelope.combiner,
+                );
+            } else {
+                let mut numbers = [0; 3];
+                let [integers, addresses, datatypes] = &mut numbers;
+                pmpi::MPI_Type_get_envelope(
+                    datatype,
+                    integers,
+                    addresses,
+                    datatypes,
+                    &mut envelope.combiner,
+                );
+                [envelope.integers, envelope.addresses, envelope.datatypes] =
+                    numbers.map(MPI_Count::from);
+            }
+        }
+        envelope
+    }
+
+    /// The numbers, of whichever width, and the datatypes that a derived datatype was made with.
+    fn contents(&self, datatype: MPI_Datatype) -> Option<(Vec<MPI_Count>, Vec<MPI_Datatype>)> {
+        let length = |count: MPI_Count| usize::try_from(count).ok();
+        let mut integers = vec![0 as c_int; length(self.integers)?];
+        let mut addresses = vec![0 as MPI_Aint; length(self.addresses)?];
+        let mut large_counts = vec![0 as MPI_Count; length(self.large_counts)?];
+        let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(self.datatypes)?];
+        // SAFETY: a derived datatype, and arrays as long as it says.
+        let code = unsafe {
+            if pmpi::available(FunctionId::MPI_Type_get_contents_c as usize) {
+                pmpi::MPI_Type_get_contents_c(
+                    datatype,
+                    self.integers,
+                    self.addresses,
+                    self.large_counts,
+                    self.datatypes,
+                    integers.as_mut_ptr(),
+                    addresses.as_mut_ptr(),
+                    large_counts.as_mut_ptr(),
+                    datatypes.as_mut_ptr(),
+                )
+            } else {
+                pmpi::MPI_Type_get_contents(
+                    datatype,
+                    c_int::try_from(self.integers).ok()?,
+                    c_int::try_from(self.addresses).ok()?,
+                    c_int::try_from(self.datatypes).ok()?,
+                    integers.as_mut_ptr(),
+                    addresses.as_mut_ptr(),
+                    datatypes.as_mut_ptr(),
+                )
+            }
+        };
+        if code != mpi_sys::MPI_SUCCESS {
+            return None;
+        }
+        let numbers = if large_counts.is_empty() {
+            integers.into_iter().map(MPI_Count::from).collect()
+        } else {
+            large_counts
+        };
+        Some((numbers, datatypes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(name: &str) -> PredefinedDatatype {
+        PredefinedDatatype::all().find(|datatype| datatype.name() == name).unwrap()
+    }
+
+    fn sized(name: &str, size: u64) -> Contents {
+        let datatype = find(name);
+        SIZES[datatype.index()].store(size, Relaxed);
+        Contents::Predefined(datatype)
+    }
+
+    fn walk(contents: &Contents, bytes: u64) -> Vec<(&'static str, u64)> {
+        let mut sums: Vec<(&'static str, u64)> = Vec::new();
+        contents.elements_in(bytes, |datatype, number| {
+            match sums.iter_mut().find(|(name, _)| *name == datatype.name()) {
+                Some((_, sum)) => *sum += number,
+                None => sums.push((datatype.name(), number)),
+            }
+        });
+        sums.sort_unstable();
+        sums
+    }
+
+    /// Two ints, three doubles and a byte, twice: 66 bytes of data.
+    #[test]
+    fn parts_of_a_structure_are_what_its_type_map_says() {
+        let (int, double, byte) =
+            (sized("MPI_INT", 4), sized("MPI_DOUBLE", 8), sized("MPI_BYTE", 1));
+        let structure = Contents::derived(vec![(2, int), (3, double), (1, byte)]);
+        let two = Contents::derived(vec![(2, structure.clone())]);
+        assert_eq!((structure.size(), two.size()), (33, 66));
+        let whole = [("MPI_BYTE", 2), ("MPI_DOUBLE", 6), ("MPI_INT", 4)];
+        assert_eq!(walk(&two, 66), whole);
+        assert_eq!(walk(&structure, 66), whole);
+        assert_eq!(walk(&two, 8), [("MPI_INT", 2)]);
+        assert_eq!(walk(&two, 16), [("MPI_DOUBLE", 1), ("MPI_INT", 2)]);
+        assert_eq!(walk(&two, 37), [("MPI_BYTE", 1), ("MPI_DOUBLE", 3), ("MPI_INT", 3)]);
+        // Half a double is no double.
+        assert_eq!(walk(&two, 12), [("MPI_INT", 2), ("other", 4)]);
+        assert_eq!(walk(&two, 0), []);
+        // Two datatypes that MPI says to be as large, received as 70 bytes.
+        assert_eq!(walk(&Contents::derived(Vec::new()), 5), [("other", 5)]);
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(find("MPI_DOUBLE").flow_name(Flow::Received), "received MPI_DOUBLE");
+        assert_eq!(PredefinedDatatype::OTHER.flow_name(Flow::Sent), "sent other");
+    }
+}

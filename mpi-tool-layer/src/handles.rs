@@ -1,0 +1,279 @@
+//! What a layer knows of the application's objects, by their handles.
+
+use core::hash::{BuildHasher, Hasher};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mpi_sys::{MPI_Request, MPI_Status, pmpi};
+
+use crate::call::{AnyCall, Call, CallResult, Word};
+
+/// What a layer keeps of the application's objects, by their handles. For many threads; no lock is held
+/// while MPI or the layer runs.
+///
+/// MPI uses a handle again once its object is gone: forget it *before* the call that frees it.
+#[derive(Debug)]
+pub struct HandleMap<T> {
+    shards: [Mutex<HashMap<u64, T, Spread>>; SHARDS],
+    len: AtomicUsize,
+}
+
+const SHARDS: usize = 16;
+
+/// Spreads handles, which are numbers in a row or addresses.
+#[derive(Debug, Clone, Copy)]
+struct Spread;
+
+struct SpreadHasher(u64);
+
+const fn spread(handle: u64) -> u64 {
+    let product = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 32)
+}
+
+impl BuildHasher for Spread {
+    type Hasher = SpreadHasher;
+    fn build_hasher(&self) -> SpreadHasher {
+        SpreadHasher(0)
+    }
+}
+
+impl Hasher for SpreadHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = spread(self.0 ^ u64::from(*byte));
+        }
+    }
+    fn write_u64(&mut self, handle: u64) {
+        self.0 = spread(handle);
+    }
+}
+
+impl<T> HandleMap<T> {
+    /// Empty.
+    pub const fn new() -> Self {
+        Self {
+            shards: [const { Mutex::new(HashMap::with_hasher(Spread)) }; SHARDS],
+            len: AtomicUsize::new(0),
+        }
+    }
+
+    fn shard(&self, key: u64) -> MutexGuard<'_, HashMap<u64, T, Spread>> {
+        // Other bits than those that the map in the shard uses first.
+        let shard = (spread(key) >> 20) as usize % SHARDS;
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Is nothing in it?
+    pub fn is_empty(&self) -> bool {
+        self.len.load(Relaxed) == 0
+    }
+
+    /// Keeps something of an object.
+    pub fn insert(&self, handle: impl Word, value: T) {
+        let key = handle.to_word();
+        if self.shard(key).insert(key, value).is_none() {
+            self.len.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Takes out what is kept of an object.
+    pub fn remove(&self, handle: impl Word) -> Option<T> {
+        let key = handle.to_word();
+        let value = self.shard(key).remove(&key);
+        if value.is_some() {
+            self.len.fetch_sub(1, Relaxed);
+        }
+        value
+    }
+
+    /// What is kept of an object.
+    pub fn get(&self, handle: impl Word) -> Option<T>
+    where
+        T: Clone,
+    {
+        let key = handle.to_word();
+        self.shard(key).get(&key).cloned()
+    }
+}
+
+impl<T> Default for HandleMap<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a layer keeps of requests until they are complete.
+///
+/// The layer [watches completion](crate::MpiInterceptionLayer::WATCHES_COMPLETION) and passes every
+/// call that [completes requests](Call::completes_requests) through [`complete`](Self::complete), and
+/// every `MPI_Request_free` through [`free`](Self::free).
+#[derive(Debug)]
+pub struct PendingRequests<T> {
+    requests: HandleMap<T>,
+    threads: AtomicU8,
+}
+
+/// May two threads be in MPI at once?
+const UNKNOWN: u8 = 0;
+const ONE: u8 = 1;
+const SEVERAL: u8 = 2;
+
+impl<T> PendingRequests<T> {
+    /// None.
+    pub const fn new() -> Self {
+        Self { requests: HandleMap::new(), threads: AtomicU8::new(UNKNOWN) }
+    }
+
+    /// Keeps something of a request that a call has made, before the application gets it.
+    pub fn insert(&self, request: MPI_Request, kept: T) {
+        self.requests.insert(request, kept);
+    }
+
+    /// What is kept of a request.
+    pub fn get(&self, request: MPI_Request) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.requests.get(request)
+    }
+
+    /// Forgets a request that `call` frees, if it does.
+    pub fn free<'c>(
+        &self,
+        request: Option<MPI_Request>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let kept = request.and_then(|request| Some((request, self.requests.remove(request)?)));
+        let result = next_f();
+        if result.is_err()
+            && let Some((request, kept)) = kept
+        {
+            self.requests.insert(request, kept);
+        }
+        result
+    }
+
+    /// Passes on a call that completes requests, and tells of each that it has completed: what was
+    /// kept of it, and its status, or none if it has failed. What `each` returns is kept on, as of a
+    /// persistent request.
+    #[inline(always)]
+    pub fn complete<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+        mut each: impl FnMut(T, Option<&MPI_Status>) -> Option<T>,
+    ) -> CallResult<'c> {
+        if self.requests.is_empty() {
+            return next_f();
+        }
+        if self.several_threads() {
+            // As soon as MPI has completed a request, another thread may get its handle for a new one.
+            let mut taken = self.take(call.requests());
+            let result = next_f();
+            self.give_back(call.erase(), result, &mut taken, &mut each);
+            result
+        } else {
+            let result = next_f();
+            self.remove_finished(call.erase(), result, &mut each);
+            result
+        }
+    }
+
+    #[inline(never)]
+    fn remove_finished<'c>(
+        &self,
+        call: AnyCall<'c>,
+        result: CallResult<'c>,
+        each: &mut dyn FnMut(T, Option<&MPI_Status>) -> Option<T>,
+    ) {
+        let before = call.requests();
+        call.finished(result, |position, status| {
+            let request = before[position];
+            if let Some(kept) = self.requests.remove(request)
+                && let Some(kept) = each(kept, status)
+            {
+                self.requests.insert(request, kept);
+            }
+        });
+    }
+
+    #[inline(never)]
+    fn take(&self, requests: &[MPI_Request]) -> Vec<Option<T>> {
+        requests.iter().map(|request| self.requests.remove(*request)).collect()
+    }
+
+    #[inline(never)]
+    fn give_back<'c>(
+        &self,
+        call: AnyCall<'c>,
+        result: CallResult<'c>,
+        taken: &mut [Option<T>],
+        each: &mut dyn FnMut(T, Option<&MPI_Status>) -> Option<T>,
+    ) {
+        let before = call.requests();
+        call.finished(result, |position, status| {
+            taken[position] = taken[position].take().and_then(|kept| each(kept, status));
+        });
+        for (request, kept) in before.iter().zip(taken) {
+            if let Some(kept) = kept.take() {
+                self.requests.insert(*request, kept);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn several_threads(&self) -> bool {
+        match self.threads.load(Relaxed) {
+            UNKNOWN => self.ask_for_threads(),
+            known => known == SEVERAL,
+        }
+    }
+
+    #[cold]
+    fn ask_for_threads(&self) -> bool {
+        let (mut started, mut provided) = (0, mpi_sys::MPI_THREAD_MULTIPLE);
+        // SAFETY: there is a request, so MPI is there; it may run in a session only, which cannot be
+        // asked for its thread level.
+        unsafe {
+            pmpi::MPI_Initialized(&mut started);
+            if started != 0 {
+                pmpi::MPI_Query_thread(&mut provided);
+            }
+        }
+        let several = provided == mpi_sys::MPI_THREAD_MULTIPLE;
+        self.threads.store(if several { SEVERAL } else { ONE }, Relaxed);
+        several
+    }
+}
+
+impl<T> Default for PendingRequests<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HandleMap;
+
+    #[test]
+    fn handles_in_a_row_and_addresses_are_found() {
+        let map = HandleMap::new();
+        for i in 0..10_000_i64 {
+            map.insert(0x9800_0000_u32 as i32 + i as i32, i);
+            map.insert(0x7fff_0000_0000 + i * 64, -i);
+        }
+        for i in 0..10_000_i64 {
+            assert_eq!(map.get(0x9800_0000_u32 as i32 + i as i32), Some(i));
+            assert_eq!(map.remove(0x7fff_0000_0000 + i * 64), Some(-i));
+            assert_eq!(map.remove(0x7fff_0000_0000 + i * 64), None);
+            assert_eq!(map.remove(0x9800_0000_u32 as i32 + i as i32), Some(i));
+        }
+        assert!(map.is_empty());
+    }
+}

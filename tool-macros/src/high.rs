@@ -1,0 +1,539 @@
+//! From the list of functions: the high-level layer's methods, what their next functions are, and how
+//! each high-level layer is a raw one.
+//!
+//! Arguments that belong together become one value (a buffer is an address, a count and a datatype),
+//! each value is of a type that says what it is, and whatever has no type of its own is a `Value`,
+//! which can be looked at and passed on.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{format_ident, quote};
+use syn::parse::Parser;
+use syn::{Ident, bracketed};
+
+use crate::list::{Call, Function, Parameter, Width, calls, parse};
+
+/// What is not in the high-level layer: what has no better types than C's.
+fn stays_raw(function: &Function) -> bool {
+    let result = &function.result;
+    quote!(#result).to_string() != "c_int"
+        || function.class == "ToolInterface"
+        || function.class == "Conversion"
+        // Variadic.
+        || function.name == "MPI_Pcontrol"
+}
+
+/// An argument of a method: one parameter, or some that belong together.
+struct Argument {
+    name: Ident,
+    /// The type's name, with what stands before its lifetime.
+    ty: Ident,
+    lifetimes: Lifetimes,
+    /// The type's parameter, where it has one.
+    of: Option<TokenStream>,
+    /// Which parameters it is made of.
+    parts: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Lifetimes {
+    None,
+    Call,
+    /// Of memory that only the call uses, where it is a blocking one.
+    Buffer,
+    /// Of memory that only the call uses.
+    Status,
+    Statuses,
+}
+
+impl Argument {
+    fn new(parameter: &Parameter, ty: &str, lifetimes: Lifetimes, parts: Vec<usize>) -> Self {
+        let name = parameter.name.clone();
+        Self { name, ty: format_ident!("{ty}"), lifetimes, of: None, parts }
+    }
+
+    fn of(mut self, of: TokenStream) -> Self {
+        self.of = Some(of);
+        self
+    }
+
+    fn is(&self, ty: &str) -> bool {
+        self.ty == ty
+    }
+
+    /// The type in a method.
+    fn method_type(&self) -> TokenStream {
+        self.with_lifetimes(&quote!('c), &quote!('_))
+    }
+
+    /// The type in the next function's signature: it takes other memory than the method got, where
+    /// the call is over when it returns.
+    fn next_type(&self, blocking: bool) -> TokenStream {
+        let buffer = if blocking { quote!('_) } else { quote!('c) };
+        self.with_lifetimes(&buffer, &quote!('_))
+    }
+
+    fn with_lifetimes(&self, buffer: &TokenStream, status: &TokenStream) -> TokenStream {
+        let ty = &self.ty;
+        let of = self.of.iter();
+        match self.lifetimes {
+            Lifetimes::None => quote!(#ty),
+            Lifetimes::Call => quote!(#ty<'c #(, #of)*>),
+            Lifetimes::Buffer => quote!(#ty<#buffer>),
+            Lifetimes::Status => quote!(#ty<#status>),
+            Lifetimes::Statuses => quote!(#ty<'c, #status>),
+        }
+    }
+}
+
+/// Groups a function's parameters.
+fn arguments(call: &Call<'_>) -> Vec<Argument> {
+    let parameters = &call.function.parameters;
+    let mut arguments = Vec::new();
+    let mut i = 0;
+    while i < parameters.len() {
+        let argument = group(&parameters[i..], i).unwrap_or_else(|| single(call, i));
+        i += argument.parts.len();
+        arguments.push(argument);
+    }
+    arguments
+}
+
+fn group(parameters: &[Parameter], first: usize) -> Option<Argument> {
+    let kind = |i: usize, kind: &str| parameters.get(i).is_some_and(|p| p.is(kind));
+    let count = |i: usize| kind(i, "XferNumElem") || kind(i, "DtypeNumElem");
+    let pointer = |i: usize| parameters.get(i).is_some_and(Parameter::is_pointer);
+    let argument = |ty: &str, lifetimes, number: usize| {
+        let parts = (first..first + number).collect();
+        Some(Argument::new(&parameters[0], ty, lifetimes, parts))
+    };
+    if kind(0, "Buffer") {
+        let read_only = !parameters[0].is_mutable();
+        if count(1) && !pointer(1) && kind(2, "Datatype") && !pointer(2) {
+            let ty = if read_only { "TypeDynamicBufferRef" } else { "TypeDynamicBufferMut" };
+            return argument(ty, Lifetimes::Buffer, 3);
+        }
+        if kind(1, "Partition") && count(2) && kind(3, "Datatype") {
+            let ty = if read_only { "PartitionedRef" } else { "PartitionedMut" };
+            return argument(ty, Lifetimes::Buffer, 4);
+        }
+        if count(1) && pointer(1) && kind(2, "Displacement") && kind(3, "Datatype") {
+            let each = if pointer(3) { "Each" } else { "" };
+            let mutable = if read_only { "Ref" } else { "Mut" };
+            return argument(&format!("Blocks{each}{mutable}"), Lifetimes::Buffer, 4);
+        }
+        if kind(1, "Buffer") && count(2) && kind(3, "Datatype") {
+            let ty = if pointer(2) { "ReductionBlocks" } else { "ReductionBuffers" };
+            return argument(ty, Lifetimes::Buffer, 4);
+        }
+    }
+    if kind(0, "Rank") && kind(1, "RmaDisplacement") && count(2) && kind(3, "Datatype") {
+        let mut target = argument("Target", Lifetimes::Call, 4)?;
+        target.name = format_ident!("target");
+        return Some(target);
+    }
+    if kind(0, "ArrayLength") && kind(1, "Request") && parameters[1].has_length {
+        let ty = if parameters[1].is_mutable() { "RequestsMut" } else { "Requests" };
+        let mut requests = argument(ty, Lifetimes::Call, 2)?;
+        requests.name = parameters[1].name.clone();
+        return Some(requests);
+    }
+    None
+}
+
+fn single(call: &Call<'_>, i: usize) -> Argument {
+    let parameter = &call.function.parameters[i];
+    let ty = &parameter.ty;
+    let kind = parameter.kind.to_string();
+    let alone = |ty: &str, lifetimes| Argument::new(parameter, ty, lifetimes, vec![i]);
+    let is_array = parameter.has_length || parameter.name.to_string().starts_with("array_");
+    if !parameter.is_pointer() {
+        match kind.as_str() {
+            "Rank" => return alone("Rank", Lifetimes::None),
+            "Tag" => return alone("Tag", Lifetimes::None),
+            "Communicator" | "Datatype" | "Group" | "Operation" | "Window" | "File" | "Session"
+            | "Info" | "Errhandler" | "Request" => return alone(&kind, Lifetimes::Call),
+            _ => {}
+        }
+    } else if kind == "Status" && parameter.direction == "out" {
+        return if is_array {
+            alone("StatusesMut", Lifetimes::Statuses)
+        } else {
+            alone("StatusMut", Lifetimes::Status)
+        };
+    } else if !is_array && call.widths[i] == Width::Same {
+        let target = match ty {
+            syn::Type::Ptr(pointer) if pointer.mutability.is_some() => Some(&pointer.elem),
+            _ => None,
+        };
+        let handle = matches!(
+            kind.as_str(),
+            "Communicator"
+                | "Datatype"
+                | "Group"
+                | "Operation"
+                | "Window"
+                | "File"
+                | "Session"
+                | "Info"
+                | "Errhandler"
+                | "Request"
+                | "Message"
+        );
+        let number = matches!(kind.as_str(), "Logical" | "CommSize" | "Rank" | "ThreadLevel")
+            || parameter.name == "index"
+            || parameter.name == "indx"
+            || parameter.name == "outcount";
+        match target {
+            Some(target) if parameter.direction == "out" && (handle || number) => {
+                return alone("Out", Lifetimes::Call).of(quote!(#target));
+            }
+            Some(target) if handle => {
+                return alone("InOut", Lifetimes::Call).of(quote!(#target));
+            }
+            _ => {}
+        }
+    }
+    let wide = call.twin.map_or(ty, |twin| &twin.parameters[i].ty);
+    match call.widths[i] {
+        Width::Array => alone("Counts", Lifetimes::Call),
+        _ => alone("Value", Lifetimes::Call).of(quote!(#wide)),
+    }
+}
+
+/// Is a parameter an array that a value has as `Counts`, though both forms of the function have the
+/// same type?
+fn is_same_counts(call: &Call<'_>, argument: &Argument, i: usize) -> bool {
+    call.widths[i] == Width::Same
+        && call.function.parameters[i].is("Displacement")
+        && argument.ty.to_string().starts_with("Blocks")
+}
+
+/// C's argument, of the narrow or the wide function, as what the values are made of.
+fn lift(call: &Call<'_>, argument: &Argument, i: usize, wide: bool) -> TokenStream {
+    let name = &call.function.parameters[i].name;
+    match call.widths[i] {
+        Width::Array if wide => quote!(Counts::wide(#name.cast())),
+        Width::Array => quote!(Counts::int(#name)),
+        Width::Scalar if !wide => {
+            let ty = call.twin.map(|twin| &twin.parameters[i].ty);
+            quote!(<#ty>::from(#name))
+        }
+        Width::Pointer if !wide => quote!(#name.cast()),
+        _ if is_same_counts(call, argument, i) => quote!(Counts::wide(#name.cast())),
+        // A buffer's count where there is no twin.
+        _ if argument.parts.len() > 1 && call.twin.is_none() && is_count(call, i) => {
+            quote!(MPI_Count::from(#name))
+        }
+        _ => quote!(#name),
+    }
+}
+
+fn is_count(call: &Call<'_>, i: usize) -> bool {
+    let parameter = &call.function.parameters[i];
+    !parameter.is_pointer() && (parameter.is("XferNumElem") || parameter.is("DtypeNumElem"))
+}
+
+/// The call of the narrow function or of the wide one, with conditions.
+struct Lowered {
+    conditions: Vec<TokenStream>,
+    patterns: Vec<TokenStream>,
+    arrays: Vec<TokenStream>,
+    values: Vec<TokenStream>,
+}
+
+fn lower(call: &Call<'_>, arguments: &[Argument], wide: bool) -> Lowered {
+    let mut lowered = Lowered {
+        conditions: Vec::new(),
+        patterns: Vec::new(),
+        arrays: Vec::new(),
+        values: Vec::new(),
+    };
+    for argument in arguments {
+        for &i in &argument.parts {
+            let parameter = &call.function.parameters[i];
+            let name = &parameter.name;
+            let ty = &parameter.ty;
+            let mut value = quote!(#name);
+            match call.widths[i] {
+                Width::Array => {
+                    lowered.arrays.push(quote!(#name.0));
+                    if wide {
+                        lowered.patterns.push(quote!(Array::Wide(#name)));
+                        value = quote!(#name.cast());
+                    } else {
+                        lowered.patterns.push(quote!(Array::Int(#name)));
+                    }
+                }
+                Width::Scalar if !wide => {
+                    lowered.conditions.push(quote!(fits(#name, #name as #ty)));
+                    value = quote!(#name as #ty);
+                }
+                Width::Pointer if !wide => value = quote!(#name.cast()),
+                Width::Same if is_same_counts(call, argument, i) => {
+                    lowered.arrays.push(quote!(#name.0));
+                    lowered.patterns.push(quote!(Array::Wide(#name)));
+                    value = quote!(#name.cast());
+                }
+                Width::Same
+                    if argument.parts.len() > 1 && call.twin.is_none() && is_count(call, i) =>
+                {
+                    lowered.conditions.push(quote!(fits(#name, #name as #ty)));
+                    value = quote!(#name as #ty);
+                }
+                _ => {}
+            }
+            lowered.values.push(value);
+        }
+    }
+    lowered
+}
+
+/// The function's parts in the parts' names, from the values.
+fn take_apart(call: &Call<'_>, arguments: &[Argument]) -> Vec<TokenStream> {
+    arguments
+        .iter()
+        .map(|argument| {
+            let value = &argument.name;
+            let parts = argument.parts.iter().map(|&i| &call.function.parameters[i].name);
+            if argument.parts.len() == 1 {
+                quote!(let #value = #value.into_c();)
+            } else {
+                quote!(let (#(#parts,)*) = #value.into_c();)
+            }
+        })
+        .collect()
+}
+
+/// Is the call over when it returns, its buffers included?
+fn is_blocking(function: &Function) -> bool {
+    let name = function.method.to_string();
+    let class = function.class.to_string();
+    ["PointToPoint", "Collective", "Neighborhood", "Io"].contains(&class.as_str())
+        && !name.ends_with("_init")
+        && !name.ends_with("_begin")
+        && !function.parameters.iter().any(|p| p.is("Request"))
+}
+
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    // `[the trait, with its fixed items] functions`
+    let context = |input: syn::parse::ParseStream<'_>| {
+        let context;
+        bracketed!(context in input);
+        let items: TokenStream = context.parse()?;
+        let rest: TokenStream = input.parse()?;
+        Ok((items, rest))
+    };
+    let (layer, rest) = match context.parse2(input) {
+        Ok(parts) => parts,
+        Err(error) => return error.to_compile_error(),
+    };
+    // `pub trait … { items }`, and the methods go behind the items.
+    let mut layer: Vec<_> = layer.into_iter().collect();
+    let Some(TokenTree::Group(items)) = layer.pop() else {
+        return quote!(compile_error!("the trait is missing"););
+    };
+    let items = items.stream();
+    let functions = match parse(quote!([] #rest)) {
+        Ok(functions) => functions,
+        Err(error) => return error,
+    };
+    let calls = calls(&functions);
+    let twins: Vec<&Ident> = calls.iter().filter_map(|call| Some(&call.twin?.name)).collect();
+    let mut next = Vec::new();
+    let mut methods = Vec::new();
+    let mut raw = Vec::new();
+    for call in &calls {
+        if stays_raw(call.function) || twins.contains(&&call.function.name) {
+            continue;
+        }
+        let arguments = arguments(call);
+        next.push(next_trait(call, &arguments));
+        methods.push(method(call, &arguments));
+        raw.push(raw_method(call, &arguments, false));
+        if call.twin.is_some() {
+            raw.push(raw_method(call, &arguments, true));
+        }
+    }
+    quote! {
+        /// The next functions, as closures over the high-level types: what a layer's methods call to
+        /// pass a call on.
+        #[allow(non_camel_case_types, reason = "MPI's names")]
+        pub mod next {
+            use super::*;
+            #(#next)*
+        }
+
+        #(#layer)* {
+            #items
+            #(#methods)*
+        }
+
+        // SAFETY: a layer's methods return success only as they got it from the next function, which
+        // they can call only once, with arguments that MPI may have.
+        unsafe impl<L: MpiInterceptionLayer> RawMpiInterceptionLayer for L {
+            #(#raw)*
+        }
+    }
+}
+
+fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
+    let name = &call.function.name;
+    let blocking = is_blocking(call.function);
+    let types: Vec<_> = arguments.iter().map(|argument| argument.next_type(blocking)).collect();
+    let doc = format!("The next `{name}`.");
+    quote! {
+        #[doc = #doc]
+        pub trait #name<'c>: FnOnce(#(#types),*) -> CallResult<'c> {}
+        impl<'c, F: FnOnce(#(#types),*) -> CallResult<'c>> #name<'c> for F {}
+    }
+}
+
+fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
+    let function = call.function;
+    let (name, method) = (&function.name, &function.method);
+    let names: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
+    let types: Vec<_> = arguments.iter().map(Argument::method_type).collect();
+    let take_apart = take_apart(call, arguments);
+    let mut words = Vec::new();
+    let mut wide = quote!(false);
+    for argument in arguments {
+        for &i in &argument.parts {
+            let parameter = &function.parameters[i];
+            let (part, kind) = (&parameter.name, &parameter.kind);
+            if call.widths[i] == Width::Array {
+                words.push(quote!(#part.address()));
+                wide = quote!(#part.is_wide());
+            } else if is_same_counts(call, argument, i) {
+                words.push(quote!(#part.address()));
+            } else {
+                words.push(quote!(crate::call::word!(#kind #part)));
+            }
+        }
+    }
+    let moves_data = function.parameters.iter().any(|p| p.is("Buffer"));
+    let completes = function.class == "Completion";
+    let mut watched = Vec::new();
+    let mut before = quote!(&[]);
+    for argument in arguments {
+        let value = &argument.name;
+        if argument.is("StatusMut") && (moves_data || completes) {
+            watched.push(quote! {
+                let mut own_status = OwnStatus::new();
+                let #value = if Self::WATCHES_COMPLETION {
+                    own_status.unless_kept(#value)
+                } else {
+                    #value
+                };
+            });
+        } else if argument.is("RequestsMut") || (completes && argument.is("InOut")) {
+            watched.push(quote! {
+                let snapshot = if Self::WATCHES_COMPLETION {
+                    Snapshot::of(#value.as_slice())
+                } else {
+                    Snapshot::of(&[])
+                };
+            });
+            before = quote!(snapshot.as_slice());
+            if let Some(statuses) = arguments.iter().find(|a| a.is("StatusesMut")) {
+                let statuses = &statuses.name;
+                watched.push(quote! {
+                    let mut own_statuses = Vec::new();
+                    let #statuses = if Self::WATCHES_COMPLETION {
+                        #statuses.unless_kept(&#value, &mut own_statuses)
+                    } else {
+                        #statuses
+                    };
+                });
+            }
+        }
+    }
+    let doc = match call.twin {
+        Some(twin) => format!("`{name}` and `{}`.", twin.name),
+        None => format!("`{name}`."),
+    };
+    let version = format!("Since MPI-{}.", function.version);
+    quote! {
+        #[doc = #doc]
+        ///
+        #[doc = #version]
+        #[inline(always)]
+        fn #method<'c>(
+            &self,
+            next_f: impl next::#name<'c>,
+            #(#names: #types),*
+        ) -> CallResult<'c> {
+            const NUMBER: usize = FunctionId::#name as usize;
+            #(#watched)*
+            let (words, wide) = {
+                #(#take_apart)*
+                ([#(#words),*], #wide)
+            };
+            // SAFETY: `words` and the snapshot are there until `around` returns.
+            let call = unsafe { KnownCall::<NUMBER>::branded(wide, &words, #before) };
+            self.around(call, || next_f(#(#names),*))
+        }
+    }
+}
+
+fn raw_method(call: &Call<'_>, arguments: &[Argument], wide: bool) -> TokenStream {
+    let high = &call.function.method;
+    let this = if wide { call.twin.expect("only twins are wide") } else { call.function };
+    let other = if wide { Some(call.function) } else { call.twin };
+    let method = &this.method;
+    let (parameters, types): (Vec<_>, Vec<_>) =
+        this.parameters.iter().map(|p| (&p.name, &p.ty)).unzip();
+    let values: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
+    let take_apart = take_apart(call, arguments);
+    let lowered = lower(call, arguments, wide);
+    let arms = |lowered: &Lowered, function: TokenStream| {
+        let Lowered { conditions, patterns, values, .. } = lowered;
+        let guard = (!conditions.is_empty()).then(|| quote!(if #(#conditions)&&*));
+        quote!((#(#patterns,)*) #guard => #function(#(#values),*),)
+    };
+    let own = arms(&lowered, quote!(next_f.unwrap()));
+    let refutable = !lowered.conditions.is_empty() || !lowered.patterns.is_empty();
+    let arrays = &lowered.arrays;
+    let others = other.map(|other| {
+        let name = &other.method;
+        let lowered = lower(call, arguments, !wide);
+        arms(&lowered, quote!(table.#name))
+    });
+    let always_fits = !refutable || (wide && lowered.patterns.is_empty());
+    let call_next = if always_fits {
+        let values = &lowered.values;
+        quote!(next_f.unwrap()(#(#values),*))
+    } else {
+        quote! {
+            match (#(#arrays,)*) {
+                #own
+                #others
+                _ => MPI_ERR_COUNT,
+            }
+        }
+    };
+    let table = (!always_fits && other.is_some()).then(|| quote!(let table = next_f.table();));
+    let lifted = arguments.iter().map(|argument| {
+        let ty = &argument.ty;
+        // The other form's names are the same.
+        let parts = argument.parts.iter().map(|&i| lift(call, argument, i, wide));
+        quote!(#ty::from_c(#(#parts),*))
+    });
+    quote! {
+        #[inline(always)]
+        fn #method<F>(&self, next_f: UnsafeBox<'_, F>, #(#parameters: #types),*) -> c_int
+        where
+            F: FnOnce(#(#types),*) -> c_int,
+        {
+            #table
+            crate::call::code(MpiInterceptionLayer::#high(
+                self,
+                move |#(#values),*| {
+                    #(#take_apart)*
+                    // SAFETY: the application's own arguments, or what a layer may pass.
+                    crate::call::result(unsafe { #call_next })
+                },
+                #(#lifted),*
+            ))
+        }
+    }
+}

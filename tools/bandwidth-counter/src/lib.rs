@@ -1,0 +1,194 @@
+//! Counts the data that an application sends, receives and reduces, by datatype and function class.
+//!
+//! What is sent or reduced counts when the call succeeds that starts it, what is received when it has
+//! arrived: as much as the status says, or as a collective operation is sure to give. Writes to files
+//! are sent and reads received, by their statuses both.
+
+mod pending;
+mod rows;
+
+use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
+use mpi_tool_layer::{
+    Accepted, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
+    MpiInterceptionLayer, PendingRequests, Tool, Transfer, install_pmpi_layer, next,
+    received_bytes,
+};
+
+use pending::{Amount, Pending};
+use rows::{Class, Rows};
+
+struct BandwidthCounter {
+    moved: Rows,
+    datatypes: Datatypes,
+    requests: PendingRequests<Pending>,
+    /// Split collective reads and writes, one a file.
+    split: HandleMap<Pending>,
+}
+
+impl MpiInterceptionLayer for BandwidthCounter {
+    const WATCHES_COMPLETION: bool = true;
+
+    #[inline(always)]
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        if call.completes_requests() {
+            return self.requests.complete(call, next_f, |pending, status| {
+                self.completed(&pending, status);
+                pending.is_persistent().then_some(pending)
+            });
+        }
+        let accepted = next_f()?;
+        if call.starts_requests() {
+            for request in call.requests() {
+                self.started(*request);
+            }
+        } else if call.is_split_end() {
+            let pending = call.file().and_then(|file| self.split.remove(file.raw()));
+            if let Some(pending) = pending {
+                self.completed(&pending, call.status(accepted));
+            }
+        } else if call.is_started() || call.is_persistent() {
+            self.prepared(call, accepted);
+        } else {
+            for transfer in call.transfers(accepted) {
+                self.moved_now(call, accepted, transfer);
+            }
+        }
+        Ok(accepted)
+    }
+
+    fn request_free<'c>(
+        &self,
+        next_f: impl next::MPI_Request_free<'c>,
+        request: InOut<'c, MPI_Request>,
+    ) -> CallResult<'c> {
+        self.requests.free(request.get(), || next_f(request))
+    }
+
+    fn type_free<'c>(
+        &self,
+        next_f: impl next::MPI_Type_free<'c>,
+        datatype: InOut<'c, MPI_Datatype>,
+    ) -> CallResult<'c> {
+        if let Some(datatype) = datatype.get() {
+            self.datatypes.forget(datatype);
+        }
+        next_f(datatype)
+    }
+
+    fn file_close<'c>(
+        &self,
+        next_f: impl next::MPI_File_close<'c>,
+        fh: InOut<'c, MPI_File>,
+    ) -> CallResult<'c> {
+        if let Some(file) = fh.get() {
+            self.split.remove(file);
+        }
+        next_f(fh)
+    }
+}
+
+impl BandwidthCounter {
+    /// A piece of the data of a blocking call.
+    #[inline(always)]
+    fn moved_now<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>, transfer: Transfer) {
+        let class = Class::of(call.class());
+        let bytes = transfer.at_most.then(|| arrived(call.status(accepted)));
+        match (Datatypes::predefined(transfer.datatype), bytes) {
+            (Some(datatype), None) => {
+                self.moved.add(class, transfer.flow, datatype, transfer.count);
+            }
+            (Some(datatype), Some(bytes)) if bytes % datatype.size() == 0 => {
+                self.moved.add(class, transfer.flow, datatype, bytes / datatype.size());
+            }
+            (_, bytes) => self.moved_slowly(class, accepted, transfer, bytes),
+        }
+    }
+
+    /// A piece of data of any datatype: `bytes` of it, or as many elements as it says.
+    #[inline(never)]
+    fn moved_slowly(
+        &self,
+        class: Class,
+        accepted: Accepted<'_>,
+        transfer: Transfer,
+        bytes: Option<u64>,
+    ) {
+        let contents = self.datatypes.contents(transfer.datatype, accepted);
+        self.add(class, transfer.flow, &contents, transfer.count, bytes);
+    }
+
+    fn add(&self, class: Class, flow: Flow, contents: &Contents, count: u64, bytes: Option<u64>) {
+        let add = |datatype, elements| self.moved.add(class, flow, datatype, elements);
+        match bytes {
+            None => contents.elements(count, add),
+            Some(bytes) => contents.elements_in(bytes, add),
+        }
+    }
+
+    /// A call that starts an operation, or prepares a persistent one.
+    #[inline(always)]
+    fn prepared<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) {
+        let class = Class::of(call.class());
+        let mut pending = Pending::new(class, call.is_persistent());
+        for transfer in call.transfers(accepted) {
+            if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
+                self.moved_now(call, accepted, transfer);
+            } else {
+                let contents = self.datatypes.contents(transfer.datatype, accepted);
+                let Transfer { flow, count, at_most, .. } = transfer;
+                pending.push(Amount { flow, contents, count, at_most });
+            }
+        }
+        if pending.is_empty() {
+            return;
+        }
+        if let Some(request) = call.new_request(accepted) {
+            self.requests.insert(request, pending);
+        } else if let Some(file) = call.file() {
+            self.split.insert(file.raw(), pending);
+        }
+    }
+
+    /// A persistent request is started.
+    fn started(&self, request: MPI_Request) {
+        if let Some(pending) = self.requests.get(request) {
+            for Amount { flow, contents, count, .. } in pending.at_start() {
+                self.add(pending.class(), *flow, contents, *count, None);
+            }
+        }
+    }
+
+    /// An operation is complete, with a status, or has failed. A cancelled one has moved nothing.
+    fn completed(&self, pending: &Pending, status: Option<&MPI_Status>) {
+        let Some(arrived) = status.and_then(received_bytes) else { return };
+        for Amount { flow, contents, count, at_most } in pending.at_completion() {
+            let bytes = at_most.then_some(arrived);
+            self.add(pending.class(), *flow, contents, *count, bytes);
+        }
+    }
+}
+
+/// How many bytes a status tells of: none if the operation was cancelled.
+#[inline(always)]
+fn arrived(status: Option<&MPI_Status>) -> u64 {
+    status.and_then(received_bytes).unwrap_or(0)
+}
+
+impl Tool for BandwidthCounter {
+    const NEW: Self = BandwidthCounter {
+        moved: Rows::new(),
+        datatypes: Datatypes::new(),
+        requests: PendingRequests::new(),
+        split: HandleMap::new(),
+    };
+
+    fn counters(&self) -> Option<&dyn Counters> {
+        Some(&self.moved)
+    }
+}
+
+install_pmpi_layer!(BandwidthCounter);

@@ -1,0 +1,79 @@
+//! What is to be counted of an operation that is not complete.
+
+use mpi_tool_layer::{Contents, Flow};
+
+use crate::rows::Class;
+
+/// The data of an operation, of one kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Amount {
+    pub(crate) flow: Flow,
+    /// Of each element.
+    pub(crate) contents: Contents,
+    pub(crate) count: u64,
+    /// Does the status say how much it is?
+    pub(crate) at_most: bool,
+}
+
+/// Are data counted when their operation starts? What arrives, or what a status tells, is not.
+pub(crate) fn is_at_start(flow: Flow, at_most: bool) -> bool {
+    flow != Flow::Received && !at_most
+}
+
+impl Amount {
+    fn is_at_start(&self) -> bool {
+        is_at_start(self.flow, self.at_most)
+    }
+}
+
+/// An operation that is not complete, or a persistent one.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    class: Class,
+    persistent: bool,
+    /// There is only one as a rule, and nothing to be allocated.
+    first: Option<Amount>,
+    others: Vec<Amount>,
+}
+
+impl Pending {
+    #[inline(always)]
+    pub(crate) fn new(class: Class, persistent: bool) -> Self {
+        Self { class, persistent, first: None, others: Vec::new() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, amount: Amount) {
+        if self.first.is_none() {
+            self.first = Some(amount);
+        } else {
+            self.others.push(amount);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        self.class
+    }
+
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.persistent
+    }
+
+    fn amounts(&self) -> impl Iterator<Item = &Amount> {
+        self.first.iter().chain(&self.others)
+    }
+
+    /// What counts each time that a persistent operation is started.
+    pub(crate) fn at_start(&self) -> impl Iterator<Item = &Amount> {
+        self.amounts().filter(|amount| amount.is_at_start())
+    }
+
+    /// What counts when the operation is complete.
+    pub(crate) fn at_completion(&self) -> impl Iterator<Item = &Amount> {
+        self.amounts().filter(|amount| !amount.is_at_start())
+    }
+}

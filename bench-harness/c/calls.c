@@ -43,6 +43,41 @@ __attribute__((noinline)) static void measured_sendrecv(long n)
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* A message to itself: three calls. */
+__attribute__((noinline)) static void measured_message(long n)
+{
+    double in, out = 0;
+    MPI_Request request;
+    while (n--) {
+        MPI_Irecv(&in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF, &request);
+        MPI_Send(&out, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The same, in one call. */
+__attribute__((noinline)) static void measured_exchange(long n)
+{
+    double in, out = 0;
+    while (n--)
+        MPI_Sendrecv(&out, 1, MPI_DOUBLE, 0, 0, &in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF,
+                     MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) static void measured_bcast(long n)
+{
+    double value = 0;
+    while (n--)
+        MPI_Bcast(&value, 1, MPI_DOUBLE, 0, MPI_COMM_SELF);
+}
+
+__attribute__((noinline)) static void measured_allreduce(long n)
+{
+    double in = 0, out;
+    while (n--)
+        MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+}
+
 static void measured(long n)
 {
     if (strcmp(function, "MPI_Comm_rank") == 0)
@@ -53,6 +88,14 @@ static void measured(long n)
         measured_send(n);
     else if (strcmp(function, "MPI_Sendrecv") == 0)
         measured_sendrecv(n);
+    else if (strcmp(function, "message") == 0)
+        measured_message(n);
+    else if (strcmp(function, "exchange") == 0)
+        measured_exchange(n);
+    else if (strcmp(function, "MPI_Bcast") == 0)
+        measured_bcast(n);
+    else if (strcmp(function, "MPI_Allreduce") == 0)
+        measured_allreduce(n);
     else
         abort();
 }

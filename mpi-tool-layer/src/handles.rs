@@ -179,7 +179,17 @@ impl<T> PendingRequests<T> {
             result
         } else {
             let result = next_f();
-            self.remove_finished(call.erase(), result, &mut each);
+            if let [request] = call.requests() {
+                call.finished(result, |_, status| {
+                    if let Some(kept) = self.requests.remove(*request)
+                        && let Some(kept) = each(kept, status)
+                    {
+                        self.requests.insert(*request, kept);
+                    }
+                });
+            } else {
+                self.remove_finished(call.erase(), result, &mut each);
+            }
             result
         }
     }

@@ -274,9 +274,20 @@ pub trait Call<'c>: Copy {
 
     /// Tells of each request that the call has finished, by its position in
     /// [`requests`](Self::requests), with its status, or without one if it has failed.
+    #[inline(always)]
     fn finished(self, result: CallResult<'c>, mut each: impl FnMut(usize, Option<&MPI_Status>)) {
-        if self.completes_requests() && !self.requests().is_empty() {
+        if !self.completes_requests() || self.requests().is_empty() {
+            return;
+        }
+        let (Ok(accepted), NONE) = (result, self.shape().request_count) else {
             self.erase().finished_requests(result, &mut each);
+            return;
+        };
+        // One request: by far the most frequent case.
+        let flag: Option<*const c_int> = self.get(self.shape().flag);
+        // SAFETY: MPI has set it.
+        if flag.is_none_or(|flag| unsafe { *flag } != 0) {
+            each(0, self.status(accepted));
         }
     }
 

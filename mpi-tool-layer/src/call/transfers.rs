@@ -87,10 +87,13 @@ impl Transfers {
             Pattern::Put | Pattern::Get | Pattern::Accumulate | Pattern::GetAccumulate => {
                 one_sided(call)
             }
-            _ => {
-                let others = collective(call.erase(), accepted).into_iter();
-                return Self { first: None, second: None, others };
-            }
+            // Whichever process, in whichever communicator.
+            Pattern::Allreduce => [
+                one(call, shape.sent, Flow::Reduced, false, None),
+                one(call, shape.received, Flow::Received, false, None),
+            ],
+            Pattern::Broadcast => [broadcast(call, accepted), None],
+            _ => return collective(call.erase(), accepted),
         };
         Self { first, second, others: Vec::new().into_iter() }
     }
@@ -153,51 +156,32 @@ fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer>; 2] {
 }
 
 /// `accepted` says that the communicator can be asked.
+#[inline(always)]
+fn broadcast<'c>(call: impl Call<'c>, _accepted: Accepted<'c>) -> Option<Transfer> {
+    let shape = call.shape();
+    match role(call.get(shape.communicator)?, call.get(shape.root)?) {
+        Role::Root => one(call, shape.sent, Flow::Sent, false, None),
+        Role::Other => one(call, shape.received, Flow::Received, false, None),
+        Role::Spectator => None,
+    }
+}
+
+/// `accepted` says that the communicator can be asked.
 #[inline(never)]
-fn collective<'c>(call: AnyCall<'c>, _accepted: Accepted<'c>) -> Vec<Transfer> {
-    let mut transfers = Vec::with_capacity(2);
+fn collective<'c>(call: AnyCall<'c>, _accepted: Accepted<'c>) -> Transfers {
+    let (mut first, mut second, mut others) = (None, None, Vec::new());
     if let Some(comm) = call.get(call.shape().communicator) {
-        let collective = Collective { call, group: Group::of(comm), comm };
-        collective.transfers(&mut |transfer| transfers.push(transfer));
-    }
-    transfers
-}
-
-/// The processes of a communicator, as the one that asks sees them.
-#[derive(Clone, Copy)]
-struct Group {
-    rank: c_int,
-    size: usize,
-    /// The size of the other group, where there is one.
-    remote: Option<usize>,
-}
-
-impl Group {
-    fn of(comm: MPI_Comm) -> Self {
-        let (mut inter, mut size, mut remote) = (0, 0, 0);
-        // SAFETY: MPI has accepted the communicator in a call that is not over.
-        unsafe {
-            pmpi::MPI_Comm_test_inter(comm, &mut inter);
-            pmpi::MPI_Comm_size(comm, &mut size);
-            if inter != 0 {
-                pmpi::MPI_Comm_remote_size(comm, &mut remote);
+        Collective { call, comm }.transfers(&mut |transfer| {
+            if first.is_none() {
+                first = Some(transfer);
+            } else if second.is_none() {
+                second = Some(transfer);
+            } else {
+                others.push(transfer);
             }
-        }
-        let number = |n: c_int| usize::try_from(n).unwrap_or(0);
-        let mut rank = 0;
-        // SAFETY: as above.
-        unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
-        Self { rank, size: number(size), remote: (inter != 0).then_some(number(remote)) }
+        });
     }
-
-    fn me(self) -> usize {
-        usize::try_from(self.rank).unwrap_or(0)
-    }
-
-    /// How many others' blocks there are in a buffer.
-    fn blocks(self) -> usize {
-        self.remote.unwrap_or(self.size)
-    }
+    Transfers { first, second, others: others.into_iter() }
 }
 
 /// What a process does in a rooted operation.
@@ -207,20 +191,62 @@ enum Role {
     Spectator,
 }
 
+/// This process's role, in a communicator that MPI has accepted.
+fn role(comm: MPI_Comm, root: c_int) -> Role {
+    match root {
+        MPI_ROOT => Role::Root,
+        MPI_PROC_NULL => Role::Spectator,
+        // Between groups, the root is the other group's.
+        root if root == rank(comm) && !is_inter(comm) => Role::Root,
+        _ => Role::Other,
+    }
+}
+
+fn rank(comm: MPI_Comm) -> c_int {
+    let mut rank = 0;
+    // SAFETY: MPI has accepted the communicator in a call that is not over; so below.
+    unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
+    rank
+}
+
+fn is_inter(comm: MPI_Comm) -> bool {
+    let mut inter = 0;
+    // SAFETY: as above.
+    unsafe { pmpi::MPI_Comm_test_inter(comm, &mut inter) };
+    inter != 0
+}
+
+/// The number of processes in one's own group.
+fn size(comm: MPI_Comm) -> usize {
+    let mut size = 0;
+    // SAFETY: as above.
+    unsafe { pmpi::MPI_Comm_size(comm, &mut size) };
+    usize::try_from(size).unwrap_or(0)
+}
+
+/// The number of processes that one communicates with: of the other group, where there is one.
+fn others(comm: MPI_Comm) -> usize {
+    if !is_inter(comm) {
+        return size(comm);
+    }
+    let mut size = 0;
+    // SAFETY: as above.
+    unsafe { pmpi::MPI_Comm_remote_size(comm, &mut size) };
+    usize::try_from(size).unwrap_or(0)
+}
+
 struct Collective<'c> {
     call: AnyCall<'c>,
     comm: MPI_Comm,
-    group: Group,
 }
 
 impl Collective<'_> {
     fn role(&self) -> Role {
-        match (self.call.get(self.call.shape().root), self.group.remote) {
-            (Some(MPI_ROOT), Some(_)) => Role::Root,
-            (Some(MPI_PROC_NULL), Some(_)) => Role::Spectator,
-            (Some(root), None) if root == self.group.rank => Role::Root,
-            _ => Role::Other,
-        }
+        self.call.get(self.call.shape().root).map_or(Role::Other, |root| role(self.comm, root))
+    }
+
+    fn me(&self) -> usize {
+        usize::try_from(rank(self.comm)).unwrap_or(0)
     }
 
     fn is_in_place(&self, data: Data) -> bool {
@@ -285,56 +311,38 @@ impl Collective<'_> {
         use Flow::{Received, Reduced, Sent};
         let shape = self.call.shape();
         let (sent, received) = (shape.sent, shape.received);
-        let (me, number) = (self.group.me(), self.group.blocks());
-        let in_place = self.is_in_place(sent);
         match shape.pattern {
-            Pattern::Broadcast => match self.role() {
-                Role::Root => self.block(sent, 0, Sent, each),
-                Role::Other => self.block(received, 0, Received, each),
-                Role::Spectator => {}
-            },
             Pattern::Gather => match self.role() {
-                Role::Root => {
-                    let inter = self.group.remote.is_some();
-                    if !in_place && !inter {
-                        self.block(sent, 0, Sent, each);
-                    }
-                    let without = (in_place && !inter).then_some(me);
-                    self.blocks(received, number, without, Received, each);
-                }
+                Role::Root => self.to_root(received, sent, Received, Sent, each),
                 Role::Other => self.block(sent, 0, Sent, each),
                 Role::Spectator => {}
             },
             Pattern::Scatter => match self.role() {
-                Role::Root => {
-                    let inter = self.group.remote.is_some();
-                    let in_place = self.is_in_place(received);
-                    let without = (in_place && !inter).then_some(me);
-                    self.blocks(sent, number, without, Sent, each);
-                    if !in_place && !inter {
-                        self.block(received, 0, Received, each);
-                    }
-                }
+                Role::Root => self.to_root(sent, received, Sent, Received, each),
                 Role::Other => self.block(received, 0, Received, each),
                 Role::Spectator => {}
             },
             Pattern::Allgather => {
-                if in_place {
+                if self.is_in_place(sent) {
+                    let me = self.me();
                     self.block(received, me, Sent, each);
-                    self.blocks(received, number, Some(me), Received, each);
+                    self.blocks(received, size(self.comm), Some(me), Received, each);
                 } else {
                     self.block(sent, 0, Sent, each);
-                    self.blocks(received, number, None, Received, each);
+                    self.blocks(received, others(self.comm), None, Received, each);
                 }
             }
             Pattern::Alltoall => {
-                let (sent, without) = if in_place { (received, Some(me)) } else { (sent, None) };
+                let (number, in_place) = (others(self.comm), self.is_in_place(sent));
+                let (sent, without) =
+                    if in_place { (received, Some(self.me())) } else { (sent, None) };
                 self.blocks(sent, number, without, Sent, each);
                 self.blocks(received, number, without, Received, each);
             }
             Pattern::Reduce => match self.role() {
                 Role::Root => {
-                    if self.group.remote.is_none() {
+                    // Between groups, the root contributes nothing.
+                    if self.call.get(shape.root) != Some(MPI_ROOT) {
                         self.block(received, 0, Reduced, each);
                     }
                     self.block(received, 0, Received, each);
@@ -342,20 +350,16 @@ impl Collective<'_> {
                 Role::Other => self.block(sent, 0, Reduced, each),
                 Role::Spectator => {}
             },
-            Pattern::Allreduce => {
-                self.block(sent, 0, Reduced, each);
-                self.block(received, 0, Received, each);
-            }
             Pattern::Exscan => {
                 self.block(sent, 0, Reduced, each);
-                if me != 0 {
+                if self.me() != 0 {
                     self.block(received, 0, Received, each);
                 }
             }
             Pattern::ReduceScatter => {
                 // One's own group has the blocks, between groups, too.
-                self.blocks(sent, self.group.size, None, Reduced, each);
-                self.block(received, me, Received, each);
+                self.blocks(sent, size(self.comm), None, Reduced, each);
+                self.block(received, self.me(), Received, each);
             }
             Pattern::NeighborAllgather => {
                 let (sources, destinations) = self.neighbours();
@@ -370,6 +374,25 @@ impl Collective<'_> {
                 self.neighbour_blocks(received, &sources, Received, each);
             }
             _ => {}
+        }
+    }
+
+    /// At the root of a gather or scatter: a block for each process in one buffer, and one's own in
+    /// another, if there is one, or in its place.
+    fn to_root(
+        &self,
+        all: Data,
+        own: Data,
+        all_flow: Flow,
+        own_flow: Flow,
+        each: &mut dyn FnMut(Transfer),
+    ) {
+        let inter = self.call.get(self.call.shape().root) == Some(MPI_ROOT);
+        let in_place = self.is_in_place(own);
+        let without = (in_place && !inter).then(|| self.me());
+        self.blocks(all, others(self.comm), without, all_flow, each);
+        if !in_place && !inter {
+            self.block(own, 0, own_flow, each);
         }
     }
 
@@ -407,7 +430,7 @@ impl Collective<'_> {
                 }
                 MPI_GRAPH => {
                     let mut number = 0;
-                    pmpi::MPI_Graph_neighbors_count(self.comm, self.group.rank, &mut number);
+                    pmpi::MPI_Graph_neighbors_count(self.comm, rank(self.comm), &mut number);
                     let all = vec![true; usize::try_from(number).unwrap_or(0)];
                     (all.clone(), all)
                 }

@@ -133,19 +133,21 @@ impl BandwidthCounter {
     #[inline(always)]
     fn prepared<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) {
         let class = Class::of(call.class());
-        let mut pending = Pending::new(class, call.is_persistent());
+        let mut pending: Option<Pending> = None;
         for transfer in call.transfers(accepted) {
             if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
                 self.moved_now(call, accepted, transfer);
-            } else {
-                let contents = self.datatypes.contents(transfer.datatype, accepted);
-                let Transfer { flow, count, at_most, .. } = transfer;
-                pending.push(Amount { flow, contents, count, at_most });
+                continue;
+            }
+            let contents = self.datatypes.contents(transfer.datatype, accepted);
+            let Transfer { flow, count, at_most, .. } = transfer;
+            let amount = Amount { flow, contents, count, at_most };
+            match &mut pending {
+                None => pending = Some(Pending::new(class, call.is_persistent(), amount)),
+                Some(pending) => pending.push(amount),
             }
         }
-        if pending.is_empty() {
-            return;
-        }
+        let Some(pending) = pending else { return };
         if let Some(request) = call.new_request(accepted) {
             self.requests.insert(request, pending);
         } else if let Some(file) = call.file() {
@@ -163,8 +165,21 @@ impl BandwidthCounter {
     }
 
     /// An operation is complete, with a status, or has failed. A cancelled one has moved nothing.
+    #[inline(always)]
     fn completed(&self, pending: &Pending, status: Option<&MPI_Status>) {
         let Some(arrived) = status.and_then(received_bytes) else { return };
+        if let Some(Amount { flow, contents: Contents::Predefined(datatype), .. }) =
+            pending.as_receive()
+            && arrived % datatype.size() == 0
+        {
+            self.moved.add(pending.class(), *flow, *datatype, arrived / datatype.size());
+        } else {
+            self.completed_slowly(pending, arrived);
+        }
+    }
+
+    #[inline(never)]
+    fn completed_slowly(&self, pending: &Pending, arrived: u64) {
         for Amount { flow, contents, count, at_most } in pending.at_completion() {
             let bytes = at_most.then_some(arrived);
             self.add(pending.class(), *flow, contents, *count, bytes);

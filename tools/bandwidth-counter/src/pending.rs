@@ -31,28 +31,27 @@ impl Amount {
 pub(crate) struct Pending {
     class: Class,
     persistent: bool,
-    /// There is only one as a rule, and nothing to be allocated.
-    first: Option<Amount>,
-    others: Vec<Amount>,
+    first: Amount,
+    /// As a rule there are none, and nothing is allocated.
+    #[allow(clippy::box_collection, reason = "one word, where it is always moved and seldom used")]
+    others: Option<Box<Vec<Amount>>>,
 }
 
 impl Pending {
     #[inline(always)]
-    pub(crate) fn new(class: Class, persistent: bool) -> Self {
-        Self { class, persistent, first: None, others: Vec::new() }
+    pub(crate) fn new(class: Class, persistent: bool, first: Amount) -> Self {
+        Self { class, persistent, first, others: None }
     }
 
-    #[inline(always)]
+    #[cold]
     pub(crate) fn push(&mut self, amount: Amount) {
-        if self.first.is_none() {
-            self.first = Some(amount);
-        } else {
-            self.others.push(amount);
-        }
+        self.others.get_or_insert_default().push(amount);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none()
+    /// The one amount, if there is only one and a status says how much it is: a receive.
+    #[inline(always)]
+    pub(crate) fn as_receive(&self) -> Option<&Amount> {
+        (self.others.is_none() && self.first.at_most).then_some(&self.first)
     }
 
     pub(crate) fn class(&self) -> Class {
@@ -64,7 +63,7 @@ impl Pending {
     }
 
     fn amounts(&self) -> impl Iterator<Item = &Amount> {
-        self.first.iter().chain(&self.others)
+        std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()))
     }
 
     /// What counts each time that a persistent operation is started.

@@ -4,7 +4,7 @@ use mpi_tool_layer::{Counters, Flow, FunctionClass, PredefinedDatatype, ThreadCo
 
 /// A class of functions that move data.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Class(usize);
+pub(crate) struct Class(u8);
 
 const CLASSES: [FunctionClass; 6] = [
     FunctionClass::PointToPoint,
@@ -49,7 +49,10 @@ impl Rows {
         datatype: PredefinedDatatype,
         elements: u64,
     ) {
-        self.0.add((class.0 * FLOWS + flow as usize) * DATATYPES + datatype.index(), elements);
+        self.0.add(
+            (usize::from(class.0) * FLOWS + flow as usize) * DATATYPES + datatype.index(),
+            elements,
+        );
     }
 }
 

@@ -310,6 +310,23 @@ pub trait Call<'c>: Copy {
         Transfers::of(self, accepted)
     }
 
+    /// Does the call move at most one piece of data, such as a message, a broadcast, a read?
+    #[inline(always)]
+    fn moves_one(self) -> bool {
+        use Pattern::{Broadcast, Nothing, Read, Receive, Send, SplitEnd, Write};
+        matches!(
+            self.shape().pattern,
+            Nothing | SplitEnd | Send | Receive | Broadcast | Read | Write
+        )
+    }
+
+    /// The first of the [transfers](Self::transfers): all there is of a call that
+    /// [moves one](Self::moves_one), and quicker then.
+    #[inline(always)]
+    fn transfer(self, accepted: Accepted<'c>) -> Option<Transfer> {
+        self.transfers(accepted).next()
+    }
+
     /// How many bytes the call sends or contributes to a reduction, by its arguments.
     fn bytes_sent(self, accepted: Accepted<'c>) -> u64 {
         let sent = self.transfers(accepted).filter(|transfer| transfer.flow != Flow::Received);

@@ -52,6 +52,10 @@ impl MpiInterceptionLayer for BandwidthCounter {
             }
         } else if call.is_started() || call.is_persistent() {
             self.prepared(call, accepted);
+        } else if call.moves_one() {
+            if let Some(transfer) = call.transfer(accepted) {
+                self.moved_now(call, accepted, transfer);
+            }
         } else {
             for transfer in call.transfers(accepted) {
                 self.moved_now(call, accepted, transfer);

@@ -24,6 +24,11 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     setting("MPI_TOOLS").join(format!("lib{name}.so"))
 }
 
+/// The tools that change nothing, which programs of others run with: the names of their shared
+/// objects, and those of the tools that report.
+pub(crate) const TOOLS: [(&str, Option<&str>); 2] =
+    [("call_counter", Some("call-counter")), ("empty_raw", None)];
+
 /// Is this Open MPI?
 pub(crate) fn is_openmpi() -> bool {
     mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
@@ -103,6 +108,7 @@ pub(crate) struct Run {
     ranks: u32,
     tools: Vec<PathBuf>,
     variables: Vec<(String, String)>,
+    seconds: u64,
     /// Runs in it, and finds there what it wrote.
     pub(crate) folder: TempDir,
 }
@@ -128,6 +134,7 @@ impl Run {
             ranks,
             tools: Vec::new(),
             variables: Vec::new(),
+            seconds: 180,
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -145,6 +152,12 @@ impl Run {
 
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// For how long it may run.
+    pub(crate) fn seconds(mut self, seconds: u64) -> Self {
+        self.seconds = seconds;
         self
     }
 
@@ -218,7 +231,7 @@ impl Run {
         }
     }
 
-    /// Runs it, for at most three minutes: a program that hangs is a failed test, not a hung one.
+    /// Runs it, for at most three minutes unless told otherwise: a program that hangs is a failed test, not a hung one.
     pub(crate) fn output(&self) -> Output {
         let mut command = self.command();
         let files = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
@@ -232,12 +245,12 @@ impl Run {
                 break status;
             }
             let seconds = start.elapsed().as_secs();
-            if seconds > 180 && !asked {
+            if seconds > self.seconds && !asked {
                 asked = true;
                 let id = launcher.id().try_into().unwrap();
                 // SAFETY: our own child, which has not been waited for.
                 unsafe { libc::kill(id, libc::SIGTERM) };
-            } else if seconds > 190 {
+            } else if seconds > self.seconds + 10 {
                 launcher.kill().unwrap();
             }
             std::thread::sleep(Duration::from_millis(5));

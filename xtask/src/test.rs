@@ -15,7 +15,7 @@ pub(crate) struct Test {
     /// Only on MPIs whose name has this in it
     #[arg(long)]
     mpi: Option<String>,
-    /// Also what takes long: mpi4py's whole suite on up to four ranks, with each tool alone (an hour)
+    /// Also what takes long: mpi4py's whole suite on up to four ranks, with each tool alone
     #[arg(long)]
     long: bool,
     /// Passed on to `cargo test`, such as the name of a test

@@ -104,33 +104,83 @@ pub(crate) fn checks() -> Result<PathBuf> {
     wheels("checks")
 }
 
-/// Installs the wheels of `environments/NAME.txt` (pinned by version and hash) into a prefix of
-/// their own.
+/// The folder with OpenMP's library, which `IMB-MT` wants.
+pub(crate) fn openmp() -> Result<PathBuf> {
+    Ok(wheels("openmp")?.join("lib"))
+}
+
+/// The folder with mpi4py and what its tests want.
+pub(crate) fn mpi4py() -> Result<PathBuf> {
+    // Its wheels are for one version of Python each.
+    let python = output(pip()?.arg("--version"))?;
+    let python = python.rsplit_once("(python ").and_then(|(_, version)| version.split(')').next());
+    let python = python.context("pip --version does not name its Python")?;
+    site_packages(&wheels_in("mpi4py", &folder(&format!("mpi4py-python{python}")))?)
+}
+
+/// The folder with mpi4py's own tests, which are in its source distribution only.
+pub(crate) fn mpi4py_suite() -> Result<PathBuf> {
+    let packages = mpi4py()?;
+    let prefix = pinned("mpi4py-source", &folder("mpi4py-source"), |prefix, requirements| {
+        // pip asks a source distribution for its name, by setuptools: by ours, which is pinned.
+        run(pip()?
+            .args(["download", "--no-deps", "--no-binary=:all:", "--no-build-isolation"])
+            .args(["--require-hashes", "--progress-bar=off", "--quiet"])
+            .arg("--dest")
+            .arg(prefix)
+            .arg("--requirement")
+            .arg(requirements)
+            .env("PYTHONPATH", packages))?;
+        let archive = fs::read_dir(prefix)?.next().context("pip downloaded nothing")??.path();
+        let mut tar = Command::new("tar");
+        tar.args(["-x", "-z", "--strip-components=1", "-f"]).arg(archive);
+        run(tar.arg("-C").arg(prefix))
+    })?;
+    Ok(prefix.join("test"))
+}
+
+/// Installs the wheels of `environments/NAME.txt` into a prefix of their own.
 fn wheels(name: &str) -> Result<PathBuf> {
-    let prefix = folder(name);
-    let requirements = root().join("xtask/environments").join(format!("{name}.txt"));
-    let wanted = fs::read_to_string(&requirements)
-        .with_context(|| format!("{} is missing", requirements.display()))?;
-    let stamp = prefix.join("installed.txt");
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(prefix);
-    }
-    step(&format!("Installing {name} from its wheel into {}", prefix.display()), || {
-        if prefix.exists() {
-            fs::remove_dir_all(&prefix)?;
-        }
+    wheels_in(name, &folder(name))
+}
+
+fn wheels_in(name: &str, prefix: &Path) -> Result<PathBuf> {
+    pinned(name, prefix, |prefix, requirements| {
         run(pip()?
             .args(["install", "--no-deps", "--no-compile", "--ignore-installed"])
             .args(["--no-warn-script-location", "--root-user-action=ignore"])
             .args(["--only-binary=:all:", "--require-hashes", "--progress-bar=off", "--quiet"])
             .arg("--prefix")
-            .arg(&prefix)
+            .arg(prefix)
             .arg("--requirement")
-            .arg(&requirements))?;
+            .arg(requirements))
+    })
+}
+
+/// Has what `environments/NAME.txt` lists (pinned by version and hash) installed into a folder,
+/// unless it is there.
+fn pinned(
+    name: &str,
+    prefix: &Path,
+    install: impl FnOnce(&Path, &Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let requirements = root().join("xtask/environments").join(format!("{name}.txt"));
+    let wanted = fs::read_to_string(&requirements)
+        .with_context(|| format!("{} is missing", requirements.display()))?;
+    let stamp = prefix.join("installed.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(prefix.into());
+    }
+    step(&format!("Installing {name} from PyPI into {}", prefix.display()), || {
+        if prefix.exists() {
+            fs::remove_dir_all(prefix)?;
+        }
+        fs::create_dir_all(prefix)?;
+        install(prefix, &requirements)?;
         fs::write(&stamp, &wanted)?;
         Ok(())
     })?;
-    Ok(prefix)
+    Ok(prefix.into())
 }
 
 /// Python's package installer: the machine's, or that of a virtual environment.

@@ -15,6 +15,9 @@ pub(crate) struct Test {
     /// Only on MPIs whose name has this in it
     #[arg(long)]
     mpi: Option<String>,
+    /// Also what takes long: mpi4py's whole suite on up to four ranks, with each tool alone
+    #[arg(long)]
+    long: bool,
     /// Passed on to `cargo test`, such as the name of a test
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -61,6 +64,14 @@ impl Test {
             let name = &mpi.name;
             if !mpi.is_mpich_abi() {
                 left_out.push(format!("{name}: Intel MPI Benchmarks, binaries of MPICH's ABI"));
+            }
+            if let Some(reason) = no_mpi4py(mpi) {
+                left_out.push(format!("{name}: mpi4py's suite, {reason}"));
+            } else if !self.long {
+                left_out.push(format!(
+                    "{name}: what takes long of mpi4py's suite, each tool alone (--long; \
+                     mpi-tool-layer/tests/mpi4py.rs has a list)"
+                ));
             }
             if let Some(reason) = no_valgrind(mpi) {
                 left_out.push(format!("{name}: valgrind, {reason}"));
@@ -127,12 +138,17 @@ impl Test {
             .args(["test", "--workspace", "--no-fail-fast"])
             .arg("--")
             .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
+            .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
             .env("MPI_TOOLS", tools_folder(mpi))
             .env("IMB", environment::benchmarks()?)
+            .env("OPENMP", environment::openmp()?)
+            .env("MPI4PY", environment::mpi4py()?)
+            .env("MPI4PY_SUITE", environment::mpi4py_suite()?)
+            .env("LONG", if self.long { "1" } else { "0" })
             .env("PYTHONPATH", &packages)
             .env("LIBCLANG_PATH", packages.join("clang/native"));
         run_reading(&mut tests, |line| count.read(line))
@@ -140,6 +156,17 @@ impl Test {
 }
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
+
+const MPI4PY_TESTS: &str = "mpi4py_suite";
+
+/// Why mpi4py's own tests do not run with tools.
+fn no_mpi4py(mpi: &Mpi) -> Option<&'static str> {
+    match mpi.name.as_str() {
+        "mpich-5.0.2-abi" => Some("whose wheel is for the ABIs of MPICH and of Open MPI"),
+        "mpich-debian" => Some("which spawns processes, what this MPI fails to do"),
+        _ => None,
+    }
+}
 
 /// Why rmpi's examples do not run under valgrind.
 fn no_valgrind(mpi: &Mpi) -> Option<&'static str> {

@@ -31,6 +31,15 @@ pub(crate) fn example(name: &str) -> PathBuf {
     folder.join(format!("lib{name}.so"))
 }
 
+/// The tools that change nothing, which programs of others run with: the names of their shared
+/// objects, and those of the tools that report.
+pub(crate) const TOOLS: [(&str, Option<&str>); 4] = [
+    ("bandwidth_counter", Some("bandwidth-counter")),
+    ("call_counter", Some("call-counter")),
+    ("empty_high", None),
+    ("empty_raw", None),
+];
+
 /// Is this Open MPI?
 pub(crate) fn is_openmpi() -> bool {
     mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
@@ -110,6 +119,7 @@ pub(crate) struct Run {
     ranks: u32,
     tools: Vec<PathBuf>,
     variables: Vec<(String, String)>,
+    seconds: u64,
     /// Runs in it, and finds there what it wrote.
     pub(crate) folder: TempDir,
 }
@@ -135,6 +145,7 @@ impl Run {
             ranks,
             tools: Vec::new(),
             variables: Vec::new(),
+            seconds: 180,
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -152,6 +163,12 @@ impl Run {
 
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// For how long it may run.
+    pub(crate) fn seconds(mut self, seconds: u64) -> Self {
+        self.seconds = seconds;
         self
     }
 
@@ -225,7 +242,7 @@ impl Run {
         }
     }
 
-    /// Runs it, for at most three minutes: a program that hangs is a failed test, not a hung one.
+    /// Runs it, for at most three minutes unless told otherwise: a program that hangs is a failed test, not a hung one.
     pub(crate) fn output(&self) -> Output {
         let mut command = self.command();
         let files = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
@@ -239,12 +256,12 @@ impl Run {
                 break status;
             }
             let seconds = start.elapsed().as_secs();
-            if seconds > 180 && !asked {
+            if seconds > self.seconds && !asked {
                 asked = true;
                 let id = launcher.id().try_into().unwrap();
                 // SAFETY: our own child, which has not been waited for.
                 unsafe { libc::kill(id, libc::SIGTERM) };
-            } else if seconds > 190 {
+            } else if seconds > self.seconds + 10 {
                 launcher.kill().unwrap();
             }
             std::thread::sleep(Duration::from_millis(5));

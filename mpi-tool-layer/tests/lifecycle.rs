@@ -7,14 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Outcome, Run, build_folder, compile, compile_with, is_openmpi, setting, tool};
-
-/// A tool of `examples/`, which `cargo test` has built.
-fn example(name: &str) -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let folder = tests.parent().unwrap().parent().unwrap().join("examples");
-    folder.join(format!("lib{name}.so"))
-}
+use common::{
+    Outcome, Run, build_folder, compile, compile_with, example, is_openmpi, setting, tool,
+};
 
 fn same_as_plain(name: &str, ranks: u32) -> Outcome {
     let program = compile(name);

@@ -420,7 +420,7 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
             watched.push(quote! {
                 let mut own_status = OwnStatus::new();
                 let #value = if Self::WATCHES_COMPLETION {
-                    own_status.unless_kept(#value)
+                    own_status.for_ignored(#value)
                 } else {
                     #value
                 };

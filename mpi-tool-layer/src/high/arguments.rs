@@ -585,7 +585,8 @@ macro_rules! buffers {
                 rmpi::RawBuffer { pointer, count, datatype }
             }
 
-            /// A copy of its elements, if its datatype is `T`'s.
+            /// A copy of its elements, if its datatype has the same values as `T`'s: `MPI_INT` has an
+            /// `i32`'s.
             ///
             /// The kernel copies, so that an address where nothing is makes an error and no crash,
             /// and memory that others write to, or nobody has written to yet, does no harm. That

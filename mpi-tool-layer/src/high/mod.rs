@@ -8,7 +8,8 @@ use core::ffi::{c_char, c_int, c_void};
 use mpi_sys::prototypes::*;
 
 pub use arguments::*;
-pub(crate) use watch::{OwnStatus, Snapshot};
+pub use watch::OwnStatus;
+pub(crate) use watch::Snapshot;
 
 use crate::call::{Call, CallResult, KnownCall};
 use crate::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};

@@ -6,18 +6,27 @@ use mpi_sys::{MPI_Request, MPI_Status};
 
 use super::{RequestsMut, StatusMut, StatusesMut};
 
-/// A status for a call whose own is ignored.
-pub(crate) struct OwnStatus(MaybeUninit<MPI_Status>);
+/// A layer's status, for a call whose own the application ignores.
+#[derive(Debug)]
+pub struct OwnStatus(MaybeUninit<MPI_Status>);
 
 impl OwnStatus {
+    /// Not set yet.
     #[inline(always)]
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(MaybeUninit::uninit())
     }
 
+    /// The application's status, or this one if it ignores it.
     #[inline(always)]
-    pub(crate) fn unless_kept<'s>(&'s mut self, status: StatusMut<'s>) -> StatusMut<'s> {
+    pub fn for_ignored<'s>(&'s mut self, status: StatusMut<'s>) -> StatusMut<'s> {
         if status.is_ignored() { StatusMut::from_c(self.0.as_mut_ptr()) } else { status }
+    }
+}
+
+impl Default for OwnStatus {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

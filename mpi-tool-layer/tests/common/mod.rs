@@ -24,6 +24,13 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     setting("MPI_TOOLS").join(format!("lib{name}.so"))
 }
 
+/// A tool of `examples/`, which `cargo test` has built.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let folder = tests.parent().unwrap().parent().unwrap().join("examples");
+    folder.join(format!("lib{name}.so"))
+}
+
 /// Is this Open MPI?
 pub(crate) fn is_openmpi() -> bool {
     mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi

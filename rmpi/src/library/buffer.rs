@@ -2,7 +2,7 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 
 use super::context::Runtime;
-use super::datatype::{DatatypeRef, handle};
+use super::datatype::{DatatypeRef, handle, same_values};
 use super::error::{Error, ErrorClass, RmpiResult};
 use super::sys::{self, MPI_Count, MPI_Datatype};
 use crate::{MpiDatatype, SendDatatype};
@@ -19,8 +19,8 @@ pub struct RawBuffer {
 }
 
 impl RawBuffer {
-    /// How many values of a type its elements are, if they are of that type: if its datatype is theirs,
-    /// and it has no padding. Reads none of the buffer's memory.
+    /// How many values of a type its elements are, if they are of that type: if its datatype has the
+    /// same values as theirs (`MPI_INT` has an `i32`'s), and it has no padding. Reads none of the buffer's memory.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
@@ -32,7 +32,8 @@ impl RawBuffer {
         if T::TYPE_MAP.size() != size_of::<T>() {
             return Ok(None);
         }
-        if self.datatype != element.datatype || per_value == 0 || count % per_value != 0 {
+        if per_value == 0 || count % per_value != 0 || !same_values(element.datatype, self.datatype)
+        {
             return Ok(None);
         }
         Ok(Some(count / per_value))
@@ -278,8 +279,8 @@ impl<'b> TypeDynamicBufferRef<'b> {
         TypeDynamicBufferRef { raw: self.raw, _borrow: PhantomData }
     }
 
-    /// The elements, if they are of this type: if its datatype is the buffer's, and it has no
-    /// padding.
+    /// The elements, if they are of this type: if its datatype has the same values as the buffer's
+    /// (`MPI_INT` has an `i32`'s), and it has no padding.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
@@ -353,8 +354,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
         TypeDynamicBufferRef { raw: self.raw, _borrow: PhantomData }
     }
 
-    /// The elements, if they are of this type: if its datatype is the buffer's, and it has no
-    /// padding.
+    /// The elements, if they are of this type: if its datatype has the same values as the buffer's
+    /// (`MPI_INT` has an `i32`'s), and it has no padding.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.
@@ -365,8 +366,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
         }))
     }
 
-    /// The elements, if they are of this type: if its datatype is the buffer's, and it has no
-    /// padding.
+    /// The elements, if they are of this type: if its datatype has the same values as the buffer's
+    /// (`MPI_INT` has an `i32`'s), and it has no padding.
     ///
     /// # Errors
     /// If MPI cannot make the datatype.

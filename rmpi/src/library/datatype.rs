@@ -183,6 +183,41 @@ macro_rules! predefined_handles {
 }
 crate::typemap::predefined! { predefined_handles }
 
+/// Have two datatypes the same values, laid out the same: `MPI_INT`, `MPI_INT32_T` and Fortran's
+/// `MPI_INTEGER`, for example?
+pub(super) fn same_values(one: MPI_Datatype, other: MPI_Datatype) -> bool {
+    const _: () =
+        assert!(size_of::<core::ffi::c_long>() == 8 && size_of::<core::ffi::c_int>() == 4);
+    let bytes = [sys::MPI_BYTE, sys::MPI_CHAR, sys::MPI_CHARACTER, sys::MPI_PACKED];
+    let kin: [&[MPI_Datatype]; 14] = [
+        &[&bytes[..], &[sys::MPI_UINT8_T, sys::MPI_UNSIGNED_CHAR]].concat(),
+        &[&bytes[..], &[sys::MPI_INT8_T, sys::MPI_SIGNED_CHAR, sys::MPI_INTEGER1]].concat(),
+        &[sys::MPI_INT16_T, sys::MPI_SHORT, sys::MPI_INTEGER2],
+        &[sys::MPI_UINT16_T, sys::MPI_UNSIGNED_SHORT],
+        &[sys::MPI_INT32_T, sys::MPI_INT, sys::MPI_INTEGER, sys::MPI_INTEGER4],
+        &[sys::MPI_UINT32_T, sys::MPI_UNSIGNED],
+        &[
+            sys::MPI_INT64_T,
+            sys::MPI_LONG,
+            sys::MPI_LONG_LONG_INT,
+            sys::MPI_INTEGER8,
+            sys::MPI_AINT,
+            sys::MPI_COUNT,
+            sys::MPI_OFFSET,
+        ],
+        &[sys::MPI_UINT64_T, sys::MPI_UNSIGNED_LONG, sys::MPI_UNSIGNED_LONG_LONG],
+        &[sys::MPI_FLOAT, sys::MPI_REAL, sys::MPI_REAL4],
+        &[sys::MPI_DOUBLE, sys::MPI_DOUBLE_PRECISION, sys::MPI_REAL8],
+        &[sys::MPI_C_FLOAT_COMPLEX, sys::MPI_COMPLEX, sys::MPI_COMPLEX8],
+        &[sys::MPI_C_DOUBLE_COMPLEX, sys::MPI_DOUBLE_COMPLEX, sys::MPI_COMPLEX16],
+        &[sys::MPI_2INT, sys::MPI_2INTEGER],
+        &[sys::MPI_C_BOOL, sys::MPI_CXX_BOOL],
+    ];
+    one == other
+        || (other != sys::MPI_DATATYPE_NULL
+            && kin.iter().any(|kin| kin.contains(&one) && kin.contains(&other)))
+}
+
 /// Where committed datatypes are found, by the address of the type's map.
 ///
 /// The same map may have several addresses, of which each gets an entry.

@@ -15,7 +15,7 @@ use crate::handles::HandleMap;
 use crate::high::size_of_datatype;
 
 macro_rules! predefined {
-    ($($name:ident)*) => {
+    ([$($optional:ident)*] $($name:ident)*) => {
         const NAMES: &[&str] = &[$(stringify!($name),)* "other"];
         const FLOWS: &[[&str; Flow::ALL.len()]] = &[
             $([
@@ -26,14 +26,21 @@ macro_rules! predefined {
             ["sent other", "received other", "reduced other"],
         ];
 
-        /// Read at run time: in one ABI, handles are addresses in the library.
+        /// Read at run time: in one ABI, handles are addresses in the library. Null are those that an
+        /// ABI has no name for.
+        #[allow(non_snake_case, unused_variables, reason = "most ABIs have names for all")]
         fn handles() -> [MPI_Datatype; NAMES.len() - 1] {
-            [$(pmpi::$name),*]
+            $(let $optional = pmpi::MPI_DATATYPE_NULL;)*
+            {
+                use pmpi::*;
+                [$($name),*]
+            }
         }
     };
 }
 
 predefined! {
+    [MPI_LOGICAL16 MPI_INTEGER16 MPI_REAL2 MPI_COMPLEX4]
     MPI_CHAR MPI_SIGNED_CHAR MPI_UNSIGNED_CHAR MPI_BYTE MPI_PACKED MPI_WCHAR
     MPI_SHORT MPI_UNSIGNED_SHORT MPI_INT MPI_UNSIGNED MPI_LONG MPI_UNSIGNED_LONG
     MPI_LONG_LONG_INT MPI_UNSIGNED_LONG_LONG

@@ -47,6 +47,8 @@ mod lifecycle;
 mod neighbours;
 pub mod options;
 mod output;
+#[doc(hidden)]
+pub mod qmpi;
 mod raw;
 mod report;
 mod signals;

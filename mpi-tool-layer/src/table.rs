@@ -83,6 +83,24 @@ impl NextTable {
         Self(functions)
     }
 
+    /// A table without functions: calls fail and say so.
+    #[doc(hidden)]
+    pub fn unlinked() -> Self {
+        Self(core::array::from_fn(|index| {
+            let missing = FunctionId::from_index(index).map(missing_address);
+            AtomicPtr::new(missing.unwrap_or(core::ptr::null()).cast_mut())
+        }))
+    }
+
+    /// Puts in a function.
+    ///
+    /// # Safety
+    /// It is of the prototype of the function that it stands for.
+    #[doc(hidden)]
+    pub unsafe fn set(&self, function: FunctionId, address: *const c_void) {
+        self.0[function as usize].store(address.cast_mut(), Relaxed);
+    }
+
     /// The address of a next function.
     pub fn entry(&self, function: FunctionId) -> *const c_void {
         self.0[function as usize].load(Relaxed).cast_const()

@@ -9,6 +9,7 @@ pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::{ToolInfo, find_late_mpi};
 pub use crate::output::say;
 pub use crate::table::missing;
+pub use crate::world::wrong_abi;
 
 /// The boundary to C: a panic of the layer ends here.
 #[inline(always)]

@@ -101,52 +101,67 @@ pub struct Place {
     pub instance: *const c_void,
 }
 
-/// The instructions by which an entry takes its place from the register, if they come first: whoever
-/// jumps behind them and has loaded the register itself saves them.
-///
-/// # Safety
-/// `entry` is an entry of a [`StackTool`].
-pub unsafe fn decode_entry(entry: *const c_void) -> Entry {
-    // SAFETY: a function's code is readable; it is longer than what is read, or the bytes behind it
-    // are of the same section or of padding at its end: the entries are followed by others.
-    let code: [u8; 16] = unsafe { ptr::read_unaligned(entry.cast()) };
-    // movq reg, xmm0
-    let [0x66, rex @ (0x48 | 0x49), 0x0f, 0x7e, modrm @ 0xc0..=0xc7, ..] = code else {
-        return Entry::Other;
-    };
-    let register = (modrm & 7) | ((rex & 1) << 3);
-    // Then, for most functions, jmp [reg]; for those whose arguments fill the registers, the same
-    // in two: mov reg, [reg]; jmp reg. (Registers 4 and 5 are written differently; the compiler
-    // does not take them.)
-    let (low, high) = (register & 7, register >= 8);
-    let jumps: &[u8] = if high { &[0x41, 0xff, 0x20 | low] } else { &[0xff, 0x20 | low] };
-    let loads = [0x48 | (rex & 1) * 5, 0x8b, low << 3 | low];
-    let jumps_there: &[u8] = if high { &[0x41, 0xff, 0xe0 | low] } else { &[0xff, 0xe0 | low] };
-    let simple = low != 4 && low != 5;
-    let loads_next = simple && code[5..8] == loads;
-    if simple && (code[5..].starts_with(jumps) || loads_next && code[8..].starts_with(jumps_there)) {
-        Entry::Nothing
-    } else {
-        Entry::Takes { register, loads_next, length: if loads_next { 8 } else { 5 } }
-    }
+/// What an entry's code begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// It jumps to the next function and does nothing else.
+    pub does_nothing: bool,
+    /// The instructions that take its place from the register, if they come first.
+    pub beginning: Option<Beginning>,
 }
 
-/// What an entry begins with.
+/// Instructions that a caller may do itself, who then jumps behind them: the entry uses the
+/// argument for nothing else ([`Place::from_argument`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// It jumps to the next function and does nothing else.
-    Nothing,
-    /// It moves its place to a general register, in so many bytes of code.
-    Takes {
-        /// The register's number.
-        register: u8,
-        /// And then overwrites it with the address of the next function, which it finds there.
-        loads_next: bool,
-        /// The instruction's length.
-        length: usize,
-    },
-    /// Something else.
-    Other,
+pub struct Beginning {
+    /// The place goes to the general register of this number.
+    pub register: u8,
+    /// It is then overwritten with the address of the next function, which is found there.
+    pub loads_next: bool,
+    /// The bytes of code.
+    pub length: usize,
+}
+
+impl Entry {
+    /// Looks at an entry's code.
+    ///
+    /// # Safety
+    /// `entry` is an entry of a [`StackTool`], but `MPI_Pcontrol`'s.
+    pub unsafe fn decode(entry: *const c_void) -> Entry {
+        // SAFETY: a function's code is readable, and so is what is behind it in its section: the
+        // entries are not the last functions of a tool.
+        Self::of(&unsafe { ptr::read_unaligned(entry.cast::<[u8; 16]>()) })
+    }
+
+    fn of(code: &[u8; 16]) -> Entry {
+        // movq reg, xmm0
+        let [0x66, rex @ (0x48 | 0x49), 0x0f, 0x7e, modrm @ 0xc0..=0xc7, rest @ ..] = code else {
+            return Entry { does_nothing: false, beginning: None };
+        };
+        let (low, high) = (modrm & 7, rex & 1);
+        let beginning = |loads_next, length| {
+            Some(Beginning { register: low | high << 3, loads_next, length })
+        };
+        // Registers 4 and 5 are written differently; the compiler does not take them here.
+        let simple = low != 4 && low != 5;
+        let prefix: &[u8] = if high == 1 { &[0x41] } else { &[] };
+        let jumps = |rest: &[u8], modrm: u8| {
+            rest.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(&[0xff, modrm | low]))
+        };
+        // mov reg, [reg], where the arguments fill the registers and `jmp [reg]` is not to be had.
+        let loads = [0x48 | high * 5, 0x8b, low << 3 | low];
+        match rest.strip_prefix(&loads) {
+            // jmp reg
+            Some(rest) if simple => {
+                Entry { does_nothing: jumps(rest, 0xe0), beginning: beginning(true, 8) }
+            }
+            // jmp [reg]
+            _ => Entry {
+                does_nothing: simple && jumps(rest, 0x20),
+                beginning: beginning(false, 5),
+            },
+        }
+    }
 }
 
 impl Place {
@@ -158,7 +173,7 @@ impl Place {
     pub unsafe fn from_argument<'a>(argument: f64) -> &'a Place {
         let place: *const Place;
         // SAFETY: moves a register. It is done once, and the argument is used for nothing else, so
-        // that a caller may do it himself: `decode_entry`.
+        // that a caller may do it himself: `Beginning`.
         unsafe {
             core::arch::asm!(
                 "movq {}, {}",
@@ -631,4 +646,44 @@ macro_rules! __qmpi_tum {
             }
         };
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Beginning, Entry};
+
+    fn entry(code: &[u8]) -> Entry {
+        let mut bytes = [0xcc; 16];
+        bytes[..code.len()].copy_from_slice(code);
+        Entry::of(&bytes)
+    }
+
+    /// Encodings by the processor's manual, and GNU as.
+    #[test]
+    fn code_that_only_goes_on_is_known() {
+        // movq rax, xmm0; jmp [rax]
+        let direct = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0xff, 0x20]);
+        let beginning = |register, loads_next, length| {
+            Some(Beginning { register, loads_next, length })
+        };
+        assert_eq!(direct, Entry { does_nothing: true, beginning: beginning(0, false, 5) });
+        // movq r11, xmm0; jmp [r11]
+        let direct = entry(&[0x66, 0x49, 0x0f, 0x7e, 0xc3, 0x41, 0xff, 0x23]);
+        assert_eq!(direct, Entry { does_nothing: true, beginning: beginning(11, false, 5) });
+        // movq rax, xmm0; mov rax, [rax]; jmp rax
+        let two = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0x48, 0x8b, 0x00, 0xff, 0xe0]);
+        assert_eq!(two, Entry { does_nothing: true, beginning: beginning(0, true, 8) });
+        // movq r10, xmm0; mov r10, [r10]; jmp r10
+        let two = entry(&[0x66, 0x49, 0x0f, 0x7e, 0xc2, 0x4d, 0x8b, 0x12, 0x41, 0xff, 0xe2]);
+        assert_eq!(two, Entry { does_nothing: true, beginning: beginning(10, true, 8) });
+        // movq rax, xmm0; nop; jmp [rax]
+        let more = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0x90, 0xff, 0x20]);
+        assert_eq!(more, Entry { does_nothing: false, beginning: beginning(0, false, 5) });
+        // movq rax, xmm0; jmp [rcx]; and movq rax, xmm1
+        let other = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0xff, 0x21]);
+        assert!(!other.does_nothing);
+        assert_eq!(entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc8]).beginning, None);
+        // push rbx; movq rax, xmm0
+        assert_eq!(entry(&[0x53, 0x66, 0x48, 0x0f, 0x7e, 0xc0]).beginning, None);
+    }
 }

@@ -101,6 +101,14 @@ impl NextTable {
         self.0[function as usize].store(address.cast_mut(), Relaxed);
     }
 
+    /// Takes over another table's functions.
+    #[doc(hidden)]
+    pub fn copy(&self, other: &NextTable) {
+        for (to, from) in self.0.iter().zip(&other.0) {
+            to.store(from.load(Relaxed), Relaxed);
+        }
+    }
+
     /// The address of a next function.
     pub fn entry(&self, function: FunctionId) -> *const c_void {
         self.0[function as usize].load(Relaxed).cast_const()

@@ -1,0 +1,371 @@
+//! What tools for TUM's QMPI find: its structures, and the functions of its library that they call.
+
+use core::cell::Cell as LocalCell;
+use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+use mpi_tool_layer::FunctionId;
+use mpi_tool_layer::qmpi::{Cell, DynamicLib, TUM_FUNCTIONS, Vector};
+
+/// A table of functions by TUM's ids.
+pub(crate) type Array = [AtomicPtr<c_void>; TUM_FUNCTIONS];
+
+const NOTHING: Array = [const { AtomicPtr::new(ptr::null_mut()) }; TUM_FUNCTIONS];
+
+/// What is below all levels, for tools with their own copy of the look-up.
+#[unsafe(no_mangle)]
+pub(crate) static QMPI_Array: Array = NOTHING;
+
+/// MPI's own functions.
+#[unsafe(no_mangle)]
+pub(crate) static PMPI_Array: Array = NOTHING;
+
+/// What `exec_func` jumps to, by id.
+pub(crate) static EXECUTE: Array = NOTHING;
+
+/// What the exported `QMPI_X` jump to.
+pub(crate) static BELOW: Array = NOTHING;
+
+/// TUM's ids, with what has them.
+pub(crate) fn functions() -> impl Iterator<Item = (usize, FunctionId)> {
+    FunctionId::all().filter_map(|function| Some((function.tum_qmpi_id()?.into(), function)))
+}
+
+macro_rules! exports {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        $(export! { $tum $c_name })*
+    };
+}
+macro_rules! export {
+    (- $c_name:ident) => {};
+    ($tum:literal $c_name:ident) => {
+        const _: () = {
+            /// Below all levels; MPI's arguments, then the level and `v`, which it does not need.
+            #[unsafe(export_name = concat!("Q", stringify!($c_name)))]
+            #[unsafe(naked)]
+            unsafe extern "C" fn below() {
+                core::arch::naked_asm!(
+                    "jmp qword ptr [rip + {below} + {offset}]",
+                    below = sym BELOW,
+                    offset = const $tum * size_of::<usize>(),
+                )
+            }
+        };
+    };
+}
+mpi_tool_layer::mpi_sys::mpi_functions! { [exports] }
+
+/// Finds the next level that has a function: 0. Where there is none, what is below all levels: 1.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Table_query(
+    id: c_int,
+    function: *mut *const c_void,
+    table: *const Cell,
+) -> c_int {
+    // SAFETY: a level's table, and an id of TUM's list.
+    unsafe {
+        let next = (*table.add(id as usize)).func_ptr;
+        if next.is_null() {
+            *function = QMPI_Array[id as usize].load(Relaxed);
+            return 1;
+        }
+        *function = next;
+    }
+    0
+}
+
+/// The same under its other name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn MPI_Table_query(
+    id: c_int,
+    function: *mut *const c_void,
+    table: *const Cell,
+) -> c_int {
+    // SAFETY: the caller's own call.
+    unsafe { QMPI_Table_query(id, function, table) }
+}
+
+/// `int exec_func(void *function, int level, int id, vector *v, …)`: calls the function with the
+/// arguments of MPI's function `id`, and behind them the level after `level`, and `v`.
+///
+/// It is variadic, and jumps to code that knows how many arguments there are. So what the function
+/// returns is what the caller gets, in whichever register.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn exec_func() {
+    core::arch::naked_asm!(
+        "mov rax, [rcx]",
+        "movsxd rsi, esi",
+        "mov rax, [rax + 8 * rsi]",
+        "mov edx, edx",
+        "mov r11, rdx",
+        "shl r11, 4",
+        "mov r11d, [rax + r11 + {level}]",
+        "lea rax, [rip + {execute}]",
+        "jmp [rax + 8 * rdx]",
+        level = const offset_of!(DynamicLib, table) + offset_of!(Cell, level),
+        execute = sym EXECUTE,
+    )
+}
+
+/// The level that comes after one for a function.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Get_level(level: c_int, id: c_int, v: *const Vector) -> c_int {
+    // SAFETY: TUM's structures.
+    unsafe { vector_get(v, level).as_ref() }.map_or(0, |level| level.table[id as usize].level)
+}
+
+/// Keeps a copy of the tool's data for a level. The copy lives as long as the process: a tool may
+/// hold its address.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Set_context(
+    v: *mut Vector,
+    level: c_int,
+    data: *const c_void,
+    size: usize,
+) {
+    // SAFETY: TUM's structures, and `size` bytes of the caller's.
+    unsafe {
+        let item = vector_get(v, level);
+        if item.is_null() {
+            return crate::say(format_args!("QMPI_Set_context: there is no level {level}"));
+        }
+        let copy = libc::malloc(size);
+        if !copy.is_null() {
+            ptr::copy_nonoverlapping(data.cast::<u8>(), copy.cast(), size);
+        }
+        (*item).context = copy;
+    }
+}
+
+/// What [`QMPI_Set_context`] kept; null before.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Get_context(v: *const Vector, level: c_int) -> *mut c_void {
+    // SAFETY: TUM's structures.
+    unsafe { vector_get(v, level).as_ref() }.map_or(ptr::null_mut(), |level| level.context)
+}
+
+/// A level, or null.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vector_get(v: *const Vector, level: c_int) -> *mut DynamicLib {
+    // SAFETY: TUM's structures.
+    unsafe {
+        if level < 0 || level >= (*v).total {
+            return ptr::null_mut();
+        }
+        *(*v).items.add(level as usize)
+    }
+}
+
+/// How many levels there are, the library's own among them.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vector_total(v: *const Vector) -> c_int {
+    // SAFETY: TUM's structures.
+    unsafe { (*v).total }
+}
+
+std::thread_local! {
+    /// The last clock that a level got from below, as its bits; `NO_CLOCK` before.
+    static CLOCK: LocalCell<u64> = const { LocalCell::new(NO_CLOCK) };
+    /// The arguments of the `MPI_Pcontrol` that the thread is in.
+    static PCONTROL: LocalCell<*const Pcontrol> = const { LocalCell::new(ptr::null()) };
+}
+
+/// No number.
+const NO_CLOCK: u64 = u64::MAX;
+
+type Clock = unsafe extern "C" fn(level: c_int, v: *const c_void) -> f64;
+
+/// What a tool made of a clock. `exec_func` returns an `int`, so that most tools have lost what is
+/// behind the point: where a tool returns just that, it gets back what it was given.
+fn whole(returned: f64) -> f64 {
+    let given = f64::from_bits(CLOCK.get());
+    if !given.is_nan() && returned == f64::from(given as c_int) { given } else { returned }
+}
+
+/// `MPI_Wtime` or `MPI_Wtick` of a tool for TUM's QMPI.
+pub(crate) unsafe extern "C" fn enter_clock(level: c_int, v: *const c_void, tool: Clock) -> f64 {
+    CLOCK.set(NO_CLOCK);
+    // SAFETY: the tool's function and its level.
+    let returned = unsafe { tool(level, v) };
+    whole(returned)
+}
+
+/// What `exec_func` jumps to for the clocks. The result is in both registers: as a `double`, and as
+/// the `int` that TUM's header declares.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn execute_clock() {
+    core::arch::naked_asm!(
+        "sub rsp, 8",
+        "mov esi, r11d",
+        "mov rdx, rcx",
+        "call {next}",
+        "cvttsd2si eax, xmm0",
+        "add rsp, 8",
+        "ret",
+        next = sym next_clock,
+    )
+}
+
+unsafe extern "C" fn next_clock(next: Clock, level: c_int, v: *const c_void) -> f64 {
+    CLOCK.set(NO_CLOCK);
+    // SAFETY: what the table of the calling level has.
+    let given = whole(unsafe { next(level, v) });
+    CLOCK.set(given.to_bits());
+    given
+}
+
+/// The registers of a call of `MPI_Pcontrol`, which are those of a variadic function.
+#[repr(C, align(16))]
+struct Pcontrol {
+    general: [u64; 6],
+    rax: u64,
+    /// The arguments on the stack.
+    stack: *const u64,
+    vector: [[u64; 2]; 8],
+}
+
+/// A level's place for `MPI_Pcontrol`.
+#[repr(C)]
+pub(crate) struct PcontrolPlace {
+    pub(crate) tool: unsafe extern "C" fn(c_int, c_int, *const c_void) -> c_int,
+    pub(crate) level: c_int,
+    pub(crate) v: *const c_void,
+}
+
+/// `MPI_Pcontrol` of a tool for TUM's QMPI, with its place in r11: the tool gets the first argument
+/// only, and the others are kept for the levels behind it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_pcontrol() {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 192",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov [rsp + 48], rax",
+        "lea rax, [rbp + 16]",
+        "mov [rsp + 56], rax",
+        "movaps [rsp + 64], xmm0",
+        "movaps [rsp + 80], xmm1",
+        "movaps [rsp + 96], xmm2",
+        "movaps [rsp + 112], xmm3",
+        "movaps [rsp + 128], xmm4",
+        "movaps [rsp + 144], xmm5",
+        "movaps [rsp + 160], xmm6",
+        "movaps [rsp + 176], xmm7",
+        "mov rdi, rsp",
+        "mov rsi, r11",
+        "call {level}",
+        "leave",
+        "ret",
+        level = sym pcontrol_level,
+    )
+}
+
+unsafe extern "C" fn pcontrol_level(call: *const Pcontrol, place: *const PcontrolPlace) -> c_int {
+    let before = PCONTROL.replace(call);
+    // SAFETY: the frame of the function above, and the level's place.
+    let result = unsafe {
+        let PcontrolPlace { tool, level, v } = *place;
+        tool((*call).general[0] as c_int, level, v)
+    };
+    PCONTROL.set(before);
+    result
+}
+
+/// What `exec_func` jumps to for `MPI_Pcontrol`: a tool's function as any other, one that knows
+/// nothing of TUM's QMPI with all the arguments that the application gave.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn execute_pcontrol() {
+    core::arch::naked_asm!(
+        "mov rdx, rcx",
+        "mov esi, r11d",
+        "mov rcx, r8",
+        "jmp {next}",
+        next = sym next_pcontrol,
+    )
+}
+
+/// The levels that are tools for TUM's QMPI: a bit each, the number's remainder and its word.
+pub(crate) static FOREIGN: [AtomicU32; 128] = [const { AtomicU32::new(0) }; 128];
+
+unsafe extern "C" fn next_pcontrol(
+    next: unsafe extern "C" fn(c_int, c_int, *const c_void) -> c_int,
+    level: c_int,
+    v: *const c_void,
+    argument: c_int,
+) -> c_int {
+    let (word, bit) = (level as usize / 32, level % 32);
+    let foreign = FOREIGN.get(word).is_some_and(|word| word.load(Relaxed) >> bit & 1 == 1);
+    let call = PCONTROL.get();
+    // SAFETY: a tool's function with its level; or one of MPI's prototype, with the arguments of
+    // the call that the thread is in.
+    unsafe {
+        if foreign || call.is_null() {
+            next(argument, level, v)
+        } else {
+            replay(next as *const c_void, argument, call)
+        }
+    }
+}
+
+/// `QMPI_Pcontrol`, below all levels.
+pub(crate) unsafe extern "C" fn pcontrol_below(argument: c_int) -> c_int {
+    let next = crate::BOTTOM.entry(FunctionId::MPI_Pcontrol);
+    let call = PCONTROL.get();
+    // SAFETY: MPI's function; as above.
+    unsafe {
+        if call.is_null() {
+            let next: unsafe extern "C" fn(c_int) -> c_int = core::mem::transmute(next);
+            next(argument)
+        } else {
+            replay(next, argument, call)
+        }
+    }
+}
+
+/// Calls a function as `MPI_Pcontrol` was called, but for the first argument. Nobody knows how many
+/// arguments there are on the stack: some of what is there is copied. It is readable: the frames of
+/// the application's functions are behind it.
+#[unsafe(naked)]
+unsafe extern "C" fn replay(function: *const c_void, argument: c_int, call: *const Pcontrol) -> c_int {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 256",
+        "mov r10, rdx",
+        "mov r11, rdi",
+        "mov edx, esi",
+        "mov rsi, [r10 + 56]",
+        "mov rdi, rsp",
+        "mov ecx, 32",
+        "rep movsq",
+        "mov edi, edx",
+        "mov rsi, [r10 + 8]",
+        "mov rdx, [r10 + 16]",
+        "mov rcx, [r10 + 24]",
+        "mov r8, [r10 + 32]",
+        "mov r9, [r10 + 40]",
+        "mov rax, [r10 + 48]",
+        "movaps xmm0, [r10 + 64]",
+        "movaps xmm1, [r10 + 80]",
+        "movaps xmm2, [r10 + 96]",
+        "movaps xmm3, [r10 + 112]",
+        "movaps xmm4, [r10 + 128]",
+        "movaps xmm5, [r10 + 144]",
+        "movaps xmm6, [r10 + 160]",
+        "movaps xmm7, [r10 + 176]",
+        "call r11",
+        "leave",
+        "ret",
+    )
+}

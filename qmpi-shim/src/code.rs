@@ -162,6 +162,14 @@ impl Region {
         start
     }
 
+    /// Jumps to a function with an address for its first argument.
+    pub(crate) fn with_first(&mut self, function: *const c_void, address: *const c_void) -> *const c_void {
+        let start = self.begin();
+        self.load_address(ARGUMENTS[0], address);
+        self.jump(function);
+        start
+    }
+
     /// Jumps to a function with an integer and two addresses for arguments.
     pub(crate) fn with_three(
         &mut self,

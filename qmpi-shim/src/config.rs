@@ -68,11 +68,6 @@ pub(crate) fn wanted() -> (Vec<Wanted>, Vec<Problem>) {
     }
 }
 
-/// Is anything asked for at all?
-pub(crate) fn is_set() -> bool {
-    ["TOOLS", "QMPI_STACK"].iter().any(|name| env::var_os(name).is_some())
-}
-
 fn from_list(list: &OsStr) -> (Vec<Wanted>, Vec<Problem>) {
     let (mut levels, mut problems) = (Vec::new(), Vec::new());
     if list.is_empty() {

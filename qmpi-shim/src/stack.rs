@@ -242,7 +242,6 @@ pub(crate) unsafe fn compose(
         for (id, function) in tum::functions() {
             let execute = match function {
                 FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => tum::execute_clock as *const c_void,
-                FunctionId::MPI_Pcontrol => tum::execute_pcontrol as *const c_void,
                 _ => shift[function.parameters().len()],
             };
             tum::EXECUTE[id].store(execute.cast_mut(), Relaxed);
@@ -275,7 +274,8 @@ pub(crate) unsafe fn compose(
                         seen[index] += 1;
                     }
                     if next != before {
-                        cell = Cell { func_ptr: next, level: number };
+                        let entry = if foreign { in_table(&mut region, function, next) } else { next };
+                        cell = Cell { func_ptr: entry, level: number };
                     }
                 }
                 (Tool::Foreign(functions, _), _) => {
@@ -287,7 +287,12 @@ pub(crate) unsafe fn compose(
                     }
                     seen[index] += 1;
                     next = foreign_entry(&mut region, function, functions[id], number, v);
-                    cell = Cell { func_ptr: functions[id], level: number };
+                    let entry = if is_special(function) {
+                        in_table(&mut region, function, next)
+                    } else {
+                        functions[id]
+                    };
+                    cell = Cell { func_ptr: entry, level: number };
                 }
                 (Tool::Framework(_), None) => unreachable!("each has an instance"),
             }
@@ -301,13 +306,6 @@ pub(crate) unsafe fn compose(
     }
     let generated = region.finish()?;
 
-    for (index, level) in levels.iter().enumerate() {
-        if matches!(level.tool, Tool::Foreign(..))
-            && let Some(word) = tum::FOREIGN.get((index + 1) / 32)
-        {
-            word.fetch_or(1 << ((index + 1) % 32), Relaxed);
-        }
-    }
     host.insert(&chain);
     let mut bytes = generated;
     let mut lines = Vec::new();
@@ -355,6 +353,22 @@ fn foreign_entry(
             region.in_r11(tum::enter_pcontrol as *const c_void, ptr::from_ref(place).cast())
         }
         _ => region.append(tool, function.parameters().len(), level, v.cast()),
+    }
+}
+
+/// The functions of which a foreign level may lose something that the next ones shall get.
+fn is_special(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Pcontrol, MPI_Wtick, MPI_Wtime};
+    [MPI_Pcontrol, MPI_Wtick, MPI_Wtime].contains(&function)
+}
+
+/// What foreign levels' tables have for a function of MPI's prototype, which does not mind further
+/// arguments.
+fn in_table(region: &mut Region, function: FunctionId, next: *const c_void) -> *const c_void {
+    match function {
+        FunctionId::MPI_Pcontrol => region.in_r11(tum::next_pcontrol as *const c_void, next),
+        _ if is_special(function) => region.with_first(tum::next_clock as *const c_void, next),
+        _ => next,
     }
 }
 
@@ -451,6 +465,8 @@ fn tum_tables(bottom: &NextTable) {
     for (id, function) in tum::functions() {
         let below = match function {
             FunctionId::MPI_Pcontrol => tum::pcontrol_below as *const c_void,
+            FunctionId::MPI_Wtime => tum::wtime_below as *const c_void,
+            FunctionId::MPI_Wtick => tum::wtick_below as *const c_void,
             _ => bottom.entry(function),
         };
         tum::QMPI_Array[id].store(below.cast_mut(), Relaxed);

@@ -4,7 +4,7 @@ use core::cell::Cell as LocalCell;
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use mpi_tool_layer::FunctionId;
 use mpi_tool_layer::qmpi::{Cell, DynamicLib, TUM_FUNCTIONS, Vector};
@@ -195,28 +195,42 @@ pub(crate) unsafe extern "C" fn enter_clock(level: c_int, v: *const c_void, tool
     whole(returned)
 }
 
+/// What a level's table has for a clock: asks the next one, and keeps the answer.
+pub(crate) unsafe extern "C" fn next_clock(next: unsafe extern "C" fn() -> f64) -> f64 {
+    // SAFETY: a clock of MPI's prototype.
+    let given = unsafe { next() };
+    CLOCK.set(given.to_bits());
+    given
+}
+
+/// The same below all levels.
+macro_rules! clock_below {
+    ($name:ident, $function:ident) => {
+        pub(crate) unsafe extern "C" fn $name() -> f64 {
+            // SAFETY: MPI's function.
+            let given = unsafe { mpi_tool_layer::NextFunctions::$function(&crate::BOTTOM) };
+            CLOCK.set(given.to_bits());
+            given
+        }
+    };
+}
+clock_below!(wtime_below, wtime);
+clock_below!(wtick_below, wtick);
+
 /// What `exec_func` jumps to for the clocks. The result is in both registers: as a `double`, and as
 /// the `int` that TUM's header declares.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn execute_clock() {
     core::arch::naked_asm!(
         "sub rsp, 8",
-        "mov esi, r11d",
-        "mov rdx, rcx",
-        "call {next}",
+        "mov rax, rdi",
+        "mov edi, r11d",
+        "mov rsi, rcx",
+        "call rax",
         "cvttsd2si eax, xmm0",
         "add rsp, 8",
         "ret",
-        next = sym next_clock,
     )
-}
-
-unsafe extern "C" fn next_clock(next: Clock, level: c_int, v: *const c_void) -> f64 {
-    CLOCK.set(NO_CLOCK);
-    // SAFETY: what the table of the calling level has.
-    let given = whole(unsafe { next(level, v) });
-    CLOCK.set(given.to_bits());
-    given
 }
 
 /// The registers of a call of `MPI_Pcontrol`, which are those of a variadic function.
@@ -282,47 +296,22 @@ unsafe extern "C" fn pcontrol_level(call: *const Pcontrol, place: *const Pcontro
     result
 }
 
-/// What `exec_func` jumps to for `MPI_Pcontrol`: a tool's function as any other, one that knows
-/// nothing of TUM's QMPI with all the arguments that the application gave.
+/// What a level's table has for `MPI_Pcontrol`, with the next one, of MPI's prototype, in r11.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn execute_pcontrol() {
-    core::arch::naked_asm!(
-        "mov rdx, rcx",
-        "mov esi, r11d",
-        "mov rcx, r8",
-        "jmp {next}",
-        next = sym next_pcontrol,
-    )
+pub(crate) unsafe extern "C" fn next_pcontrol() {
+    core::arch::naked_asm!("mov rsi, r11", "jmp {go_on}", go_on = sym pcontrol_goes_on)
 }
 
-/// The levels that are tools for TUM's QMPI: a bit each, the number's remainder and its word.
-pub(crate) static FOREIGN: [AtomicU32; 128] = [const { AtomicU32::new(0) }; 128];
-
-unsafe extern "C" fn next_pcontrol(
-    next: unsafe extern "C" fn(c_int, c_int, *const c_void) -> c_int,
-    level: c_int,
-    v: *const c_void,
-    argument: c_int,
-) -> c_int {
-    let (word, bit) = (level as usize / 32, level % 32);
-    let foreign = FOREIGN.get(word).is_some_and(|word| word.load(Relaxed) >> bit & 1 == 1);
-    let call = PCONTROL.get();
-    // SAFETY: a tool's function with its level; or one of MPI's prototype, with the arguments of
-    // the call that the thread is in.
-    unsafe {
-        if foreign || call.is_null() {
-            next(argument, level, v)
-        } else {
-            replay(next as *const c_void, argument, call)
-        }
-    }
-}
-
-/// `QMPI_Pcontrol`, below all levels.
+/// The same below all levels.
 pub(crate) unsafe extern "C" fn pcontrol_below(argument: c_int) -> c_int {
-    let next = crate::BOTTOM.entry(FunctionId::MPI_Pcontrol);
+    // SAFETY: MPI's function.
+    unsafe { pcontrol_goes_on(argument, crate::BOTTOM.entry(FunctionId::MPI_Pcontrol)) }
+}
+
+/// Gives the next one all the arguments that the application gave, behind the first.
+unsafe extern "C" fn pcontrol_goes_on(argument: c_int, next: *const c_void) -> c_int {
     let call = PCONTROL.get();
-    // SAFETY: MPI's function; as above.
+    // SAFETY: a function of MPI's prototype, with the arguments of the call that the thread is in.
     unsafe {
         if call.is_null() {
             let next: unsafe extern "C" fn(c_int) -> c_int = core::mem::transmute(next);

@@ -327,6 +327,8 @@ pub struct Cell {
     pub func_ptr: *const c_void,
     /// Its number.
     pub level: c_int,
+    /// Nobody's, in TUM's library. Ours: there is only MPI behind it.
+    pub is_last: c_int,
 }
 
 /// How many functions TUM's QMPI has.

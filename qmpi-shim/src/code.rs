@@ -12,6 +12,9 @@ use mpi_tool_layer::qmpi::{Beginning, Place};
 /// The registers of arguments, in order, by number.
 const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 
+/// In front of the functions in foreign levels' tables. No instructions look like it: `ud2` twice.
+pub(crate) const MARK: u32 = 0x0b0f_0b0f;
+
 /// Where code and places go.
 pub(crate) struct Region {
     base: *mut u8,
@@ -248,17 +251,62 @@ impl Region {
         start
     }
 
-    /// What `exec_func` jumps to for a function with so many arguments: they are behind the four of
+    /// What foreign levels' tables have: a function of MPI's arguments with `level` and `v` behind
+    /// them, which are the caller's affair. `exec_func` knows it by [`MARK`] in front of it, and
+    /// jumps to where the address in front of that says.
+    pub(crate) fn table_entry(
+        &mut self,
+        function: *const c_void,
+        by_exec_func: impl FnOnce(&mut Self) -> *const c_void,
+    ) -> *const c_void {
+        let special = by_exec_func(self);
+        while self.code.len() % 8 != 4 {
+            self.code.push(0xcc);
+        }
+        self.emit(&special.addr().to_le_bytes());
+        self.emit(&MARK.to_le_bytes());
+        let start = self.here();
+        self.jump(function);
+        start
+    }
+
+    /// Where `exec_func` goes on for a clock, whose result it converts.
+    pub(crate) fn exec_clock(
+        &mut self,
+        convert: *const c_void,
+        clock: *const c_void,
+        level: c_int,
+    ) -> *const c_void {
+        let start = self.begin();
+        self.load_address(ARGUMENTS[0], clock);
+        self.load_int(11, level);
+        self.jump(convert);
+        start
+    }
+
+    /// Where `exec_func` goes on for a function with so many arguments: they are behind the four of
     /// its own (the function in rdi, `v` in rcx) and go to where the function wants them, with the
-    /// next level, which is in r11, and `v` at the end.
+    /// next level and `v` at the end. Without a function and a level these are in rdi and r11.
     ///
     /// That is two arguments less than there were, so it needs no more room than the caller made.
-    pub(crate) fn shift(&mut self, arguments: usize) -> *const c_void {
+    pub(crate) fn shift(
+        &mut self,
+        arguments: usize,
+        known: Option<(*const c_void, c_int)>,
+    ) -> *const c_void {
         const R8: u8 = 8;
         const R9: u8 = 9;
+        const R10: u8 = 10;
+        const R11: u8 = 11;
+        const RAX: u8 = 0;
         let start = self.begin();
-        // mov rax, rdi; mov r10, rcx
-        self.emit(&[0x48, 0x89, 0xf8, 0x49, 0x89, 0xca]);
+        if known.is_none() {
+            self.move_register(RAX, ARGUMENTS[0]);
+        }
+        // `v` is where it shall be if there are two.
+        if arguments != 2 {
+            self.move_register(R10, ARGUMENTS[3]);
+        }
         // The stack, as seen from here, has argument 2 at rsp + 8.
         let slot = |argument: usize| 8 * (argument - 1);
         for argument in 0..arguments.min(ARGUMENTS.len()) {
@@ -276,14 +324,27 @@ impl Region {
             self.emit(&[0x8f, 0x84, 0x24]);
             self.emit_offset(8 * (argument - ARGUMENTS.len() + 1));
         }
-        for (argument, from) in [(arguments, 11), (arguments + 1, 10)] {
-            match ARGUMENTS.get(argument) {
-                Some(&to) => self.move_register(to, from),
-                None => self.store_slot(8 * (argument - ARGUMENTS.len() + 1), from),
+        let on_stack = |argument: usize| 8 * (argument - ARGUMENTS.len() + 1);
+        match (ARGUMENTS.get(arguments), known) {
+            (Some(&to), Some((_, level))) => self.load_int(to, level),
+            (Some(&to), None) => self.move_register(to, R11),
+            (None, known) => {
+                if let Some((_, level)) = known {
+                    self.load_int(R11, level);
+                }
+                self.store_slot(on_stack(arguments), R11);
             }
         }
-        // jmp rax
-        self.emit(&[0xff, 0xe0]);
+        match ARGUMENTS.get(arguments + 1) {
+            _ if arguments == 2 => {}
+            Some(&to) => self.move_register(to, R10),
+            None => self.store_slot(on_stack(arguments + 1), R10),
+        }
+        match known {
+            Some((function, _)) => self.jump(function),
+            // jmp rax
+            None => self.emit(&[0xff, 0xe0]),
+        }
         start
     }
 

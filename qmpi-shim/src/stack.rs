@@ -179,6 +179,7 @@ fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
 /// How much code a level of this framework has for a function at most, and a foreign one.
 const ENTER: usize = 40;
 const APPEND: usize = 200;
+const IN_TABLE: usize = 220;
 
 /// Composes the levels above `bottom`, and puts what the application calls into `top`.
 ///
@@ -219,7 +220,7 @@ pub(crate) unsafe fn compose(
         created.push(Some(new));
     }
 
-    let (mut code, mut places) = (16 * 1024, 0);
+    let (mut code, mut places) = (TUM_FUNCTIONS * IN_TABLE, 0);
     for level in &levels {
         match &level.tool {
             Tool::Framework(tool) => {
@@ -229,16 +230,20 @@ pub(crate) unsafe fn compose(
                     .sum::<usize>();
                 code += number * ENTER;
                 places += number;
+                if foreign {
+                    code += TUM_FUNCTIONS * IN_TABLE;
+                }
             }
             Tool::Foreign(functions, _) => {
-                code += functions.iter().filter(|function| !function.is_null()).count() * APPEND;
+                code += functions.iter().filter(|function| !function.is_null()).count()
+                    * (APPEND + IN_TABLE);
             }
         }
     }
     let mut region = Region::reserve(code, places)?;
     if foreign {
         let most = tum::functions().map(|(_, function)| function.parameters().len()).max();
-        let shift: Vec<_> = (0..=most.unwrap_or(0)).map(|number| region.shift(number)).collect();
+        let shift: Vec<_> = (0..=most.unwrap_or(0)).map(|number| region.shift(number, None)).collect();
         for (id, function) in tum::functions() {
             let execute = match function {
                 FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => tum::execute_clock as *const c_void,
@@ -252,7 +257,13 @@ pub(crate) unsafe fn compose(
     for function in FunctionId::all() {
         let id = function.tum_qmpi_id().map(usize::from);
         let mut next = bottom.entry(function);
-        let mut cell = Cell { func_ptr: ptr::null(), level: 0 };
+        let mut cell = match id {
+            Some(id) if foreign => {
+                let below = tum::QMPI_Array[id].load(Relaxed).cast_const();
+                table_cell(&mut region, function, below, 0)
+            }
+            _ => Cell { func_ptr: ptr::null(), level: 0, is_last: 0 },
+        };
         for index in (0..count).rev() {
             let level = &levels[index];
             let sees = level.wanted.sees(function);
@@ -273,9 +284,9 @@ pub(crate) unsafe fn compose(
                         };
                         seen[index] += 1;
                     }
-                    if next != before {
-                        let entry = if foreign { in_table(&mut region, function, next) } else { next };
-                        cell = Cell { func_ptr: entry, level: number };
+                    if next != before && id.is_some() && foreign {
+                        let entry = in_table(&mut region, function, next);
+                        cell = table_cell(&mut region, function, entry, number);
                     }
                 }
                 (Tool::Foreign(functions, _), _) => {
@@ -292,7 +303,7 @@ pub(crate) unsafe fn compose(
                     } else {
                         functions[id]
                     };
-                    cell = Cell { func_ptr: entry, level: number };
+                    cell = table_cell(&mut region, function, entry, number);
                 }
                 (Tool::Framework(_), None) => unreachable!("each has an instance"),
             }
@@ -354,6 +365,22 @@ fn foreign_entry(
         }
         _ => region.append(tool, function.parameters().len(), level, v.cast()),
     }
+}
+
+/// A cell with a function that takes a level and `v`; level 0 is what is below all levels.
+fn table_cell(
+    region: &mut Region,
+    function: FunctionId,
+    entry: *const c_void,
+    level: c_int,
+) -> Cell {
+    let func_ptr = region.table_entry(entry, |region| match function {
+        FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
+            region.exec_clock(tum::execute_clock as *const c_void, entry, level)
+        }
+        _ => region.shift(function.parameters().len(), Some((entry, level))),
+    });
+    Cell { func_ptr, level, is_last: c_int::from(level == 0) }
 }
 
 /// The functions of which a foreign level may lose something that the next ones shall get.
@@ -433,7 +460,7 @@ fn structures(levels: &[Level]) -> *mut Vector {
             path: [0; 100],
             handle: ptr::null_mut(),
             interceptions: [c"NULL".as_ptr(); TUM_FUNCTIONS],
-            table: [Cell { func_ptr: ptr::null(), level: 0 }; TUM_FUNCTIONS],
+            table: [Cell { func_ptr: ptr::null(), level: 0, is_last: 0 }; TUM_FUNCTIONS],
             context: ptr::null_mut(),
         })
         .collect();

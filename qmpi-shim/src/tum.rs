@@ -4,10 +4,12 @@ use core::cell::Cell as LocalCell;
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::AtomicPtr;
 
 use mpi_tool_layer::FunctionId;
 use mpi_tool_layer::qmpi::{Cell, DynamicLib, TUM_FUNCTIONS, Vector};
+
+use crate::code::MARK;
 
 /// A table of functions by TUM's ids.
 pub(crate) type Array = [AtomicPtr<c_void>; TUM_FUNCTIONS];
@@ -59,23 +61,25 @@ macro_rules! export {
 }
 mpi_tool_layer::mpi_sys::mpi_functions! { [exports] }
 
-/// Finds the next level that has a function: 0. Where there is none, what is below all levels: 1.
+/// `int QMPI_Table_query(int id, void **function, cell table[])`: finds the next level that has a
+/// function: 0. Where there is none, what is below all levels: 1.
+///
+/// The tables of our levels have that, too, so there is nothing to decide.
 #[unsafe(no_mangle)]
+#[unsafe(naked)]
 unsafe extern "C" fn QMPI_Table_query(
     id: c_int,
     function: *mut *const c_void,
     table: *const Cell,
 ) -> c_int {
-    // SAFETY: a level's table, and an id of TUM's list.
-    unsafe {
-        let next = (*table.add(id as usize)).func_ptr;
-        if next.is_null() {
-            *function = QMPI_Array[id as usize].load(Relaxed);
-            return 1;
-        }
-        *function = next;
-    }
-    0
+    core::arch::naked_asm!(
+        "shl edi, 4",
+        "mov rax, [rdx + rdi]",
+        "mov [rsi], rax",
+        "mov eax, [rdx + rdi + {is_last}]",
+        "ret",
+        is_last = const offset_of!(Cell, is_last),
+    )
 }
 
 /// The same under its other name.
@@ -93,11 +97,16 @@ unsafe extern "C" fn MPI_Table_query(
 /// arguments of MPI's function `id`, and behind them the level after `level`, and `v`.
 ///
 /// It is variadic, and jumps to code that knows how many arguments there are. So what the function
-/// returns is what the caller gets, in whichever register.
+/// returns is what the caller gets, in whichever register. A function of our tables has an address
+/// in front of it where all that is known; for others it looks for the level itself.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C" fn exec_func() {
     core::arch::naked_asm!(
+        "cmp dword ptr [rdi - 4], {mark}",
+        "jne 2f",
+        "jmp [rdi - 12]",
+        "2:",
         "mov rax, [rcx]",
         "movsxd rsi, esi",
         "mov rax, [rax + 8 * rsi]",
@@ -109,6 +118,7 @@ unsafe extern "C" fn exec_func() {
         "jmp [rax + 8 * rdx]",
         level = const offset_of!(DynamicLib, table) + offset_of!(Cell, level),
         execute = sym EXECUTE,
+        mark = const MARK,
     )
 }
 

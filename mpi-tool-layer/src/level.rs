@@ -177,7 +177,9 @@ impl Level {
         if self.process.load(Relaxed) != process_id() {
             return;
         }
-        let seen = self.counters.get()
+        let seen = self
+            .counters
+            .get()
             .is_some_and(|counters| (0..counters.len()).any(|index| counters.value(index) > 0));
         if self.prepared.get().is_some() {
             self.report_process(self.why_alone("the process ended without MPI_Finalize"));
@@ -278,12 +280,14 @@ impl Level {
     }
 
     fn options(&self) -> Options {
-        let suffix = self.info.suffix();
+        // In a stack that is not ours the tools do not know of each other.
+        let own = || (self.label != self.tool).then(|| self.label.to_owned());
+        let suffix = self.info.suffix().or_else(own);
         let mut options = Options::read(self.tool, suffix.as_deref());
         if !self.speaks.load(Relaxed) {
             options.complaints.clear();
         }
-        options.add(self.settings, self.label, suffix.as_deref());
+        options.add(self.settings, self.label);
         options
     }
 
@@ -455,7 +459,8 @@ impl Level {
         };
         if self.options().output != Output::None {
             // A tool without counters knows of the start only.
-            let what = if self.counters.get().is_some() { "no MPI call" } else { "no start of MPI" };
+            let what =
+                if self.counters.get().is_some() { "no MPI call" } else { "no start of MPI" };
             say(format_args!("{}: saw {what} in this process: {why}", self.tool));
         }
     }

@@ -3,7 +3,10 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::{Acquire, Relaxed, Release}};
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use crate::{FunctionId, NextTable};
 

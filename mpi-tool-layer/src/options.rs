@@ -96,15 +96,10 @@ impl Options {
     }
 
     /// Options of one level of a stack, by their names without `MPI_TOOL_`: they win over the
-    /// environment's.
-    pub(crate) fn add(
-        &mut self,
-        settings: &[(String, String)],
-        label: &str,
-        suffix: Option<&str>,
-    ) {
+    /// environment's. A path among them is this level's alone.
+    pub(crate) fn add(&mut self, settings: &[(String, String)], label: &str) {
         for (name, value) in settings {
-            if let Err(reason) = self.set(name, &value.into(), label, suffix) {
+            if let Err(reason) = self.set(name, &value.into(), label, None) {
                 self.complaints.push(format!("{name} = {value:?}: {reason}"));
             }
         }

@@ -52,6 +52,8 @@ pub struct StackTool {
     pub entries: *const Address,
     /// The same for what the tool itself watches, with a [`Level`] for an instance.
     pub lifecycle: *const Address,
+    /// Tells the tool that it is not preloaded here: that it sees no call is no news.
+    pub silence: extern "C" fn(),
     /// Makes an instance, which lives as long as the process.
     pub create: unsafe extern "C" fn(request: *const Request) -> Created,
     /// How many bytes an instance has.
@@ -139,9 +141,8 @@ impl Entry {
             return Entry { does_nothing: false, beginning: None };
         };
         let (low, high) = (modrm & 7, rex & 1);
-        let beginning = |loads_next, length| {
-            Some(Beginning { register: low | high << 3, loads_next, length })
-        };
+        let beginning =
+            |loads_next, length| Some(Beginning { register: low | high << 3, loads_next, length });
         // Registers 4 and 5 are written differently; the compiler does not take them here.
         let simple = low != 4 && low != 5;
         let prefix: &[u8] = if high == 1 { &[0x41] } else { &[] };
@@ -156,10 +157,9 @@ impl Entry {
                 Entry { does_nothing: jumps(rest, 0xe0), beginning: beginning(true, 8) }
             }
             // jmp [reg]
-            _ => Entry {
-                does_nothing: simple && jumps(rest, 0x20),
-                beginning: beginning(false, 5),
-            },
+            _ => {
+                Entry { does_nothing: simple && jumps(rest, 0x20), beginning: beginning(false, 5) }
+            }
         }
     }
 }
@@ -284,7 +284,11 @@ pub const fn abi_number() -> u32 {
 
 /// The ABI of a number.
 pub fn abi_of(number: u32) -> Option<Abi> {
-    [Abi::Mpich, Abi::OpenMpi, Abi::Standard].into_iter().zip(1..).find(|a| a.1 == number).map(|a| a.0)
+    [Abi::Mpich, Abi::OpenMpi, Abi::Standard]
+        .into_iter()
+        .zip(1..)
+        .find(|a| a.1 == number)
+        .map(|a| a.0)
 }
 
 macro_rules! fingerprint {
@@ -355,7 +359,9 @@ const _: () = {
     assert!(core::mem::offset_of!(DynamicLib, interceptions) == 112);
     assert!(core::mem::offset_of!(DynamicLib, table) == 2992);
     assert!(core::mem::offset_of!(DynamicLib, context) == 8752);
-    assert!(size_of::<DynamicLib>() == 8760 && size_of::<Vector>() == 16 && size_of::<Cell>() == 16);
+    assert!(
+        size_of::<DynamicLib>() == 8760 && size_of::<Vector>() == 16 && size_of::<Cell>() == 16
+    );
 };
 
 /// The instances of a tool in the stack of TUM's library, by level.
@@ -518,13 +524,16 @@ macro_rules! __qmpi {
             name: C_NAME.as_ptr().cast(),
             entries: ENTRIES.as_ptr(),
             lifecycle: $crate::qmpi::LIFECYCLE.as_ptr(),
+            silence,
             create: create_level,
             instance_size: size_of::<Instance<$layer>>(),
         };
+        extern "C" fn silence() {
+            LEVEL.silence();
+        }
         unsafe extern "C" fn create_level(
             request: *const $crate::qmpi::Request,
         ) -> $crate::qmpi::Created {
-            LEVEL.silence();
             // SAFETY: the caller's request.
             unsafe { Instance::<$layer>::create_for(NAME, env!("CARGO_PKG_VERSION"), request) }
         }
@@ -665,9 +674,8 @@ mod tests {
     fn code_that_only_goes_on_is_known() {
         // movq rax, xmm0; jmp [rax]
         let direct = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0xff, 0x20]);
-        let beginning = |register, loads_next, length| {
-            Some(Beginning { register, loads_next, length })
-        };
+        let beginning =
+            |register, loads_next, length| Some(Beginning { register, loads_next, length });
         assert_eq!(direct, Entry { does_nothing: true, beginning: beginning(0, false, 5) });
         // movq r11, xmm0; jmp [r11]
         let direct = entry(&[0x66, 0x49, 0x0f, 0x7e, 0xc3, 0x41, 0xff, 0x23]);

@@ -158,7 +158,11 @@ impl Region {
     }
 
     /// Jumps to a function with an address in r11, and all else as it was.
-    pub(crate) fn in_r11(&mut self, function: *const c_void, address: *const c_void) -> *const c_void {
+    pub(crate) fn in_r11(
+        &mut self,
+        function: *const c_void,
+        address: *const c_void,
+    ) -> *const c_void {
         let start = self.begin();
         self.load_address(11, address);
         self.jump(function);
@@ -166,7 +170,11 @@ impl Region {
     }
 
     /// Jumps to a function with an address for its first argument.
-    pub(crate) fn with_first(&mut self, function: *const c_void, address: *const c_void) -> *const c_void {
+    pub(crate) fn with_first(
+        &mut self,
+        function: *const c_void,
+        address: *const c_void,
+    ) -> *const c_void {
         let start = self.begin();
         self.load_address(ARGUMENTS[0], address);
         self.jump(function);

@@ -50,7 +50,9 @@ impl Wanted {
 
     pub(crate) fn is_on(&self, rank: u32) -> bool {
         let ranges = self.ranks.as_ref();
-        ranges.is_none_or(|ranges| ranges.iter().any(|(first, last)| (*first..=*last).contains(&rank)))
+        ranges.is_none_or(|ranges| {
+            ranges.iter().any(|(first, last)| (*first..=*last).contains(&rank))
+        })
     }
 }
 
@@ -123,9 +125,8 @@ enum Ranks {
 }
 
 fn from_file(file: &Path) -> (Vec<Wanted>, Vec<Problem>) {
-    let of_file = |what: String| {
-        (Vec::new(), vec![Problem { level: None, path: file.into(), what }])
-    };
+    let of_file =
+        |what: String| (Vec::new(), vec![Problem { level: None, path: file.into(), what }]);
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => return of_file(format!("cannot be read: {error} (QMPI_STACK names it)")),
@@ -202,7 +203,9 @@ fn ranges(ranks: Ranks) -> Result<Vec<(u32, u32)>, String> {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             match (first.trim().parse(), last.trim().parse()) {
                 (Ok(first), Ok(last)) if first <= last => Ok((first, last)),
-                _ => Err(format!("ranks = {text:?}: {part:?} is neither a rank nor a range (0,4-7)")),
+                _ => {
+                    Err(format!("ranks = {text:?}: {part:?} is neither a rank nor a range (0,4-7)"))
+                }
             }
         })
         .collect()

@@ -27,9 +27,7 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
         return Err("a shared object for another kind of processor".into());
     }
     let sections = header.sections(endian, &*data).map_err(wrong)?;
-    let symbols = sections
-        .symbols(endian, &*data, object::elf::SHT_DYNSYM)
-        .map_err(wrong)?;
+    let symbols = sections.symbols(endian, &*data, object::elf::SHT_DYNSYM).map_err(wrong)?;
 
     let mut abis = Vec::new();
     for section in sections.iter() {

@@ -55,9 +55,9 @@ macro_rules! table {
     };
 }
 mpi_functions! { [table] /// What the application calls. It starts with functions that make the stack.
-    TOP stack }
+TOP stack }
 mpi_functions! { [table] /// What is below all levels.
-    BOTTOM below }
+BOTTOM below }
 
 macro_rules! exports {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
@@ -192,8 +192,7 @@ fn compose() {
     }
     let count = levels.len();
     // SAFETY: `BOTTOM` has been filled; calls wait for this one.
-    let composed =
-        unsafe { stack::compose(levels, &BOTTOM, &TOP, &INFO, is_on("QMPI_KEEP")) };
+    let composed = unsafe { stack::compose(levels, &BOTTOM, &TOP, &INFO, is_on("QMPI_KEEP")) };
     let composed = match composed {
         Ok(composed) => composed,
         Err(error) => {

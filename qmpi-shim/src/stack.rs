@@ -70,9 +70,12 @@ fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), S
         let tool: &'static StackTool = unsafe { &*tool };
         if tool.version == VERSION {
             if tool.abi != abi_number() {
-                return Err(abi_of(tool.abi).map_or("built for an unknown ABI".into(), elf::other_abi));
+                return Err(
+                    abi_of(tool.abi).map_or("built for an unknown ABI".into(), elf::other_abi)
+                );
             }
             if tool.functions == list_fingerprint() {
+                (tool.silence)();
                 return Ok((handle, Tool::Framework(tool)));
             }
         }
@@ -100,7 +103,9 @@ fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), S
             Some(address) => functions[id] = address,
             None => {
                 let name = name.to_string_lossy();
-                return Err(format!("it says that {name} intercepts {function}, but has no {name}"));
+                return Err(format!(
+                    "it says that {name} intercepts {function}, but has no {name}"
+                ));
             }
         }
     }
@@ -243,10 +248,13 @@ pub(crate) unsafe fn compose(
     let mut region = Region::reserve(code, places)?;
     if foreign {
         let most = tum::functions().map(|(_, function)| function.parameters().len()).max();
-        let shift: Vec<_> = (0..=most.unwrap_or(0)).map(|number| region.shift(number, None)).collect();
+        let shift: Vec<_> =
+            (0..=most.unwrap_or(0)).map(|number| region.shift(number, None)).collect();
         for (id, function) in tum::functions() {
             let execute = match function {
-                FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => tum::execute_clock as *const c_void,
+                FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
+                    tum::execute_clock as *const c_void
+                }
                 _ => shift[function.parameters().len()],
             };
             tum::EXECUTE[id].store(execute.cast_mut(), Relaxed);
@@ -399,15 +407,12 @@ fn in_table(region: &mut Region, function: FunctionId, next: *const c_void) -> *
     }
 }
 
-fn create(
-    tool: &StackTool,
-    label: &CStr,
-    options: &[(String, String)],
-    speaks: bool,
-) -> Created {
+fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: bool) -> Created {
     let owned: Vec<[CString; 2]> = options
         .iter()
-        .map(|(name, value)| [name, value].map(|text| CString::new(text.as_str()).unwrap_or_default()))
+        .map(|(name, value)| {
+            [name, value].map(|text| CString::new(text.as_str()).unwrap_or_default())
+        })
         .collect();
     let settings: Vec<[*const c_char; 2]> =
         owned.iter().map(|[name, value]| [name.as_ptr(), value.as_ptr()]).collect();
@@ -426,7 +431,9 @@ fn create(
 fn labels(levels: &[Level]) -> Vec<CString> {
     let default = |level: &Level| match level.tool {
         // SAFETY: the tool's C string.
-        Tool::Framework(tool) => unsafe { CStr::from_ptr(tool.name) }.to_string_lossy().into_owned(),
+        Tool::Framework(tool) => {
+            unsafe { CStr::from_ptr(tool.name) }.to_string_lossy().into_owned()
+        }
         Tool::Foreign(..) => {
             let file = level.wanted.path.file_stem().unwrap_or_default().to_string_lossy();
             file.strip_prefix("lib").unwrap_or(&file).to_owned()

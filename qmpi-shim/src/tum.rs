@@ -336,7 +336,11 @@ unsafe extern "C" fn pcontrol_goes_on(argument: c_int, next: *const c_void) -> c
 /// arguments there are on the stack: some of what is there is copied. It is readable: the frames of
 /// the application's functions are behind it.
 #[unsafe(naked)]
-unsafe extern "C" fn replay(function: *const c_void, argument: c_int, call: *const Pcontrol) -> c_int {
+unsafe extern "C" fn replay(
+    function: *const c_void,
+    argument: c_int,
+    call: *const Pcontrol,
+) -> c_int {
     core::arch::naked_asm!(
         "push rbp",
         "mov rbp, rsp",

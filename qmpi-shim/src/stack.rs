@@ -69,13 +69,13 @@ fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), S
         // the same in all versions.
         let tool: &'static StackTool = unsafe { &*tool };
         if tool.version == VERSION {
+            (tool.silence)();
             if tool.abi != abi_number() {
                 return Err(
                     abi_of(tool.abi).map_or("built for an unknown ABI".into(), elf::other_abi)
                 );
             }
             if tool.functions == list_fingerprint() {
-                (tool.silence)();
                 return Ok((handle, Tool::Framework(tool)));
             }
         }

@@ -115,6 +115,7 @@ macro_rules! __install {
             }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
+                $crate::qmpi::signalled_levels(signal);
             }
             extern "C" fn load() {
                 LEVEL.load(&NEXT);

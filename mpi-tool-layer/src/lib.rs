@@ -44,6 +44,8 @@ mod function;
 pub mod install;
 mod level;
 mod lifecycle;
+#[doc(hidden)]
+pub mod mpich;
 mod neighbours;
 pub mod options;
 mod output;

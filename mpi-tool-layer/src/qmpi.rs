@@ -201,6 +201,16 @@ pub struct Instance<L: 'static> {
 /// The levels that this tool has made, for the end of the process.
 static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
 
+/// For a signal that is about to end the process.
+pub fn signalled_levels(signal: c_int) {
+    // The lock is held where a level is made, which the signal may have interrupted.
+    if let Ok(levels) = LEVELS.try_lock() {
+        for level in &*levels {
+            level.signalled(signal);
+        }
+    }
+}
+
 /// At the end of the process.
 pub fn unload_levels() {
     let levels = core::mem::take(&mut *LEVELS.lock().unwrap_or_else(PoisonError::into_inner));
@@ -515,6 +525,7 @@ macro_rules! __qmpi {
         use $crate::qmpi::{Address, Instance, Place};
 
         $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_entries] $layer }
+        $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_mpich] $layer }
 
         #[unsafe(no_mangle)]
         static mpi_tool_stack: $crate::qmpi::StackTool = $crate::qmpi::StackTool {

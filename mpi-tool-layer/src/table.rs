@@ -109,6 +109,11 @@ impl NextTable {
         }
     }
 
+    /// Where the address of a next function is.
+    pub(crate) fn slot(&self, function: FunctionId) -> *const AtomicPtr<c_void> {
+        &raw const self.0[function as usize]
+    }
+
     /// The address of a next function.
     pub fn entry(&self, function: FunctionId) -> *const c_void {
         self.0[function as usize].load(Relaxed).cast_const()

@@ -54,13 +54,39 @@ struct Time {
     high: f64,
 }
 
+/// Levels of a QMPI stack, all of one kind.
+#[derive(Serialize)]
+struct Stack {
+    kind: &'static str,
+    levels: usize,
+    /// Instructions added to `MPI_Comm_rank`.
+    added: f64,
+}
+
 #[derive(Serialize)]
 struct Figures {
     schema: &'static str,
     mpi: String,
     instructions: Vec<Instructions>,
     time: Vec<Time>,
+    stacks: Vec<Stack>,
 }
+
+type Variables = [(&'static str, String)];
+
+/// How many levels the stacks have.
+const LEVELS: [usize; 8] = [0, 1, 2, 5, 10, 50, 100, 300];
+/// And where their time is measured.
+const DEPTHS: [usize; 2] = [50, 300];
+/// At most so many instructions for an empty stack, and for each kind of level. What TUM's library
+/// needs for a level with a tool of the same code is 100, and 146 for the first one.
+const EMPTY_STACK: f64 = 3.0;
+const KINDS: [(&str, Option<f64>); 4] = [
+    ("empty-raw: does nothing", Some(0.0)),
+    ("empty-raw, kept (QMPI_KEEP=1)", Some(3.0)),
+    ("call-counter", None),
+    ("C, for TUM's QMPI", Some(50.0)),
+];
 
 struct Bench {
     folder: tempfile::TempDir,
@@ -93,6 +119,7 @@ impl Overhead {
             mpi: self.mpicc.display().to_string(),
             instructions: Vec::new(),
             time: Vec::new(),
+            stacks: Vec::new(),
         };
         println!("Instructions added to a call (callgrind)\n");
         println!("| tools | {} | at most |", FUNCTIONS.join(" | "));
@@ -119,6 +146,8 @@ impl Overhead {
             println!("| {name} | {} | {limit} |", cells.join(" | "));
         }
 
+        self.stacks(&bench, &mut figures, &mut missed)?;
+
         if !self.no_time {
             println!("\nTime of MPI_Comm_rank, call-counter by C counter, {} pairs\n", self.runs);
             println!("| threads | median ratio | 95 % interval |\n|---|---|---|");
@@ -130,6 +159,7 @@ impl Overhead {
                 }
                 figures.time.push(time);
             }
+            self.depth(&bench, &mut figures, &mut missed)?;
         }
         if let Some(path) = &self.output {
             std::fs::write(path, serde_json::to_string_pretty(&figures)?)
@@ -164,7 +194,116 @@ impl Overhead {
         for tool in ["empty", "counter"] {
             compile(&format!("{tool}.c"), &format!("lib{tool}.so"), &["-shared", "-fPIC"])?;
         }
+        let header = format!("-I{}", self.sources.join("../../qmpi-shim/include").display());
+        compile("qmpi_tool.c", "libqmpi_tool.so", &["-shared", "-fPIC", &header])?;
+        for levels in DEPTHS {
+            let define = format!("-DLEVELS={levels}");
+            compile("jumps.c", &format!("libjumps{levels}.so"), &["-shared", "-fPIC", &define])?;
+        }
         Ok(Bench { folder, program })
+    }
+
+    /// The variables that make a stack of a kind.
+    fn stack(&self, bench: &Bench, kind: usize, levels: usize) -> Vec<(&'static str, String)> {
+        let tool = match kind {
+            0 | 1 => self.tools.join("libempty_raw.so"),
+            2 => self.tools.join("libcall_counter.so"),
+            _ => bench.folder.path().join("libqmpi_tool.so"),
+        };
+        let mut variables = Vec::new();
+        if levels > 0 {
+            variables.push(("TOOLS", vec![tool.display().to_string(); levels].join(":")));
+        }
+        if kind == 1 {
+            variables.push(("QMPI_KEEP", "1".into()));
+        }
+        variables
+    }
+
+    /// Instructions of stacks: a straight line over their levels.
+    fn stacks(&self, bench: &Bench, figures: &mut Figures, missed: &mut Vec<String>) -> Result<()> {
+        println!("\nInstructions that a QMPI stack adds to MPI_Comm_rank, by its levels\n");
+        println!(
+            "| levels | {} | each further | at most |",
+            LEVELS.map(|n| n.to_string()).join(" | ")
+        );
+        println!("|---|{}---|---|", "---|".repeat(LEVELS.len()));
+        let function = FUNCTIONS[0];
+        let none = bench.instructions(function, &[])?;
+        let shim = [self.tools.join("libqmpi.so")];
+        for (index, (kind, at_most)) in KINDS.into_iter().enumerate() {
+            let mut added = Vec::new();
+            for levels in LEVELS {
+                let variables = self.stack(bench, index, levels);
+                added.push(bench.instructions_with(function, &shim, &variables)? - none);
+                let added = added[added.len() - 1];
+                figures.stacks.push(Stack { kind, levels, added });
+            }
+            if added[0] > EMPTY_STACK {
+                missed.push(format!("an empty stack: {} instructions", added[0]));
+            }
+            // What the second level adds, every further one does.
+            let each = added[2] - added[1];
+            if at_most.is_some_and(|at_most| each > at_most) {
+                missed.push(format!("{kind}: {each} instructions a level"));
+            }
+            for (levels, added_here) in LEVELS.iter().zip(&added).skip(2) {
+                let line = added[1] + each * (levels - 1) as f64;
+                if (added_here - line).abs() > 0.5 {
+                    missed.push(format!("{kind}: no straight line at {levels} levels"));
+                }
+            }
+            let cells: Vec<_> = added.iter().map(|added| format!("{added:.0}")).collect();
+            let limit = at_most.map(|limit| limit.to_string()).unwrap_or_default();
+            println!("| {kind} | {} | {each:.0} | {limit} |", cells.join(" | "));
+        }
+        Ok(())
+    }
+
+    /// Time of deep stacks, against one table of jumps.
+    fn depth(&self, bench: &Bench, figures: &mut Figures, missed: &mut Vec<String>) -> Result<()> {
+        let runs = self.runs;
+        println!(
+            "\nTime that levels add, by the time that as many jumps of one table add, {runs} pairs\n"
+        );
+        println!("| levels | median ratio | 95 % interval | ns added a level |\n|---|---|---|---|");
+        for levels in DEPTHS {
+            let jumps = [bench.folder.path().join(format!("libjumps{levels}.so"))];
+            let shim = [self.tools.join("libqmpi.so")];
+            let variables = self.stack(bench, 1, levels);
+            let calls = 40_000_000 / levels as u64;
+            let mut random = Random::new();
+            let (mut ratios, mut each) = (Vec::new(), Vec::new());
+            for _ in 0..self.runs {
+                let mut order = [0, 1, 2];
+                random.shuffle(&mut order);
+                let mut times = [0.0; 3];
+                for which in order {
+                    times[which] = match which {
+                        0 => bench.nanoseconds_with(&[], &[], calls, 1)?,
+                        1 => bench.nanoseconds_with(&jumps, &[], calls, 1)?,
+                        _ => bench.nanoseconds_with(&shim, &variables, calls, 1)?,
+                    };
+                }
+                ratios.push((times[2] - times[0]) / (times[1] - times[0]));
+                each.push((times[2] - times[0]) / levels as f64);
+            }
+            let ratio = estimate(&ratios);
+            let (low, high) = (ratio.low, ratio.high);
+            let each = estimate(&each).median;
+            println!("| {levels} | {:.2} | {low:.2} to {high:.2} | {each:.2} |", ratio.median);
+            if low > 3.0 {
+                missed.push(format!("{levels} levels take more than three times the jumps' time"));
+            }
+            figures.time.push(Time {
+                what: format!("{levels} levels by {levels} jumps"),
+                threads: 1,
+                ratio: ratio.median,
+                low,
+                high,
+            });
+        }
+        Ok(())
     }
 
     /// Runs both, in random order, as often as asked.
@@ -202,16 +341,32 @@ impl Bench {
     /// Instructions of one call, between the caller's call and its return: the difference of two
     /// runs, so that what happens once does not matter.
     fn instructions(&self, function: &'static str, tools: &[PathBuf]) -> Result<f64> {
+        self.instructions_with(function, tools, &[])
+    }
+
+    fn instructions_with(
+        &self,
+        function: &'static str,
+        tools: &[PathBuf],
+        variables: &Variables,
+    ) -> Result<f64> {
         const CALLS: u32 = 10_000;
-        let more = self.collected(function, tools, 2 * CALLS)?;
-        let less = self.collected(function, tools, CALLS)?;
+        let more = self.collected(function, tools, variables, 2 * CALLS)?;
+        let less = self.collected(function, tools, variables, CALLS)?;
         Ok((more - less) / f64::from(CALLS))
     }
 
-    fn collected(&self, function: &str, tools: &[PathBuf], calls: u32) -> Result<f64> {
+    fn collected(
+        &self,
+        function: &str,
+        tools: &[PathBuf],
+        variables: &Variables,
+        calls: u32,
+    ) -> Result<f64> {
         let measured = function.replace("MPI_", "measured_").to_lowercase();
         let output = self
             .program(tools, &["valgrind"])
+            .envs(variables.iter().cloned())
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
             .arg(format!("--toggle-collect={measured}"))
             .arg(&self.program)
@@ -227,9 +382,20 @@ impl Bench {
     }
 
     fn nanoseconds(&self, tool: &Path, calls: u64, threads: usize) -> Result<f64> {
+        self.nanoseconds_with(&[tool.to_owned()], &[], calls, threads)
+    }
+
+    fn nanoseconds_with(
+        &self,
+        tools: &[PathBuf],
+        variables: &Variables,
+        calls: u64,
+        threads: usize,
+    ) -> Result<f64> {
         let program = self.program.to_str().context("a path that is not UTF-8")?;
         let output = self
-            .program(&[tool.to_owned()], &[program])
+            .program(tools, &[program])
+            .envs(variables.iter().cloned())
             .args(["MPI_Comm_rank", &calls.to_string(), &threads.to_string()])
             .output()?;
         let said = String::from_utf8_lossy(&output.stdout);

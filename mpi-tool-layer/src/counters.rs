@@ -3,85 +3,100 @@
 use core::arch::{asm, global_asm, naked_asm};
 use core::ptr;
 use core::sync::atomic::{
-    AtomicPtr, AtomicU64, AtomicUsize,
+    AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Mutex, PoisonError};
 
 use crate::{Counters, FunctionId};
 
-/// `N` counters for a layer. Each thread counts in a block of its own; a sum reads them all.
+/// `N` counters for a layer. Each thread counts in a place of its own; a sum reads them all.
 ///
 /// Counts are exact under any number of threads. An addition is six instructions: where the
-/// thread's pointers are, which of them is this instance's, that pointer, a test and a branch, and
-/// one `add` to memory. Blocks of threads that have ended are taken over, with their counts, by
-/// threads that start. Blocks are never freed: a layer lives as long as its process.
+/// thread's counts are (two), which of them are the instance's (two), a branch, and one `inc` in
+/// memory. The
+/// counts of threads that have ended are taken over by threads that start, and never freed: a layer
+/// lives as long as its process.
 #[derive(Debug)]
+#[repr(C)]
 pub struct ThreadCounters<const N: usize> {
-    /// Which of a thread's pointers is this instance's, in bytes; 0 until the first count.
-    slot: AtomicUsize,
-    /// All blocks there are, in a list that only grows.
-    blocks: AtomicPtr<Block<N>>,
-    /// For instances and threads that could not get a block.
+    lane: Lane,
+    /// For instances and threads that could not get a place.
     shared: [AtomicU64; N],
 }
 
+/// Where an instance's counters are in the memory of each thread.
 #[derive(Debug)]
-struct Block<const N: usize> {
-    counts: [AtomicU64; N],
-    next: AtomicPtr<Block<N>>,
+#[repr(C)]
+struct Lane {
+    /// [`NO_LANE`] until the first count; then the offset, with the sign bit set.
+    offset: AtomicU64,
+    /// How many counters it has.
+    count: usize,
 }
 
-/// How many instances of a process have blocks; the others count in their shared counters, which
-/// costs a locked instruction. Pointer 0 is nobody's and stays null.
-const SLOTS: usize = 16;
-const POINTER: usize = size_of::<*mut ()>();
+/// A thread's memory for counters, one for all instances of a tool; pages that are not counted in
+/// are never made. The lanes of eight instances lie side by side, so that the counters of one
+/// function in many levels of a stack are in few pages.
+const ARENA: usize = 8 << 20;
+const LANES: usize = 8;
+const STRIDE: usize = LANES * size_of::<AtomicU64>();
 
-// A thread's pointers to its blocks, by instance. They are written out here because Rust has no
-// stable way to ask for the initial-exec model, which costs a load instead of a call. 128 bytes
-// are little enough for the static TLS area also when a tool is loaded late.
+/// A thread's word is 0, or the address of its memory with the sign bit set. Of the sum of word and
+/// offset the sign bit is clear if both are there, and only then: with [`NO_LANE`] for an offset
+/// it is set beside any address (none is below 64 KiB), and beside 0.
+const SIGN: u64 = 1 << 63;
+const NO_LANE: u64 = (-0x1_0000_i64) as u64;
+
+/// The beginning of a thread's memory.
+struct Arena {
+    /// The next one of all.
+    next: AtomicPtr<Arena>,
+}
+
+/// The memory of all threads, in a list that only grows.
+static ARENAS: AtomicPtr<Arena> = AtomicPtr::new(ptr::null_mut());
+
+// The thread's word. It is written out here because Rust has no stable way to ask for the
+// initial-exec model, which costs a load instead of a call. Eight bytes are little enough for the
+// static TLS area also when many tools are loaded late.
 global_asm! {
-    ".pushsection .tbss.mpi_tool_blocks, \"awT\", @nobits",
+    ".pushsection .tbss.mpi_tool_counts, \"awT\", @nobits",
     ".balign 8",
-    ".hidden mpi_tool_blocks",
-    ".globl mpi_tool_blocks",
-    ".type mpi_tool_blocks, @object",
-    ".size mpi_tool_blocks, {size}",
-    "mpi_tool_blocks: .zero {size}",
+    ".hidden mpi_tool_counts",
+    ".globl mpi_tool_counts",
+    ".type mpi_tool_counts, @object",
+    ".size mpi_tool_counts, 8",
+    "mpi_tool_counts: .zero 8",
     ".popsection",
-    size = const SLOTS * POINTER,
 }
 
-/// The thread's pointer in a slot.
-///
-/// # Safety
-/// `slot` is a multiple of the size of a pointer, below `SLOTS` pointers.
+/// The thread's word.
 #[inline(always)]
-unsafe fn block_in(slot: usize) -> *mut () {
-    let block;
-    // SAFETY: reads from the thread-local array above.
+fn word() -> u64 {
+    let word;
+    // SAFETY: reads the thread-local word above.
     unsafe {
         asm!(
-            "mov {block}, qword ptr [rip + mpi_tool_blocks@GOTTPOFF]",
-            "mov {block}, qword ptr fs:[{block} + {slot}]",
-            block = out(reg) block,
-            slot = in(reg) slot,
+            "mov {word}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
+            "mov {word}, qword ptr fs:[{word}]",
+            word = out(reg) word,
             options(readonly, nostack, preserves_flags),
         );
     }
-    block
+    word
 }
 
 /// # Safety
-/// As for [`block_in`]; `block` is null or of the instance that has the slot.
-unsafe fn set_block_in(slot: usize, block: *mut ()) {
-    // SAFETY: writes to the thread-local array above.
+/// `word` is 0 or that of an [`Arena`] that no other thread has.
+unsafe fn set_word(word: u64) {
+    // SAFETY: writes the thread-local word above.
     unsafe {
         asm!(
-            "mov {place}, qword ptr [rip + mpi_tool_blocks@GOTTPOFF]",
-            "mov qword ptr fs:[{place} + {slot}], {block}",
+            "mov {place}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
+            "mov qword ptr fs:[{place}], {word}",
             place = out(reg) _,
-            slot = in(reg) slot,
-            block = in(reg) block,
+            word = in(reg) word,
             options(nostack, preserves_flags),
         );
     }
@@ -91,8 +106,7 @@ impl<const N: usize> ThreadCounters<N> {
     /// All zero.
     pub const fn new() -> Self {
         Self {
-            slot: AtomicUsize::new(0),
-            blocks: AtomicPtr::new(ptr::null_mut()),
+            lane: Lane { offset: AtomicU64::new(NO_LANE), count: N },
             shared: [const { AtomicU64::new(0) }; N],
         }
     }
@@ -103,70 +117,112 @@ impl<const N: usize> ThreadCounters<N> {
     /// If `index` is not below `N`.
     #[inline(always)]
     pub fn add(&self, index: usize, amount: u64) {
-        if let Some(counts) = self.own_counts() {
-            return increase(&counts[index], amount);
+        assert!(index < N);
+        // SAFETY: one of the lane's counters.
+        match unsafe { self.lane.own_counter(index) } {
+            Some(counter) => increase(counter, amount),
+            // SAFETY: the lane is at the beginning of this, with so many shared counters behind it.
+            None => unsafe { add_in_cold_code(ptr::from_ref(self).cast(), index, amount) },
         }
-        enter_in_cold_code(self);
-        match self.own_counts() {
-            Some(counts) => increase(&counts[index], amount),
-            None => {
-                self.shared[index].fetch_add(amount, Relaxed);
-            }
-        }
-    }
-
-    /// The thread's counters, if it has counted here before.
-    #[inline(always)]
-    fn own_counts(&self) -> Option<&[AtomicU64; N]> {
-        // SAFETY: `slot` is what `free_slot` gave, and only this instance has it. A block is never
-        // freed, and only this thread changes the pointer.
-        unsafe {
-            let block = block_in(self.slot.load(Relaxed)).cast::<Block<N>>();
-            block.as_ref().map(|block| &block.counts)
-        }
-    }
-
-    /// Gives the thread a block, where there is room.
-    extern "C" fn enter(&self) {
-        let slot = match self.slot.load(Relaxed) {
-            0 => match free_slot(&self.slot) {
-                Some(slot) => slot,
-                None => return,
-            },
-            slot => slot,
-        };
-        if !thread_exit::watched() || self.own_counts().is_some() {
-            return;
-        }
-        let block = Box::into_raw(Box::new(Block::<N> {
-            counts: [const { AtomicU64::new(0) }; N],
-            next: AtomicPtr::new(ptr::null_mut()),
-        }));
-        let mut head = self.blocks.load(Relaxed);
-        loop {
-            // SAFETY: just made, and not shared yet.
-            unsafe { (*block).next.store(head, Relaxed) };
-            match self.blocks.compare_exchange_weak(head, block, Release, Relaxed) {
-                Ok(_) => break,
-                Err(now) => head = now,
-            }
-        }
-        // SAFETY: this instance's slot and block.
-        unsafe { set_block_in(slot, block.cast()) };
     }
 
     /// A counter, summed over all threads. Takes no lock and allocates nothing, so that a signal
     /// handler may call it.
     pub fn sum(&self, index: usize) -> u64 {
         let mut sum = self.shared[index].load(Relaxed);
-        let mut block = self.blocks.load(Acquire).cast_const();
-        // SAFETY: blocks of the list are never freed.
-        while let Some(this) = unsafe { block.as_ref() } {
-            sum = sum.wrapping_add(this.counts[index].load(Relaxed));
-            block = this.next.load(Acquire);
+        let offset = self.lane.offset.load(Acquire);
+        if offset == NO_LANE {
+            return sum;
+        }
+        let mut arena = ARENAS.load(Acquire).cast_const();
+        while !arena.is_null() {
+            // SAFETY: memory of the list is never freed, and the lane is in it.
+            unsafe {
+                let counter = arena.byte_add((offset ^ SIGN) as usize + index * STRIDE);
+                sum = sum.wrapping_add((*counter.cast::<AtomicU64>()).load(Relaxed));
+                arena = (*arena).next.load(Acquire);
+            }
         }
         sum
     }
+}
+
+impl Lane {
+    /// The thread's counter, if it has counted here before.
+    ///
+    /// # Safety
+    /// `index` is one of the lane's.
+    #[inline(always)]
+    unsafe fn own_counter<'a>(&self, index: usize) -> Option<&'a AtomicU64> {
+        let address = word().wrapping_add(self.offset.load(Relaxed));
+        if address.cast_signed() < 0 {
+            return None;
+        }
+        // SAFETY: both are there, so that this is the address of the lane in the thread's memory,
+        // which is never freed and has the lane's counters at this distance.
+        unsafe {
+            let lane = ptr::with_exposed_provenance::<AtomicU64>(address as usize);
+            Some(&*lane.byte_add(index * STRIDE))
+        }
+    }
+
+    /// Finds the lane a place, and the thread its memory, where there is room.
+    fn enter(&self) {
+        if self.offset.load(Relaxed) == NO_LANE {
+            free_lane(&self.offset, self.count);
+        }
+        if word() == 0 {
+            thread_memory::take();
+        }
+    }
+
+    /// Adds to a counter of a [`ThreadCounters`], whose lane this is.
+    ///
+    /// # Safety
+    /// That is so, and it has the counter.
+    unsafe extern "C" fn add_slowly(this: *const Lane, index: usize, amount: u64) {
+        // SAFETY: as the caller says; the shared counters are behind the lane.
+        unsafe {
+            (*this).enter();
+            match (*this).own_counter(index) {
+                Some(counter) => increase(counter, amount),
+                None => {
+                    let shared = this.add(1).cast::<AtomicU64>();
+                    (*shared.add(index)).fetch_add(amount, Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// Gives a lane of so many counters its offset, where there is room.
+fn free_lane(offset: &AtomicU64, count: usize) {
+    struct Group {
+        count: usize,
+        offset: usize,
+        taken: usize,
+    }
+    static GROUPS: Mutex<(usize, Vec<Group>)> = Mutex::new((STRIDE, Vec::new()));
+    let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (top, groups) = &mut *groups;
+    // Another thread may have been faster.
+    if offset.load(Relaxed) != NO_LANE {
+        return;
+    }
+    let open = groups.iter_mut().find(|group| group.count == count && group.taken < LANES);
+    let group = match open {
+        Some(group) => group,
+        None if count * STRIDE <= ARENA - *top => {
+            groups.push(Group { count, offset: *top, taken: 0 });
+            *top += count * STRIDE;
+            groups.last_mut().expect("just pushed")
+        }
+        None => return,
+    };
+    let lane = group.offset + group.taken * size_of::<AtomicU64>();
+    group.taken += 1;
+    // Under the lock, so that nobody takes a second one.
+    offset.store(lane as u64 | SIGN, Release);
 }
 
 impl<const N: usize> Default for ThreadCounters<N> {
@@ -224,25 +280,29 @@ fn increase(counter: &AtomicU64, amount: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(amount), Relaxed);
 }
 
-/// Calls [`ThreadCounters::enter`] such that the caller need not save its registers: an
-/// intercepting function has its arguments in them, and would save and restore them at every call
-/// for the sake of the first one.
+/// Calls [`Lane::add_slowly`] such that the caller need not save its registers: an intercepting
+/// function has its arguments in them, and would save and restore them at every call for the sake
+/// of the first one.
+///
+/// # Safety
+/// What [`Lane::add_slowly`] asks for.
 #[cold]
 #[inline(always)]
-fn enter_in_cold_code<const N: usize>(counters: &ThreadCounters<N>) {
-    let enter: extern "C" fn(&ThreadCounters<N>) = ThreadCounters::enter;
-    // SAFETY: `enter_saving_registers` calls `enter` with this reference and comes back to the
-    // label, with all registers as they were that are not given here.
+unsafe fn add_in_cold_code(lane: *const Lane, index: usize, amount: u64) {
+    // SAFETY: `add_saving_registers` makes the call with these arguments and comes back to the
+    // label, with all registers as they were that are not given here. The numbers travel where no
+    // argument of MPI's is.
     unsafe {
         asm!(
             "lea rax, [rip + 2f]",
             "jmp {stub}",
             "2:",
-            stub = sym enter_saving_registers,
+            stub = sym add_saving_registers,
             out("rax") _,
-            inout("r10") counters => _,
-            inout("r11") enter => _,
-            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            in("r10") lane,
+            inout("xmm0") f64::from_bits(index as u64) => _,
+            inout("xmm1") f64::from_bits(amount) => _,
+            out("xmm2") _, out("xmm3") _,
             out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
             out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
             out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
@@ -251,9 +311,10 @@ fn enter_in_cold_code<const N: usize>(counters: &ThreadCounters<N>) {
     }
 }
 
-/// Calls the function in r11 with r10 and jumps to rax. Leaves the caller's red zone alone.
+/// Calls [`Lane::add_slowly`] with r10, xmm0 and xmm1, and jumps to rax. Leaves the caller's red
+/// zone alone.
 #[unsafe(naked)]
-unsafe extern "C" fn enter_saving_registers() {
+unsafe extern "C" fn add_saving_registers() {
     naked_asm!(
         "lea rsp, [rsp - 128]",
         "push rbp",
@@ -265,9 +326,13 @@ unsafe extern "C" fn enter_saving_registers() {
         "push rcx",
         "push r8",
         "push r9",
+        "push r10",
+        "push r11",
         "and rsp, -16",
         "mov rdi, r10",
-        "call r11",
+        "movq rsi, xmm0",
+        "movq rdx, xmm1",
+        "call {add}",
         "mov rax, [rbp - 8]",
         "mov rdi, [rbp - 16]",
         "mov rsi, [rbp - 24]",
@@ -275,76 +340,78 @@ unsafe extern "C" fn enter_saving_registers() {
         "mov rcx, [rbp - 40]",
         "mov r8, [rbp - 48]",
         "mov r9, [rbp - 56]",
+        "mov r10, [rbp - 64]",
+        "mov r11, [rbp - 72]",
         "mov rsp, rbp",
         "pop rbp",
         "lea rsp, [rsp + 128]",
         "jmp rax",
+        add = sym Lane::add_slowly,
     )
 }
 
-/// Takes a slot for the instance whose it is, once.
-fn free_slot(slot: &AtomicUsize) -> Option<usize> {
-    static TAKEN: AtomicUsize = AtomicUsize::new(1);
-    let number = TAKEN.fetch_update(Relaxed, Relaxed, |taken| (taken < SLOTS).then_some(taken + 1));
-    let offset = number.ok()? * POINTER;
-    match slot.compare_exchange(0, offset, Relaxed, Relaxed) {
-        Ok(_) => Some(offset),
-        // Another thread was faster; the number stays unused.
-        Err(theirs) => Some(theirs),
-    }
-}
-
-/// What happens to a thread's blocks when it ends: the next thread that starts takes them over.
-mod thread_exit {
+/// The memory of threads: mapped at a thread's first count, and taken over by the next thread that
+/// starts when it ends.
+mod thread_memory {
     use super::*;
-    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::sync::OnceLock;
 
-    /// A thread's pointers, while it has ended.
-    struct Pointers([*mut (); SLOTS]);
-    // SAFETY: they belong to no thread.
-    unsafe impl Send for Pointers {}
-
-    static FREE: Mutex<Vec<Pointers>> = Mutex::new(Vec::new());
+    static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
-    /// Has the end of this thread watched, and at the first time gives it the blocks of one that
-    /// has ended. False if the thread cannot have blocks.
-    pub(super) fn watched() -> bool {
+    /// Gives the thread memory, where its end can be watched.
+    pub(super) fn take() {
         let key = *KEY.get_or_init(|| {
             let mut key = 0;
             // SAFETY: `key` is there to be written.
             let result = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) };
             (result == 0).then_some(key)
         });
-        let Some(key) = key else { return false };
         let some = ptr::dangling::<libc::c_void>();
         // SAFETY: the key is valid for the process's life. Its value says only that there is one.
-        unsafe {
-            if libc::pthread_getspecific(key) == some.cast_mut() {
-                return true;
+        if !key.is_some_and(|key| unsafe { libc::pthread_setspecific(key, some) == 0 }) {
+            return;
+        }
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(word) = free.or_else(map) {
+            // SAFETY: no other thread has it any more, or yet.
+            unsafe { set_word(word) };
+        }
+    }
+
+    /// New memory, in the list of all.
+    fn map() -> Option<u64> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new memory, of zeros, that nobody else knows. Small pages: most of it is never
+        // touched.
+        let arena = unsafe {
+            let memory = libc::mmap(ptr::null_mut(), ARENA, protection, flags, -1, 0);
+            if memory == libc::MAP_FAILED {
+                return None;
             }
-            if libc::pthread_setspecific(key, some) != 0 {
-                return false;
+            libc::madvise(memory, ARENA, libc::MADV_NOHUGEPAGE);
+            memory.cast::<Arena>()
+        };
+        let mut head = ARENAS.load(Relaxed);
+        loop {
+            // SAFETY: zeros are an `Arena`, which is not shared yet.
+            unsafe { (*arena).next.store(head, Relaxed) };
+            match ARENAS.compare_exchange_weak(head, arena, Release, Relaxed) {
+                Ok(_) => break,
+                Err(now) => head = now,
             }
         }
-        let pointers = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        for (slot, block) in pointers.iter().flat_map(|pointers| pointers.0.iter().enumerate()) {
-            // SAFETY: slot and block belong together since `thread_ends` read them.
-            unsafe { set_block_in(slot * POINTER, *block) };
-        }
-        true
+        Some(arena.expose_provenance() as u64 | SIGN)
     }
 
     unsafe extern "C" fn thread_ends(_: *mut libc::c_void) {
-        let mut pointers = Pointers([ptr::null_mut(); SLOTS]);
-        for (slot, block) in pointers.0.iter_mut().enumerate() {
-            // SAFETY: a slot that there is; null goes with any.
-            unsafe {
-                *block = block_in(slot * POINTER);
-                set_block_in(slot * POINTER, ptr::null_mut());
-            }
+        let word = word();
+        // SAFETY: the thread has none any more.
+        unsafe { set_word(0) };
+        if word != 0 {
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).push(word);
         }
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(pointers);
     }
 }
 
@@ -373,14 +440,15 @@ mod tests {
     }
 
     #[test]
-    fn more_instances_than_slots_count_too() {
-        let many: Vec<ThreadCounters<1>> = (0..600).map(|_| ThreadCounters::new()).collect();
+    fn more_instances_than_there_is_room_for_count_too() {
+        let many: Vec<ThreadCounters<1000>> = (0..2000).map(|_| ThreadCounters::new()).collect();
         for (rank, counters) in many.iter().enumerate() {
-            counters.add(0, rank as u64);
-            counters.add(0, 1);
+            counters.add(rank % 1000, rank as u64);
+            counters.add(rank % 1000, 1);
         }
         for (rank, counters) in many.iter().enumerate() {
-            assert_eq!(counters.sum(0), rank as u64 + 1);
+            assert_eq!(counters.sum(rank % 1000), rank as u64 + 1);
+            assert_eq!(counters.sum((rank + 1) % 1000), 0);
         }
     }
 }

@@ -4,10 +4,12 @@ use core::any::Any;
 use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use crate::level::Level;
+pub use crate::level::{Level, LevelRequest, Source, launched_rank};
 pub use crate::lifecycle::Lifecycle;
-pub use crate::neighbours::ToolInfo;
+pub use crate::neighbours::{ToolInfo, find_late_mpi};
+pub use crate::output::say;
 pub use crate::table::missing;
+pub use crate::world::wrong_abi;
 
 /// The boundary to C: a panic of the layer ends here.
 #[inline(always)]
@@ -49,6 +51,31 @@ macro_rules! install_pmpi_layer {
         $crate::install_pmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
     };
     ($layer:ty, name = $name:expr) => {
+        $crate::__install! { $layer, $name, }
+    };
+}
+
+/// Makes a tool of a layer that serves in three roles, whichever a process gives it: preloaded, as a
+/// PMPI tool (all that [`install_pmpi_layer!`] does); listed in `TOOLS` or a stack file of this
+/// framework's `libqmpi.so`, or in `TOOLS` of TUM's, as a level of their stacks. In a stack each
+/// level has a layer of its own, also where the same tool is listed twice.
+///
+/// Used as [`install_pmpi_layer!`] is, in its place.
+#[macro_export]
+macro_rules! install_qmpi_layer {
+    ($layer:ty) => {
+        $crate::install_qmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
+    };
+    ($layer:ty, name = $name:expr) => {
+        $crate::__install! { $layer, $name, __qmpi }
+    };
+}
+
+/// What both kinds of tools have; `$more` names a macro that adds to it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __install {
+    ($layer:ty, $name:expr, $($more:ident)?) => {
         // In a block, so that nothing of it is in the way of the tool's own names; and with full
         // paths, so that nothing of it hides the layer's name.
         #[allow(non_upper_case_globals, clippy::missing_safety_doc)]
@@ -64,30 +91,37 @@ macro_rules! install_pmpi_layer {
                     <$layer as $crate::Tool>::NEW,
                     $crate::install::Lifecycle(&LEVEL),
                 );
-            static LEVEL: $crate::install::Level =
-                $crate::install::Level::new(NAME, env!("CARGO_PKG_VERSION"), &INFO, counters);
+            static LEVEL: $crate::install::Level = $crate::install::Level::new(
+                NAME,
+                env!("CARGO_PKG_VERSION"),
+                &INFO,
+                $crate::install::Source::new(counters, ::core::ptr::null()),
+            );
             static INFO: $crate::install::ToolInfo = $crate::install::ToolInfo::new(
                 match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
                     Ok(name) => name,
                     Err(_) => panic!("a tool's name has no NUL"),
                 },
                 signalled,
+                ::core::ptr::null(),
             );
             // For the other tools, which look it up. This tool must not: the first one's comes
             // before its own.
             #[unsafe(no_mangle)]
             static mpi_tool_info: &$crate::install::ToolInfo = &INFO;
 
-            fn counters() -> Option<&'static dyn $crate::Counters> {
+            fn counters(_: *const ()) -> Option<&'static dyn $crate::Counters> {
                 $crate::Tool::counters(&LAYER.0)
             }
-            extern "C" fn signalled(signal: c_int) {
+            extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
+                $crate::qmpi::signalled_levels(signal);
             }
             extern "C" fn load() {
                 LEVEL.load(&NEXT);
             }
             extern "C" fn unload() {
+                $crate::qmpi::unload_levels();
                 LEVEL.unload();
             }
             #[used]
@@ -99,6 +133,7 @@ macro_rules! install_pmpi_layer {
 
             $crate::mpi_sys::mpi_functions! { [$crate::__next_table] }
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
+            $($crate::$more! { $layer })?
         };
     };
 }
@@ -153,52 +188,7 @@ macro_rules! __export {
         #[unsafe(export_name = "MPI_Pcontrol")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            ::core::arch::naked_asm!(
-                "push rbp",
-                "mov rbp, rsp",
-                "sub rsp, 192",
-                "mov [rsp], rdi",
-                "mov [rsp + 8], rsi",
-                "mov [rsp + 16], rdx",
-                "mov [rsp + 24], rcx",
-                "mov [rsp + 32], r8",
-                "mov [rsp + 40], r9",
-                "mov [rsp + 48], rax",
-                "movaps [rsp + 64], xmm0",
-                "movaps [rsp + 80], xmm1",
-                "movaps [rsp + 96], xmm2",
-                "movaps [rsp + 112], xmm3",
-                "movaps [rsp + 128], xmm4",
-                "movaps [rsp + 144], xmm5",
-                "movaps [rsp + 160], xmm6",
-                "movaps [rsp + 176], xmm7",
-                "call {ask}",
-                "mov r11, rax",
-                "mov r10, rdx",
-                "mov rdi, [rsp]",
-                "mov rsi, [rsp + 8]",
-                "mov rdx, [rsp + 16]",
-                "mov rcx, [rsp + 24]",
-                "mov r8, [rsp + 32]",
-                "mov r9, [rsp + 40]",
-                "mov rax, [rsp + 48]",
-                "movaps xmm0, [rsp + 64]",
-                "movaps xmm1, [rsp + 80]",
-                "movaps xmm2, [rsp + 96]",
-                "movaps xmm3, [rsp + 112]",
-                "movaps xmm4, [rsp + 128]",
-                "movaps xmm5, [rsp + 144]",
-                "movaps xmm6, [rsp + 160]",
-                "movaps xmm7, [rsp + 176]",
-                "leave",
-                "test r11, r11",
-                "je 2f",
-                "jmp r11",
-                "2:",
-                "mov eax, r10d",
-                "ret",
-                ask = sym ask_pcontrol,
-            )
+            $crate::__pcontrol! { ask_pcontrol }
         }
 
         /// Asks the layer, whose `next_f` says that the call shall go on and returns success: it
@@ -229,5 +219,62 @@ macro_rules! __export {
                 |panic| LEVEL.panicked($crate::FunctionId::$c_name, panic),
             )
         }
+    };
+}
+
+/// The body of a naked function: saves the registers that arguments may be in, asks, restores
+/// them, and jumps to where the answer says.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __pcontrol {
+    ($ask:ident) => {
+        ::core::arch::naked_asm!(
+            "push rbp",
+            "mov rbp, rsp",
+            "sub rsp, 192",
+            "mov [rsp], rdi",
+            "mov [rsp + 8], rsi",
+            "mov [rsp + 16], rdx",
+            "mov [rsp + 24], rcx",
+            "mov [rsp + 32], r8",
+            "mov [rsp + 40], r9",
+            "mov [rsp + 48], rax",
+            "movaps [rsp + 64], xmm0",
+            "movaps [rsp + 80], xmm1",
+            "movaps [rsp + 96], xmm2",
+            "movaps [rsp + 112], xmm3",
+            "movaps [rsp + 128], xmm4",
+            "movaps [rsp + 144], xmm5",
+            "movaps [rsp + 160], xmm6",
+            "movaps [rsp + 176], xmm7",
+            // A level of a stack has its place in r11.
+            "mov rsi, r11",
+            "call {ask}",
+            "mov r11, rax",
+            "mov r10, rdx",
+            "mov rdi, [rsp]",
+            "mov rsi, [rsp + 8]",
+            "mov rdx, [rsp + 16]",
+            "mov rcx, [rsp + 24]",
+            "mov r8, [rsp + 32]",
+            "mov r9, [rsp + 40]",
+            "mov rax, [rsp + 48]",
+            "movaps xmm0, [rsp + 64]",
+            "movaps xmm1, [rsp + 80]",
+            "movaps xmm2, [rsp + 96]",
+            "movaps xmm3, [rsp + 112]",
+            "movaps xmm4, [rsp + 128]",
+            "movaps xmm5, [rsp + 144]",
+            "movaps xmm6, [rsp + 160]",
+            "movaps xmm7, [rsp + 176]",
+            "leave",
+            "test r11, r11",
+            "je 2f",
+            "jmp r11",
+            "2:",
+            "mov eax, r10d",
+            "ret",
+            ask = sym $ask,
+        )
     };
 }

@@ -21,8 +21,14 @@ use crate::{Counters, FunctionId, NextTable, options, signals, world};
 pub struct Level {
     tool: &'static str,
     version: &'static str,
+    /// What reports call it: the tool's name, or that of its level in a stack.
+    label: &'static str,
     info: &'static ToolInfo,
-    counters: fn() -> Option<&'static dyn Counters>,
+    counters: Source,
+    /// Options of this level alone, by their names without `MPI_TOOL_`.
+    settings: &'static [(String, String)],
+    /// Of several levels in a stack one speaks about what concerns all.
+    speaks: AtomicBool,
     /// The process that the counts are of; a forked child is another one.
     process: AtomicI32,
     /// In `MPI_COMM_WORLD`; -1 as long as that is not known.
@@ -40,6 +46,30 @@ pub struct Level {
     has_mpi: AtomicBool,
 }
 
+/// Where the counters are: a function, and what it gets.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Source {
+    find: fn(*const ()) -> Option<&'static dyn Counters>,
+    of: *const (),
+}
+
+// SAFETY: `of` is a layer's address, and layers are `Sync`.
+unsafe impl Send for Source {}
+// SAFETY: as above.
+unsafe impl Sync for Source {}
+
+impl Source {
+    #[doc(hidden)]
+    pub const fn new(find: fn(*const ()) -> Option<&'static dyn Counters>, of: *const ()) -> Self {
+        Self { find, of }
+    }
+
+    fn get(&self) -> Option<&'static dyn Counters> {
+        (self.find)(self.of)
+    }
+}
+
 /// What a report needs, made where allocation is allowed.
 struct Prepared {
     options: Options,
@@ -51,19 +81,30 @@ struct Prepared {
     last_sum: AtomicU64,
 }
 
+/// How a level of a stack differs from the tool alone.
+#[doc(hidden)]
+pub struct LevelRequest {
+    pub label: &'static str,
+    pub settings: &'static [(String, String)],
+    pub speaks: bool,
+}
+
 impl Level {
     #[doc(hidden)]
     pub const fn new(
         tool: &'static str,
         version: &'static str,
         info: &'static ToolInfo,
-        counters: fn() -> Option<&'static dyn Counters>,
+        counters: Source,
     ) -> Self {
         Self {
             tool,
             version,
+            label: tool,
             info,
             counters,
+            settings: &[],
+            speaks: AtomicBool::new(true),
             process: AtomicI32::new(0),
             rank: AtomicI64::new(-1),
             ranks: AtomicI64::new(-1),
@@ -74,6 +115,34 @@ impl Level {
             loaded: Once::new(),
             has_mpi: AtomicBool::new(false),
         }
+    }
+
+    /// The same for a level of a stack, in the process that it is made in.
+    #[doc(hidden)]
+    pub fn in_stack(
+        tool: &'static str,
+        version: &'static str,
+        info: &'static ToolInfo,
+        counters: Source,
+        request: LevelRequest,
+    ) -> Self {
+        Self {
+            label: request.label,
+            settings: request.settings,
+            speaks: AtomicBool::new(request.speaks),
+            process: AtomicI32::new(process_id()),
+            ..Self::new(tool, version, info, counters)
+        }
+    }
+
+    pub(crate) fn tool_and_version(&self) -> (&'static str, &'static str) {
+        (self.tool, self.version)
+    }
+
+    /// The tool has another role in this process: nobody is surprised that it sees nothing here.
+    #[doc(hidden)]
+    pub fn silence(&self) {
+        self.speaks.store(false, Relaxed);
     }
 
     /// The tool's constructor: runs in every process that the tool is loaded into. A call that
@@ -108,7 +177,9 @@ impl Level {
         if self.process.load(Relaxed) != process_id() {
             return;
         }
-        let seen = (self.counters)()
+        let seen = self
+            .counters
+            .get()
             .is_some_and(|counters| (0..counters.len()).any(|index| counters.value(index) > 0));
         if self.prepared.get().is_some() {
             self.report_process(self.why_alone("the process ended without MPI_Finalize"));
@@ -158,7 +229,7 @@ impl Level {
         if !self.world.swap(false, AcqRel) || !world::is_active() {
             return;
         }
-        let Some(counters) = (self.counters)() else { return };
+        let Some(counters) = self.counters.get() else { return };
         let prepared = self.prepared();
         if !prepared.options.merge {
             self.report_process("MPI_TOOL_MERGE=0");
@@ -193,7 +264,7 @@ impl Level {
             .copied()
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("no message");
-        let tool = self.tool;
+        let tool = self.label;
         match self.known_rank() {
             Some(rank) => {
                 say(format_args!(
@@ -208,13 +279,25 @@ impl Level {
         std::process::abort();
     }
 
+    fn options(&self) -> Options {
+        // In a stack that is not ours the tools do not know of each other.
+        let own = || (self.label != self.tool).then(|| self.label.to_owned());
+        let suffix = self.info.suffix().or_else(own);
+        let mut options = Options::read(self.tool, suffix.as_deref());
+        if !self.speaks.load(Relaxed) {
+            options.complaints.clear();
+        }
+        options.add(self.settings, self.label);
+        options
+    }
+
     fn known_rank(&self) -> Option<u64> {
         u64::try_from(self.rank.load(Relaxed)).ok()
     }
 
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let mut options = Options::read(self.tool, self.info.suffix().as_deref());
+            let mut options = self.options();
             // A device or a pipe has no neighbour files.
             let mut process_file = None;
             if let Output::File(path) = &mut options.output
@@ -238,7 +321,7 @@ impl Level {
                     },
                 );
             }
-            let count = (self.counters)().map_or(0, Counters::len);
+            let count = self.counters.get().map_or(0, Counters::len);
             if options.signals && count > 0 {
                 signals::watch();
             }
@@ -253,7 +336,7 @@ impl Level {
             return;
         }
         for complaint in &options.complaints {
-            say(format_args!("{}: {complaint}", self.tool));
+            say(format_args!("{}: {complaint}", self.label));
         }
         if let Some(abi) = world::wrong_abi() {
             say(format_args!(
@@ -284,7 +367,7 @@ impl Level {
     /// The same on all ranks that have the same tool.
     fn fingerprint(&self, counters: &dyn Counters) -> [u64; 2] {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters.len() as u64;
-        for byte in self.tool.bytes().chain(self.version.bytes()) {
+        for byte in self.label.bytes().chain(self.version.bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
         [hash, !hash]
@@ -293,7 +376,7 @@ impl Level {
     /// Writes what this process has counted since the merged report, if there is news. A later
     /// report of the process takes the place of an earlier one. May run in a signal handler.
     pub(crate) fn report_process(&self, reason: &str) {
-        let (Some(counters), Some(prepared)) = ((self.counters)(), self.prepared.get()) else {
+        let (Some(counters), Some(prepared)) = (self.counters.get(), self.prepared.get()) else {
             return;
         };
         if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
@@ -323,7 +406,7 @@ impl Level {
         counters: &dyn Counters,
         row: &dyn Fn(usize) -> Row,
     ) {
-        let report = Report { tool: self.tool, version: self.version, scope, counters, row };
+        let report = Report { tool: self.label, version: self.version, scope, counters, row };
         let Options { output, format, .. } = &prepared.options;
         let file = match (output, scope) {
             (Output::None, _) => return,
@@ -340,10 +423,10 @@ impl Level {
         });
         let path = Path(file);
         match written {
-            Ok(()) => say(format_args!("{}: report in {path}", self.tool)),
+            Ok(()) => say(format_args!("{}: report in {path}", self.label)),
             Err(errno) => {
                 let reason = reason(errno);
-                say(format_args!("{}: cannot write {path}: {reason}; it follows here", self.tool));
+                say(format_args!("{}: cannot write {path}: {reason}; it follows here", self.label));
                 report_to(&report, libc::STDERR_FILENO, Format::Text);
             }
         }
@@ -358,7 +441,7 @@ impl Level {
 
     /// A process with MPI of which the tool saw nothing: say why that may be.
     fn say_nothing_seen(&self) {
-        if launched_rank().unwrap_or(0) != 0 {
+        if launched_rank().unwrap_or(0) != 0 || !self.speaks.load(Relaxed) {
             return;
         }
         let objects = mpi_objects();
@@ -374,9 +457,10 @@ impl Level {
         } else {
             return;
         };
-        if Options::read(self.tool, self.info.suffix().as_deref()).output != Output::None {
+        if self.options().output != Output::None {
             // A tool without counters knows of the start only.
-            let what = if (self.counters)().is_some() { "no MPI call" } else { "no start of MPI" };
+            let what =
+                if self.counters.get().is_some() { "no MPI call" } else { "no start of MPI" };
             say(format_args!("{}: saw {what} in this process: {why}", self.tool));
         }
     }
@@ -414,7 +498,7 @@ fn process_id() -> i32 {
 }
 
 /// The rank that the launcher gave this process, as long as MPI has not said it.
-fn launched_rank() -> Option<u32> {
+pub fn launched_rank() -> Option<u32> {
     ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"]
         .iter()
         .find_map(|variable| std::env::var(variable).ok()?.parse().ok())

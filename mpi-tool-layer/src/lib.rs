@@ -48,9 +48,13 @@ mod high;
 pub mod install;
 mod level;
 mod lifecycle;
+#[doc(hidden)]
+pub mod mpich;
 mod neighbours;
 pub mod options;
 mod output;
+#[doc(hidden)]
+pub mod qmpi;
 mod raw;
 mod report;
 mod signals;

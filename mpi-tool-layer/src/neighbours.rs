@@ -3,7 +3,10 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use crate::{FunctionId, NextTable};
 
@@ -14,19 +17,46 @@ pub struct ToolInfo {
     name: *const c_char,
     /// The next tool behind this one.
     next: AtomicPtr<ToolInfo>,
-    /// Writes what there is before a signal ends the process.
-    pub(crate) signalled: extern "C" fn(signal: c_int),
+    /// Writes what there is before a signal ends the process; gets `context`.
+    signalled: extern "C" fn(signal: c_int, context: *const c_void),
+    context: *const c_void,
 }
 
-// SAFETY: `name` points to a constant.
+// SAFETY: `name` points to a constant, `context` to what is `Sync` (or nowhere).
 unsafe impl Sync for ToolInfo {}
 
 const SYMBOL: &CStr = c"mpi_tool_info";
 
 impl ToolInfo {
     #[doc(hidden)]
-    pub const fn new(name: &'static CStr, signalled: extern "C" fn(c_int)) -> Self {
-        Self { name: name.as_ptr(), next: AtomicPtr::new(ptr::null_mut()), signalled }
+    pub const fn new(
+        name: &'static CStr,
+        signalled: extern "C" fn(c_int, *const c_void),
+        context: *const c_void,
+    ) -> Self {
+        Self { name: name.as_ptr(), next: AtomicPtr::new(ptr::null_mut()), signalled, context }
+    }
+
+    /// What a library exports that runs tools but is none itself: it has no name.
+    #[doc(hidden)]
+    pub const fn host() -> Self {
+        extern "C" fn nothing(_: c_int, _: *const c_void) {}
+        Self::new(c"", nothing, ptr::null())
+    }
+
+    /// Puts a chain of tools behind this one, before those that are there.
+    #[doc(hidden)]
+    pub fn insert(&self, tools: &[&'static ToolInfo]) {
+        let mut next = self.next.load(Relaxed);
+        for tool in tools.iter().rev() {
+            tool.next.store(next, Relaxed);
+            next = ptr::from_ref::<ToolInfo>(tool).cast_mut();
+        }
+        self.next.store(next, Release);
+    }
+
+    pub(crate) fn signalled(&self, signal: c_int) {
+        (self.signalled)(signal, self.context);
     }
 
     fn name(&self) -> &CStr {
@@ -42,7 +72,7 @@ impl ToolInfo {
     /// All tools of the process, in stack order.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
         // SAFETY: what `first` gives.
-        unsafe { Self::from(Self::first()) }
+        unsafe { Self::from(Self::first()) }.filter(|tool| !tool.name().is_empty())
     }
 
     /// A tool and those behind it. Looks nothing up, so that a signal handler may call it.
@@ -54,7 +84,7 @@ impl ToolInfo {
         core::iter::from_fn(move || {
             // SAFETY: as the caller says, and `next` is what `take_place` found.
             let this = unsafe { next.as_ref() }?;
-            next = this.next.load(Relaxed).cast_const();
+            next = this.next.load(Acquire).cast_const();
             Some(this)
         })
     }
@@ -89,7 +119,8 @@ impl ToolInfo {
     ///
     /// Runs in the tool's constructor. Looking up 700 names takes a fraction of a millisecond, once;
     /// a process without MPI is left at the first.
-    pub(crate) fn take_place(&self, table: &NextTable) -> bool {
+    #[doc(hidden)]
+    pub fn take_place(&self, table: &NextTable) -> bool {
         self.next.store(Self::look_up(libc::RTLD_NEXT).cast_mut(), Relaxed);
 
         let own = object_of((&raw const *self).cast());
@@ -128,7 +159,7 @@ fn library_function(function: FunctionId) -> *const c_void {
 /// application calls it all the same, it was the tool's exports that made it believe in one (as
 /// mpi4py does, which asks for them before it loads anything): then the library is loaded here, by
 /// the name that the application would use. False if that fails, too.
-pub(crate) fn find_late_mpi(table: &NextTable) -> bool {
+pub fn find_late_mpi(table: &NextTable) -> bool {
     let found = fill_late_pmpi()
         || mpi_sys::Abi::CURRENT.library_names().iter().any(|name| {
             let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);

@@ -91,10 +91,25 @@ impl Options {
     pub(crate) fn read(tool: &str, suffix: Option<&str>) -> Self {
         let variables: Vec<_> = env::vars_os().collect();
         let mut options = Self::from_variables(tool, suffix, &variables);
-        if let Output::File(path) = options.output {
-            options.output = Output::File(absolute(path));
-        }
+        options.make_absolute();
         options
+    }
+
+    /// Options of one level of a stack, by their names without `MPI_TOOL_`: they win over the
+    /// environment's. A path among them is this level's alone.
+    pub(crate) fn add(&mut self, settings: &[(String, String)], label: &str) {
+        for (name, value) in settings {
+            if let Err(reason) = self.set(name, &value.into(), label, None) {
+                self.complaints.push(format!("{name} = {value:?}: {reason}"));
+            }
+        }
+        self.make_absolute();
+    }
+
+    fn make_absolute(&mut self) {
+        if let Output::File(path) = &mut self.output {
+            *path = absolute(core::mem::take(path));
+        }
     }
 
     fn from_variables(

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write as _};
 
 /// Writes a line to standard error, in one piece.
-pub(crate) fn say(line: fmt::Arguments<'_>) {
+pub fn say(line: fmt::Arguments<'_>) {
     let mut sink = Sink::new(libc::STDERR_FILENO);
     let _ = writeln!(sink, "{line}");
     let _ = sink.flush();

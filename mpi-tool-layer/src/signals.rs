@@ -58,7 +58,7 @@ pub(crate) fn watch() {
 unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: what `watch` stored.
     for tool in unsafe { ToolInfo::from(FIRST.load(Acquire)) } {
-        (tool.signalled)(signal);
+        tool.signalled(signal);
     }
     // The default action is back in place (SA_RESETHAND). A fault comes again by itself, with
     // the registers of where it happened; what was sent is sent again.

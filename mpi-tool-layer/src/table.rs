@@ -83,6 +83,37 @@ impl NextTable {
         Self(functions)
     }
 
+    /// A table without functions: calls fail and say so.
+    #[doc(hidden)]
+    pub fn unlinked() -> Self {
+        Self(core::array::from_fn(|index| {
+            let missing = FunctionId::from_index(index).map(missing_address);
+            AtomicPtr::new(missing.unwrap_or(core::ptr::null()).cast_mut())
+        }))
+    }
+
+    /// Puts in a function.
+    ///
+    /// # Safety
+    /// It is of the prototype of the function that it stands for.
+    #[doc(hidden)]
+    pub unsafe fn set(&self, function: FunctionId, address: *const c_void) {
+        self.0[function as usize].store(address.cast_mut(), Relaxed);
+    }
+
+    /// Takes over another table's functions.
+    #[doc(hidden)]
+    pub fn copy(&self, other: &NextTable) {
+        for (to, from) in self.0.iter().zip(&other.0) {
+            to.store(from.load(Relaxed), Relaxed);
+        }
+    }
+
+    /// Where the address of a next function is.
+    pub(crate) fn slot(&self, function: FunctionId) -> *const AtomicPtr<c_void> {
+        &raw const self.0[function as usize]
+    }
+
     /// The address of a next function.
     pub fn entry(&self, function: FunctionId) -> *const c_void {
         self.0[function as usize].load(Relaxed).cast_const()

@@ -9,7 +9,7 @@ use crate::report::Row;
 
 /// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
 /// and constants would mean something else there.
-pub(crate) fn wrong_abi() -> Option<Abi> {
+pub fn wrong_abi() -> Option<Abi> {
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
     // SAFETY: addresses and C strings of this process.
     let actual = unsafe {

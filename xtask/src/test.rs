@@ -216,6 +216,8 @@ pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
             libraries.push(format!("lib{}.so", tool.replace('-', "_")));
             build.args(["--package", &tool]);
         }
+        libraries.push("libqmpi.so".into());
+        build.args(["--package", "qmpi-shim"]);
         run(build.current_dir(environment::root()).envs(mpi.variables()))?;
         fs::create_dir_all(&folder)?;
         for library in libraries {

@@ -36,6 +36,15 @@ pub unsafe fn fill(find: impl Fn(&CStr) -> *mut c_void) {
     }
 }
 
+/// Puts another function in the place of the library's.
+///
+/// # Safety
+/// It is of the same prototype, and does what the library's does, for no tool to see.
+#[doc(hidden)]
+pub unsafe fn replace(number: usize, function: *mut c_void) {
+    TABLE[number].store(function, Relaxed);
+}
+
 macro_rules! table {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*

@@ -2,7 +2,7 @@
 
 use mpi_tool_layer::{
     Counters, FunctionCounters, FunctionId, RawMpiInterceptionLayer, Tool, UnsafeBox,
-    install_pmpi_layer,
+    install_qmpi_layer,
 };
 
 struct CallCounter {
@@ -30,4 +30,4 @@ impl Tool for CallCounter {
     }
 }
 
-install_pmpi_layer!(CallCounter);
+install_qmpi_layer!(CallCounter);

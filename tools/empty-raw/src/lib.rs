@@ -1,6 +1,6 @@
 //! A raw layer that does nothing: what interception itself costs.
 
-use mpi_tool_layer::{RawMpiInterceptionLayer, Tool, install_pmpi_layer};
+use mpi_tool_layer::{RawMpiInterceptionLayer, Tool, install_qmpi_layer};
 
 struct EmptyRaw;
 
@@ -11,4 +11,4 @@ impl Tool for EmptyRaw {
     const NEW: Self = EmptyRaw;
 }
 
-install_pmpi_layer!(EmptyRaw);
+install_qmpi_layer!(EmptyRaw);

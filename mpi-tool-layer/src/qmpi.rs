@@ -1,0 +1,710 @@
+//! A tool as a level of a QMPI stack: what `install_qmpi_layer!` adds to a PMPI tool.
+//!
+//! A tool has two further faces. To this framework's `libqmpi.so` it shows a [`StackTool`]: an
+//! address for each function that the layer sees, and a way to make instances of the layer. To
+//! TUM's `libqmpi` it shows `get_interceptions` and functions that take `(level, v)` behind MPI's
+//! arguments. In both, each level has a layer of its own.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use mpi_sys::{mpi_functions, pmpi, *};
+
+use crate::level::{Level, LevelRequest, Source};
+use crate::lifecycle::Lifecycle;
+use crate::neighbours::ToolInfo;
+use crate::{
+    Counters, FunctionId, LayerChain, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
+    UnsafeBox,
+};
+
+/// The layout and the calling convention below; a `libqmpi.so` takes only its own.
+pub const VERSION: u32 = 1;
+
+/// A function's address in a constant table.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Address(pub *const c_void);
+
+// SAFETY: addresses of code, which is the same for all threads.
+unsafe impl Sync for Address {}
+// SAFETY: as above.
+unsafe impl Send for Address {}
+
+/// A tool as `libqmpi.so` sees it: the exported `mpi_tool_stack`.
+#[repr(C)]
+pub struct StackTool {
+    /// [`VERSION`]
+    pub version: u32,
+    /// [`abi_number`] of the MPI that the tool was built for.
+    pub abi: u32,
+    /// [`list_fingerprint`]: functions have the same numbers in both.
+    pub functions: u64,
+    /// The tool's name.
+    pub name: *const c_char,
+    /// For each function the layer's, or null. See [`Place`] for how it is called.
+    pub entries: *const Address,
+    /// The same for what the tool itself watches, with a [`Level`] for an instance.
+    pub lifecycle: *const Address,
+    /// Tells the tool that it is not preloaded here: that it sees no call is no news.
+    pub silence: extern "C" fn(),
+    /// Makes an instance, which lives as long as the process.
+    pub create: unsafe extern "C" fn(request: *const Request) -> Created,
+    /// How many bytes an instance has.
+    pub instance_size: usize,
+}
+
+// SAFETY: all pointers are to constants.
+unsafe impl Sync for StackTool {}
+
+/// How an instance shall be.
+#[repr(C)]
+pub struct Request {
+    /// What reports call it.
+    pub label: *const c_char,
+    /// Options, as pairs of name and value.
+    pub settings: *const [*const c_char; 2],
+    /// How many pairs.
+    pub count: usize,
+    /// Does it speak about settings that concern all levels?
+    pub speaks: bool,
+}
+
+/// A new instance, in parts.
+#[repr(C)]
+pub struct Created {
+    /// For the places of the tool's own entries.
+    pub instance: *const c_void,
+    /// For the places of the lifecycle's entries.
+    pub level: *const c_void,
+    /// The functions below the level, to be filled before the first call.
+    pub below: *const NextTable,
+    /// For the chain of tools.
+    pub info: *const ToolInfo,
+}
+
+/// Where a level stands for one function: what an entry gets beside MPI's arguments.
+///
+/// MPI's functions have no floating-point arguments, so an address in the first floating-point
+/// register is an ordinary further argument of type `f64`, wherever the other arguments are; so
+/// that the entry can jump to the next function. `MPI_Pcontrol` can have such arguments, and its
+/// entry, in assembly, gets the address in `r11`.
+#[repr(C)]
+pub struct Place {
+    /// The function of the next level that has it.
+    pub next: *const c_void,
+    /// The level's instance.
+    pub instance: *const c_void,
+}
+
+/// What an entry's code begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// It jumps to the next function and does nothing else.
+    pub does_nothing: bool,
+    /// The instructions that take its place from the register, if they come first.
+    pub beginning: Option<Beginning>,
+}
+
+/// Instructions that a caller may do itself, who then jumps behind them: the entry uses the
+/// argument for nothing else ([`Place::from_argument`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beginning {
+    /// The place goes to the general register of this number.
+    pub register: u8,
+    /// It is then overwritten with the address of the next function, which is found there.
+    pub loads_next: bool,
+    /// The bytes of code.
+    pub length: usize,
+}
+
+impl Entry {
+    /// Looks at an entry's code.
+    ///
+    /// # Safety
+    /// `entry` is an entry of a [`StackTool`], but `MPI_Pcontrol`'s.
+    pub unsafe fn decode(entry: *const c_void) -> Entry {
+        // SAFETY: a function's code is readable, and so is what is behind it in its section: the
+        // entries are not the last functions of a tool.
+        Self::of(&unsafe { ptr::read_unaligned(entry.cast::<[u8; 16]>()) })
+    }
+
+    fn of(code: &[u8; 16]) -> Entry {
+        // movq reg, xmm0
+        let [0x66, rex @ (0x48 | 0x49), 0x0f, 0x7e, modrm @ 0xc0..=0xc7, rest @ ..] = code else {
+            return Entry { does_nothing: false, beginning: None };
+        };
+        let (low, high) = (modrm & 7, rex & 1);
+        let beginning =
+            |loads_next, length| Some(Beginning { register: low | high << 3, loads_next, length });
+        // Registers 4 and 5 are written differently; the compiler does not take them here.
+        let simple = low != 4 && low != 5;
+        let prefix: &[u8] = if high == 1 { &[0x41] } else { &[] };
+        let jumps = |rest: &[u8], modrm: u8| {
+            rest.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(&[0xff, modrm | low]))
+        };
+        // mov reg, [reg], where the arguments fill the registers and `jmp [reg]` is not to be had.
+        let loads = [0x48 | high * 5, 0x8b, low << 3 | low];
+        match rest.strip_prefix(&loads) {
+            // jmp reg
+            Some(rest) if simple => {
+                Entry { does_nothing: jumps(rest, 0xe0), beginning: beginning(true, 8) }
+            }
+            // jmp [reg]
+            _ => {
+                Entry { does_nothing: simple && jumps(rest, 0x20), beginning: beginning(false, 5) }
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The place that an entry was called with.
+    ///
+    /// # Safety
+    /// `argument` is the last argument of an entry, given by the one who called it by the rules.
+    #[inline(always)]
+    pub unsafe fn from_argument<'a>(argument: f64) -> &'a Place {
+        let place: *const Place;
+        // SAFETY: moves a register. It is done once, and the argument is used for nothing else, so
+        // that a caller may do it himself: `Beginning`.
+        unsafe {
+            core::arch::asm!(
+                "movq {}, {}",
+                out(reg) place,
+                in(xmm_reg) argument,
+                options(nomem, nostack, preserves_flags),
+            );
+            &*place
+        }
+    }
+}
+
+/// One level: the layer, which is used most, and what belongs to it.
+#[repr(C)]
+pub struct Instance<L: 'static> {
+    /// The tool's layer, and the one that watches MPI come and go.
+    pub layer: LayerChain<L, Lifecycle>,
+    /// The functions below.
+    pub below: NextTable,
+    /// Its life and its report.
+    pub level: Level,
+    info: ToolInfo,
+}
+
+/// The levels that this tool has made, for the end of the process.
+static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
+
+/// For a signal that is about to end the process.
+pub fn signalled_levels(signal: c_int) {
+    // The lock is held where a level is made, which the signal may have interrupted.
+    if let Ok(levels) = LEVELS.try_lock() {
+        for level in &*levels {
+            level.signalled(signal);
+        }
+    }
+}
+
+/// At the end of the process.
+pub fn unload_levels() {
+    let levels = core::mem::take(&mut *LEVELS.lock().unwrap_or_else(PoisonError::into_inner));
+    for level in levels {
+        level.unload();
+    }
+}
+
+impl<L: Tool> Instance<L> {
+    /// A new instance.
+    pub fn create(
+        tool: &'static str,
+        version: &'static str,
+        label: &'static CStr,
+        settings: &'static [(String, String)],
+        speaks: bool,
+    ) -> &'static Self {
+        extern "C" fn signalled(signal: c_int, level: *const c_void) {
+            // SAFETY: the level of the instance that the information belongs to.
+            unsafe { &*level.cast::<Level>() }.signalled(signal);
+        }
+        fn counters<L: Tool>(instance: *const ()) -> Option<&'static dyn Counters> {
+            // SAFETY: the instance that the source belongs to.
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.0.counters()
+        }
+        let place: &'static mut MaybeUninit<Self> = Box::leak(Box::new_uninit());
+        let instance = place.as_mut_ptr();
+        let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
+        // SAFETY: the fields of a new allocation, in an order in which each refers only to those
+        // that are there; it is never freed.
+        unsafe {
+            let level = &raw mut (*instance).level;
+            (&raw mut (*instance).info).write(ToolInfo::new(label, signalled, level.cast()));
+            let source = Source::new(counters::<L>, instance.cast::<()>().cast_const());
+            level.write(Level::in_stack(tool, version, &(*instance).info, source, request));
+            (&raw mut (*instance).layer).write(LayerChain(L::NEW, Lifecycle(&*level)));
+            (&raw mut (*instance).below).write(NextTable::unlinked());
+            LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(&*level);
+            &*instance
+        }
+    }
+
+    /// For [`StackTool::create`].
+    ///
+    /// # Safety
+    /// The request's pointers are to what it says.
+    pub unsafe fn create_for(
+        tool: &'static str,
+        version: &'static str,
+        request: *const Request,
+    ) -> Created {
+        // SAFETY: as the caller says.
+        let (label, settings, speaks) = unsafe {
+            let Request { label, settings, count, speaks } = *request;
+            let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
+            let pairs: Vec<(String, String)> = (0..count)
+                .map(|index| *settings.add(index))
+                .map(|[name, value]| (text(name), text(value)))
+                .collect();
+            (CStr::from_ptr(label).to_owned(), pairs, speaks)
+        };
+        let label: &'static CStr = Box::leak(label.into_boxed_c_str());
+        let instance = Self::create(tool, version, label, settings.leak(), speaks);
+        Created {
+            instance: ptr::from_ref(instance).cast(),
+            level: (&raw const instance.level).cast(),
+            below: &raw const instance.below,
+            info: &raw const instance.info,
+        }
+    }
+}
+
+/// The number of the ABI that this was built for.
+pub const fn abi_number() -> u32 {
+    match Abi::CURRENT {
+        Abi::Mpich => 1,
+        Abi::OpenMpi => 2,
+        Abi::Standard => 3,
+    }
+}
+
+/// The ABI of a number.
+pub fn abi_of(number: u32) -> Option<Abi> {
+    [Abi::Mpich, Abi::OpenMpi, Abi::Standard]
+        .into_iter()
+        .zip(1..)
+        .find(|a| a.1 == number)
+        .map(|a| a.0)
+}
+
+macro_rules! fingerprint {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// What differs where the lists of functions differ.
+        pub const fn list_fingerprint() -> u64 {
+            const LIST: &[u8] =
+                concat!($(stringify!($c_name), "(", $(stringify!($ty), ",",)* ")"),*).as_bytes();
+            let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+            let mut index = 0;
+            while index < LIST.len() {
+                hash = (hash ^ LIST[index] as u64).wrapping_mul(0x100_0000_01b3);
+                index += 1;
+            }
+            hash
+        }
+    };
+}
+mpi_functions! { [fingerprint] }
+
+/// TUM's `vector`: the levels, of which level 0 is the library.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Vector {
+    /// One a level.
+    pub items: *mut *mut DynamicLib,
+    /// Room for so many.
+    pub capacity: c_int,
+    /// So many there are.
+    pub total: c_int,
+}
+
+/// TUM's `cell`: the next level that has a function, null where there is none.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Cell {
+    /// Its function.
+    pub func_ptr: *const c_void,
+    /// Its number.
+    pub level: c_int,
+    /// Nobody's, in TUM's library. Ours: there is only MPI behind it.
+    pub is_last: c_int,
+}
+
+/// How many functions TUM's QMPI has.
+pub const TUM_FUNCTIONS: usize = 360;
+
+/// TUM's `dynamic_lib`: a level.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DynamicLib {
+    /// As much of the tool's path as there is room for.
+    pub path: [u8; 100],
+    /// What `dlopen` gave.
+    pub handle: *mut c_void,
+    /// What `get_interceptions` gave.
+    pub interceptions: [*const c_char; TUM_FUNCTIONS],
+    /// What comes after this level, by function.
+    pub table: [Cell; TUM_FUNCTIONS],
+    /// The tool's own.
+    pub context: *mut c_void,
+}
+
+const _: () = {
+    assert!(core::mem::offset_of!(DynamicLib, handle) == 104);
+    assert!(core::mem::offset_of!(DynamicLib, interceptions) == 112);
+    assert!(core::mem::offset_of!(DynamicLib, table) == 2992);
+    assert!(core::mem::offset_of!(DynamicLib, context) == 8752);
+    assert!(
+        size_of::<DynamicLib>() == 8760 && size_of::<Vector>() == 16 && size_of::<Cell>() == 16
+    );
+};
+
+/// The instances of a tool in the stack of TUM's library, by level.
+pub struct TumLevels<L: 'static>([AtomicPtr<Instance<L>>; TumLevels::<()>::COUNT]);
+
+impl<L> TumLevels<L> {
+    const COUNT: usize = 4096;
+}
+
+impl<L: Tool> TumLevels<L> {
+    /// None yet.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Self([const { AtomicPtr::new(ptr::null_mut()) }; TumLevels::<()>::COUNT])
+    }
+
+    /// The instance of a level, which is made at its first call.
+    #[inline(always)]
+    pub fn get(&self, level: c_int, own: &'static Level) -> &Instance<L> {
+        let index = (level as usize).min(self.0.len() - 1);
+        // SAFETY: null, or an instance, which is never freed.
+        match unsafe { self.0[index].load(Acquire).as_ref() } {
+            Some(instance) => instance,
+            None => self.make(index, own),
+        }
+    }
+
+    #[cold]
+    fn make(&self, index: usize, own: &'static Level) -> &Instance<L> {
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _one = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: as above.
+        if let Some(instance) = unsafe { self.0[index].load(Acquire).as_ref() } {
+            return instance;
+        }
+        own.silence();
+        let (tool, version) = own.tool_and_version();
+        let first = LEVELS.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let mut label = std::ffi::CString::new(tool).unwrap_or_default();
+        if !first {
+            label = std::ffi::CString::new(format!("{tool}-{index}")).unwrap_or_default();
+        }
+        let label: &'static CStr = Box::leak(label.into_boxed_c_str());
+        let instance = Instance::<L>::create(tool, version, label, &[], first);
+        self.0[index].store(ptr::from_ref(instance).cast_mut(), Release);
+        instance
+    }
+}
+
+/// The functions below a level of TUM's stack.
+#[derive(Clone, Copy)]
+pub struct TumBelow {
+    /// The stack; null if there is only MPI below.
+    pub v: *const Vector,
+    /// The level.
+    pub level: c_int,
+}
+
+// SAFETY: the stack is the same for all threads, once it is made.
+unsafe impl Sync for TumBelow {}
+
+impl TumBelow {
+    /// The next level that has the function of an id in TUM's list.
+    #[inline(always)]
+    fn next(&self, id: Option<usize>) -> Option<Cell> {
+        // SAFETY: TUM's layout: a level of the stack, and an id of the list.
+        let cell = unsafe {
+            let stack = self.v.as_ref()?;
+            let level = &**stack.items.add(self.level as usize);
+            level.table[id?]
+        };
+        (!cell.func_ptr.is_null()).then_some(cell)
+    }
+}
+
+/// An id of TUM's list, where there is one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __tum_id {
+    (-) => {
+        None
+    };
+    ($id:literal) => {
+        Some($id)
+    };
+}
+
+macro_rules! tum_below {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        impl NextFunctions for TumBelow {
+            fn available(&self, function: FunctionId) -> bool {
+                pmpi::available(function as usize)
+            }
+
+            $(
+                #[inline(always)]
+                unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
+                    // SAFETY: the function of this name, with what TUM's functions take behind
+                    // MPI's arguments; the arguments are the caller's affair.
+                    unsafe {
+                        if let Some(cell) = self.next(__tum_id!($tum)) {
+                            type Function =
+                                unsafe extern "C" fn($($ty,)* c_int, *const Vector) -> $ret;
+                            let next: Function = core::mem::transmute(cell.func_ptr);
+                            next($($arg,)* cell.level, self.v)
+                        } else if pmpi::available(FunctionId::$c_name as usize) {
+                            pmpi::$c_name($($arg),*)
+                        } else {
+                            crate::table::missing::$name($($arg),*)
+                        }
+                    }
+                }
+            )*
+        }
+
+        /// The entries of [`Lifecycle`]: the instance in their places is a [`Level`].
+        pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$({
+            unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
+                // SAFETY: called as an entry is, with the next function of this name in its place;
+                // what is passed on is the application's.
+                let (place, level) = unsafe {
+                    let place = Place::from_argument(place);
+                    (place, &*place.instance.cast::<Level>())
+                };
+                // SAFETY: as above.
+                let next = |$($arg: $ty),*| unsafe {
+                    type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                    core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
+                };
+                Lifecycle(level).$name(UnsafeBox::new(next, &NOTHING_BELOW), $($arg),*)
+            }
+            match FunctionId::$c_name {
+                // Variadic; the lifecycle does not watch it.
+                FunctionId::MPI_Pcontrol => Address(ptr::null()),
+                _ => Address(entry as *const c_void),
+            }
+        }),*];
+    };
+}
+mpi_functions! { [tum_below] }
+
+static NOTHING_BELOW: TumBelow = TumBelow { v: ptr::null(), level: 0 };
+
+/// What `install_qmpi_layer!` adds to a PMPI tool.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __qmpi {
+    ($layer:ty) => {
+        use $crate::qmpi::{Address, Instance, Place};
+
+        $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_entries] $layer }
+        $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_mpich] $layer }
+
+        #[unsafe(no_mangle)]
+        static mpi_tool_stack: $crate::qmpi::StackTool = $crate::qmpi::StackTool {
+            version: $crate::qmpi::VERSION,
+            abi: $crate::qmpi::abi_number(),
+            functions: $crate::qmpi::list_fingerprint(),
+            name: C_NAME.as_ptr().cast(),
+            entries: ENTRIES.as_ptr(),
+            lifecycle: $crate::qmpi::LIFECYCLE.as_ptr(),
+            silence,
+            create: create_level,
+            instance_size: size_of::<Instance<$layer>>(),
+        };
+        extern "C" fn silence() {
+            LEVEL.silence();
+        }
+        unsafe extern "C" fn create_level(
+            request: *const $crate::qmpi::Request,
+        ) -> $crate::qmpi::Created {
+            // SAFETY: the caller's request.
+            unsafe { Instance::<$layer>::create_for(NAME, env!("CARGO_PKG_VERSION"), request) }
+        }
+
+        static TUM: $crate::qmpi::TumLevels<$layer> = $crate::qmpi::TumLevels::new();
+
+        #[unsafe(no_mangle)]
+        extern "C" fn get_interceptions(id: c_int) -> *const ::core::ffi::c_char {
+            LEVEL.silence();
+            match usize::try_from(id) {
+                Ok(id) if id < TUM_NAMES.len() => TUM_NAMES[id].0.cast(),
+                _ => c"NULL".as_ptr(),
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __qmpi_entries {
+    ([$layer:ty] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        static ENTRIES: [Address; $crate::FunctionId::COUNT] = [$(
+            $crate::__qmpi_entry! { $layer, $c_name $name ($($arg: $ty),*) -> $ret }
+        ),*];
+
+        static TUM_NAMES: [Address; $crate::qmpi::TUM_FUNCTIONS] = {
+            let mut names = [Address(c"NULL".as_ptr().cast()); $crate::qmpi::TUM_FUNCTIONS];
+            $(
+                let id: Option<usize> = $crate::__tum_id!($tum);
+                if let Some(id) = id {
+                    names[id] = Address(
+                        concat!("mpi_tool_", stringify!($c_name), "\0").as_ptr().cast(),
+                    );
+                }
+            )*
+            names
+        };
+
+        $($crate::__qmpi_tum! { $tum $c_name $name ($($arg: $ty),*) -> $ret })*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __qmpi_entry {
+    ($layer:ty, MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
+        #[unsafe(naked)]
+        unsafe extern "C" fn entry() {
+            $crate::__pcontrol! { ask }
+        }
+        extern "C" fn ask($($arg: $ty,)* place: *const Place) -> $crate::install::Pcontrol {
+            use $crate::RawMpiInterceptionLayer as _;
+            // SAFETY: called as this entry is.
+            let (place, instance) = unsafe {
+                (&*place, &*(*place).instance.cast::<Instance<$layer>>())
+            };
+            let mut next = ::core::ptr::null();
+            let goes_on = |_: c_int| {
+                next = place.next;
+                $crate::mpi_sys::MPI_SUCCESS
+            };
+            let result = $crate::install::boundary(
+                || {
+                    let next_f = $crate::UnsafeBox::new(goes_on, &instance.below);
+                    instance.layer.0.$name(next_f, $($arg),*)
+                },
+                |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
+            );
+            $crate::install::Pcontrol { next, result }
+        }
+        Address(entry as *const c_void)
+    }};
+    ($layer:ty, $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
+        #[allow(clippy::too_many_arguments)]
+        unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
+            use $crate::RawMpiInterceptionLayer as _;
+            // SAFETY: called as an entry is, with the next function of this name in its place.
+            let (place, instance) = unsafe {
+                let place = Place::from_argument(place);
+                (place, &*place.instance.cast::<Instance<$layer>>())
+            };
+            // SAFETY: for the layer that unwraps it.
+            let next = |$($arg: $ty),*| unsafe {
+                type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                ::core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
+            };
+            $crate::install::boundary(
+                || instance.layer.0.$name($crate::UnsafeBox::new(next, &instance.below), $($arg),*),
+                |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
+            )
+        }
+        Address(entry as *const c_void)
+    }};
+}
+
+/// A function as TUM's library calls it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __qmpi_tum {
+    (- $($rest:tt)*) => {};
+    ($tum:literal $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("mpi_tool_", stringify!($c_name)))]
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
+                $($arg: $ty,)*
+                own_level: c_int,
+                v: *const $crate::qmpi::Vector,
+            ) -> $ret {
+                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
+                let instance = TUM.get(own_level, &LEVEL);
+                let below = $crate::qmpi::TumBelow { v, level: own_level };
+                // SAFETY: for the layer that unwraps it.
+                let next = |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
+                $crate::install::boundary(
+                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
+                    |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
+                )
+            }
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Beginning, Entry};
+
+    fn entry(code: &[u8]) -> Entry {
+        let mut bytes = [0xcc; 16];
+        bytes[..code.len()].copy_from_slice(code);
+        Entry::of(&bytes)
+    }
+
+    /// Encodings by the processor's manual, and GNU as.
+    #[test]
+    fn code_that_only_goes_on_is_known() {
+        // movq rax, xmm0; jmp [rax]
+        let direct = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0xff, 0x20]);
+        let beginning =
+            |register, loads_next, length| Some(Beginning { register, loads_next, length });
+        assert_eq!(direct, Entry { does_nothing: true, beginning: beginning(0, false, 5) });
+        // movq r11, xmm0; jmp [r11]
+        let direct = entry(&[0x66, 0x49, 0x0f, 0x7e, 0xc3, 0x41, 0xff, 0x23]);
+        assert_eq!(direct, Entry { does_nothing: true, beginning: beginning(11, false, 5) });
+        // movq rax, xmm0; mov rax, [rax]; jmp rax
+        let two = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0x48, 0x8b, 0x00, 0xff, 0xe0]);
+        assert_eq!(two, Entry { does_nothing: true, beginning: beginning(0, true, 8) });
+        // movq r10, xmm0; mov r10, [r10]; jmp r10
+        let two = entry(&[0x66, 0x49, 0x0f, 0x7e, 0xc2, 0x4d, 0x8b, 0x12, 0x41, 0xff, 0xe2]);
+        assert_eq!(two, Entry { does_nothing: true, beginning: beginning(10, true, 8) });
+        // movq rax, xmm0; nop; jmp [rax]
+        let more = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0x90, 0xff, 0x20]);
+        assert_eq!(more, Entry { does_nothing: false, beginning: beginning(0, false, 5) });
+        // movq rax, xmm0; jmp [rcx]; and movq rax, xmm1
+        let other = entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc0, 0xff, 0x21]);
+        assert!(!other.does_nothing);
+        assert_eq!(entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc8]).beginning, None);
+        // push rbx; movq rax, xmm0
+        assert_eq!(entry(&[0x53, 0x66, 0x48, 0x0f, 0x7e, 0xc0]).beginning, None);
+    }
+}

@@ -1,0 +1,511 @@
+//! From what is wanted to functions that call each other: loads the tools and composes the levels.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use mpi_tool_layer::install::ToolInfo;
+use mpi_tool_layer::qmpi::{
+    Address, Cell, Created, DynamicLib, Entry, Place, Request, StackTool, TUM_FUNCTIONS, VERSION,
+    Vector, abi_number, abi_of, list_fingerprint,
+};
+use mpi_tool_layer::{FunctionId, NextTable, mpi_sys};
+
+use crate::code::Region;
+use crate::config::{Problem, Wanted};
+use crate::{elf, tum};
+
+/// A tool as it can be used.
+enum Tool {
+    Framework(&'static StackTool),
+    /// Of TUM's QMPI: its functions by TUM's id, or null.
+    Foreign(Box<[*const c_void; TUM_FUNCTIONS]>, Box<[*const c_char; TUM_FUNCTIONS]>),
+}
+
+pub(crate) struct Level {
+    wanted: Wanted,
+    handle: *mut c_void,
+    tool: Tool,
+}
+
+/// What a file is, for levels that name it again.
+type Checked = HashMap<std::path::PathBuf, Result<(), String>>;
+
+/// Loads the tools; those that cannot be had are problems.
+pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) -> Vec<Level> {
+    let mut checked = Checked::new();
+    let mut levels = Vec::new();
+    for wanted in wanted.into_iter().filter(|wanted| wanted.is_on(rank)) {
+        match load_one(&wanted.path, &mut checked) {
+            Ok((handle, tool)) => levels.push(Level { wanted, handle, tool }),
+            Err(what) => {
+                problems.push(Problem { level: Some(wanted.number), path: wanted.path, what });
+            }
+        }
+    }
+    levels
+}
+
+fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), String> {
+    // A name without a slash is the dynamic linker's to find.
+    if path.as_os_str().as_bytes().contains(&b'/') {
+        if !checked.contains_key(path) {
+            checked.insert(path.into(), elf::check(path));
+        }
+        checked[path].clone()?;
+    }
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
+    // SAFETY: a C string. The tool's constructors are what the user asked for.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(format!("cannot be loaded: {}", linker_message()));
+    }
+    if let Some(tool) = find(handle, c"mpi_tool_stack").cast::<StackTool>() {
+        // SAFETY: the exported structure of a tool of this framework, the first fields of which are
+        // the same in all versions.
+        let tool: &'static StackTool = unsafe { &*tool };
+        if tool.version == VERSION {
+            (tool.silence)();
+            if tool.abi != abi_number() {
+                return Err(
+                    abi_of(tool.abi).map_or("built for an unknown ABI".into(), elf::other_abi)
+                );
+            }
+            if tool.functions == list_fingerprint() {
+                return Ok((handle, Tool::Framework(tool)));
+            }
+        }
+        // Another version's: it serves as a tool for TUM's QMPI.
+    }
+    let Some(ask) = find(handle, c"get_interceptions").option() else {
+        return Err("no QMPI tool: it exports no get_interceptions".into());
+    };
+    // SAFETY: what has this name is TUM's `char *get_interceptions(int)`.
+    let ask: extern "C" fn(c_int) -> *const c_char = unsafe { core::mem::transmute(ask) };
+    let mut functions = Box::new([ptr::null(); TUM_FUNCTIONS]);
+    let mut names = Box::new([ptr::null(); TUM_FUNCTIONS]);
+    for (id, function) in tum::functions() {
+        let name = ask(id as c_int);
+        names[id] = name;
+        if name.is_null() {
+            continue;
+        }
+        // SAFETY: the tool's C string.
+        let name = unsafe { CStr::from_ptr(name) };
+        if name == c"NULL" {
+            continue;
+        }
+        match find(handle, name).option() {
+            Some(address) => functions[id] = address,
+            None => {
+                let name = name.to_string_lossy();
+                return Err(format!(
+                    "it says that {name} intercepts {function}, but has no {name}"
+                ));
+            }
+        }
+    }
+    Ok((handle, Tool::Foreign(functions, names)))
+}
+
+/// What `dlsym` found.
+struct Found(*mut c_void);
+
+impl Found {
+    fn option(self) -> Option<*const c_void> {
+        (!self.0.is_null()).then_some(self.0.cast_const())
+    }
+
+    fn cast<T>(self) -> Option<*const T> {
+        self.option().map(<*const c_void>::cast)
+    }
+}
+
+fn find(handle: *mut c_void, name: &CStr) -> Found {
+    // SAFETY: a handle of `dlopen`, and a C string.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    if found.is_null() {
+        linker_message();
+    }
+    Found(found)
+}
+
+/// What the dynamic linker says about the last failure; clears it.
+fn linker_message() -> String {
+    // SAFETY: null, or a C string until the next call.
+    let message = unsafe {
+        let message = libc::dlerror();
+        if message.is_null() {
+            return "no reason given".into();
+        }
+        CStr::from_ptr(message)
+    };
+    message.to_string_lossy().into_owned()
+}
+
+/// What came of it.
+pub(crate) struct Composed {
+    /// One line a level, for people.
+    pub(crate) lines: Vec<String>,
+    pub(crate) bytes: usize,
+}
+
+/// An entry of a level of this framework, and what it does.
+struct Known {
+    address: *const c_void,
+    entry: Entry,
+}
+
+/// The entries of a table by function; `None` where there is nothing to do. Levels of the same tool
+/// share this.
+fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
+    FunctionId::all()
+        .map(|function| {
+            // SAFETY: a table of a `StackTool`, which has an entry for each function.
+            let Address(address) = unsafe { *table.add(function as usize) };
+            if address.is_null() {
+                return None;
+            }
+            if function == FunctionId::MPI_Pcontrol {
+                let entry = Entry { does_nothing: false, beginning: None };
+                return Some(Known { address, entry });
+            }
+            // SAFETY: an entry.
+            let entry = unsafe { Entry::decode(address) };
+            (keep || !entry.does_nothing).then_some(Known { address, entry })
+        })
+        .collect()
+}
+
+/// How much code a level of this framework has for a function at most, and a foreign one.
+const ENTER: usize = 40;
+const APPEND: usize = 200;
+const IN_TABLE: usize = 220;
+
+/// Composes the levels above `bottom`, and puts what the application calls into `top`.
+///
+/// # Errors
+/// There is no memory for code.
+///
+/// # Safety
+/// `bottom` has MPI's functions, and nobody calls through `top` meanwhile but to wait for this.
+pub(crate) unsafe fn compose(
+    levels: Vec<Level>,
+    bottom: &NextTable,
+    top: &NextTable,
+    host: &ToolInfo,
+    keep: bool,
+) -> std::io::Result<Composed> {
+    let labels = labels(&levels);
+    let count = levels.len();
+    let foreign = levels.iter().any(|level| matches!(level.tool, Tool::Foreign(..)));
+    let v = if foreign { structures(&levels) } else { ptr::null_mut() };
+    tum_tables(bottom);
+
+    // Instances, and what is known of each tool's entries.
+    let mut entries: HashMap<*const Address, Vec<Option<Known>>> = HashMap::new();
+    let mut created: Vec<Option<Created>> = Vec::new();
+    let mut chain: Vec<&'static ToolInfo> = Vec::new();
+    let mut speaks = true;
+    for (level, label) in levels.iter().zip(&labels) {
+        let Tool::Framework(tool) = level.tool else {
+            created.push(None);
+            continue;
+        };
+        entries.entry(tool.entries).or_insert_with(|| known(tool.entries, keep));
+        entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false));
+        let new = create(tool, label, &level.wanted.options, speaks);
+        speaks = false;
+        // SAFETY: an instance's, which lives as long as the process.
+        chain.push(unsafe { &*new.info });
+        created.push(Some(new));
+    }
+
+    let (mut code, mut places) = (TUM_FUNCTIONS * IN_TABLE, 0);
+    for level in &levels {
+        match &level.tool {
+            Tool::Framework(tool) => {
+                let number = [tool.entries, tool.lifecycle]
+                    .iter()
+                    .map(|table| entries[table].iter().flatten().count())
+                    .sum::<usize>();
+                code += number * ENTER;
+                places += number;
+                if foreign {
+                    code += TUM_FUNCTIONS * IN_TABLE;
+                }
+            }
+            Tool::Foreign(functions, _) => {
+                code += functions.iter().filter(|function| !function.is_null()).count()
+                    * (APPEND + IN_TABLE);
+            }
+        }
+    }
+    let mut region = Region::reserve(code, places)?;
+    if foreign {
+        let most = tum::functions().map(|(_, function)| function.parameters().len()).max();
+        let shift: Vec<_> =
+            (0..=most.unwrap_or(0)).map(|number| region.shift(number, None)).collect();
+        for (id, function) in tum::functions() {
+            let execute = match function {
+                FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
+                    tum::execute_clock as *const c_void
+                }
+                _ => shift[function.parameters().len()],
+            };
+            tum::EXECUTE[id].store(execute.cast_mut(), Relaxed);
+        }
+    }
+
+    let mut seen = vec![0_usize; count];
+    for function in FunctionId::all() {
+        let id = function.tum_qmpi_id().map(usize::from);
+        let mut next = bottom.entry(function);
+        let mut cell = match id {
+            Some(id) if foreign => {
+                let below = tum::QMPI_Array[id].load(Relaxed).cast_const();
+                table_cell(&mut region, function, below, 0)
+            }
+            _ => Cell { func_ptr: ptr::null(), level: 0, is_last: 0 },
+        };
+        for index in (0..count).rev() {
+            let level = &levels[index];
+            let sees = level.wanted.sees(function);
+            let number = index as c_int + 1;
+            let before = next;
+            match (&level.tool, &created[index]) {
+                (Tool::Framework(tool), Some(new)) => {
+                    if let Some(known) = &entries[&tool.lifecycle][function as usize] {
+                        next = region.enter(known.address, known.entry.beginning, next, new.level);
+                    }
+                    // SAFETY: a new instance's table, and the function below.
+                    unsafe { (*new.below).set(function, next) };
+                    if sees && let Some(known) = &entries[&tool.entries][function as usize] {
+                        next = if function == FunctionId::MPI_Pcontrol {
+                            region.enter_pcontrol(known.address, next, new.instance)
+                        } else {
+                            region.enter(known.address, known.entry.beginning, next, new.instance)
+                        };
+                        seen[index] += 1;
+                    }
+                    if next != before && id.is_some() && foreign {
+                        let entry = in_table(&mut region, function, next);
+                        cell = table_cell(&mut region, function, entry, number);
+                    }
+                }
+                (Tool::Foreign(functions, _), _) => {
+                    let Some(id) = id else { continue };
+                    // SAFETY: this level's structure, made above.
+                    unsafe { (*structure(v, index + 1)).table[id] = cell };
+                    if !sees || functions[id].is_null() {
+                        continue;
+                    }
+                    seen[index] += 1;
+                    next = foreign_entry(&mut region, function, functions[id], number, v);
+                    let entry = if is_special(function) {
+                        in_table(&mut region, function, next)
+                    } else {
+                        functions[id]
+                    };
+                    cell = table_cell(&mut region, function, entry, number);
+                }
+                (Tool::Framework(_), None) => unreachable!("each has an instance"),
+            }
+        }
+        if let (Some(id), true) = (id, foreign) {
+            // SAFETY: the library's own structure, made above.
+            unsafe { (*structure(v, 0)).table[id] = cell };
+        }
+        // SAFETY: a function of MPI's prototype.
+        unsafe { top.set(function, next) };
+    }
+    let generated = region.finish()?;
+
+    host.insert(&chain);
+    let mut bytes = generated;
+    let mut lines = Vec::new();
+    for (index, (level, label)) in levels.iter().zip(&labels).enumerate() {
+        let (kind, own) = match &level.tool {
+            Tool::Framework(tool) => {
+                let places = seen[index] * (size_of::<Place>() + 12);
+                ("fast", tool.instance_size + places)
+            }
+            Tool::Foreign(..) => ("TUM", size_of::<DynamicLib>()),
+        };
+        bytes += if kind == "fast" { own - seen[index] * (size_of::<Place>() + 12) } else { own };
+        lines.push(format!(
+            "level {}: {} ({}): {kind}, sees {} functions, {own} bytes",
+            level.wanted.number,
+            label.to_string_lossy(),
+            level.wanted.path.display(),
+            seen[index],
+        ));
+    }
+    Ok(Composed { lines, bytes })
+}
+
+/// A function of MPI's prototype that enters a foreign tool.
+fn foreign_entry(
+    region: &mut Region,
+    function: FunctionId,
+    tool: *const c_void,
+    level: c_int,
+    v: *const Vector,
+) -> *const c_void {
+    match function {
+        FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
+            region.with_three(tum::enter_clock as *const c_void, level, v.cast(), tool)
+        }
+        FunctionId::MPI_Pcontrol => {
+            // SAFETY: TUM's prototype of this function.
+            let tool = unsafe {
+                core::mem::transmute::<
+                    *const c_void,
+                    unsafe extern "C" fn(c_int, c_int, *const c_void) -> c_int,
+                >(tool)
+            };
+            let place = Box::leak(Box::new(tum::PcontrolPlace { tool, level, v: v.cast() }));
+            region.in_r11(tum::enter_pcontrol as *const c_void, ptr::from_ref(place).cast())
+        }
+        _ => region.append(tool, function.parameters().len(), level, v.cast()),
+    }
+}
+
+/// A cell with a function that takes a level and `v`; level 0 is what is below all levels.
+fn table_cell(
+    region: &mut Region,
+    function: FunctionId,
+    entry: *const c_void,
+    level: c_int,
+) -> Cell {
+    let func_ptr = region.table_entry(entry, |region| match function {
+        FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
+            region.exec_clock(tum::execute_clock as *const c_void, entry, level)
+        }
+        _ => region.shift(function.parameters().len(), Some((entry, level))),
+    });
+    Cell { func_ptr, level, is_last: c_int::from(level == 0) }
+}
+
+/// The functions of which a foreign level may lose something that the next ones shall get.
+fn is_special(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Pcontrol, MPI_Wtick, MPI_Wtime};
+    [MPI_Pcontrol, MPI_Wtick, MPI_Wtime].contains(&function)
+}
+
+/// What foreign levels' tables have for a function of MPI's prototype, which does not mind further
+/// arguments.
+fn in_table(region: &mut Region, function: FunctionId, next: *const c_void) -> *const c_void {
+    match function {
+        FunctionId::MPI_Pcontrol => region.in_r11(tum::next_pcontrol as *const c_void, next),
+        _ if is_special(function) => region.with_first(tum::next_clock as *const c_void, next),
+        _ => next,
+    }
+}
+
+fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: bool) -> Created {
+    let owned: Vec<[CString; 2]> = options
+        .iter()
+        .map(|(name, value)| {
+            [name, value].map(|text| CString::new(text.as_str()).unwrap_or_default())
+        })
+        .collect();
+    let settings: Vec<[*const c_char; 2]> =
+        owned.iter().map(|[name, value]| [name.as_ptr(), value.as_ptr()]).collect();
+    let request = Request {
+        label: label.as_ptr(),
+        settings: settings.as_ptr(),
+        count: settings.len(),
+        speaks,
+    };
+    // SAFETY: the request's pointers live until it returns.
+    unsafe { (tool.create)(&request) }
+}
+
+/// What reports call each level: its name, or the tool's, with a number where that is there more
+/// than once.
+fn labels(levels: &[Level]) -> Vec<CString> {
+    let default = |level: &Level| match level.tool {
+        // SAFETY: the tool's C string.
+        Tool::Framework(tool) => {
+            unsafe { CStr::from_ptr(tool.name) }.to_string_lossy().into_owned()
+        }
+        Tool::Foreign(..) => {
+            let file = level.wanted.path.file_stem().unwrap_or_default().to_string_lossy();
+            file.strip_prefix("lib").unwrap_or(&file).to_owned()
+        }
+    };
+    let mut number: HashMap<String, (usize, usize)> = HashMap::new();
+    for level in levels.iter().filter(|level| level.wanted.name.is_none()) {
+        number.entry(default(level)).or_default().0 += 1;
+    }
+    let label = |level: &Level| {
+        let label = level.wanted.name.clone().unwrap_or_else(|| {
+            let name = default(level);
+            match number.get_mut(&name) {
+                Some((all, this)) if *all > 1 => {
+                    *this += 1;
+                    format!("{name}-{this}")
+                }
+                _ => name,
+            }
+        });
+        CString::new(label).unwrap_or_default()
+    };
+    levels.iter().map(label).collect()
+}
+
+/// TUM's structures for the library and its levels. They live as long as the process.
+fn structures(levels: &[Level]) -> *mut Vector {
+    let total = levels.len() + 1;
+    let mut all: Vec<DynamicLib> = (0..total)
+        .map(|_| DynamicLib {
+            path: [0; 100],
+            handle: ptr::null_mut(),
+            interceptions: [c"NULL".as_ptr(); TUM_FUNCTIONS],
+            table: [Cell { func_ptr: ptr::null(), level: 0, is_last: 0 }; TUM_FUNCTIONS],
+            context: ptr::null_mut(),
+        })
+        .collect();
+    for (item, level) in all[1..].iter_mut().zip(levels) {
+        let path = level.wanted.path.as_os_str().as_bytes();
+        let shown = path.len().min(item.path.len() - 1);
+        item.path[..shown].copy_from_slice(&path[..shown]);
+        item.handle = level.handle;
+        if let Tool::Foreign(_, names) = &level.tool {
+            item.interceptions.copy_from_slice(&**names);
+        }
+    }
+    let items: Vec<*mut DynamicLib> =
+        all.leak().iter_mut().map(|item| item as *mut DynamicLib).collect();
+    let total = items.len() as c_int;
+    let items = items.leak().as_mut_ptr();
+    Box::into_raw(Box::new(Vector { items, capacity: total, total }))
+}
+
+/// # Safety
+/// What [`structures`] made, and one of its levels.
+unsafe fn structure(v: *mut Vector, level: usize) -> *mut DynamicLib {
+    // SAFETY: as the caller says.
+    unsafe { *(*v).items.add(level) }
+}
+
+/// What tools with a look-up of their own find below all levels.
+fn tum_tables(bottom: &NextTable) {
+    for (id, function) in tum::functions() {
+        let below = match function {
+            FunctionId::MPI_Pcontrol => tum::pcontrol_below as *const c_void,
+            FunctionId::MPI_Wtime => tum::wtime_below as *const c_void,
+            FunctionId::MPI_Wtick => tum::wtick_below as *const c_void,
+            _ => bottom.entry(function),
+        };
+        tum::QMPI_Array[id].store(below.cast_mut(), Relaxed);
+        let known = mpi_sys::pmpi::address(function as usize);
+        let known = known.map_or(below.cast_mut(), ptr::NonNull::as_ptr);
+        tum::PMPI_Array[id].store(known, Relaxed);
+    }
+}

@@ -1,0 +1,374 @@
+//! What tools for TUM's QMPI find: its structures, and the functions of its library that they call.
+
+use core::cell::Cell as LocalCell;
+use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
+use core::ptr;
+use core::sync::atomic::AtomicPtr;
+
+use mpi_tool_layer::FunctionId;
+use mpi_tool_layer::qmpi::{Cell, DynamicLib, TUM_FUNCTIONS, Vector};
+
+use crate::code::MARK;
+
+/// A table of functions by TUM's ids.
+pub(crate) type Array = [AtomicPtr<c_void>; TUM_FUNCTIONS];
+
+const NOTHING: Array = [const { AtomicPtr::new(ptr::null_mut()) }; TUM_FUNCTIONS];
+
+/// What is below all levels, for tools with their own copy of the look-up.
+#[unsafe(no_mangle)]
+pub(crate) static QMPI_Array: Array = NOTHING;
+
+/// MPI's own functions.
+#[unsafe(no_mangle)]
+pub(crate) static PMPI_Array: Array = NOTHING;
+
+/// What `exec_func` jumps to, by id.
+pub(crate) static EXECUTE: Array = NOTHING;
+
+/// What the exported `QMPI_X` jump to.
+pub(crate) static BELOW: Array = NOTHING;
+
+/// TUM's ids, with what has them.
+pub(crate) fn functions() -> impl Iterator<Item = (usize, FunctionId)> {
+    FunctionId::all().filter_map(|function| Some((function.tum_qmpi_id()?.into(), function)))
+}
+
+macro_rules! exports {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        $(export! { $tum $c_name })*
+    };
+}
+macro_rules! export {
+    (- $c_name:ident) => {};
+    ($tum:literal $c_name:ident) => {
+        const _: () = {
+            /// Below all levels; MPI's arguments, then the level and `v`, which it does not need.
+            #[unsafe(export_name = concat!("Q", stringify!($c_name)))]
+            #[unsafe(naked)]
+            unsafe extern "C" fn below() {
+                core::arch::naked_asm!(
+                    "jmp qword ptr [rip + {below} + {offset}]",
+                    below = sym BELOW,
+                    offset = const $tum * size_of::<usize>(),
+                )
+            }
+        };
+    };
+}
+mpi_tool_layer::mpi_sys::mpi_functions! { [exports] }
+
+/// `int QMPI_Table_query(int id, void **function, cell table[])`: finds the next level that has a
+/// function: 0. Where there is none, what is below all levels: 1.
+///
+/// The tables of our levels have that, too, so there is nothing to decide.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn QMPI_Table_query(
+    id: c_int,
+    function: *mut *const c_void,
+    table: *const Cell,
+) -> c_int {
+    core::arch::naked_asm!(
+        "shl edi, 4",
+        "mov rax, [rdx + rdi]",
+        "mov [rsi], rax",
+        "mov eax, [rdx + rdi + {is_last}]",
+        "ret",
+        is_last = const offset_of!(Cell, is_last),
+    )
+}
+
+/// The same under its other name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn MPI_Table_query(
+    id: c_int,
+    function: *mut *const c_void,
+    table: *const Cell,
+) -> c_int {
+    // SAFETY: the caller's own call.
+    unsafe { QMPI_Table_query(id, function, table) }
+}
+
+/// `int exec_func(void *function, int level, int id, vector *v, …)`: calls the function with the
+/// arguments of MPI's function `id`, and behind them the level after `level`, and `v`.
+///
+/// It is variadic, and jumps to code that knows how many arguments there are. So what the function
+/// returns is what the caller gets, in whichever register. A function of our tables has an address
+/// in front of it where all that is known; for others it looks for the level itself.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn exec_func() {
+    core::arch::naked_asm!(
+        "cmp dword ptr [rdi - 4], {mark}",
+        "jne 2f",
+        "jmp [rdi - 12]",
+        "2:",
+        "mov rax, [rcx]",
+        "movsxd rsi, esi",
+        "mov rax, [rax + 8 * rsi]",
+        "mov edx, edx",
+        "mov r11, rdx",
+        "shl r11, 4",
+        "mov r11d, [rax + r11 + {level}]",
+        "lea rax, [rip + {execute}]",
+        "jmp [rax + 8 * rdx]",
+        level = const offset_of!(DynamicLib, table) + offset_of!(Cell, level),
+        execute = sym EXECUTE,
+        mark = const MARK,
+    )
+}
+
+/// The level that comes after one for a function.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Get_level(level: c_int, id: c_int, v: *const Vector) -> c_int {
+    // SAFETY: TUM's structures.
+    unsafe { vector_get(v, level).as_ref() }.map_or(0, |level| level.table[id as usize].level)
+}
+
+/// Keeps a copy of the tool's data for a level. The copy lives as long as the process: a tool may
+/// hold its address.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Set_context(
+    v: *mut Vector,
+    level: c_int,
+    data: *const c_void,
+    size: usize,
+) {
+    // SAFETY: TUM's structures, and `size` bytes of the caller's.
+    unsafe {
+        let item = vector_get(v, level);
+        if item.is_null() {
+            return crate::say(format_args!("QMPI_Set_context: there is no level {level}"));
+        }
+        let copy = libc::malloc(size);
+        if !copy.is_null() {
+            ptr::copy_nonoverlapping(data.cast::<u8>(), copy.cast(), size);
+        }
+        (*item).context = copy;
+    }
+}
+
+/// What [`QMPI_Set_context`] kept; null before.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn QMPI_Get_context(v: *const Vector, level: c_int) -> *mut c_void {
+    // SAFETY: TUM's structures.
+    unsafe { vector_get(v, level).as_ref() }.map_or(ptr::null_mut(), |level| level.context)
+}
+
+/// A level, or null.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vector_get(v: *const Vector, level: c_int) -> *mut DynamicLib {
+    // SAFETY: TUM's structures.
+    unsafe {
+        if level < 0 || level >= (*v).total {
+            return ptr::null_mut();
+        }
+        *(*v).items.add(level as usize)
+    }
+}
+
+/// How many levels there are, the library's own among them.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vector_total(v: *const Vector) -> c_int {
+    // SAFETY: TUM's structures.
+    unsafe { (*v).total }
+}
+
+std::thread_local! {
+    /// The last clock that a level got from below, as its bits; `NO_CLOCK` before.
+    static CLOCK: LocalCell<u64> = const { LocalCell::new(NO_CLOCK) };
+    /// The arguments of the `MPI_Pcontrol` that the thread is in.
+    static PCONTROL: LocalCell<*const Pcontrol> = const { LocalCell::new(ptr::null()) };
+}
+
+/// No number.
+const NO_CLOCK: u64 = u64::MAX;
+
+type Clock = unsafe extern "C" fn(level: c_int, v: *const c_void) -> f64;
+
+/// What a tool made of a clock. `exec_func` returns an `int`, so that most tools have lost what is
+/// behind the point: where a tool returns just that, it gets back what it was given.
+fn whole(returned: f64) -> f64 {
+    let given = f64::from_bits(CLOCK.get());
+    if !given.is_nan() && returned == f64::from(given as c_int) { given } else { returned }
+}
+
+/// `MPI_Wtime` or `MPI_Wtick` of a tool for TUM's QMPI.
+pub(crate) unsafe extern "C" fn enter_clock(level: c_int, v: *const c_void, tool: Clock) -> f64 {
+    CLOCK.set(NO_CLOCK);
+    // SAFETY: the tool's function and its level.
+    let returned = unsafe { tool(level, v) };
+    whole(returned)
+}
+
+/// What a level's table has for a clock: asks the next one, and keeps the answer.
+pub(crate) unsafe extern "C" fn next_clock(next: unsafe extern "C" fn() -> f64) -> f64 {
+    // SAFETY: a clock of MPI's prototype.
+    let given = unsafe { next() };
+    CLOCK.set(given.to_bits());
+    given
+}
+
+/// The same below all levels.
+macro_rules! clock_below {
+    ($name:ident, $function:ident) => {
+        pub(crate) unsafe extern "C" fn $name() -> f64 {
+            // SAFETY: MPI's function.
+            let given = unsafe { mpi_tool_layer::NextFunctions::$function(&crate::BOTTOM) };
+            CLOCK.set(given.to_bits());
+            given
+        }
+    };
+}
+clock_below!(wtime_below, wtime);
+clock_below!(wtick_below, wtick);
+
+/// What `exec_func` jumps to for the clocks. The result is in both registers: as a `double`, and as
+/// the `int` that TUM's header declares.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn execute_clock() {
+    core::arch::naked_asm!(
+        "sub rsp, 8",
+        "mov rax, rdi",
+        "mov edi, r11d",
+        "mov rsi, rcx",
+        "call rax",
+        "cvttsd2si eax, xmm0",
+        "add rsp, 8",
+        "ret",
+    )
+}
+
+/// The registers of a call of `MPI_Pcontrol`, which are those of a variadic function.
+#[repr(C, align(16))]
+struct Pcontrol {
+    general: [u64; 6],
+    rax: u64,
+    /// The arguments on the stack.
+    stack: *const u64,
+    vector: [[u64; 2]; 8],
+}
+
+/// A level's place for `MPI_Pcontrol`.
+#[repr(C)]
+pub(crate) struct PcontrolPlace {
+    pub(crate) tool: unsafe extern "C" fn(c_int, c_int, *const c_void) -> c_int,
+    pub(crate) level: c_int,
+    pub(crate) v: *const c_void,
+}
+
+/// `MPI_Pcontrol` of a tool for TUM's QMPI, with its place in r11: the tool gets the first argument
+/// only, and the others are kept for the levels behind it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn enter_pcontrol() {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 192",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov [rsp + 48], rax",
+        "lea rax, [rbp + 16]",
+        "mov [rsp + 56], rax",
+        "movaps [rsp + 64], xmm0",
+        "movaps [rsp + 80], xmm1",
+        "movaps [rsp + 96], xmm2",
+        "movaps [rsp + 112], xmm3",
+        "movaps [rsp + 128], xmm4",
+        "movaps [rsp + 144], xmm5",
+        "movaps [rsp + 160], xmm6",
+        "movaps [rsp + 176], xmm7",
+        "mov rdi, rsp",
+        "mov rsi, r11",
+        "call {level}",
+        "leave",
+        "ret",
+        level = sym pcontrol_level,
+    )
+}
+
+unsafe extern "C" fn pcontrol_level(call: *const Pcontrol, place: *const PcontrolPlace) -> c_int {
+    let before = PCONTROL.replace(call);
+    // SAFETY: the frame of the function above, and the level's place.
+    let result = unsafe {
+        let PcontrolPlace { tool, level, v } = *place;
+        tool((*call).general[0] as c_int, level, v)
+    };
+    PCONTROL.set(before);
+    result
+}
+
+/// What a level's table has for `MPI_Pcontrol`, with the next one, of MPI's prototype, in r11.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn next_pcontrol() {
+    core::arch::naked_asm!("mov rsi, r11", "jmp {go_on}", go_on = sym pcontrol_goes_on)
+}
+
+/// The same below all levels.
+pub(crate) unsafe extern "C" fn pcontrol_below(argument: c_int) -> c_int {
+    // SAFETY: MPI's function.
+    unsafe { pcontrol_goes_on(argument, crate::BOTTOM.entry(FunctionId::MPI_Pcontrol)) }
+}
+
+/// Gives the next one all the arguments that the application gave, behind the first.
+unsafe extern "C" fn pcontrol_goes_on(argument: c_int, next: *const c_void) -> c_int {
+    let call = PCONTROL.get();
+    // SAFETY: a function of MPI's prototype, with the arguments of the call that the thread is in.
+    unsafe {
+        if call.is_null() {
+            let next: unsafe extern "C" fn(c_int) -> c_int = core::mem::transmute(next);
+            next(argument)
+        } else {
+            replay(next, argument, call)
+        }
+    }
+}
+
+/// Calls a function as `MPI_Pcontrol` was called, but for the first argument. Nobody knows how many
+/// arguments there are on the stack: some of what is there is copied. It is readable: the frames of
+/// the application's functions are behind it.
+#[unsafe(naked)]
+unsafe extern "C" fn replay(
+    function: *const c_void,
+    argument: c_int,
+    call: *const Pcontrol,
+) -> c_int {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 256",
+        "mov r10, rdx",
+        "mov r11, rdi",
+        "mov edx, esi",
+        "mov rsi, [r10 + 56]",
+        "mov rdi, rsp",
+        "mov ecx, 32",
+        "rep movsq",
+        "mov edi, edx",
+        "mov rsi, [r10 + 8]",
+        "mov rdx, [r10 + 16]",
+        "mov rcx, [r10 + 24]",
+        "mov r8, [r10 + 32]",
+        "mov r9, [r10 + 40]",
+        "mov rax, [r10 + 48]",
+        "movaps xmm0, [r10 + 64]",
+        "movaps xmm1, [r10 + 80]",
+        "movaps xmm2, [r10 + 96]",
+        "movaps xmm3, [r10 + 112]",
+        "movaps xmm4, [r10 + 128]",
+        "movaps xmm5, [r10 + 144]",
+        "movaps xmm6, [r10 + 160]",
+        "movaps xmm7, [r10 + 176]",
+        "call r11",
+        "leave",
+        "ret",
+    )
+}

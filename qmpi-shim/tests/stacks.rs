@@ -1,0 +1,414 @@
+//! Stacks in real MPI programs, stack files, and everything that can be wrong with them.
+
+#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use common::{Outcome, Run, build_folder, is_openmpi, setting, tool};
+use mpi_tool_layer::mpi_sys::Abi;
+
+/// Compiles a source of `tests/c`; in parallel tests once for each name.
+fn compile(source: &str, output: &str, flags: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = build_folder().join(output);
+    let mut mpicc = Command::new(setting("MPICC"));
+    mpicc.args(["-O2", "-g", "-Wall", "-Werror", "-pthread", "-o"]).arg(&output);
+    mpicc.arg(folder.join("tests/c").join(source)).arg("-I").arg(folder.join("include"));
+    let result = mpicc.args(flags).output().expect("mpicc runs");
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    output
+}
+
+/// A tool in C that counts what it sees in its context, and says so when MPI ends.
+fn count() -> &'static Path {
+    static TOOL: OnceLock<PathBuf> = OnceLock::new();
+    TOOL.get_or_init(|| compile("count.c", "libcount.so", &["-shared", "-fPIC"]))
+}
+
+/// Calls a few functions, so often as the rank says.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| compile("program.c", "program", &[]))
+}
+
+const PRINTED: [&str; 2] = ["rank 0 of 2 is fine", "rank 1 of 2 is fine"];
+
+fn with_tools(tools: &[&Path]) -> Run {
+    let tools: Vec<_> = tools.iter().map(|tool| tool.to_str().unwrap()).collect();
+    Run::new(program(), 2).preload(tool("qmpi")).variable("TOOLS", &tools.join(":"))
+}
+
+/// With a stack file in the folder of the run.
+fn with_file(text: &str) -> Run {
+    let run = Run::new(program(), 2).preload(tool("qmpi"));
+    let file = run.folder.path().join("stack.toml");
+    fs::write(&file, text).unwrap();
+    run.variable("QMPI_STACK", file.to_str().unwrap())
+}
+
+fn expect_fine(outcome: &Outcome) {
+    outcome.expect_success("the program");
+    assert_eq!(outcome.lines(), PRINTED, "{}", outcome.stderr);
+}
+
+/// What the C tool says of a level: calls of Comm_rank and of Send on a rank.
+fn c_line(level: usize, rank: usize) -> String {
+    format!("count: level {level} on rank {rank}: {} ranks, {} sends", 4 + rank, 10 * (1 - rank))
+}
+
+#[test]
+fn tools_of_both_kinds_count_on_real_ranks() {
+    let counter = tool("call_counter");
+    let outcome =
+        with_tools(&[count(), &counter, count(), &counter, &tool("empty_raw"), count()]).run();
+    expect_fine(&outcome);
+    for level in [1, 3, 6] {
+        for rank in 0..2 {
+            let line = c_line(level, rank);
+            assert_eq!(outcome.stderr.matches(&line).count(), 1, "{line}\n{}", outcome.stderr);
+        }
+    }
+    for name in ["call-counter-1", "call-counter-2"] {
+        let (_, report) = outcome
+            .stderr
+            .split_once(&format!("# {name} 0.1.0: calls, summed over 2 ranks\n"))
+            .unwrap();
+        let report: Vec<_> = report.lines().take_while(|line| line.starts_with("MPI_")).collect();
+        assert!(report.contains(&"MPI_Comm_rank: 9"), "{report:?}");
+        assert!(report.contains(&"MPI_Send: 10"), "{report:?}");
+        assert!(report.contains(&"MPI_Init: 2"), "{report:?}");
+    }
+}
+
+#[test]
+fn three_hundred_levels_in_a_real_program() {
+    let counter = tool("call_counter");
+    for tool in [counter.as_path(), count()] {
+        let run = with_tools(&vec![tool; 300])
+            .variable("QMPI_VERBOSE", "1")
+            .variable("MPI_TOOL_OUTPUT", "r-%t.csv")
+            .variable("MPI_TOOL_FORMAT", "csv");
+        let outcome = run.run();
+        expect_fine(&outcome);
+        // Memory is reported, in all and for each level.
+        let line = outcome.stderr.lines().find(|line| line.contains("300 levels, ")).unwrap();
+        assert!(line.contains(" bytes (") && line.contains(" a level), made in "), "{line}");
+        if tool == counter {
+            for level in 1..=300 {
+                let report = run.folder.path().join(format!("r-call-counter-{level}.csv"));
+                let report = fs::read_to_string(&report).unwrap();
+                for wanted in ["MPI_Comm_rank,communicator,9,", "MPI_Send,point-to-point,10,"] {
+                    assert!(report.contains(wanted), "level {level}: {report}");
+                }
+            }
+        } else {
+            for level in 1..=300 {
+                for rank in 0..2 {
+                    let line = format!("{}\n", c_line(level, rank));
+                    assert_eq!(outcome.stderr.matches(&line).count(), 1, "{line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stack_file_names_levels_and_gives_them_options_ranks_and_functions() {
+    let (counter, c) = (tool("call_counter"), count());
+    let run = with_file(&format!(
+        "[[level]]\npath = {counter:?}\nname = \"before\"\n\
+         options = {{ output = \"before.json\", format = \"json\" }}\n\n\
+         [[level]]\npath = {c:?}\nranks = 1\n\n\
+         [[level]]\npath = {c:?}\nfunctions = [\"MPI_Comm_*\", \"MPI_Finalize\"]\n\n\
+         [[level]]\npath = {counter:?}\nname = \"sends\"\n\
+         functions = [\"MPI_Send\"]\noptions = {{ output = \"sends.csv\", format = \"csv\" }}\n\n\
+         [[level]]\npath = {counter:?}\nranks = \"1-7\"\n\
+         options = {{ output = \"one-%t.csv\", format = \"csv\" }}\n",
+    ));
+    let outcome = run.run();
+    expect_fine(&outcome);
+    let read = |name: &str| fs::read_to_string(run.folder.path().join(name)).unwrap();
+
+    let before: serde_json::Value = serde_json::from_str(&read("before.json")).unwrap();
+    assert_eq!(before["tool"], "before");
+    assert_eq!(before["ranks"], 2);
+    // The level sees one function, and still knows when MPI starts and ends.
+    let sends = read("sends.csv");
+    let rows: Vec<_> = sends.lines().skip(1).collect();
+    assert_eq!(rows.len(), 1, "{sends}");
+    assert!(
+        rows[0].contains(",sends,") && rows[0].contains("MPI_Send,point-to-point,10,"),
+        "{sends}"
+    );
+    // On one rank, so it did not merge.
+    let one = read("one-call-counter.csv.rank1");
+    assert!(one.contains("MPI_Comm_rank,communicator,5,"), "{one}");
+    assert!(!run.folder.path().join("one-call-counter.csv.rank0").exists());
+
+    let said = &outcome.stderr;
+    assert!(!said.contains("on rank 0: 4 ranks, 10 sends"), "{said}");
+    assert!(said.contains("count: level 2 on rank 1: 5 ranks, 0 sends"), "{said}");
+    // Rank 0 has one level less above this one.
+    assert!(said.contains("count: level 2 on rank 0: 4 ranks, 0 sends"), "{said}");
+    assert!(said.contains("count: level 3 on rank 1: 5 ranks, 0 sends"), "{said}");
+}
+
+/// A run that must stop before MPI starts, with a line of each of the texts.
+fn expect_stop(run: &Run, texts: &[&str]) {
+    let outcome = run.run();
+    assert_ne!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(!outcome.stdout.contains("is fine"), "{}", outcome.stdout);
+    let lines: Vec<_> = outcome.stderr.lines().filter(|line| line.contains("libqmpi: ")).collect();
+    for text in texts {
+        assert!(
+            lines.iter().any(|line| line.contains(text)),
+            "no {text:?} in {lines:#?}\n{}",
+            outcome.stderr
+        );
+    }
+    assert!(lines.iter().any(|line| line.contains("stopping")), "{lines:#?}");
+    assert!(!outcome.stderr.contains("saw no"), "{}", outcome.stderr);
+}
+
+/// The same with `QMPI_ON_ERROR=skip`: the line is there, and the program runs with the rest.
+fn expect_skip(run: Run, texts: &[&str], counts: bool) {
+    let outcome = run.variable("QMPI_ON_ERROR", "skip").run();
+    expect_fine(&outcome);
+    for text in texts {
+        assert!(outcome.stderr.contains(text), "no {text:?} in\n{}", outcome.stderr);
+    }
+    assert_eq!(outcome.stderr.contains("MPI_Send: 10"), counts, "{}", outcome.stderr);
+}
+
+/// A level that cannot be had between two that can: a line with its number and path.
+fn expect_bad_level(bad: &Path, what: &str) {
+    let counter = tool("call_counter");
+    let line = format!("libqmpi: level 2 ({}): {what}", bad.display());
+    let run = || with_tools(&[&tool("empty_raw"), bad, &counter]);
+    expect_stop(&run(), &[&line]);
+    expect_skip(run(), &[&line], true);
+}
+
+#[test]
+fn a_path_that_is_not_there() {
+    expect_bad_level(Path::new("/nowhere/libtool.so"), "no such file");
+    // 300 characters, in folders that may exist.
+    let long = format!("/{}/libtool.so", ["a"; 144].join("/"));
+    assert_eq!(long.len(), 299);
+    expect_bad_level(Path::new(&long), "no such file");
+}
+
+#[test]
+fn a_path_of_three_hundred_characters_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut path = folder.path().to_owned();
+    while path.as_os_str().len() < 290 {
+        path.push("folder");
+    }
+    fs::create_dir_all(&path).unwrap();
+    path.push("libtool.so");
+    assert!(path.as_os_str().len() >= 300);
+    for original in [tool("call_counter"), count().to_owned()] {
+        let _ = fs::remove_file(&path);
+        fs::copy(&original, &path).unwrap();
+        let outcome = with_tools(&[&path, &tool("call_counter"), &path]).run();
+        expect_fine(&outcome);
+        assert!(outcome.stderr.contains("MPI_Send: 10"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_shared_object() {
+    expect_bad_level(
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
+        "not a shared object",
+    );
+    expect_bad_level(build_folder(), "cannot be read: Is a directory");
+}
+
+#[test]
+fn a_shared_object_that_is_no_tool() {
+    let none = compile("nothing.c", "libnothing.so", &["-shared", "-fPIC"]);
+    expect_bad_level(&none, "no QMPI tool: it exports no get_interceptions");
+    let pmpi = compile("pmpi.c", "libpmpi.so", &["-shared", "-fPIC"]);
+    expect_bad_level(&pmpi, "no QMPI tool: it exports no get_interceptions; it is a PMPI tool");
+}
+
+#[test]
+fn a_tool_for_another_abi() {
+    let (name, abi) =
+        if is_openmpi() { ("mpich-5.0.2", "mpich") } else { ("openmpi-5.0.11", "openmpi") };
+    let other = setting("MPI_TOOLS").parent().unwrap().join(name).join("libcall_counter.so");
+    let what = format!(
+        "built for the {abi} ABI, but the MPI of this program has the {} ABI",
+        Abi::CURRENT.name()
+    );
+    expect_bad_level(&other, &what);
+
+    // A tool in C brings its MPI along, by name; that must not be loaded.
+    let fake = build_folder().join("fake");
+    fs::create_dir_all(&fake).unwrap();
+    let library = if is_openmpi() { "libmpi.so.12" } else { "libmpi.so.40" };
+    let run = |arguments: &[&str]| {
+        let done = Command::new("cc").args(arguments).current_dir(&fake).status().unwrap();
+        assert!(done.success());
+    };
+    fs::write(fake.join("fake.c"), "int fake;").unwrap();
+    fs::write(
+        fake.join("tool.c"),
+        "extern int fake; int *f = &fake; char *get_interceptions(int id) { return \"NULL\"; }",
+    )
+    .unwrap();
+    run(&["-shared", "-fPIC", "fake.c", &format!("-Wl,-soname,{library}"), "-o", library]);
+    run(&["-shared", "-fPIC", "tool.c", library, "-o", "libother.so"]);
+    expect_bad_level(&fake.join("libother.so"), &what);
+}
+
+#[test]
+fn a_name_that_does_not_resolve() {
+    let tool = compile("unresolved.c", "libunresolved.so", &["-shared", "-fPIC"]);
+    expect_bad_level(
+        &tool,
+        "it says that Missing_Send intercepts MPI_Send, but has no Missing_Send",
+    );
+}
+
+#[test]
+fn lists_with_nothing_in_them() {
+    let counter = tool("call_counter");
+    let counter = counter.to_str().unwrap();
+    let run = |tools: &str| Run::new(program(), 2).preload(tool("qmpi")).variable("TOOLS", tools);
+    expect_stop(&run(""), &["libqmpi: TOOLS is empty"]);
+    expect_skip(run(""), &["libqmpi: TOOLS is empty"], false);
+    for (tools, level) in
+        [(format!("{counter}::"), 2), (format!(":{counter}"), 1), (format!("{counter}:"), 2)]
+    {
+        let line = format!("libqmpi: level {level} (): an empty path in TOOLS");
+        expect_stop(&run(&tools), &[&line]);
+        expect_skip(run(&tools), &[&line], true);
+    }
+}
+
+#[test]
+fn stack_files_with_mistakes() {
+    let counter = tool("call_counter");
+    let good = format!("[[level]]\npath = {counter:?}\n");
+    for (more, wanted) in [
+        ("[[level]]\npath = \"/x/y.so\"\nrank = 1\n", "level 2 (/x/y.so): unknown field `rank`"),
+        ("[[level]]\nname = \"x\"\n", "level 2 (no path): missing field `path`"),
+        ("[[level]]\npath = \"\"\n", "level 2 (): an empty path"),
+        (
+            "[[level]]\npath = \"/x.so\"\nranks = \"3-1\"\n",
+            "level 2 (/x.so): ranks = \"3-1\": \"3-1\" is neither",
+        ),
+        (
+            "[[level]]\npath = \"/x.so\"\nfunctions = [\"MPI_Sned\"]\n",
+            "level 2 (/x.so): functions: \"MPI_Sned\" is no MPI",
+        ),
+        (
+            "[[level]]\npath = \"/x.so\"\noptions = { colour = 1 }\n",
+            "level 2 (/x.so): unknown field `colour`",
+        ),
+        (
+            "[[level]]\npath = \"/x.so\"\nranks = 0\noptions = { merge = true }\n",
+            "level 2 (/x.so): a level on some of the ranks cannot merge",
+        ),
+    ] {
+        expect_stop(&with_file(&format!("{good}{more}")), &[wanted]);
+        expect_skip(with_file(&format!("{good}{more}")), &[wanted], true);
+    }
+    expect_stop(&with_file("level = 3 4"), &["stack.toml: TOML parse error"]);
+    let missing =
+        Run::new(program(), 2).preload(tool("qmpi")).variable("QMPI_STACK", "/nowhere/stack.toml");
+    expect_stop(&missing, &["libqmpi: /nowhere/stack.toml: cannot be read"]);
+    let both = with_file(&good).variable("TOOLS", "/x.so");
+    expect_stop(&both, &["libqmpi: TOOLS and QMPI_STACK are both set"]);
+}
+
+/// Relative to the file, wherever the program runs.
+#[test]
+fn paths_in_a_stack_file_are_relative_to_it() {
+    let run = with_file("[[level]]\npath = \"./tools/libtool.so\"\n");
+    let tools = run.folder.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::copy(tool("call_counter"), tools.join("libtool.so")).unwrap();
+    let outcome = run.run();
+    expect_fine(&outcome);
+    assert!(outcome.stderr.contains("MPI_Send: 10"), "{}", outcome.stderr);
+}
+
+/// A level that calls the function that it intercepts, below it and from above; and other ones.
+#[test]
+fn levels_that_call_mpi_themselves() {
+    let tool_c = compile("recursive.c", "librecursive.so", &["-shared", "-fPIC"]);
+    let counter = tool("call_counter");
+    let outcome = with_tools(&[&counter, &tool_c, &counter]).run();
+    expect_fine(&outcome);
+    let report = |name: &str| {
+        let (_, report) = outcome.stderr.split_once(&format!("# {name} ")).unwrap();
+        let lines = report.lines().skip(1).take_while(|line| line.starts_with("MPI_"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Nine calls of the application. The tool makes three calls below it of each call that it gets,
+    // and once, while it is in the first one of a rank, calls from above.
+    assert!(report("call-counter-1").contains(&"MPI_Comm_rank: 11".into()), "{}", outcome.stderr);
+    assert!(report("call-counter-2").contains(&"MPI_Comm_rank: 33".into()), "{}", outcome.stderr);
+}
+
+/// Processes that have no MPI, linked programs, and programs that were linked to the library.
+#[test]
+fn it_loads_where_there_is_no_mpi_and_can_be_linked() {
+    let counter = tool("call_counter");
+    let output = Command::new("true")
+        .env("LD_PRELOAD", tool("qmpi"))
+        .env("TOOLS", "/nowhere/libtool.so")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+
+    let folder = setting("MPI_TOOLS");
+    let folder = folder.to_str().unwrap();
+    let flags =
+        [&format!("-L{folder}"), "-Wl,--no-as-needed", "-lqmpi", &format!("-Wl,-rpath,{folder}")];
+    let linked = compile("program.c", "linked", &flags);
+    let tools = format!("{}:{}", counter.display(), count().display());
+    let outcome = Run::new(&linked, 2).variable("TOOLS", &tools).run();
+    expect_fine(&outcome);
+    assert!(outcome.stderr.contains("MPI_Send: 10"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(&c_line(2, 1)), "{}", outcome.stderr);
+}
+
+/// The variables that it understands, once, and nothing on standard output.
+#[test]
+fn help() {
+    let output = Command::new("true")
+        .env("LD_PRELOAD", tool("qmpi"))
+        .env("QMPI_HELP", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    for name in ["TOOLS", "QMPI_STACK", "QMPI_ON_ERROR", "QMPI_VERBOSE", "QMPI_KEEP"] {
+        assert!(said.contains(&format!("\n  {name} ")), "{said}");
+    }
+    assert!(output.stdout.is_empty());
+}
+
+/// A level's own report when a signal ends the process, for each of two levels.
+#[test]
+fn a_signal_leaves_reports_of_all_levels() {
+    let source = compile("terminated.c", "terminated", &[]);
+    let counter = tool("call_counter");
+    let tools = format!("{0}:{0}", counter.display());
+    let outcome = Run::new(&source, 0).preload(tool("qmpi")).variable("TOOLS", &tools).run();
+    for name in ["call-counter-1", "call-counter-2"] {
+        let wanted = format!(
+            "# {name} 0.1.0: calls of rank 0 of 1 only, partial: SIGTERM\nMPI_Comm_rank: 1\n"
+        );
+        assert!(outcome.stderr.contains(&wanted), "{}", outcome.stderr);
+    }
+}

@@ -10,7 +10,7 @@ mod rows;
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use mpi_tool_layer::{
     Accepted, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
-    MpiInterceptionLayer, PendingRequests, Tool, Transfer, install_pmpi_layer, next,
+    MpiInterceptionLayer, PendingRequests, Tool, Transfer, install_qmpi_layer, next,
     received_bytes,
 };
 
@@ -210,4 +210,4 @@ impl Tool for BandwidthCounter {
     }
 }
 
-install_pmpi_layer!(BandwidthCounter);
+install_qmpi_layer!(BandwidthCounter);

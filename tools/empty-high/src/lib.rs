@@ -1,6 +1,6 @@
 //! A high-level layer that does nothing: it must cost what the raw one costs.
 
-use mpi_tool_layer::{MpiInterceptionLayer, Tool, install_pmpi_layer};
+use mpi_tool_layer::{MpiInterceptionLayer, Tool, install_qmpi_layer};
 
 struct EmptyHigh;
 
@@ -10,4 +10,4 @@ impl Tool for EmptyHigh {
     const NEW: Self = EmptyHigh;
 }
 
-install_pmpi_layer!(EmptyHigh);
+install_qmpi_layer!(EmptyHigh);

@@ -611,7 +611,7 @@ macro_rules! __qmpi_entry {
             let result = $crate::install::boundary(
                 || {
                     let next_f = $crate::UnsafeBox::new(goes_on, &instance.below);
-                    instance.layer.0.$name(next_f, $($arg),*)
+                    $crate::RawMpiInterceptionLayer::$name(&instance.layer.0, next_f, $($arg),*)
                 },
                 |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
             );
@@ -634,7 +634,7 @@ macro_rules! __qmpi_entry {
                 ::core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
             };
             $crate::install::boundary(
-                || instance.layer.0.$name($crate::UnsafeBox::new(next, &instance.below), $($arg),*),
+                || $crate::RawMpiInterceptionLayer::$name(&instance.layer.0, $crate::UnsafeBox::new(next, &instance.below), $($arg),*),
                 |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
             )
         }

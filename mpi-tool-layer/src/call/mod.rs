@@ -12,7 +12,7 @@ use core::num::NonZero;
 use mpi_sys::{MPI_Datatype, MPI_Request, MPI_Status, pmpi};
 
 pub(crate) use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
-pub use status::received_bytes;
+pub use status::{received_bytes, received_bytes_at_once};
 pub use transfers::{Flow, Transfer, Transfers};
 pub use word::Word;
 pub(crate) use word::word;
@@ -310,7 +310,7 @@ pub trait Call<'c>: Copy {
     fn bytes_received(self, accepted: Accepted<'c>) -> u64 {
         let received = self.transfers(accepted).filter(|transfer| transfer.flow == Flow::Received);
         let bytes = received.map(|transfer| match self.status(accepted) {
-            Some(status) if transfer.at_most => received_bytes(status).unwrap_or(0),
+            Some(status) if transfer.at_most => received_bytes_at_once(status),
             _ => transfer.bytes(accepted),
         });
         bytes.sum()

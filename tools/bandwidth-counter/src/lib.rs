@@ -11,7 +11,7 @@ use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use mpi_tool_layer::{
     Accepted, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
     MpiInterceptionLayer, PendingRequests, Tool, Transfer, install_pmpi_layer, next,
-    received_bytes,
+    received_bytes, received_bytes_at_once,
 };
 
 use pending::{Amount, Pending};
@@ -35,8 +35,10 @@ impl MpiInterceptionLayer for BandwidthCounter {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         if call.completes_requests() {
-            return self.requests.complete(call, next_f, |pending, status| {
-                self.completed(&pending, status);
+            return self.requests.complete(call, next_f, |mut pending, status| {
+                if pending.finish() {
+                    self.completed(&pending, status);
+                }
                 pending.is_persistent().then_some(pending)
             });
         }
@@ -96,7 +98,8 @@ impl BandwidthCounter {
     #[inline(always)]
     fn moved_now<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>, transfer: Transfer) {
         let class = Class::of(call.class());
-        let bytes = transfer.at_most.then(|| arrived(call.status(accepted)));
+        let status = || call.status(accepted);
+        let bytes = transfer.at_most.then(|| status().map_or(0, received_bytes_at_once));
         match (Datatypes::predefined(transfer.datatype), bytes) {
             (Some(datatype), None) => {
                 self.moved.add(class, transfer.flow, datatype, transfer.count);
@@ -155,27 +158,27 @@ impl BandwidthCounter {
 
     /// A persistent request is started.
     fn started(&self, request: MPI_Request) {
-        if let Some(pending) = self.requests.get(request) {
+        self.requests.update(request, |pending| {
+            pending.start();
             for Amount { flow, contents, count, .. } in pending.at_start() {
                 self.add(pending.class(), *flow, contents, *count, None);
             }
-        }
+        });
     }
 
     /// An operation is complete, with a status, or has failed. A cancelled one has moved nothing.
     fn completed(&self, pending: &Pending, status: Option<&MPI_Status>) {
-        let Some(arrived) = status.and_then(received_bytes) else { return };
+        let Some(status) = status else { return };
+        // Of what cannot be cancelled, MPI need not say that it was not.
+        let arrived = || match pending.class().may_be_cancelled() {
+            true => received_bytes(status).unwrap_or(0),
+            false => received_bytes_at_once(status),
+        };
         for Amount { flow, contents, count, at_most } in pending.at_completion() {
-            let bytes = at_most.then_some(arrived);
+            let bytes = at_most.then(arrived);
             self.add(pending.class(), *flow, contents, *count, bytes);
         }
     }
-}
-
-/// How many bytes a status tells of: none if the operation was cancelled.
-#[inline(always)]
-fn arrived(status: Option<&MPI_Status>) -> u64 {
-    status.and_then(received_bytes).unwrap_or(0)
 }
 
 impl Tool for BandwidthCounter {

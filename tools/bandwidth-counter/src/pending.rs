@@ -31,6 +31,8 @@ impl Amount {
 pub(crate) struct Pending {
     class: Class,
     persistent: bool,
+    /// Started and not complete. An inactive persistent request may be waited for, too.
+    active: bool,
     /// There is only one as a rule, and nothing to be allocated.
     first: Option<Amount>,
     others: Vec<Amount>,
@@ -39,7 +41,7 @@ pub(crate) struct Pending {
 impl Pending {
     #[inline(always)]
     pub(crate) fn new(class: Class, persistent: bool) -> Self {
-        Self { class, persistent, first: None, others: Vec::new() }
+        Self { class, persistent, active: !persistent, first: None, others: Vec::new() }
     }
 
     #[inline(always)]
@@ -61,6 +63,15 @@ impl Pending {
 
     pub(crate) fn is_persistent(&self) -> bool {
         self.persistent
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.active = true;
+    }
+
+    /// Was the operation active?
+    pub(crate) fn finish(&mut self) -> bool {
+        core::mem::replace(&mut self.active, false)
     }
 
     fn amounts(&self) -> impl Iterator<Item = &Amount> {

@@ -72,4 +72,5 @@ programs! {
     bandwidth_of_neighborhoods: bandwidth_neighborhood on 4,
     bandwidth_of_one_sided: bandwidth_onesided on 3,
     bandwidth_of_files: bandwidth_files on 2,
+    bandwidth_of_datatypes: bandwidth_datatypes on 2,
 }

@@ -35,9 +35,11 @@ static void NAME(reads_and_writes)(MPI_File file)
     OK(F(MPI_File_read_at)(file, 8 * size - 3, data, 8, MPI_INT, &status));
     moved(RECEIVED, IO, "MPI_INT", 3);
     OK(F(MPI_File_read_at)(file, 8 * size, data, 8, MPI_INT, MPI_STATUS_IGNORE));
+#ifndef OPEN_MPI /* whose request for less is never complete */
     OK(F(MPI_File_iread_at)(file, 8 * size - 2, data, 8, MPI_INT, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     moved(RECEIVED, IO, "MPI_INT", 2);
+#endif
     OK(F(MPI_File_write_at)(file, mine, data, 0, MPI_INT, &status));
     /* Two pairs and a half. */
     OK(F(MPI_File_read_at)(file, 8 * size - 5, data, 4, pair, &status));

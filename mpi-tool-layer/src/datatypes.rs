@@ -311,7 +311,12 @@ impl Datatypes {
         if let Some(known) = self.derived.get(datatype) {
             return known;
         }
-        let contents = decode(datatype, &mut HashMap::new()).0;
+        let mut made = Vec::new();
+        let contents = decode(datatype, &mut HashMap::new(), &mut made).0;
+        for mut datatype in made {
+            // SAFETY: a handle that MPI_Type_get_contents has made for us.
+            unsafe { pmpi::MPI_Type_free(&mut datatype) };
+        }
         self.derived.insert(datatype, contents.clone());
         contents
     }
@@ -339,8 +344,13 @@ struct Envelope {
 }
 
 /// The contents of a valid datatype, and whether its handle is one that must be freed if it came from
-/// `MPI_Type_get_contents`.
-fn decode(datatype: MPI_Datatype, known: &mut HashMap<u64, Contents>) -> (Contents, bool) {
+/// `MPI_Type_get_contents`: those that did are `made`. They live as long as something is known of
+/// their handles, which MPI would use again.
+fn decode(
+    datatype: MPI_Datatype,
+    known: &mut HashMap<u64, Contents>,
+    made: &mut Vec<MPI_Datatype>,
+) -> (Contents, bool) {
     if let Some(predefined) = PredefinedDatatype::of(datatype) {
         predefined.learn_size(datatype);
         return (Contents::Predefined(predefined), false);
@@ -362,11 +372,9 @@ fn decode(datatype: MPI_Datatype, known: &mut HashMap<u64, Contents>) -> (Conten
     let Some((numbers, datatypes)) = envelope.contents(datatype) else { return (opaque(), true) };
     let mut children = Vec::with_capacity(datatypes.len());
     for child in datatypes {
-        let (contents, owned) = decode(child, known);
+        let (contents, owned) = decode(child, known, made);
         if owned {
-            let mut child = child;
-            // SAFETY: a handle that MPI_Type_get_contents has made for us.
-            unsafe { pmpi::MPI_Type_free(&mut child) };
+            made.push(child);
         }
         children.push(contents);
     }

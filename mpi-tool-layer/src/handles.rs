@@ -3,6 +3,7 @@
 use core::hash::{BuildHasher, Hasher};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpi_sys::{MPI_Request, MPI_Status, pmpi};
@@ -107,6 +108,42 @@ impl<T> Default for HandleMap<T> {
     }
 }
 
+/// What is kept of a handle's requests. What MPI completes at once, it may give all the same handle.
+#[derive(Debug)]
+struct Kept<T> {
+    last: T,
+    #[allow(clippy::box_collection, reason = "there are none as a rule, and they are to be small")]
+    others: Option<Box<Vec<T>>>,
+}
+
+impl<T> HandleMap<Kept<T>> {
+    fn push(&self, handle: impl Word, value: T) {
+        let key = handle.to_word();
+        match self.shard(key).entry(key) {
+            Entry::Occupied(mut kept) => {
+                let kept = kept.get_mut();
+                let before = core::mem::replace(&mut kept.last, value);
+                kept.others.get_or_insert_default().push(before);
+            }
+            Entry::Vacant(place) => {
+                place.insert(Kept { last: value, others: None });
+                self.len.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    fn pop(&self, handle: impl Word) -> Option<T> {
+        let key = handle.to_word();
+        let mut shard = self.shard(key);
+        let Entry::Occupied(mut kept) = shard.entry(key) else { return None };
+        if let Some(before) = kept.get_mut().others.as_mut().and_then(|others| others.pop()) {
+            return Some(core::mem::replace(&mut kept.get_mut().last, before));
+        }
+        self.len.fetch_sub(1, Relaxed);
+        Some(kept.remove().last)
+    }
+}
+
 /// What a layer keeps of requests until they are complete.
 ///
 /// The layer [watches completion](crate::MpiInterceptionLayer::WATCHES_COMPLETION) and passes every
@@ -114,7 +151,7 @@ impl<T> Default for HandleMap<T> {
 /// every `MPI_Request_free` through [`free`](Self::free).
 #[derive(Debug)]
 pub struct PendingRequests<T> {
-    requests: HandleMap<T>,
+    requests: HandleMap<Kept<T>>,
     threads: AtomicU8,
 }
 
@@ -131,15 +168,15 @@ impl<T> PendingRequests<T> {
 
     /// Keeps something of a request that a call has made, before the application gets it.
     pub fn insert(&self, request: MPI_Request, kept: T) {
-        self.requests.insert(request, kept);
+        self.requests.push(request, kept);
     }
 
-    /// What is kept of a request.
-    pub fn get(&self, request: MPI_Request) -> Option<T>
-    where
-        T: Clone,
-    {
-        self.requests.get(request)
+    /// Changes what is kept of a request: of a persistent one, when it is started.
+    pub fn update(&self, request: MPI_Request, change: impl FnOnce(&mut T)) {
+        if let Some(mut kept) = self.requests.pop(request) {
+            change(&mut kept);
+            self.requests.push(request, kept);
+        }
     }
 
     /// Forgets a request that `call` frees, if it does.
@@ -148,12 +185,12 @@ impl<T> PendingRequests<T> {
         request: Option<MPI_Request>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let kept = request.and_then(|request| Some((request, self.requests.remove(request)?)));
+        let kept = request.and_then(|request| Some((request, self.requests.pop(request)?)));
         let result = next_f();
         if result.is_err()
             && let Some((request, kept)) = kept
         {
-            self.requests.insert(request, kept);
+            self.requests.push(request, kept);
         }
         result
     }
@@ -181,10 +218,10 @@ impl<T> PendingRequests<T> {
             let result = next_f();
             if let [request] = call.requests() {
                 call.finished(result, |_, status| {
-                    if let Some(kept) = self.requests.remove(*request)
+                    if let Some(kept) = self.requests.pop(*request)
                         && let Some(kept) = each(kept, status)
                     {
-                        self.requests.insert(*request, kept);
+                        self.requests.push(*request, kept);
                     }
                 });
             } else {
@@ -204,17 +241,17 @@ impl<T> PendingRequests<T> {
         let before = call.requests();
         call.finished(result, |position, status| {
             let request = before[position];
-            if let Some(kept) = self.requests.remove(request)
+            if let Some(kept) = self.requests.pop(request)
                 && let Some(kept) = each(kept, status)
             {
-                self.requests.insert(request, kept);
+                self.requests.push(request, kept);
             }
         });
     }
 
     #[inline(never)]
     fn take(&self, requests: &[MPI_Request]) -> Vec<Option<T>> {
-        requests.iter().map(|request| self.requests.remove(*request)).collect()
+        requests.iter().map(|request| self.requests.pop(*request)).collect()
     }
 
     #[inline(never)]
@@ -231,7 +268,7 @@ impl<T> PendingRequests<T> {
         });
         for (request, kept) in before.iter().zip(taken) {
             if let Some(kept) = kept.take() {
-                self.requests.insert(*request, kept);
+                self.requests.push(*request, kept);
             }
         }
     }
@@ -284,6 +321,20 @@ mod tests {
             assert_eq!(map.remove(0x7fff_0000_0000 + i * 64), None);
             assert_eq!(map.remove(0x9800_0000_u32 as i32 + i as i32), Some(i));
         }
+        assert!(map.is_empty());
+    }
+
+    /// As many come out as went in, for two requests that are complete from the start.
+    #[test]
+    fn requests_that_share_a_handle_are_kept_apart() {
+        let map = HandleMap::new();
+        for i in 0..3 {
+            map.push(7, i);
+        }
+        map.push(8, 10);
+        assert_eq!([map.pop(7), map.pop(8), map.pop(8)], [Some(2), Some(10), None]);
+        map.push(7, 3);
+        assert_eq!([(); 4].map(|()| map.pop(7)), [Some(3), Some(1), Some(0), None]);
         assert!(map.is_empty());
     }
 }

@@ -63,7 +63,7 @@ mod world;
 
 pub use call::{
     Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
-    received_bytes,
+    received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
 pub use counters::{FunctionCounters, ThreadCounters};

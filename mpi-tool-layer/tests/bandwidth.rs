@@ -68,4 +68,9 @@ macro_rules! programs {
 
 programs! {
     bandwidth_of_point_to_point: bandwidth_p2p on 3,
+    bandwidth_of_collectives: bandwidth_collectives on 3,
+    bandwidth_of_neighborhoods: bandwidth_neighborhood on 4,
+    bandwidth_of_one_sided: bandwidth_onesided on 3,
+    bandwidth_of_files: bandwidth_files on 2,
+    bandwidth_of_datatypes: bandwidth_datatypes on 2,
 }

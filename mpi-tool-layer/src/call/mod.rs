@@ -12,7 +12,7 @@ use core::num::NonZero;
 use mpi_sys::{MPI_Datatype, MPI_Request, MPI_Status, pmpi};
 
 pub(crate) use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
-pub use status::received_bytes;
+pub use status::{received_bytes, received_bytes_at_once};
 pub use transfers::{Flow, Transfer, Transfers};
 pub use word::Word;
 pub(crate) use word::word;
@@ -310,14 +310,17 @@ pub trait Call<'c>: Copy {
         Transfers::of(self, accepted)
     }
 
-    /// Does the call move at most one piece of data, such as a message, a broadcast, a read?
+    /// Does the function move data, at once, later, or as a persistent request's?
+    #[inline(always)]
+    fn moves_data(self) -> bool {
+        self.shape().pattern != Pattern::Nothing
+    }
+
+    /// Does the function move one piece of data: a message, a broadcast, a read?
     #[inline(always)]
     fn moves_one(self) -> bool {
-        use Pattern::{Broadcast, Nothing, Read, Receive, Send, SplitEnd, Write};
-        matches!(
-            self.shape().pattern,
-            Nothing | SplitEnd | Send | Receive | Broadcast | Read | Write
-        )
+        use Pattern::{Broadcast, Read, Receive, Send, Write};
+        matches!(self.shape().pattern, Send | Receive | Broadcast | Read | Write)
     }
 
     /// The first of the [transfers](Self::transfers): all there is of a call that
@@ -338,7 +341,7 @@ pub trait Call<'c>: Copy {
     fn bytes_received(self, accepted: Accepted<'c>) -> u64 {
         let received = self.transfers(accepted).filter(|transfer| transfer.flow == Flow::Received);
         let bytes = received.map(|transfer| match self.status(accepted) {
-            Some(status) if transfer.at_most => received_bytes(status).unwrap_or(0),
+            Some(status) if transfer.at_most => received_bytes_at_once(status),
             _ => transfer.bytes(accepted),
         });
         bytes.sum()

@@ -140,7 +140,8 @@ const fn equals(text: &str, other: &str) -> bool {
 }
 
 const fn is_mutable(parameter: &Parameter) -> bool {
-    at(parameter.rust_type.as_bytes(), b"*mut", 0)
+    // As the compiler writes it: `*mut` or `* mut`.
+    is_pointer(parameter) && contains(parameter.rust_type, "mut ")
 }
 
 const fn is_pointer(parameter: &Parameter) -> bool {
@@ -466,6 +467,9 @@ mod tests {
         assert_eq!(positions(swap.received), (2, NONE, 3));
         let psend = Shape::of(FunctionId::MPI_Psend_init);
         assert_eq!((psend.sent.partitions, psend.sent.count, psend.sent.datatype), (1, 2, 3));
+        let precv = Shape::of(FunctionId::MPI_Precv_init);
+        assert_eq!((precv.received.partitions, positions(precv.received)), (1, (0, 2, 3)));
+        assert_eq!(precv.sent.buffer, NONE);
         let alltoallw = Shape::of(FunctionId::MPI_Alltoallw);
         assert!(alltoallw.sent.array_of_counts && alltoallw.sent.array_of_datatypes);
         assert_eq!((alltoallw.sent.datatype, alltoallw.received.datatype), (3, 7));

@@ -10,6 +10,14 @@ pub fn received_bytes(status: &MPI_Status) -> Option<u64> {
     (!cancelled).then_some(bytes)
 }
 
+/// How many bytes a call has received, read or written that cannot be cancelled, since it was over when
+/// it returned: then MPI need not say in the status that it was not (MPICH's file functions leave
+/// there what was there before).
+#[inline(always)]
+pub fn received_bytes_at_once(status: &MPI_Status) -> u64 {
+    status.received().unwrap_or_else(|| ask(status)).0
+}
+
 /// By MPI's functions, which take every status that is one.
 #[inline(never)]
 fn ask(status: &MPI_Status) -> (u64, bool) {

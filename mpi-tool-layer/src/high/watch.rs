@@ -14,7 +14,8 @@ impl OwnStatus {
     /// Not set yet.
     #[inline(always)]
     pub const fn new() -> Self {
-        Self(MaybeUninit::uninit())
+        // There are calls after which MPICH has set no status (`MPI_Wait` for a partitioned request).
+        Self(MaybeUninit::zeroed())
     }
 
     /// The application's status, or this one if it ignores it.
@@ -41,7 +42,7 @@ impl<'c, 's> StatusesMut<'c, 's> {
         if !self.is_ignored() {
             return self;
         }
-        own.resize_with(requests.len(), MaybeUninit::uninit);
+        own.resize_with(requests.len(), MaybeUninit::zeroed);
         StatusesMut::from_c(own.as_mut_ptr().cast())
     }
 }

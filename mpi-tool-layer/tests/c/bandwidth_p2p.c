@@ -5,6 +5,12 @@
 /* MPICH 4.0 declares array_of_statuses[], and its MPI_STATUSES_IGNORE is no array. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 
+#ifdef OPEN_MPI
+#define SHORT_ISENDRECV 1
+#else
+#define SHORT_ISENDRECV 0
+#endif
+
 #define P2P "point-to-point"
 
 static int rank, size, left, right;

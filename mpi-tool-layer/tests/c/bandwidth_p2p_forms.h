@@ -128,7 +128,9 @@ static void NAME(both_ways)(COUNT count)
         moved(RECEIVED, P2P, "MPI_DOUBLE", receives * 2 * count);
 #ifdef HAVE_MPI_Isendrecv
         MPI_Request requests[2];
-        F(MPI_Isendrecv)(out, count, MPI_DOUBLE, to, 6, in, 64, MPI_DOUBLE, from, 6, comm,
+        /* MPICH's status does not say how much has come. */
+        COUNT room = SHORT_ISENDRECV ? 64 : count;
+        F(MPI_Isendrecv)(out, count, MPI_DOUBLE, to, 6, in, room, MPI_DOUBLE, from, 6, comm,
                          &requests[0]);
         /* The other buffer must not be the same. */
         double replaced[64] = {0};

@@ -9,9 +9,9 @@ mod rows;
 
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use mpi_tool_layer::{
-    Accepted, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
+    Accepted, AnyCall, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
     MpiInterceptionLayer, PendingRequests, Tool, Transfer, install_qmpi_layer, next,
-    received_bytes,
+    received_bytes, received_bytes_at_once,
 };
 
 use pending::{Amount, Pending};
@@ -35,8 +35,10 @@ impl MpiInterceptionLayer for BandwidthCounter {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         if call.completes_requests() {
-            return self.requests.complete(call, next_f, |pending, status| {
-                self.completed(&pending, status);
+            return self.requests.complete(call, next_f, |mut pending, status| {
+                if pending.finish() {
+                    self.completed(&pending, status);
+                }
                 pending.is_persistent().then_some(pending)
             });
         }
@@ -45,21 +47,13 @@ impl MpiInterceptionLayer for BandwidthCounter {
             for request in call.requests() {
                 self.started(*request);
             }
-        } else if call.is_split_end() {
-            let pending = call.file().and_then(|file| self.split.remove(file.raw()));
-            if let Some(pending) = pending {
-                self.completed(&pending, call.status(accepted));
-            }
-        } else if call.is_started() || call.is_persistent() {
-            self.prepared(call, accepted);
-        } else if call.moves_one() {
+        } else if call.moves_one() && !call.is_started() && !call.is_persistent() {
+            // Messages and broadcasts, for example: where the tool must be quick.
             if let Some(transfer) = call.transfer(accepted) {
                 self.moved_now(call, accepted, transfer);
             }
-        } else {
-            for transfer in call.transfers(accepted) {
-                self.moved_now(call, accepted, transfer);
-            }
+        } else if call.moves_data() {
+            self.moved(call.erase(), accepted);
         }
         Ok(accepted)
     }
@@ -100,7 +94,8 @@ impl BandwidthCounter {
     #[inline(always)]
     fn moved_now<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>, transfer: Transfer) {
         let class = Class::of(call.class());
-        let bytes = transfer.at_most.then(|| arrived(call.status(accepted)));
+        let status = || call.status(accepted);
+        let bytes = transfer.at_most.then(|| status().map_or(0, received_bytes_at_once));
         match (Datatypes::predefined(transfer.datatype), bytes) {
             (Some(datatype), None) => {
                 self.moved.add(class, transfer.flow, datatype, transfer.count);
@@ -109,6 +104,23 @@ impl BandwidthCounter {
                 self.moved.add(class, transfer.flow, datatype, bytes / datatype.size());
             }
             (_, bytes) => self.moved_slowly(class, accepted, transfer, bytes),
+        }
+    }
+
+    /// The data of any other call; not in each function's own code.
+    #[inline(never)]
+    fn moved<'c>(&self, call: AnyCall<'c>, accepted: Accepted<'c>) {
+        if call.is_split_end() {
+            let pending = call.file().and_then(|file| self.split.remove(file.raw()));
+            if let Some(pending) = pending {
+                self.completed(&pending, call.status(accepted));
+            }
+        } else if call.is_started() || call.is_persistent() {
+            self.prepared(call, accepted);
+        } else {
+            for transfer in call.transfers(accepted) {
+                self.moved_now(call, accepted, transfer);
+            }
         }
     }
 
@@ -134,8 +146,7 @@ impl BandwidthCounter {
     }
 
     /// A call that starts an operation, or prepares a persistent one.
-    #[inline(always)]
-    fn prepared<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) {
+    fn prepared<'c>(&self, call: AnyCall<'c>, accepted: Accepted<'c>) {
         let class = Class::of(call.class());
         let mut pending: Option<Pending> = None;
         for transfer in call.transfers(accepted) {
@@ -161,31 +172,33 @@ impl BandwidthCounter {
 
     /// A persistent request is started.
     fn started(&self, request: MPI_Request) {
-        if let Some(pending) = self.requests.get(request) {
+        self.requests.update(request, |pending| {
+            pending.start();
             for Amount { flow, contents, count, .. } in pending.at_start() {
                 self.add(pending.class(), *flow, contents, *count, None);
             }
-        }
+        });
     }
 
     /// An operation is complete, with a status, or has failed. A cancelled one has moved nothing.
     #[inline(always)]
     fn completed(&self, pending: &Pending, status: Option<&MPI_Status>) {
-        let Some(arrived) = status.and_then(received_bytes) else { return };
+        let Some(status) = status else { return };
         if let Some(Amount { flow, contents: Contents::Predefined(datatype), .. }) =
             pending.as_receive()
+            && let arrived = arrived(pending.class(), status)
             && arrived % datatype.size() == 0
         {
             self.moved.add(pending.class(), *flow, *datatype, arrived / datatype.size());
         } else {
-            self.completed_slowly(pending, arrived);
+            self.completed_slowly(pending, status);
         }
     }
 
     #[inline(never)]
-    fn completed_slowly(&self, pending: &Pending, arrived: u64) {
+    fn completed_slowly(&self, pending: &Pending, status: &MPI_Status) {
         for Amount { flow, contents, count, at_most } in pending.at_completion() {
-            let bytes = at_most.then_some(arrived);
+            let bytes = at_most.then(|| arrived(pending.class(), status));
             self.add(pending.class(), *flow, contents, *count, bytes);
         }
     }
@@ -193,8 +206,13 @@ impl BandwidthCounter {
 
 /// How many bytes a status tells of: none if the operation was cancelled.
 #[inline(always)]
-fn arrived(status: Option<&MPI_Status>) -> u64 {
-    status.and_then(received_bytes).unwrap_or(0)
+fn arrived(class: Class, status: &MPI_Status) -> u64 {
+    // Of what cannot be cancelled, MPI need not say that it was not.
+    if class.may_be_cancelled() {
+        received_bytes(status).unwrap_or(0)
+    } else {
+        received_bytes_at_once(status)
+    }
 }
 
 impl Tool for BandwidthCounter {

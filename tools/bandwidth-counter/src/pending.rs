@@ -31,6 +31,8 @@ impl Amount {
 pub(crate) struct Pending {
     class: Class,
     persistent: bool,
+    /// Started and not complete. An inactive persistent request may be waited for, too.
+    active: bool,
     first: Amount,
     /// As a rule there are none, and nothing is allocated.
     #[allow(clippy::box_collection, reason = "one word, where it is always moved and seldom used")]
@@ -40,7 +42,7 @@ pub(crate) struct Pending {
 impl Pending {
     #[inline(always)]
     pub(crate) fn new(class: Class, persistent: bool, first: Amount) -> Self {
-        Self { class, persistent, first, others: None }
+        Self { class, persistent, active: !persistent, first, others: None }
     }
 
     #[cold]
@@ -60,6 +62,15 @@ impl Pending {
 
     pub(crate) fn is_persistent(&self) -> bool {
         self.persistent
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.active = true;
+    }
+
+    /// Was the operation active?
+    pub(crate) fn finish(&mut self) -> bool {
+        core::mem::replace(&mut self.active, false)
     }
 
     fn amounts(&self) -> impl Iterator<Item = &Amount> {

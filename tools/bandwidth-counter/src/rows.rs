@@ -27,6 +27,11 @@ impl Class {
             _ => Self(0),
         }
     }
+
+    /// Only then does a status say whether an operation was cancelled.
+    pub(crate) const fn may_be_cancelled(self) -> bool {
+        matches!(CLASSES[self.0 as usize], FunctionClass::PointToPoint)
+    }
 }
 
 const FLOWS: usize = Flow::ALL.len();

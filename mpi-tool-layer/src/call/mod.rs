@@ -323,6 +323,16 @@ pub trait Call<'c>: Copy {
         matches!(self.shape().pattern, Send | Receive | Broadcast | Read | Write)
     }
 
+    /// Does the function move at most two pieces of data, which its arguments tell without a question to
+    /// MPI: a message each way, a reduction's contribution and result?
+    #[inline(always)]
+    fn moves_few(self) -> bool {
+        use Pattern::{Accumulate, Allreduce, Get, GetAccumulate, Put, SendReceive};
+        let pattern = self.shape().pattern;
+        self.moves_one()
+            || matches!(pattern, SendReceive | Allreduce | Put | Get | Accumulate | GetAccumulate)
+    }
+
     /// The first of the [transfers](Self::transfers): all there is of a call that
     /// [moves one](Self::moves_one), and quicker then.
     #[inline(always)]

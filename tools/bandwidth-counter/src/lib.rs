@@ -52,6 +52,10 @@ impl MpiInterceptionLayer for BandwidthCounter {
             if let Some(transfer) = call.transfer(accepted) {
                 self.moved_now(call, accepted, transfer);
             }
+        } else if call.moves_few() && !call.is_started() && !call.is_persistent() {
+            for transfer in call.transfers(accepted) {
+                self.moved_now(call, accepted, transfer);
+            }
         } else if call.moves_data() {
             self.moved(call.erase(), accepted);
         }

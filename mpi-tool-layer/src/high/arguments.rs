@@ -15,10 +15,40 @@ use mpi_sys::*;
 use crate::call::{Accepted, Brand};
 use crate::rmpi;
 
+/// An integer in a type that has all of its values: as `From`, which knows nothing of `isize`, the
+/// standard ABI's `MPI_Aint`.
+pub(super) trait Widen<W> {
+    fn widen(self) -> W;
+}
+
+macro_rules! widen {
+    ($($narrow:ty => $wide:ty;)*) => {$(
+        impl Widen<$wide> for $narrow {
+            #[inline(always)]
+            fn widen(self) -> $wide {
+                const { assert!(size_of::<$narrow>() <= size_of::<$wide>()) };
+                self as $wide
+            }
+        }
+    )*};
+}
+widen! {
+    i32 => i64;
+    i32 => isize;
+    i64 => i64;
+    isize => i64;
+}
+
+/// A narrow count as a wide one.
+#[inline(always)]
+pub(super) fn widen<W>(narrow: impl Widen<W>) -> W {
+    narrow.widen()
+}
+
 /// Does a narrowed count stand for the same number?
 #[inline(always)]
-pub(super) fn fits<W: Copy + PartialEq + From<N>, N>(wide: W, narrow: N) -> bool {
-    wide == W::from(narrow)
+pub(super) fn fits<W: Copy + PartialEq>(wide: W, narrow: impl Widen<W>) -> bool {
+    wide == narrow.widen()
 }
 
 /// A rank, or what stands for one.

@@ -176,10 +176,7 @@ fn expect_conserved(ranks: usize, threads: &[Vec<Batch>]) -> Result<(), TestCase
 }
 
 /// As many random programs as `PROPTEST_CASES` says, else a few; each is a run with many messages.
-fn check_cases<S: Strategy>(
-    strategy: &S,
-    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
-) {
+fn check_cases<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     let config = ProptestConfig {
         cases: cases.unwrap_or(4),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use common::{build_folder, exported, tool};
-use mpi_tool_layer::{FunctionId, mpi_sys};
+use mpi_tool_layer::{Direction, FunctionId, Parameter, ParameterKind, mpi_sys};
 
 /// A C type of the same size and register class.
 fn c_type(size: usize, rust_type: &str) -> &'static str {
@@ -85,12 +85,51 @@ fn library(name: &str, functions: &[FunctionId]) -> PathBuf {
     build(name, &c, &["-shared", "-fPIC"])
 }
 
+/// Which bits a program passes.
+#[derive(Clone, Copy, PartialEq)]
+enum Bits {
+    /// Any.
+    Any,
+    /// What a layer that watches completion must be able to look at as MPI does: handles where there is
+    /// an address of one. All calls fail, but for those that make a request: with none, there is
+    /// nothing to be completed.
+    Watchable,
+}
+
+/// The expression of an argument that a layer looks at before MPI does, or puts its own in place of.
+fn watched(function: FunctionId, position: usize) -> Option<&'static str> {
+    let parameters = function.parameters();
+    let parameter = &parameters[position];
+    let is_pointer = parameter.rust_type.starts_with('*');
+    let is_array_of_requests = |parameter: &Parameter| {
+        parameter.kind == ParameterKind::Request && parameter.length.is_some()
+    };
+    match parameter.kind {
+        ParameterKind::ArrayLength
+            if parameters.get(position + 1).is_some_and(is_array_of_requests) =>
+        {
+            Some("bits() % 24 - 4")
+        }
+        // More than 24 handles of any size from there on, or null.
+        ParameterKind::Request | ParameterKind::Datatype | ParameterKind::File if is_pointer => {
+            Some("(bits() % 8 ? (unsigned long)&pool[bits() % 64] : 0)")
+        }
+        // None that MPI_STATUS_IGNORE is, for which a layer has a status of its own.
+        ParameterKind::Status if is_pointer => Some("(bits() | 2)"),
+        _ => None,
+    }
+}
+
 /// A program that calls each function with random bits, and compares.
 fn driver(name: &str, functions: &[FunctionId], library: &Path) -> PathBuf {
+    driver_with(name, functions, library, Bits::Any)
+}
+
+fn driver_with(name: &str, functions: &[FunctionId], library: &Path, bits: Bits) -> PathBuf {
     let mut c = String::from(
         "#include <stdio.h>\n#include <string.h>\n
         extern unsigned long seen[800][16], calls[800]; extern unsigned long answer; extern int early;
-        static unsigned long state = 88172645463325252ul; static int wrong;
+        static unsigned long state = 88172645463325252ul, pool[128]; static int wrong;
         static unsigned long bits(void) { state ^= state << 13; state ^= state >> 7;
             state ^= state << 17; switch (state % 7) { case 0: return 0; case 1: return -1ul;
             default: return state; } }\n",
@@ -101,9 +140,25 @@ fn driver(name: &str, functions: &[FunctionId], library: &Path) -> PathBuf {
     for &function in functions {
         let id = function as usize;
         let (arguments, result) = types(function);
-        let _ = writeln!(c, "static void call_{id}(void) {{ {result} r, w; answer = bits();");
+        let makes_request = function.parameters().iter().any(|parameter| {
+            parameter.kind == ParameterKind::Request && parameter.direction == Direction::Out
+        });
+        let answer = match bits {
+            Bits::Any => "bits()",
+            Bits::Watchable if function == FunctionId::MPI_Irecv && makes_request => "0",
+            // No error class, so that no statuses tell of errors.
+            Bits::Watchable => "bits() | 0x40000000",
+        };
+        let _ = writeln!(c, "static void call_{id}(void) {{ {result} r, w; answer = {answer};");
         for (i, ty) in arguments.iter().enumerate() {
-            let _ = writeln!(c, "{ty} a{i} = ({ty})bits();");
+            let looked_at = watched(function, i).filter(|_| bits == Bits::Watchable);
+            let value = match looked_at {
+                // A request that MPI has made is there.
+                Some(_) if answer == "0" => "&pool[bits() % 64]",
+                Some(value) => value,
+                None => "bits()",
+            };
+            let _ = writeln!(c, "{ty} a{i} = ({ty}){value};");
         }
         let names: Vec<_> = (0..arguments.len()).map(|i| format!("a{i}")).collect();
         let same: String =
@@ -117,7 +172,10 @@ fn driver(name: &str, functions: &[FunctionId], library: &Path) -> PathBuf {
             names.join(", ")
         );
     }
-    c.push_str("int main(void) { for (int round = 0; round < 50; round++) {\n");
+    c.push_str(
+        "int main(void) { for (int i = 0; i < 128; i++) pool[i] = bits();
+        for (int round = 0; round < 50; round++) {\n",
+    );
     for &function in functions {
         let _ = writeln!(c, "call_{}();", function as usize);
     }
@@ -188,8 +246,22 @@ fn all_bits_of_all_functions_pass_through() {
     expect_same(&program, &[tool("call_counter")]);
     expect_same(&program, &[tool("call_counter"), tool("empty_raw")]);
     expect_same(&program, &[tool("empty_raw"), tool("call_counter")]);
+    expect_same(&program, &[tool("empty_high")]);
+    expect_same(&program, &[tool("empty_high"), tool("call_counter"), tool("empty_raw")]);
+    expect_same(&program, &copies("empty_high", 20));
     expect_same(&program, &copies("empty_raw", 10));
     expect_same(&program, &copies("call_counter", 20));
+}
+
+/// A layer that looks at requests, statuses and datatypes passes on what it looks at as it came.
+#[test]
+fn all_bits_pass_through_a_layer_that_watches_completion() {
+    let library = library("libwatched.so", &exported());
+    let program = driver_with("watched", &exported(), &library, Bits::Watchable);
+    expect_same(&program, &[]);
+    expect_same(&program, &[tool("bandwidth_counter")]);
+    expect_same(&program, &[tool("empty_high"), tool("bandwidth_counter"), tool("call_counter")]);
+    expect_same(&program, &copies("bandwidth_counter", 20));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use common::{Outcome, Run, compile, tool};
 
-/// Runs a program without a tool, with the empty one, with the counter, and with both.
+/// Runs a program without a tool, with the empty one, with the counter, with both, and with the
+/// high-level ones.
 fn transparent_and_exact(name: &str, ranks: u32) {
     let program = compile(name);
     let plain = Run::new(&program, ranks).run();
@@ -30,6 +31,15 @@ fn transparent_and_exact(name: &str, ranks: u32) {
     let both = Run::new(&program, ranks).preload(tool("empty_raw")).count().run();
     same(&both, "empty-raw and call-counter");
     expect_equal(name, &both);
+    // What the bandwidth counter asks MPI itself is no call for who is behind it.
+    let high = Run::new(&program, ranks)
+        .preload(tool("empty_high"))
+        .preload(tool("bandwidth_counter"))
+        .variable("MPI_TOOL_BANDWIDTH_COUNTER_OUTPUT", "none")
+        .count()
+        .run();
+    same(&high, "empty-high, bandwidth-counter and call-counter");
+    expect_equal(name, &high);
 }
 
 fn expect_equal(name: &str, outcome: &Outcome) {

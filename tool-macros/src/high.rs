@@ -216,7 +216,7 @@ fn lift(call: &Call<'_>, argument: &Argument, i: usize, wide: bool) -> TokenStre
         Width::Array => quote!(Counts::int(#name)),
         Width::Scalar if !wide => {
             let ty = call.twin.map(|twin| &twin.parameters[i].ty);
-            quote!(<#ty>::from(#name))
+            quote!(widen::<#ty>(#name))
         }
         Width::Pointer if !wide => quote!(#name.cast()),
         _ if is_same_counts(call, argument, i) => quote!(Counts::wide(#name.cast())),

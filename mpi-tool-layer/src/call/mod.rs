@@ -549,5 +549,6 @@ macro_rules! no_code {
 no_code! {
     [] f64;
     [] i64;
+    [] isize;
     [T] *mut T;
 }

@@ -41,6 +41,18 @@ impl Word for i64 {
     }
 }
 
+/// `MPI_Aint` in the standard's ABI.
+impl Word for isize {
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        self as u64
+    }
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        word as isize
+    }
+}
+
 impl<T> Word for *const T {
     #[inline(always)]
     fn to_word(self) -> u64 {

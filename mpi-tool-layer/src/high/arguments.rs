@@ -15,10 +15,40 @@ use mpi_sys::*;
 use crate::call::{Accepted, Brand};
 use crate::rmpi;
 
+/// An integer in a type that has all of its values: as `From`, which knows nothing of `isize`, the
+/// standard ABI's `MPI_Aint`.
+pub(super) trait Widen<W> {
+    fn widen(self) -> W;
+}
+
+macro_rules! widen {
+    ($($narrow:ty => $wide:ty;)*) => {$(
+        impl Widen<$wide> for $narrow {
+            #[inline(always)]
+            fn widen(self) -> $wide {
+                const { assert!(size_of::<$narrow>() <= size_of::<$wide>()) };
+                self as $wide
+            }
+        }
+    )*};
+}
+widen! {
+    i32 => i64;
+    i32 => isize;
+    i64 => i64;
+    isize => i64;
+}
+
+/// A narrow count as a wide one.
+#[inline(always)]
+pub(super) fn widen<W>(narrow: impl Widen<W>) -> W {
+    narrow.widen()
+}
+
 /// Does a narrowed count stand for the same number?
 #[inline(always)]
-pub(super) fn fits<W: Copy + PartialEq + From<N>, N>(wide: W, narrow: N) -> bool {
-    wide == W::from(narrow)
+pub(super) fn fits<W: Copy + PartialEq>(wide: W, narrow: impl Widen<W>) -> bool {
+    wide == narrow.widen()
 }
 
 /// A rank, or what stands for one.
@@ -802,5 +832,135 @@ impl<'b> ReductionBuffers<'b> {
     /// Where the result goes.
     pub const fn receive(self) -> TypeDynamicBufferMut<'b> {
         TypeDynamicBufferMut::from_c(self.receive_address, self.count, self.datatype)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::call::Word;
+
+    /// Any bits, those at the edges more often.
+    fn word() -> impl Strategy<Value = u64> {
+        let edge =
+            prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(1 << 31), Just(u64::MAX >> 33)];
+        prop_oneof![3 => any::<u64>(), 1 => edge]
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_and_tags_say_what_they_are(raw: c_int) {
+            for raw in [raw, raw % 8] {
+                prop_assert_eq!(Rank::from_c(raw).into_c(), raw);
+                prop_assert_eq!(Tag::from_c(raw).into_c(), raw);
+                match Rank::new(raw).kind() {
+                    RankKind::Rank(rank) => prop_assert_eq!(i64::from(rank), i64::from(raw)),
+                    RankKind::AnySource => prop_assert_eq!(raw, MPI_ANY_SOURCE),
+                    RankKind::ProcNull => prop_assert_eq!(raw, MPI_PROC_NULL),
+                    RankKind::Root => prop_assert_eq!(raw, MPI_ROOT),
+                    RankKind::Invalid(invalid) => prop_assert!(invalid == raw && raw < 0),
+                }
+                match Tag::new(raw).kind() {
+                    TagKind::Tag(tag) => prop_assert_eq!(i64::from(tag), i64::from(raw)),
+                    TagKind::Any => prop_assert_eq!(raw, MPI_ANY_TAG),
+                    TagKind::Invalid(invalid) => prop_assert!(invalid == raw && raw < 0),
+                }
+            }
+        }
+
+        /// Nothing here is an address: what is made of it is not looked at.
+        #[test]
+        fn values_go_on_as_the_same_bits(words in [word(), word(), word(), word()]) {
+            macro_rules! same {
+                ($($name:ident: $raw:ty;)*) => {$(
+                    let raw = <$raw>::from_word(words[0]);
+                    prop_assert!($name::from_c(raw).into_c() == raw);
+                )*};
+            }
+            same! {
+                Communicator: MPI_Comm;
+                Datatype: MPI_Datatype;
+                Group: MPI_Group;
+                Operation: MPI_Op;
+                Window: MPI_Win;
+                File: MPI_File;
+                Session: MPI_Session;
+                Info: MPI_Info;
+                Errhandler: MPI_Errhandler;
+                Request: MPI_Request;
+                Value: MPI_Count;
+                Value: c_int;
+                Out: *mut MPI_Comm;
+                InOut: *mut MPI_Request;
+                StatusMut: *mut MPI_Status;
+                StatusesMut: *mut MPI_Status;
+            }
+            let [address, count, datatype, displacement] = words;
+            let read = <*const c_void>::from_word(address);
+            let written = <*mut c_void>::from_word(address);
+            let length = c_int::from_word(count);
+            let count = MPI_Count::from_word(count);
+            let datatype = MPI_Datatype::from_word(datatype);
+            let buffer = TypeDynamicBufferRef::from_c(read, count, datatype);
+            prop_assert!(buffer.into_c() == (read, count, datatype));
+            let placed = match buffer.place() {
+                Place::Memory(memory) => memory,
+                Place::Bottom => core::ptr::null(),
+                Place::InPlace => MPI_IN_PLACE.cast_const(),
+            };
+            prop_assert_eq!(placed, read);
+            let buffer = TypeDynamicBufferMut::from_c(written, count, datatype);
+            prop_assert!(buffer.into_c() == (written, count, datatype));
+            let partitioned = PartitionedMut::from_c(written, length, count, datatype);
+            prop_assert!(partitioned.into_c() == (written, length, count, datatype));
+            let reduction = ReductionBuffers::from_c(read, written, count, datatype);
+            prop_assert!(reduction.into_c() == (read, written, count, datatype));
+            prop_assert!(reduction.send().into_c() == (read, count, datatype));
+            prop_assert!(reduction.receive().into_c() == (written, count, datatype));
+            let displacement = MPI_Aint::from_word(displacement);
+            let target = Target::from_c(length, displacement, count, datatype);
+            prop_assert!(target.into_c() == (length, displacement, count, datatype));
+
+            let requests = <*mut MPI_Request>::from_word(address);
+            let requests = RequestsMut::from_c(length, requests);
+            prop_assert!(requests.into_c() == (length, <*mut MPI_Request>::from_word(address)));
+            let some = length > 0 && address != 0;
+            prop_assert_eq!(requests.len(), if some { length as usize } else { 0 });
+            prop_assert_eq!(requests.is_empty(), !some);
+            let wide = Counts::wide(<*const MPI_Count>::from_word(address));
+            let narrow = Counts::int(<*const c_int>::from_word(address));
+            prop_assert_eq!((wide.address(), narrow.address()), (address, address));
+            prop_assert!(wide.is_wide() && !narrow.is_wide());
+        }
+
+        /// Handles that are there, and those where a null pointer says that there are none.
+        #[test]
+        fn handles_are_read_as_they_are(words in proptest::collection::vec(word(), 0..40)) {
+            let mut handles: Vec<_> = words.iter().copied().map(MPI_Request::from_word).collect();
+            let length = c_int::try_from(handles.len()).unwrap();
+            let requests = RequestsMut::from_c(length, handles.as_mut_ptr());
+            prop_assert!(requests.as_slice() == handles);
+            let null = pmpi::MPI_REQUEST_NULL;
+            let some = handles.iter().map(|&request| (request != null).then_some(request));
+            prop_assert!(requests.iter().eq(some));
+            if let Some(first) = handles.first_mut() {
+                let value = *first;
+                prop_assert!(InOut::from_c(&raw mut *first).get() == Some(value));
+            }
+            let nothing = InOut::from_c(core::ptr::null_mut::<MPI_Request>());
+            prop_assert!(nothing.get().is_none() && nothing.as_slice().is_empty());
+            prop_assert!(RequestsMut::from_c(length, core::ptr::null_mut()).as_slice().is_empty());
+            prop_assert!(RequestsMut::from_c(-1 - length, handles.as_mut_ptr()).as_slice().is_empty());
+        }
+
+        #[test]
+        fn only_what_fits_is_narrowed(wide: i64, narrow: i32) {
+            for wide in [wide, i64::from(narrow), i64::from(narrow) << 1] {
+                prop_assert_eq!(fits(wide, wide as i32), i32::try_from(wide).is_ok());
+            }
+            prop_assert_eq!(widen::<i64>(narrow), i64::from(narrow));
+        }
     }
 }

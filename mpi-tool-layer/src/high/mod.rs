@@ -13,7 +13,7 @@ pub(crate) use watch::Snapshot;
 
 use crate::call::{Call, CallResult, KnownCall};
 use crate::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
-use arguments::{Array, fits};
+use arguments::{Array, fits, widen};
 
 mpi_sys::mpi_functions! {
     [tool_macros::high_layer]

@@ -129,6 +129,103 @@ static void collectives(void)
     TRY(MPI_Op_free(&op));
 }
 
+/* Requests that a tool may want to look at: there are none, or they fail, one of several. */
+static void requests(void)
+{
+    int x[4] = {0}, y[4], flag, index, count, indices[3];
+    MPI_Request none = MPI_REQUEST_NULL, some[3];
+    MPI_Status statuses[3];
+    TRY(MPI_Wait(NULL, &statuses[0]));
+    TRY(MPI_Test(NULL, &flag, MPI_STATUS_IGNORE));
+#ifndef MPI_H_ABI /* MPICH 5.0.2 looks into null arrays behind the MPI-5 ABI */
+    TRY(MPI_Waitall(2, NULL, MPI_STATUSES_IGNORE));
+    TRY(MPI_Waitany(2, NULL, &index, MPI_STATUS_IGNORE));
+    TRY(MPI_Testsome(2, NULL, &count, indices, MPI_STATUSES_IGNORE));
+#endif
+    TRY(MPI_Testall(-1, &none, &flag, MPI_STATUSES_IGNORE));
+    TRY(MPI_Testany(-1, &none, &index, &flag, MPI_STATUS_IGNORE));
+    TRY(MPI_Waitsome(-1, &none, &count, indices, MPI_STATUSES_IGNORE));
+    TRY(MPI_Start(NULL));
+    TRY(MPI_Startall(-1, &none));
+    TRY(MPI_Request_free(NULL));
+    TRY(MPI_Isend(x, 1, MPI_INT, size, 0, comm, &none));
+    TRY(MPI_Isend(x, 1, MPI_INT, rank, 0, comm, NULL));
+
+    /* The one in the middle is too short, in several ways to wait. */
+    for (int way = 0; way < 6; way++) {
+        for (int i = 0; i < 3; i++)
+            MPI_Irecv(y + i, 1, MPI_INT, rank, i, comm, &some[i]);
+        for (int i = 0; i < 3; i++)
+            MPI_Send(x, i == 1 ? 2 : 1, MPI_INT, rank, i, comm);
+        switch (way) {
+        case 0:
+            TRY(MPI_Waitall(3, some, statuses));
+            break;
+        case 1:
+            TRY(MPI_Waitall(3, some, MPI_STATUSES_IGNORE));
+            break;
+        case 2:
+            TRY(MPI_Testall(3, some, &flag, statuses));
+            break;
+        case 3:
+            TRY(MPI_Wait(&some[1], MPI_STATUS_IGNORE));
+            break;
+        case 4:
+            TRY(MPI_Test(&some[1], &flag, &statuses[1]));
+            break;
+        case 5:
+            TRY(MPI_Waitsome(3, some, &count, indices, statuses));
+            break;
+        }
+        for (int i = 0; i < 3; i++)
+            if (some[i] != MPI_REQUEST_NULL)
+                show("what is left", MPI_Wait(&some[i], MPI_STATUS_IGNORE));
+    }
+}
+
+/* Counts, ranks and datatypes in the arrays of collective operations, and in other buffers that a
+ * tool may take apart. */
+static void buffers(void)
+{
+    int x[64] = {0}, y[64], zeros[64] = {0}, negative[64];
+    MPI_Datatype none[64];
+    MPI_Request request;
+    for (int i = 0; i < 64; i++) {
+        negative[i] = -1;
+        none[i] = MPI_DATATYPE_NULL;
+    }
+    TRY(MPI_Bcast(x, 1, MPI_INT, MPI_PROC_NULL, comm));
+    TRY(MPI_Bcast(x, 1, MPI_INT, MPI_ROOT, comm));
+    TRY(MPI_Allgatherv(x, 1, MPI_DATATYPE_NULL, y, zeros, zeros, MPI_INT, comm));
+    TRY(MPI_Alltoallv(x, negative, zeros, MPI_DATATYPE_NULL, y, negative, zeros, MPI_INT, comm));
+    TRY(MPI_Alltoallw(x, zeros, zeros, none, y, zeros, zeros, none, MPI_COMM_NULL));
+    TRY(MPI_Reduce_scatter(x, y, negative, MPI_INT, MPI_SUM, comm));
+    TRY(MPI_Reduce_scatter_block(x, y, 1, MPI_INT, MPI_OP_NULL, comm));
+    TRY(MPI_Exscan(x, y, 1, MPI_INT, MPI_OP_NULL, comm));
+    TRY(MPI_Iallreduce(x, y, 1, MPI_INT, MPI_OP_NULL, comm, &request));
+    TRY(MPI_Igatherv(x, 1, MPI_INT, y, zeros, zeros, MPI_INT, size, comm, &request));
+    TRY(MPI_Neighbor_alltoall(x, 1, MPI_INT, y, 1, MPI_INT, MPI_COMM_NULL));
+    TRY(MPI_Get(x, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_WIN_NULL));
+    TRY(MPI_Accumulate(x, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, MPI_WIN_NULL));
+    TRY(MPI_Compare_and_swap(x, x, y, MPI_INT, 0, 0, MPI_WIN_NULL));
+#ifdef HAVE_MPI_Bcast_init
+    TRY(MPI_Bcast_init(x, 1, MPI_INT, size, comm, MPI_INFO_NULL, &request));
+#endif
+#if defined HAVE_MPI_Psend_init && !defined OPEN_MPI /* which aborts */
+    TRY(MPI_Psend_init(x, 2, 1, MPI_INT, size, 0, comm, MPI_INFO_NULL, &request));
+#endif
+#ifdef HAVE_MPI_Send_c
+    TRY(MPI_Send_c(x, -1, MPI_INT, 0, 0, comm));
+    TRY(MPI_Recv_c(x, 1, MPI_INT, size, 0, comm, MPI_STATUS_IGNORE));
+    TRY(MPI_Allreduce_c(x, y, 1, MPI_INT, MPI_OP_NULL, comm));
+#endif
+#ifndef MPI_H_ABI /* MPICH 5.0.2 crashes on a null file behind the MPI-5 ABI */
+    TRY(MPI_File_write(MPI_FILE_NULL, x, 1, MPI_INT, MPI_STATUS_IGNORE));
+    TRY(MPI_File_iread_at(MPI_FILE_NULL, 0, x, 1, MPI_INT, &request));
+    TRY(MPI_File_read_all_end(MPI_FILE_NULL, x, MPI_STATUS_IGNORE));
+#endif
+}
+
 static void communicators_and_groups(void)
 {
     MPI_Comm made = MPI_COMM_NULL;
@@ -314,6 +411,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(comm, &size);
     point_to_point();
     collectives();
+    requests();
+    buffers();
     communicators_and_groups();
     topologies();
     datatypes();

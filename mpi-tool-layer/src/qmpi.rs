@@ -150,7 +150,7 @@ impl Entry {
             rest.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(&[0xff, modrm | low]))
         };
         // mov reg, [reg], where the arguments fill the registers and `jmp [reg]` is not to be had.
-        let loads = [0x48 | high * 5, 0x8b, low << 3 | low];
+        let loads = [0x48 | (high * 5), 0x8b, low << 3 | low];
         match rest.strip_prefix(&loads) {
             // jmp reg
             Some(rest) if simple => {

@@ -118,12 +118,13 @@ impl<const N: usize> ThreadCounters<N> {
     #[inline(always)]
     pub fn add(&self, index: usize, amount: u64) {
         assert!(index < N);
-        // SAFETY: one of the lane's counters.
-        match unsafe { self.lane.own_counter(index) } {
-            Some(counter) => increase(counter, amount),
+        let address = self.lane.address();
+        if address.cast_signed() < 0 {
             // SAFETY: the lane is at the beginning of this, with so many shared counters behind it.
-            None => unsafe { add_in_cold_code(ptr::from_ref(self).cast(), index, amount) },
+            return unsafe { add_in_cold_code(ptr::from_ref(self).cast(), index, amount) };
         }
+        // SAFETY: one of the lane's counters.
+        increase(unsafe { Lane::counter(address, index) }, amount);
     }
 
     /// A counter, summed over all threads. Takes no lock and allocates nothing, so that a signal
@@ -148,21 +149,23 @@ impl<const N: usize> ThreadCounters<N> {
 }
 
 impl Lane {
-    /// The thread's counter, if it has counted here before.
+    /// Where the thread's counters of the lane are; with the sign bit set if it has none.
+    #[inline(always)]
+    fn address(&self) -> u64 {
+        word().wrapping_add(self.offset.load(Relaxed))
+    }
+
+    /// A counter of the thread.
     ///
     /// # Safety
-    /// `index` is one of the lane's.
+    /// `address` is that of a lane, its sign bit is clear, and the lane has so many counters.
     #[inline(always)]
-    unsafe fn own_counter<'a>(&self, index: usize) -> Option<&'a AtomicU64> {
-        let address = word().wrapping_add(self.offset.load(Relaxed));
-        if address.cast_signed() < 0 {
-            return None;
-        }
-        // SAFETY: both are there, so that this is the address of the lane in the thread's memory,
-        // which is never freed and has the lane's counters at this distance.
+    unsafe fn counter<'a>(address: u64, index: usize) -> &'a AtomicU64 {
+        // SAFETY: word and offset are both there, so that this is in the thread's memory, which is
+        // never freed and has the lane's counters at this distance.
         unsafe {
             let lane = ptr::with_exposed_provenance::<AtomicU64>(address as usize);
-            Some(&*lane.byte_add(index * STRIDE))
+            &*lane.byte_add(index * STRIDE)
         }
     }
 
@@ -184,12 +187,12 @@ impl Lane {
         // SAFETY: as the caller says; the shared counters are behind the lane.
         unsafe {
             (*this).enter();
-            match (*this).own_counter(index) {
-                Some(counter) => increase(counter, amount),
-                None => {
-                    let shared = this.add(1).cast::<AtomicU64>();
-                    (*shared.add(index)).fetch_add(amount, Relaxed);
-                }
+            let address = (*this).address();
+            if address.cast_signed() < 0 {
+                let shared = this.add(1).cast::<AtomicU64>();
+                (*shared.add(index)).fetch_add(amount, Relaxed);
+            } else {
+                increase(Lane::counter(address, index), amount);
             }
         }
     }

@@ -68,6 +68,8 @@ fn number(function: FunctionId) -> Option<c_int> {
 /// Runs in the tool's constructor, when its table is filled.
 pub fn register(name: &'static CStr, init: extern "C" fn(c_int), next: &NextTable) -> bool {
     let Some(register_tool) = MPICH.register_tool else { return false };
+    // Also a tool that is not listed makes calls, which those that are shall not see.
+    go_below();
     let listed = std::env::var(LIST)
         .is_ok_and(|list| list.split(':').any(|listed| listed.as_bytes() == name.to_bytes()));
     if !listed {
@@ -98,7 +100,6 @@ pub fn register(name: &'static CStr, init: extern "C" fn(c_int), next: &NextTabl
         complain(&format!("its functions cannot step aside ({error})"));
         return false;
     }
-    go_below();
     TAKES_PART.store(true, Release);
     true
 }
@@ -114,10 +115,8 @@ fn library_version() -> String {
     // SAFETY: MPICH's function of this name; there is room for more than
     // `MPI_MAX_LIBRARY_VERSION_STRING`, and it ends with NUL.
     unsafe {
-        let name = c"QMPI_Get_library_version";
-        let function = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        let function = BOTTOM[FunctionId::MPI_Get_library_version as usize].load(Relaxed);
         if function.is_null() {
-            libc::dlerror();
             return String::new();
         }
         let function: Function = core::mem::transmute(function);
@@ -200,21 +199,35 @@ fn step_aside(next: &NextTable) -> Result<(), std::io::Error> {
 static BOTTOM: [AtomicPtr<c_void>; FunctionId::COUNT] =
     [const { AtomicPtr::new(ptr::null_mut()) }; FunctionId::COUNT];
 
-/// From here on the tool's own calls go there.
+/// From here on the tool's own calls go there, if this MPICH has its functions: nothing else knows
+/// `QMPI_X` in the MPI library itself (a `libqmpi.so` in front of it has other functions of these
+/// names).
 fn go_below() {
-    for function in FunctionId::all() {
-        let name = CString::new(format!("Q{function}")).unwrap_or_default();
-        // SAFETY: a C string; what has such a name is MPICH's function of this kind.
-        let below = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        if below.is_null() || function == FunctionId::MPI_Pcontrol {
-            continue;
+    let Some(init) = pmpi::address(FunctionId::MPI_Init as usize) else { return };
+    // SAFETY: looks for names in the object that has MPI's functions; what has such a name there is
+    // MPICH's function of this kind. The adapters have the prototypes, and call those.
+    unsafe {
+        let mut library: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(init.as_ptr(), &mut library) == 0 {
+            return;
         }
-        BOTTOM[function as usize].store(below, Relaxed);
-        // SAFETY: the adapter has the prototype, and calls that function.
-        unsafe { pmpi::replace(function as usize, ADAPTERS[function as usize].0.cast_mut()) };
+        let handle = libc::dlopen(library.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if handle.is_null() {
+            libc::dlerror();
+            return;
+        }
+        for function in FunctionId::all() {
+            let name = CString::new(format!("Q{function}")).unwrap_or_default();
+            let below = libc::dlsym(handle, name.as_ptr());
+            if below.is_null() || function == FunctionId::MPI_Pcontrol {
+                continue;
+            }
+            BOTTOM[function as usize].store(below, Relaxed);
+            pmpi::replace(function as usize, ADAPTERS[function as usize].0.cast_mut());
+        }
+        // Clears the message of those that are not there.
+        libc::dlerror();
     }
-    // SAFETY: clears the message of those that are not there.
-    unsafe { libc::dlerror() };
 }
 
 /// What comes after a tool of the stack, by function: null if it is not known.

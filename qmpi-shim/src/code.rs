@@ -317,8 +317,7 @@ impl Region {
         }
         // The stack, as seen from here, has argument 2 at rsp + 8.
         let slot = |argument: usize| 8 * (argument - 1);
-        for argument in 0..arguments.min(ARGUMENTS.len()) {
-            let to = ARGUMENTS[argument];
+        for (argument, &to) in ARGUMENTS.iter().enumerate().take(arguments) {
             match argument {
                 0 => self.move_register(to, R8),
                 1 => self.move_register(to, R9),

@@ -430,8 +430,8 @@ fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: 
 /// than once.
 fn labels(levels: &[Level]) -> Vec<CString> {
     let default = |level: &Level| match level.tool {
-        // SAFETY: the tool's C string.
         Tool::Framework(tool) => {
+            // SAFETY: the tool's C string.
             unsafe { CStr::from_ptr(tool.name) }.to_string_lossy().into_owned()
         }
         Tool::Foreign(..) => {

@@ -14,21 +14,23 @@ use crate::code::MARK;
 /// A table of functions by TUM's ids.
 pub(crate) type Array = [AtomicPtr<c_void>; TUM_FUNCTIONS];
 
-const NOTHING: Array = [const { AtomicPtr::new(ptr::null_mut()) }; TUM_FUNCTIONS];
+const fn nothing() -> Array {
+    [const { AtomicPtr::new(ptr::null_mut()) }; TUM_FUNCTIONS]
+}
 
 /// What is below all levels, for tools with their own copy of the look-up.
 #[unsafe(no_mangle)]
-pub(crate) static QMPI_Array: Array = NOTHING;
+pub(crate) static QMPI_Array: Array = nothing();
 
 /// MPI's own functions.
 #[unsafe(no_mangle)]
-pub(crate) static PMPI_Array: Array = NOTHING;
+pub(crate) static PMPI_Array: Array = nothing();
 
 /// What `exec_func` jumps to, by id.
-pub(crate) static EXECUTE: Array = NOTHING;
+pub(crate) static EXECUTE: Array = nothing();
 
 /// What the exported `QMPI_X` jump to.
-pub(crate) static BELOW: Array = NOTHING;
+pub(crate) static BELOW: Array = nothing();
 
 /// TUM's ids, with what has them.
 pub(crate) fn functions() -> impl Iterator<Item = (usize, FunctionId)> {

@@ -23,6 +23,8 @@ enum Chore {
     Demo(demo::Demo),
     /// Run all tests, on every MPI that is to be had
     Test(test::Test),
+    /// Build an MPICH with its own QMPI, from Debian's source package, and test tools in it
+    TestMpichQmpi,
     /// Check format, lints and documentation
     Lint,
     /// Measure
@@ -50,6 +52,7 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Demo(demo) => demo.run(),
         Chore::Test(test) => test.run(),
+        Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::Lint => test::lint(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi } => {

@@ -231,6 +231,17 @@ pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Tools in MPICH's own QMPI.
+pub(crate) fn mpich_with_qmpi() -> Result<()> {
+    let mpi = environment::mpich_with_qmpi()?;
+    let tools = build_tools(&mpi)?;
+    run(cargo()
+        .args(["test", "--package", "qmpi-shim", "--test", "mpich_qmpi", "--", "--ignored"])
+        .current_dir(environment::root())
+        .envs(mpi.variables())
+        .env("MPI_TOOLS", tools))
+}
+
 /// Format, lints and documentation, as CI wants them.
 pub(crate) fn lint() -> Result<()> {
     let mpi = environment::default_mpi()?;

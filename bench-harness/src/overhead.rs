@@ -35,6 +35,10 @@ pub(crate) struct Overhead {
 
 const FUNCTIONS: [&str; 4] = ["MPI_Comm_rank", "MPI_Wtime", "MPI_Send", "MPI_Sendrecv"];
 
+/// Calls that move data, for the counters of data: a message to itself by `MPI_Irecv`, `MPI_Send` and
+/// `MPI_Wait`, the same by `MPI_Sendrecv`, and collective operations of one process.
+const DATA: [&str; 4] = ["message", "exchange", "MPI_Bcast", "MPI_Allreduce"];
+
 /// One line of the result.
 #[derive(Serialize)]
 struct Instructions {
@@ -146,6 +150,12 @@ impl Overhead {
             println!("| {name} | {} | {limit} |", cells.join(" | "));
         }
 
+        bench.data(
+            &ours("bandwidth_counter"),
+            &c("bandwidth_counter"),
+            &mut figures,
+            &mut missed,
+        )?;
         self.stacks(&bench, &mut figures, &mut missed)?;
 
         if !self.no_time {
@@ -191,7 +201,7 @@ impl Overhead {
             Ok(output)
         };
         let program = compile("calls.c", "calls", &[])?;
-        for tool in ["empty", "counter"] {
+        for tool in ["empty", "counter", "bandwidth_counter"] {
             compile(&format!("{tool}.c"), &format!("lib{tool}.so"), &["-shared", "-fPIC"])?;
         }
         let header = format!("-I{}", self.sources.join("../../qmpi-shim/include").display());
@@ -335,6 +345,40 @@ impl Overhead {
 }
 
 impl Bench {
+    /// What the bandwidth counter adds, and one in C.
+    fn data(
+        &self,
+        ours: &Path,
+        theirs: &Path,
+        figures: &mut Figures,
+        missed: &mut Vec<String>,
+    ) -> Result<()> {
+        println!("\nInstructions that counting data adds\n");
+        println!("| calls | C, bandwidth counter | bandwidth-counter |\n|---|---|---|");
+        for function in DATA {
+            let none = self.instructions(function, &[])?;
+            let added = |tool: &Path| -> Result<f64> {
+                Ok(self.instructions(function, &[tool.to_owned()])? - none)
+            };
+            let (c, rust) = (added(theirs)?, added(ours)?);
+            println!("| {function} | {c:.2} | {rust:.2} |");
+            if rust > c {
+                missed.push(format!("bandwidth-counter: {rust} instructions on {function}, C {c}"));
+            }
+            for (tools, added, at_most) in
+                [("C, bandwidth counter", c, None), ("bandwidth-counter", rust, Some(c))]
+            {
+                figures.instructions.push(Instructions {
+                    tools: tools.into(),
+                    function,
+                    added,
+                    at_most,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Instructions of one call, between the caller's call and its return: the difference of two
     /// runs, so that what happens once does not matter.
     fn instructions(&self, function: &'static str, tools: &[PathBuf]) -> Result<f64> {
@@ -360,7 +404,7 @@ impl Bench {
         variables: &Variables,
         calls: u32,
     ) -> Result<f64> {
-        let measured = function.replace("MPI_", "measured_").to_lowercase();
+        let measured = format!("measured_{}", function.trim_start_matches("MPI_").to_lowercase());
         let output = self
             .program(tools, &["valgrind"])
             .envs(variables.iter().cloned())

@@ -146,12 +146,15 @@ static void NAME(one_group)(MPI_Comm comm, int form)
     /* Between two ranks the datatype is the same, whoever sends. */
     CALL(form, Alltoallw, alltoallw, all, ones, one_bytes, mixed, all + 4 * MAX,
          ones, one_bytes, mixed, comm);
-    CALL(form, Alltoallw, alltoallw, MPI_IN_PLACE, NO_COUNTS, NO_PLACES, NO_TYPES, all, ones,
-         one_bytes, mixed, comm);
+    /* MPICH 4.0.2 takes one for the other if it does not block. */
+    const int again = !IS_MPICH_4_0 || form == BLOCKING;
+    if (again)
+        CALL(form, Alltoallw, alltoallw, MPI_IN_PLACE, NO_COUNTS, NO_PLACES, NO_TYPES, all, ones,
+             one_bytes, mixed, comm);
     for (int i = 0; i < size; i++) {
         const char *name = (i + rank) % 2 ? "MPI_FLOAT" : "MPI_DOUBLE";
-        moved(SENT, C, name, i == rank ? 1 : 2);
-        moved(RECEIVED, C, name, i == rank ? 1 : 2);
+        moved(SENT, C, name, 1 + (again && i != rank));
+        moved(RECEIVED, C, name, 1 + (again && i != rank));
     }
 
     for (in_place = 0; in_place < 2; in_place++) {

@@ -127,6 +127,8 @@ static void NAME(both_ways)(COUNT count)
         moved(SENT, P2P, "MPI_DOUBLE", sends * 2 * count);
         moved(RECEIVED, P2P, "MPI_DOUBLE", receives * 2 * count);
 #ifdef HAVE_MPI_Isendrecv
+        if (IS_MPICH_4_0 && !(sends && receives)) /* which crashes */
+            continue;
         MPI_Request requests[2];
         /* MPICH's status does not say how much has come. */
         COUNT room = SHORT_ISENDRECV ? 64 : count;

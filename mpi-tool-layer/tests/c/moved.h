@@ -5,6 +5,12 @@
 
 #include "expect.h"
 
+#if defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000
+#define IS_MPICH_4_0 1
+#else
+#define IS_MPICH_4_0 0
+#endif
+
 enum flow { SENT, RECEIVED, REDUCED };
 
 /* The predefined datatypes that the programs use, and how large C says that they are. */

@@ -20,7 +20,8 @@ static void *volatile garbage = (void *)8;
 #define START_AND_WAIT(request)                                                                   \
     do {                                                                                          \
         MPI_Status status_;                                                                       \
-        MPI_Wait(&request, &status_);                                                             \
+        if (!IS_MPICH_4_0) /* which waits for ever */                                             \
+            MPI_Wait(&request, &status_);                                                         \
         MPI_Start(&request);                                                                      \
         MPI_Wait(&request, MPI_STATUS_IGNORE);                                                    \
         MPI_Wait(&request, MPI_STATUS_IGNORE);                                                    \

@@ -127,7 +127,7 @@ static void NAME(both_ways)(COUNT count)
         moved(SENT, P2P, "MPI_DOUBLE", sends * 2 * count);
         moved(RECEIVED, P2P, "MPI_DOUBLE", receives * 2 * count);
 #ifdef HAVE_MPI_Isendrecv
-        if (IS_MPICH_4_0 && !(sends && receives)) /* which crashes */
+        if (IS_MPICH_4_0 && way > 0) /* which crashes on messages of nobody */
             continue;
         MPI_Request requests[2];
         /* MPICH's status does not say how much has come. */

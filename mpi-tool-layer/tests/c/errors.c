@@ -177,9 +177,16 @@ static void requests(void)
             TRY(MPI_Waitsome(3, some, &count, indices, statuses));
             break;
         }
-        for (int i = 0; i < 3; i++)
-            if (some[i] != MPI_REQUEST_NULL)
-                show("what is left", MPI_Wait(&some[i], MPI_STATUS_IGNORE));
+        /* Known difference: where the program ignores statuses, MPICH completes all; where a tool
+         * that watches completion has statuses for it, MPICH may leave some pending. MPI allows
+         * both. */
+        for (int i = 0; i < 3; i++) {
+            int code = MPI_SUCCESS, left = some[i] != MPI_REQUEST_NULL;
+            if (left || way == 1)
+                code = MPI_Wait(&some[i], MPI_STATUS_IGNORE);
+            if (left && way != 1)
+                show("what is left", code);
+        }
     }
 }
 

@@ -78,7 +78,7 @@ macro_rules! __install {
     ($layer:ty, $name:expr, $($more:ident)?) => {
         // In a block, so that nothing of it is in the way of the tool's own names; and with full
         // paths, so that nothing of it hides the layer's name.
-        #[allow(non_snake_case, non_upper_case_globals, clippy::missing_safety_doc)]
+        #[allow(non_upper_case_globals, clippy::missing_safety_doc)]
         const _: () = {
             #[allow(unused_imports)]
             use $crate::mpi_sys::prototypes::*;

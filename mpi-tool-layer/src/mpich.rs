@@ -333,8 +333,15 @@ macro_rules! __qmpi_mpich {
         static MPICH_ENTRIES: [Address; $crate::FunctionId::COUNT] = [$({
             #[allow(clippy::too_many_arguments)]
             unsafe extern "C" fn entry(_: *mut c_void, id: c_int, $($arg: $ty),*) -> $ret {
+                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
+                let instance = MPICH.get(id, &LEVEL);
                 let below = $crate::mpich::MpichBelow { id };
-                Foreign::$c_name(MPICH.get(id, &LEVEL), &below, $($arg),*)
+                // SAFETY: for the layer that unwraps it.
+                let next = |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
+                $crate::install::boundary(
+                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
+                    |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
+                )
             }
             Address(entry as *const c_void)
         }),*];

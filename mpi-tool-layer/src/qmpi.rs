@@ -585,31 +585,7 @@ macro_rules! __qmpi_entries {
             names
         };
 
-        $($crate::__qmpi_tum! { $tum $c_name ($($arg: $ty),*) -> $ret })*
-
-        /// The layer as a level of TUM's library or of MPICH's own QMPI: once for both, since there is
-        /// much of it.
-        struct Foreign;
-
-        impl Foreign {
-            $(
-                #[allow(clippy::too_many_arguments)]
-                #[inline(never)]
-                fn $c_name(
-                    instance: &Instance<$layer>,
-                    below: &dyn $crate::NextFunctions,
-                    $($arg: $ty),*
-                ) -> $ret {
-                    use $crate::RawMpiInterceptionLayer as _;
-                    // SAFETY: for the layer that unwraps it.
-                    let next = |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
-                    $crate::install::boundary(
-                        || instance.layer.$name($crate::UnsafeBox::new(next, below), $($arg),*),
-                        |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
-                    )
-                }
-            )*
-        }
+        $($crate::__qmpi_tum! { $tum $c_name $name ($($arg: $ty),*) -> $ret })*
     };
 }
 
@@ -671,17 +647,24 @@ macro_rules! __qmpi_entry {
 #[macro_export]
 macro_rules! __qmpi_tum {
     (- $($rest:tt)*) => {};
-    ($tum:literal $c_name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+    ($tum:literal $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: () = {
             #[unsafe(export_name = concat!("mpi_tool_", stringify!($c_name)))]
-            #[allow(clippy::too_many_arguments, non_snake_case)]
-            unsafe extern "C" fn $c_name(
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
                 $($arg: $ty,)*
                 own_level: c_int,
                 v: *const $crate::qmpi::Vector,
             ) -> $ret {
+                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
+                let instance = TUM.get(own_level, &LEVEL);
                 let below = $crate::qmpi::TumBelow { v, level: own_level };
-                Foreign::$c_name(TUM.get(own_level, &LEVEL), &below, $($arg),*)
+                // SAFETY: for the layer that unwraps it.
+                let next = |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
+                $crate::install::boundary(
+                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
+                    |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
+                )
             }
         };
     };

@@ -159,10 +159,6 @@ pub trait Call<'c>: Copy {
     /// The file.
     #[inline(always)]
     fn file(self) -> Option<File<'c>> {
-        // A pointer to it, where closing it changes it.
-        if self.function() == FunctionId::MPI_File_close {
-            return None;
-        }
         self.get(self.shape().file).map(File::from_c)
     }
 

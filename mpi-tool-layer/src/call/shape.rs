@@ -234,14 +234,14 @@ impl Shape {
                         }
                     }
                 },
-                ParameterKind::Communicator if !output && shape.communicator == NONE => {
+                ParameterKind::Communicator if !pointer && shape.communicator == NONE => {
                     shape.communicator = position;
                 }
-                ParameterKind::Window if !output && shape.window == NONE => {
+                ParameterKind::Window if !pointer && shape.window == NONE => {
                     shape.window = position;
                 }
-                ParameterKind::File if !output && shape.file == NONE => shape.file = position,
-                ParameterKind::Operation if !output => shape.operation = position,
+                ParameterKind::File if !pointer && shape.file == NONE => shape.file = position,
+                ParameterKind::Operation if !pointer => shape.operation = position,
                 ParameterKind::Message => message = true,
                 ParameterKind::Tag if !output => {
                     if shape.tags.0 == NONE {
@@ -448,6 +448,18 @@ mod tests {
             .filter(|&function| Shape::of(function).completion != Completion::None)
             .count();
         assert_eq!(completing, 8, "Wait and Test, each alone, all, any, some");
+    }
+
+    /// A function that frees an object has the address of its handle.
+    #[test]
+    fn addresses_of_handles_are_no_handles() {
+        assert_eq!(Shape::of(FunctionId::MPI_Comm_free).communicator, NONE);
+        assert_eq!(Shape::of(FunctionId::MPI_Win_free).window, NONE);
+        assert_eq!(Shape::of(FunctionId::MPI_File_close).file, NONE);
+        assert_eq!(Shape::of(FunctionId::MPI_Op_free).operation, NONE);
+        assert_eq!(Shape::of(FunctionId::MPI_Comm_dup).communicator, 0);
+        assert_eq!(Shape::of(FunctionId::MPI_File_open).communicator, 0);
+        assert_eq!(Shape::of(FunctionId::MPI_File_sync).file, 0);
     }
 
     #[test]

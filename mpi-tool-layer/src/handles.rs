@@ -217,13 +217,7 @@ impl<T> PendingRequests<T> {
         } else {
             let result = next_f();
             if let [request] = call.requests() {
-                call.finished(result, |_, status| {
-                    if let Some(kept) = self.requests.pop(*request)
-                        && let Some(kept) = each(kept, status)
-                    {
-                        self.requests.push(*request, kept);
-                    }
-                });
+                call.finished(result, |_, status| self.settle(*request, status, &mut each));
             } else {
                 self.remove_finished(call.erase(), result, &mut each);
             }
@@ -239,14 +233,22 @@ impl<T> PendingRequests<T> {
         each: &mut dyn FnMut(T, Option<&MPI_Status>) -> Option<T>,
     ) {
         let before = call.requests();
-        call.finished(result, |position, status| {
-            let request = before[position];
-            if let Some(kept) = self.requests.pop(request)
-                && let Some(kept) = each(kept, status)
-            {
-                self.requests.push(request, kept);
-            }
-        });
+        call.finished(result, |position, status| self.settle(before[position], status, &mut *each));
+    }
+
+    /// Tells of a request that is complete, and keeps on what `each` returns.
+    #[inline(always)]
+    fn settle(
+        &self,
+        request: MPI_Request,
+        status: Option<&MPI_Status>,
+        mut each: impl FnMut(T, Option<&MPI_Status>) -> Option<T>,
+    ) {
+        if let Some(kept) = self.requests.pop(request)
+            && let Some(kept) = each(kept, status)
+        {
+            self.requests.push(request, kept);
+        }
     }
 
     #[inline(never)]

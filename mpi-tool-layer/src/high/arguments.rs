@@ -270,30 +270,44 @@ impl<T: Copy> Value<'_, T> {
     }
 }
 
-/// Where a function puts a result.
-#[derive(Debug, Clone, Copy)]
-pub struct Out<'c, T> {
-    pointer: *mut T,
-    brand: Brand<'c>,
+/// Addresses of the application's variables.
+macro_rules! addresses {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name<'c, T> {
+            pointer: *mut T,
+            brand: Brand<'c>,
+        }
+
+        impl<T: Copy> $name<'_, T> {
+            #[inline(always)]
+            pub(super) const fn from_c(pointer: *mut T) -> Self {
+                Self { pointer, brand: PhantomData }
+            }
+
+            #[inline(always)]
+            pub(super) const fn into_c(self) -> *mut T {
+                self.pointer
+            }
+
+            /// C's pointer.
+            #[inline(always)]
+            pub const fn as_ptr(self) -> *mut T {
+                self.pointer
+            }
+        }
+    )*};
+}
+
+addresses! {
+    /// Where a function puts a result.
+    Out;
+    /// Something of the application's that a function reads and changes: a handle.
+    InOut;
 }
 
 impl<'c, T: Copy> Out<'c, T> {
-    #[inline(always)]
-    pub(super) const fn from_c(pointer: *mut T) -> Self {
-        Self { pointer, brand: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(super) const fn into_c(self) -> *mut T {
-        self.pointer
-    }
-
-    /// C's pointer.
-    #[inline(always)]
-    pub const fn as_ptr(self) -> *mut T {
-        self.pointer
-    }
-
     /// What MPI has put there.
     #[inline(always)]
     pub fn get(self, _: Accepted<'c>) -> T {
@@ -302,30 +316,7 @@ impl<'c, T: Copy> Out<'c, T> {
     }
 }
 
-/// Something of the application's that a function reads and changes: a handle.
-#[derive(Debug, Clone, Copy)]
-pub struct InOut<'c, T> {
-    pointer: *mut T,
-    brand: Brand<'c>,
-}
-
-impl<'c, T: Copy> InOut<'c, T> {
-    #[inline(always)]
-    pub(super) const fn from_c(pointer: *mut T) -> Self {
-        Self { pointer, brand: PhantomData }
-    }
-
-    #[inline(always)]
-    pub(super) const fn into_c(self) -> *mut T {
-        self.pointer
-    }
-
-    /// C's pointer.
-    #[inline(always)]
-    pub const fn as_ptr(self) -> *mut T {
-        self.pointer
-    }
-
+impl<T: Copy> InOut<'_, T> {
     /// What it is now; nothing, if the application has passed a null pointer.
     #[inline(always)]
     pub fn get(self) -> Option<T> {

@@ -9,6 +9,9 @@ use std::io;
 
 use mpi_tool_layer::qmpi::{Beginning, Place};
 
+use crate::stack::Known;
+use crate::template::Template;
+
 /// The registers of arguments, in order, by number.
 const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 
@@ -118,14 +121,13 @@ impl Region {
     /// A function of MPI's prototype that enters a level of this framework.
     pub(crate) fn enter(
         &mut self,
-        entry: *const c_void,
-        begins: Option<Beginning>,
+        known: &Known,
         next: *const c_void,
         instance: *const c_void,
     ) -> *const c_void {
         let place = self.place(next, instance);
         let start = self.begin();
-        if let Some(Beginning { register, loads_next, length }) = begins {
+        if let Some(Beginning { register, loads_next, length }) = known.beginning {
             // The entry's first instruction, or two, done here: the place is known.
             if loads_next {
                 let (high, low) = (register >> 3, register & 7);
@@ -136,14 +138,27 @@ impl Region {
             } else {
                 self.load_address(register, place);
             }
-            self.jump(entry.wrapping_byte_add(length));
+            if !known.template.as_ref().is_some_and(|template| self.copy(template)) {
+                self.jump(known.address.wrapping_byte_add(length));
+            }
         } else {
             self.load_address(0, place);
             // movq xmm0, rax
             self.emit(&[0x66, 0x48, 0x0f, 0x6e, 0xc0]);
-            self.jump(entry);
+            self.jump(known.address);
         }
         start
+    }
+
+    /// Copies code here, unless here is too far away from what it refers to.
+    fn copy(&mut self, template: &Template) -> bool {
+        let mut code = template.code.clone();
+        for distance in &template.distances {
+            let Some(bytes) = self.distance(distance.end, distance.target) else { return false };
+            code[distance.offset..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        self.emit(&code);
+        true
     }
 
     /// The same for `MPI_Pcontrol`, whose entry takes its place from r11.
@@ -381,7 +396,7 @@ impl Region {
     ///
     /// # Errors
     /// The system allows no code that is made at run time.
-    pub(crate) fn finish(self) -> io::Result<usize> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         let Self { base, code_size, code, places, places_size } = &self;
         assert!(code.len() <= *code_size && places.len() * size_of::<Place>() <= *places_size);
         let failed = |result: *mut c_void| {
@@ -425,6 +440,6 @@ impl Region {
             ptr::copy_nonoverlapping(places.as_ptr(), to.cast(), places.len());
             libc::mprotect(to, *places_size, libc::PROT_READ);
         }
-        Ok(self.size())
+        Ok(())
     }
 }

@@ -10,6 +10,7 @@ mod code;
 mod config;
 mod elf;
 mod stack;
+mod template;
 mod tum;
 
 use core::cell::Cell;

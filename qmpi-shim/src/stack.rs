@@ -10,13 +10,14 @@ use std::path::Path;
 
 use mpi_tool_layer::install::ToolInfo;
 use mpi_tool_layer::qmpi::{
-    Address, Cell, Created, DynamicLib, Entry, Place, Request, StackTool, TUM_FUNCTIONS, VERSION,
-    Vector, abi_number, abi_of, list_fingerprint,
+    Address, Beginning, Cell, Created, DynamicLib, Entry, Request, StackTool, TUM_FUNCTIONS,
+    VERSION, Vector, abi_number, abi_of, list_fingerprint,
 };
 use mpi_tool_layer::{FunctionId, NextTable, mpi_sys};
 
 use crate::code::Region;
 use crate::config::{Problem, Wanted};
+use crate::template::Template;
 use crate::{elf, tum};
 
 /// A tool as it can be used.
@@ -154,15 +155,17 @@ pub(crate) struct Composed {
     pub(crate) bytes: usize,
 }
 
-/// An entry of a level of this framework, and what it does.
-struct Known {
-    address: *const c_void,
-    entry: Entry,
+/// An entry of a level of this framework.
+pub(crate) struct Known {
+    pub(crate) address: *const c_void,
+    pub(crate) beginning: Option<Beginning>,
+    /// What is behind the beginning, for levels that share the entry.
+    pub(crate) template: Option<Template>,
 }
 
 /// The entries of a table by function; `None` where there is nothing to do. Levels of the same tool
 /// share this.
-fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
+fn known(table: *const Address, keep: bool, shared: bool) -> Vec<Option<Known>> {
     FunctionId::all()
         .map(|function| {
             // SAFETY: a table of a `StackTool`, which has an entry for each function.
@@ -171,12 +174,18 @@ fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
                 return None;
             }
             if function == FunctionId::MPI_Pcontrol {
-                let entry = Entry { does_nothing: false, beginning: None };
-                return Some(Known { address, entry });
+                return Some(Known { address, beginning: None, template: None });
             }
             // SAFETY: an entry.
-            let entry = unsafe { Entry::decode(address) };
-            (keep || !entry.does_nothing).then_some(Known { address, entry })
+            let Entry { does_nothing, beginning } = unsafe { Entry::decode(address) };
+            if does_nothing && !keep {
+                return None;
+            }
+            let behind = beginning.filter(|_| shared).map(|beginning| beginning.length);
+            // SAFETY: an entry's code, behind its first instructions.
+            let template = behind
+                .and_then(|length| unsafe { Template::of(address.wrapping_byte_add(length)) });
+            Some(Known { address, beginning, template })
         })
         .collect()
 }
@@ -216,8 +225,13 @@ pub(crate) unsafe fn compose(
             created.push(None);
             continue;
         };
-        entries.entry(tool.entries).or_insert_with(|| known(tool.entries, keep));
-        entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false));
+        entries.entry(tool.entries).or_insert_with(|| {
+            let same = levels.iter().filter(
+                |other| matches!(other.tool, Tool::Framework(other) if other.entries == tool.entries),
+            );
+            known(tool.entries, keep, same.count() > 1)
+        });
+        entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false, false));
         let new = create(tool, label, &level.wanted.options, speaks);
         speaks = false;
         // SAFETY: an instance's, which lives as long as the process.
@@ -229,12 +243,11 @@ pub(crate) unsafe fn compose(
     for level in &levels {
         match &level.tool {
             Tool::Framework(tool) => {
-                let number = [tool.entries, tool.lifecycle]
-                    .iter()
-                    .map(|table| entries[table].iter().flatten().count())
-                    .sum::<usize>();
-                code += number * ENTER;
-                places += number;
+                let all = [tool.entries, tool.lifecycle];
+                for known in all.iter().flat_map(|table| &entries[table]).flatten() {
+                    code += ENTER + known.template.as_ref().map_or(0, |known| known.code.len());
+                    places += 1;
+                }
                 if foreign {
                     code += TUM_FUNCTIONS * IN_TABLE;
                 }
@@ -262,6 +275,7 @@ pub(crate) unsafe fn compose(
     }
 
     let mut seen = vec![0_usize; count];
+    let mut bytes = vec![0_usize; count];
     for function in FunctionId::all() {
         let id = function.tum_qmpi_id().map(usize::from);
         let mut next = bottom.entry(function);
@@ -276,11 +290,11 @@ pub(crate) unsafe fn compose(
             let level = &levels[index];
             let sees = level.wanted.sees(function);
             let number = index as c_int + 1;
-            let before = next;
+            let (before, size) = (next, region.size());
             match (&level.tool, &created[index]) {
                 (Tool::Framework(tool), Some(new)) => {
                     if let Some(known) = &entries[&tool.lifecycle][function as usize] {
-                        next = region.enter(known.address, known.entry.beginning, next, new.level);
+                        next = region.enter(known, next, new.level);
                     }
                     // SAFETY: a new instance's table, and the function below.
                     unsafe { (*new.below).set(function, next) };
@@ -288,7 +302,7 @@ pub(crate) unsafe fn compose(
                         next = if function == FunctionId::MPI_Pcontrol {
                             region.enter_pcontrol(known.address, next, new.instance)
                         } else {
-                            region.enter(known.address, known.entry.beginning, next, new.instance)
+                            region.enter(known, next, new.instance)
                         };
                         seen[index] += 1;
                     }
@@ -315,6 +329,7 @@ pub(crate) unsafe fn compose(
                 }
                 (Tool::Framework(_), None) => unreachable!("each has an instance"),
             }
+            bytes[index] += region.size() - size;
         }
         if let (Some(id), true) = (id, foreign) {
             // SAFETY: the library's own structure, made above.
@@ -323,28 +338,32 @@ pub(crate) unsafe fn compose(
         // SAFETY: a function of MPI's prototype.
         unsafe { top.set(function, next) };
     }
-    let generated = region.finish()?;
+    let common = region.size() - bytes.iter().sum::<usize>();
+    region.finish()?;
 
     host.insert(&chain);
-    let mut bytes = generated;
     let mut lines = Vec::new();
     for (index, (level, label)) in levels.iter().zip(&labels).enumerate() {
-        let (kind, own) = match &level.tool {
+        let kind = match &level.tool {
             Tool::Framework(tool) => {
-                let places = seen[index] * (size_of::<Place>() + 12);
-                ("fast", tool.instance_size + places)
+                bytes[index] += tool.instance_size;
+                "fast"
             }
-            Tool::Foreign(..) => ("TUM", size_of::<DynamicLib>()),
+            Tool::Foreign(..) => {
+                bytes[index] += size_of::<DynamicLib>();
+                "TUM"
+            }
         };
-        bytes += if kind == "fast" { own - seen[index] * (size_of::<Place>() + 12) } else { own };
         lines.push(format!(
-            "level {}: {} ({}): {kind}, sees {} functions, {own} bytes",
+            "level {}: {} ({}): {kind}, sees {} functions, {} bytes",
             level.wanted.number,
             label.to_string_lossy(),
             level.wanted.path.display(),
             seen[index],
+            bytes[index],
         ));
     }
+    let bytes = common + bytes.iter().sum::<usize>();
     Ok(Composed { lines, bytes })
 }
 

@@ -31,10 +31,11 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// What becomes of an `MPI_Pcontrol`: the next function, or null and what to return instead.
+/// What becomes of a call whose arguments only its caller knows: the next function, or null and what to
+/// return instead.
 #[repr(C)]
-pub struct Pcontrol {
-    /// The next `MPI_Pcontrol`.
+pub struct Answer {
+    /// Gets the call as it came.
     pub next: *const c_void,
     /// The result where there is no next.
     pub result: c_int,
@@ -188,12 +189,12 @@ macro_rules! __export {
         #[unsafe(export_name = "MPI_Pcontrol")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            $crate::__pcontrol! { ask_pcontrol }
+            $crate::__ask_first! { ask_pcontrol }
         }
 
         /// Asks the layer, whose `next_f` says that the call shall go on and returns success: it
         /// goes on when the layer has returned.
-        extern "C" fn ask_pcontrol($($arg: $ty),*) -> $crate::install::Pcontrol {
+        extern "C" fn ask_pcontrol($($arg: $ty),*) -> $crate::install::Answer {
             use $crate::RawMpiInterceptionLayer as _;
             let mut next = ::core::ptr::null();
             let goes_on = |_: c_int| {
@@ -204,7 +205,7 @@ macro_rules! __export {
                 || LAYER.$name($crate::UnsafeBox::new(goes_on, &NEXT), $($arg),*),
                 |panic| LEVEL.panicked($crate::FunctionId::MPI_Pcontrol, panic),
             );
-            $crate::install::Pcontrol { next, result }
+            $crate::install::Answer { next, result }
         }
     };
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
@@ -222,11 +223,12 @@ macro_rules! __export {
     };
 }
 
-/// The body of a naked function: saves the registers that arguments may be in, asks, restores
-/// them, and jumps to where the answer says.
+/// The body of a naked function, for calls whose arguments only the caller knows: saves the registers that
+/// arguments may be in, asks a function that gets the first one and r11, restores them, and jumps to
+/// where its [`Answer`](install::Answer) says.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __pcontrol {
+macro_rules! __ask_first {
     ($ask:ident) => {
         ::core::arch::naked_asm!(
             "push rbp",

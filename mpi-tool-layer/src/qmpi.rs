@@ -595,9 +595,9 @@ macro_rules! __qmpi_entry {
     ($layer:ty, MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
         #[unsafe(naked)]
         unsafe extern "C" fn entry() {
-            $crate::__pcontrol! { ask }
+            $crate::__ask_first! { ask }
         }
-        extern "C" fn ask($($arg: $ty,)* place: *const Place) -> $crate::install::Pcontrol {
+        extern "C" fn ask($($arg: $ty,)* place: *const Place) -> $crate::install::Answer {
             use $crate::RawMpiInterceptionLayer as _;
             // SAFETY: called as this entry is.
             let (place, instance) = unsafe {
@@ -615,7 +615,7 @@ macro_rules! __qmpi_entry {
                 },
                 |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
             );
-            $crate::install::Pcontrol { next, result }
+            $crate::install::Answer { next, result }
         }
         Address(entry as *const c_void)
     }};

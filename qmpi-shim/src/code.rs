@@ -184,6 +184,27 @@ impl Region {
         start
     }
 
+    /// Jumps to the next function, by way of another one with the next in r11 where the stack pointer is below
+    /// what the thread keeps at an offset from where its thread pointer points.
+    pub(crate) fn unless_deep(
+        &mut self,
+        next: *const c_void,
+        offset: i32,
+        deep: *const c_void,
+    ) -> *const c_void {
+        let start = self.begin();
+        // cmp rsp, fs:[offset]
+        self.emit(&[0x64, 0x48, 0x3b, 0x24, 0x25]);
+        self.emit(&offset.to_le_bytes());
+        // jae next
+        let distance = self.distance(6, next).expect("made code is near to made code");
+        self.emit(&[0x0f, 0x83]);
+        self.emit(&distance);
+        self.load_address(11, next);
+        self.jump(deep);
+        start
+    }
+
     /// Jumps to a function with an address for its first argument.
     pub(crate) fn with_first(
         &mut self,

@@ -8,6 +8,7 @@
 
 mod code;
 mod config;
+mod depth;
 mod elf;
 mod stack;
 mod template;

@@ -18,7 +18,7 @@ use mpi_tool_layer::{FunctionId, NextTable, mpi_sys};
 use crate::code::Region;
 use crate::config::{Problem, Wanted};
 use crate::template::Template;
-use crate::{elf, tum};
+use crate::{depth, elf, tum};
 
 /// A tool as it can be used.
 enum Tool {
@@ -239,7 +239,7 @@ pub(crate) unsafe fn compose(
         created.push(Some(new));
     }
 
-    let (mut code, mut places) = (TUM_FUNCTIONS * IN_TABLE, 0);
+    let (mut code, mut places) = (TUM_FUNCTIONS * (IN_TABLE + ENTER), 0);
     for level in &levels {
         match &level.tool {
             Tool::Framework(tool) => {
@@ -260,6 +260,12 @@ pub(crate) unsafe fn compose(
     }
     let mut region = Region::reserve(code, places)?;
     if foreign {
+        depth::watch(levels.iter().filter_map(|level| {
+            let Tool::Foreign(functions, _) = &level.tool else { return None };
+            let Wanted { number, path, .. } = &level.wanted;
+            let function = functions.iter().find(|function| !function.is_null())?;
+            Some((*function, format!("level {number} ({})", path.display())))
+        }));
         let most = tum::functions().map(|(_, function)| function.parameters().len()).max();
         let shift: Vec<_> =
             (0..=most.unwrap_or(0)).map(|number| region.shift(number, None)).collect();
@@ -279,6 +285,7 @@ pub(crate) unsafe fn compose(
     for function in FunctionId::all() {
         let id = function.tum_qmpi_id().map(usize::from);
         let mut next = bottom.entry(function);
+        let mut foreign_sees = false;
         let mut cell = match id {
             Some(id) if foreign => {
                 let below = tum::QMPI_Array[id].load(Relaxed).cast_const();
@@ -319,6 +326,7 @@ pub(crate) unsafe fn compose(
                         continue;
                     }
                     seen[index] += 1;
+                    foreign_sees = true;
                     next = foreign_entry(&mut region, function, functions[id], number, v);
                     let entry = if is_special(function) {
                         in_table(&mut region, function, next)
@@ -334,6 +342,9 @@ pub(crate) unsafe fn compose(
         if let (Some(id), true) = (id, foreign) {
             // SAFETY: the library's own structure, made above.
             unsafe { (*structure(v, 0)).table[id] = cell };
+        }
+        if foreign_sees {
+            next = region.unless_deep(next, depth::offset(), depth::look as *const c_void);
         }
         // SAFETY: a function of MPI's prototype.
         unsafe { top.set(function, next) };

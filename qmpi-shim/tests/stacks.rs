@@ -359,6 +359,25 @@ fn levels_that_call_mpi_themselves() {
     assert!(report("call-counter-2").contains(&"MPI_Comm_rank: 33".into()), "{}", outcome.stderr);
 }
 
+/// A tool that calls what it intercepts from above, each time.
+#[test]
+fn a_tool_that_calls_itself_without_end_is_told() {
+    let (tool_c, counter) =
+        (compile("endless.c", "libendless.so", &["-shared", "-fPIC"]), tool("call_counter"));
+    let run = with_tools(&[&counter, count(), &tool_c]);
+    let line = format!("libqmpi: level 3 ({}): calls MPI through the top", tool_c.display());
+    expect_stop(&run, &[&line]);
+    // What an application does deep in its stack, on a thread's, and on one of its own, is its affair.
+    let deep = compile("deep.c", "deep", &[]);
+    let run = Run::new(&deep, 1).preload(tool("qmpi"));
+    let outcome = run.variable("TOOLS", count().to_str().unwrap()).run();
+    outcome.expect_success("the program");
+    let calls = outcome.lines()[0].to_owned();
+    assert!(calls.parse::<u32>().unwrap() > 3000, "{calls}");
+    let line = format!("count: level 1 on rank 0: {calls} ranks");
+    assert!(outcome.stderr.contains(&line), "{line}\n{}", outcome.stderr);
+}
+
 /// Processes that have no MPI, linked programs, and programs that were linked to the library.
 #[test]
 fn it_loads_where_there_is_no_mpi_and_can_be_linked() {

@@ -1,0 +1,162 @@
+//! A tool that calls itself without end is told, in place of a crash.
+//!
+//! In a tool for TUM's QMPI, `MPI_X` enters the stack at the top again. A tool that has no end to that would
+//! use up the thread's stack. So calls that will come to such a tool first look whether there is much
+//! of it left: two instructions, since each thread keeps how far down it may be.
+
+use core::arch::{asm, global_asm};
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use mpi_tool_layer::install::Answer;
+
+/// What is left of a thread's stack when it is looked at: enough for the look, for reports, and for what a
+/// tool may have in one call.
+const MARGIN: usize = 256 << 10;
+/// Stacks without a limit are looked at here, too.
+const FAR: usize = 1 << 30;
+/// So much of the stack is read then.
+const READ: usize = 1 << 20;
+/// A tool that is there so often, from one place of its code, calls itself.
+const OFTEN: usize = 16;
+
+// The thread's lowest address that needs no look. At first all do. See `counters.rs` for why assembly.
+global_asm! {
+    ".pushsection .tdata.qmpi_lowest, \"awT\", @progbits",
+    ".balign 8",
+    ".hidden qmpi_lowest",
+    ".globl qmpi_lowest",
+    ".type qmpi_lowest, @object",
+    ".size qmpi_lowest, 8",
+    "qmpi_lowest: .quad -1",
+    ".popsection",
+}
+
+/// Where that is, from where the thread pointer points; the same for all threads.
+pub(crate) fn offset() -> i32 {
+    let offset: i64;
+    // SAFETY: reads what the dynamic linker put into the global offset table.
+    unsafe {
+        asm!(
+            "mov {}, qword ptr [rip + qmpi_lowest@GOTTPOFF]",
+            out(reg) offset,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    i32::try_from(offset).expect("static TLS is near the thread pointer")
+}
+
+fn lowest() -> usize {
+    let lowest;
+    // SAFETY: reads the thread-local word above.
+    unsafe {
+        asm!(
+            "mov {}, qword ptr fs:[{}]",
+            out(reg) lowest,
+            in(reg) i64::from(offset()),
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    lowest
+}
+
+fn set_lowest(lowest: usize) {
+    // SAFETY: writes the thread-local word above.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{}], {}",
+            in(reg) i64::from(offset()),
+            in(reg) lowest,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The foreign tools: where each is loaded, and what to call it.
+static TOOLS: OnceLock<HashMap<usize, String>> = OnceLock::new();
+
+/// Makes foreign tools known: a function of each, and what to call it.
+pub(crate) fn watch(tools: impl Iterator<Item = (*const c_void, String)>) {
+    let mut known = HashMap::new();
+    for (function, name) in tools {
+        if let Some(base) = loaded_at(function.addr()) {
+            known.entry(base).or_insert(name);
+        }
+    }
+    let _ = TOOLS.set(known);
+}
+
+/// Where the shared object is loaded that an address is in.
+fn loaded_at(address: usize) -> Option<usize> {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: any address may be asked for.
+    unsafe {
+        let found = libc::dladdr(ptr::without_provenance(address), info.as_mut_ptr());
+        (found != 0).then(|| info.assume_init().dli_fbase.addr())
+    }
+}
+
+/// Where calls go that are deep in the stack, with the function that they were for in r11.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn look() {
+    mpi_tool_layer::__ask_first! { ask }
+}
+
+extern "C" fn ask(_: c_int, next: *const c_void) -> Answer {
+    let here = ptr::from_ref(&next).addr();
+    // Once, but for the first call of a thread. A stack of the application's own making is anywhere.
+    let first = lowest() == usize::MAX;
+    set_lowest(0);
+    if let Some(stack) = stack().filter(|stack| stack.contains(&here)) {
+        let limit = (stack.start + MARGIN).max(stack.end.saturating_sub(FAR));
+        if first && here > limit {
+            set_lowest(limit);
+        } else if let Some(tool) = repeated(here..stack.end.min(here + READ)) {
+            crate::say(format_args!(
+                "{tool}: calls MPI through the top of the stack, and with that itself, without end; a \
+                 tool reaches the next level by QMPI_Table_query, and MPI by PMPI_ functions"
+            ));
+            crate::say(format_args!("stopping: there is no memory left for further calls"));
+            std::process::exit(1);
+        }
+    }
+    Answer { next, result: 0 }
+}
+
+/// The calling thread's stack.
+fn stack() -> Option<Range<usize>> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: the attributes are destroyed after they were asked.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let failed = libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        (failed == 0).then(|| start.addr()..start.addr() + size)
+    }
+}
+
+/// The tool whose code is on a part of the stack most recently, and again and again.
+fn repeated(stack: Range<usize>) -> Option<&'static str> {
+    let tools = TOOLS.get()?;
+    let mut times: HashMap<usize, (usize, &str)> = HashMap::new();
+    let mut order = Vec::new();
+    for address in stack.step_by(size_of::<usize>()) {
+        // SAFETY: on the thread's own stack, above what is in use by this function. Other code may have
+        // left anything there, which is read as a number.
+        let word = unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<usize>(address)) };
+        if let Some((count, _)) = times.get_mut(&word) {
+            *count += 1;
+        } else if let Some(tool) = loaded_at(word).and_then(|base| tools.get(&base)) {
+            times.insert(word, (1, tool));
+            order.push(word);
+        }
+    }
+    order.iter().map(|word| times[word]).find(|(count, _)| *count >= OFTEN).map(|(_, tool)| tool)
+}

@@ -1,0 +1,160 @@
+//! Our programs call what the originals call: against the counts that the thesis measured of AMG, HPCG,
+//! CoMD and OSU's latency, at its number of ranks and of steps. Counts do not depend on the size of the
+//! problem, which is small here.
+
+#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::{Outcome, Run, is_openmpi};
+
+/// Calls of all ranks together, by function.
+fn reference(program: &str) -> BTreeMap<String, u64> {
+    let all: serde_json::Value =
+        serde_json::from_str(include_str!("thesis_reference.json")).unwrap();
+    let counts = all["call_counts"][program]["counts"].as_object().unwrap();
+    counts.iter().map(|(name, count)| (name.clone(), count.as_u64().unwrap())).collect()
+}
+
+fn run(program: &str, ranks: u32, arguments: &[&str]) -> Outcome {
+    let outcome =
+        Run::new(Path::new(program), ranks).arguments(arguments).count().seconds(400).run();
+    outcome.expect_success(program);
+    outcome
+}
+
+/// What differs, as (function, the original's count, ours).
+fn differences(outcome: &Outcome, reference: &BTreeMap<String, u64>) -> Vec<(String, u64, u64)> {
+    let mut all: Vec<&String> = reference.keys().chain(outcome.counted.keys()).collect();
+    all.sort_unstable();
+    all.dedup();
+    let count =
+        |counts: &BTreeMap<String, u64>, name: &String| counts.get(name).copied().unwrap_or(0);
+    all.into_iter()
+        .map(|name| (name.clone(), count(reference, name), count(&outcome.counted, name)))
+        .filter(|(_, theirs, ours)| theirs != ours)
+        .collect()
+}
+
+/// What rmpi itself calls as it starts and ends: it asks whether MPI was initialized, and has errors
+/// returned on the two communicators.
+fn of_rmpi(ranks: u64) -> Vec<(String, u64, u64)> {
+    let once = |name: &str, times: u64| (name.to_owned(), 0, times * ranks);
+    vec![once("MPI_Comm_set_errhandler", 2), once("MPI_Initialized", 1)]
+}
+
+#[test]
+fn latency_calls_what_osu_calls() {
+    let outcome = run(env!("CARGO_BIN_EXE_osu"), 2, &["latency"]);
+    assert_eq!(differences(&outcome, &reference("osu_latency")), of_rmpi(2));
+    // A line for each size from 0 to 4 MiB, with a positive time.
+    let lines: Vec<Vec<f64>> = outcome
+        .stdout
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect();
+    assert_eq!(lines.len(), 24);
+    assert!(lines.iter().all(|line| line.len() == 2 && line[1] > 0.0), "{}", outcome.stdout);
+    assert_eq!(lines[23][0], 4_194_304.0);
+}
+
+/// The other benchmarks run to the end, and their calls are what their rounds make.
+#[test]
+fn the_other_osu_benchmarks() {
+    for benchmark in ["bw", "bibw", "multi-lat"] {
+        let outcome =
+            run(env!("CARGO_BIN_EXE_osu"), 2, &[benchmark, "--max", "4", "--iterations", "20"]);
+        let lines = outcome.stdout.lines().count();
+        assert_eq!(lines, if benchmark == "multi-lat" { 5 } else { 4 }, "{}", outcome.stdout);
+    }
+    for (benchmark, function) in [
+        ("barrier", "MPI_Barrier"),
+        ("bcast", "MPI_Bcast"),
+        ("reduce", "MPI_Reduce"),
+        ("allreduce", "MPI_Allreduce"),
+        ("gather", "MPI_Gather"),
+        ("scatter", "MPI_Scatter"),
+        ("allgather", "MPI_Allgather"),
+        ("alltoall", "MPI_Alltoall"),
+    ] {
+        let arguments = [benchmark, "--min", "8", "--max", "16", "--iterations", "20"];
+        let outcome = run(env!("CARGO_BIN_EXE_osu"), 2, &arguments);
+        // Two sizes with a round to warm up, and 20; a barrier after each round and before the first.
+        let (sizes, rounds) = (if benchmark == "barrier" { 1 } else { 2 }, 21);
+        let mut expected = 2 * sizes * rounds;
+        match function {
+            "MPI_Barrier" => expected += 2 * sizes * (rounds + 1),
+            // The results of a size: average, least and most.
+            "MPI_Reduce" => expected += 2 * sizes * 3,
+            _ => {}
+        }
+        assert_eq!(outcome.counted[function], expected, "{benchmark}: {:?}", outcome.counted);
+    }
+}
+
+/// Open MPI yields where more ranks run than there are processors; MPICH does not, and takes minutes.
+#[test]
+fn hpcg_calls_what_the_original_calls() {
+    if !is_openmpi() {
+        run(env!("CARGO_BIN_EXE_hpcg"), 2, &["--points", "8"]);
+        return;
+    }
+    let outcome = run(env!("CARGO_BIN_EXE_hpcg"), 24, &["--points", "8"]);
+    let mut expected = reference("hpcg");
+    // The matrix with a large diagonal is solved twice, each way. The original's problem took 12 iterations
+    // without preconditioner and 2 with it; ours is smaller, and says how many it took.
+    let line = outcome.stdout.lines().find(|line| line.starts_with("iterations with")).unwrap();
+    let taken: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [plain, preconditioned] = taken[..] else { panic!("{line}") };
+    let (less_plain, less_preconditioned) = (12 - plain, 2 - preconditioned);
+    // A process has 256 / 24 neighbours in the mean, and asks for its rank and their number in each of the
+    // exchanges: one for the matrix, ten for the preconditioner. An iteration has three scalar products.
+    let exchanges = 2 * (less_plain + 11 * less_preconditioned);
+    for name in ["MPI_Send", "MPI_Irecv", "MPI_Wait"] {
+        *expected.get_mut(name).unwrap() -= 256 * exchanges;
+    }
+    for name in ["MPI_Comm_rank", "MPI_Comm_size"] {
+        *expected.get_mut(name).unwrap() -= 24 * exchanges;
+    }
+    *expected.get_mut("MPI_Allreduce").unwrap() -= 24 * 2 * 3 * (less_plain + less_preconditioned);
+    let mut allowed = of_rmpi(24);
+    // The original takes the time of each of its parts.
+    let clock = outcome.counted["MPI_Wtime"];
+    allowed.push(("MPI_Wtime".into(), expected["MPI_Wtime"], clock));
+    assert_eq!(differences(&outcome, &expected), allowed);
+    assert_eq!(clock, 24 * 4);
+}
+
+#[test]
+fn comd_calls_what_the_original_calls() {
+    let program = env!("CARGO_BIN_EXE_comd");
+    if !is_openmpi() {
+        run(program, 2, &["-k", "2", "-x", "4", "-y", "4", "-z", "4", "-N", "20"]);
+        run(program, 2, &["-e", "-k", "2", "-x", "4", "-y", "4", "-z", "4", "-N", "20"]);
+        return;
+    }
+    let grid = ["-e", "-i", "4", "-j", "3", "-k", "2", "-x", "8", "-y", "6", "-z", "4"];
+    let outcome = run(program, 24, &grid);
+    let mut allowed = of_rmpi(24);
+    let count = |name: &str| outcome.counted[name];
+    // The original reads its potential from a file, whose parts it broadcasts by eight calls.
+    allowed.push(("MPI_Bcast".into(), 24 * 8, 24 * 7));
+    // Ours describes an atom to MPI, where the original sends bytes, as `rmpi` does it: by two types.
+    for (name, times) in [
+        ("MPI_Type_commit", 1),
+        ("MPI_Type_create_resized", 1),
+        ("MPI_Type_create_struct", 1),
+        ("MPI_Type_free", 2),
+    ] {
+        allowed.push((name.into(), 0, 24 * times));
+    }
+    // It takes the time from the system.
+    allowed.push(("MPI_Wtime".into(), 0, count("MPI_Wtime")));
+    // It asks for its rank twice.
+    allowed.push(("MPI_Comm_rank".into(), 48, 24));
+    allowed.sort_unstable();
+    assert_eq!(differences(&outcome, &reference("comd")), allowed);
+}

@@ -159,13 +159,13 @@ pub(crate) struct Composed {
 pub(crate) struct Known {
     pub(crate) address: *const c_void,
     pub(crate) beginning: Option<Beginning>,
-    /// What is behind the beginning, for levels that share the entry.
+    /// What is behind the beginning.
     pub(crate) template: Option<Template>,
 }
 
 /// The entries of a table by function; `None` where there is nothing to do. Levels of the same tool
 /// share this.
-fn known(table: *const Address, keep: bool, shared: bool) -> Vec<Option<Known>> {
+fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
     FunctionId::all()
         .map(|function| {
             // SAFETY: a table of a `StackTool`, which has an entry for each function.
@@ -181,10 +181,10 @@ fn known(table: *const Address, keep: bool, shared: bool) -> Vec<Option<Known>> 
             if does_nothing && !keep {
                 return None;
             }
-            let behind = beginning.filter(|_| shared).map(|beginning| beginning.length);
-            // SAFETY: an entry's code, behind its first instructions.
-            let template = behind
-                .and_then(|length| unsafe { Template::of(address.wrapping_byte_add(length)) });
+            let template = beginning.and_then(|Beginning { length, .. }| {
+                // SAFETY: an entry's code, behind its first instructions.
+                unsafe { Template::of(address.wrapping_byte_add(length)) }
+            });
             Some(Known { address, beginning, template })
         })
         .collect()
@@ -225,13 +225,8 @@ pub(crate) unsafe fn compose(
             created.push(None);
             continue;
         };
-        entries.entry(tool.entries).or_insert_with(|| {
-            let same = levels.iter().filter(
-                |other| matches!(other.tool, Tool::Framework(other) if other.entries == tool.entries),
-            );
-            known(tool.entries, keep, same.count() > 1)
-        });
-        entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false, false));
+        entries.entry(tool.entries).or_insert_with(|| known(tool.entries, keep));
+        entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false));
         let new = create(tool, label, &level.wanted.options, speaks);
         speaks = false;
         // SAFETY: an instance's, which lives as long as the process.

@@ -2,13 +2,18 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static _Atomic unsigned long counts[4];
+static _Atomic unsigned long counts[100];
 #define BEFORE(function) atomic_fetch_add_explicit(&counts[function], 1, memory_order_relaxed)
 #include "wrapper.h"
 
+static const char *const names[] = {
+#define FUNCTION(type, name, parameters, arguments) #name,
+#include "programs.h"
+};
+
 __attribute__((destructor)) static void report(void)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < FUNCTIONS; i++)
         if (counts[i])
-            fprintf(stderr, "%d: %lu\n", i, counts[i]);
+            fprintf(stderr, "MPI_%s: %lu\n", names[i], counts[i]);
 }

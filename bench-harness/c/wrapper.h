@@ -1,29 +1,18 @@
-/* The functions that calls.c can call, wrapped: BEFORE(name) is what the tool does at a call. */
+/* A PMPI tool for the functions of programs.h: BEFORE(MPI_X) is what it does at a call. */
 #include <mpi.h>
 
-int MPI_Comm_rank(MPI_Comm comm, int *rank)
-{
-    BEFORE(0);
-    return PMPI_Comm_rank(comm, rank);
-}
+enum {
+#define FUNCTION(type, name, parameters, arguments) F_##name,
+#include "programs.h"
+#undef FUNCTION
+    FUNCTIONS
+};
 
-double MPI_Wtime(void)
-{
-    BEFORE(1);
-    return PMPI_Wtime();
-}
-
-int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
-{
-    BEFORE(2);
-    return PMPI_Send(buf, count, datatype, dest, tag, comm);
-}
-
-int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                 MPI_Comm comm, MPI_Status *status)
-{
-    BEFORE(3);
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                         source, recvtag, comm, status);
-}
+#define FUNCTION(type, name, parameters, arguments)                                                \
+    type MPI_##name parameters                                                                     \
+    {                                                                                              \
+        BEFORE(F_##name);                                                                          \
+        return PMPI_##name arguments;                                                              \
+    }
+#include "programs.h"
+#undef FUNCTION

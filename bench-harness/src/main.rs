@@ -1,7 +1,10 @@
 //! What tools cost. `cargo xtask bench` builds what is needed and runs this.
 
+mod figure;
 mod library;
 mod overhead;
+mod programs;
+mod report;
 mod sample;
 
 use anyhow::Result;
@@ -20,11 +23,24 @@ enum Experiment {
     Overhead(overhead::Overhead),
     /// What rmpi costs beside C, in time and in instructions
     Library(library::Library),
+    /// The thesis's experiments: programs under tools and stacks of tools
+    Programs(programs::Programs),
+    /// A page of all figures
+    Report(report::Report),
+    /// Runs a program, and writes down its memory
+    #[command(hide = true, trailing_var_arg = true)]
+    WaitFor {
+        #[arg(allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().experiment {
         Experiment::Overhead(overhead) => overhead.run(),
         Experiment::Library(library) => library.run(),
+        Experiment::Programs(programs) => programs.run(),
+        Experiment::Report(report) => report.run(),
+        Experiment::WaitFor { command } => programs::wait_for(&command),
     }
 }

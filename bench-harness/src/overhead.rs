@@ -106,9 +106,10 @@ impl Overhead {
         let second = bench.folder.path().join("libempty_raw_2.so");
         std::fs::copy(ours("empty_raw"), &second)?;
 
-        let stacks: [(&str, Vec<PathBuf>, Option<f64>); 6] = [
+        let stacks: [(&str, Vec<PathBuf>, Option<f64>); 7] = [
             ("C, empty", vec![c("empty")], None),
             ("empty-raw", vec![ours("empty_raw")], Some(2.0)),
+            ("empty-high", vec![ours("empty_high")], Some(2.0)),
             ("empty-raw behind empty-raw", vec![ours("empty_raw"), second], Some(4.0)),
             ("C, counter", vec![c("counter")], None),
             ("call-counter", vec![ours("call_counter")], Some(8.0)),

@@ -1,10 +1,31 @@
 //! Medians, and how sure they are.
 
 /// The median and a 95 % interval of it, from resampling.
+#[derive(Clone, Copy)]
 pub(crate) struct Estimate {
     pub(crate) median: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
+}
+
+impl Estimate {
+    /// What is the same at every run.
+    pub(crate) fn exact(value: f64) -> Self {
+        Self { median: value, low: value, high: value }
+    }
+}
+
+/// The slope of a line through points that a few bad ones do not turn: the median of the slopes of all
+/// pairs (Theil 1950, Sen 1968). None where no two points have different places.
+pub(crate) fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let mut slopes: Vec<f64> = points
+        .iter()
+        .enumerate()
+        .flat_map(|(number, a)| points[..number].iter().map(move |b| (a, b)))
+        .filter(|(a, b)| a.0 != b.0)
+        .map(|(a, b)| (a.1 - b.1) / (a.0 - b.0))
+        .collect();
+    (!slopes.is_empty()).then(|| median(&mut slopes))
 }
 
 /// Small and good enough to shuffle and to resample; the same at every run.
@@ -68,5 +89,12 @@ mod tests {
         }
         assert_eq!(narrow.median, 1.0);
         assert!(narrow.high - narrow.low < wide.high - wide.low);
+    }
+
+    #[test]
+    fn one_bad_point_does_not_turn_the_line() {
+        let points = [(0.0, 1.0), (1.0, 3.0), (2.0, 5.0), (3.0, 100.0), (4.0, 9.0), (5.0, 11.0)];
+        assert_eq!(slope(&points), Some(2.0));
+        assert_eq!(slope(&points[..1]), None);
     }
 }

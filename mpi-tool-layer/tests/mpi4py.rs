@@ -112,7 +112,7 @@ impl Suite {
         let path = std::env::join_paths([setting("MPI4PY_SUITE"), setting("MPI4PY")]).unwrap();
         let mut run = Run::new(Path::new("python3"), ranks)
             .arguments(&[script.to_str().unwrap(), "results"])
-            .seconds(if long() { 1800 } else { 300 })
+            .seconds(if long() { 3600 } else { 900 })
             .variable("PYTHONPATH", path.to_str().unwrap())
             .variable("MPI4PY_MPIABI", if is_openmpi() { "openmpi" } else { "mpich" });
         for (tests, from, _) in NEVER {

@@ -27,8 +27,7 @@ enum Chore {
     TestMpichQmpi,
     /// Check format, lints and documentation
     Lint,
-    /// Measure
-    #[command(subcommand)]
+    /// Measure: everything, with a page of the results, or one experiment
     Bench(bench::Bench),
     /// Print the variables that `cargo build` needs to build for a private MPI
     Env {

@@ -1,0 +1,84 @@
+//! Words of a command line: which of them is a program.
+
+use std::env;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Programs that start the program which their arguments name.
+const WRAPPERS: [&str; 23] = [
+    "catchsegv",
+    "chrt",
+    "env",
+    "gdb",
+    "hwloc-bind",
+    "ionice",
+    "ltrace",
+    "nice",
+    "nohup",
+    "numactl",
+    "perf",
+    "prlimit",
+    "setarch",
+    "setsid",
+    "stdbuf",
+    "strace",
+    "taskset",
+    "time",
+    "timeout",
+    "unbuffer",
+    "valgrind",
+    "xterm",
+    "xvfb-run",
+];
+
+/// The name of a program without its folder.
+pub(crate) fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// The file that a word means as a program, as `execvp` and launchers find it: in `PATH`, where it
+/// has no slash, else from the working folder.
+pub(crate) fn program(word: &str, folder: &Path) -> Option<PathBuf> {
+    if word.contains('/') {
+        return Some(folder.join(word)).filter(|path| path.is_file());
+    }
+    in_path(word).or_else(|| Some(folder.join(word)).filter(|path| is_executable(path)))
+}
+
+/// A program in `PATH`.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// Might a word be the program to start?
+pub(crate) fn is_program(word: &str, folder: &Path) -> bool {
+    !word.starts_with('-')
+        && !word.is_empty()
+        && program(word, folder).is_some_and(|path| is_executable(&path))
+}
+
+/// Where the program stands that a wrapper starts (`timeout 60 ./app`, `env A=b ./app`): the first
+/// word behind it that is a program. `None` if the first word is no wrapper.
+pub(crate) fn behind_wrapper(words: &[String], folder: &Path) -> Option<usize> {
+    let name = base(words.first()?);
+    if !WRAPPERS.contains(&name) {
+        return None;
+    }
+    // perf record, perf stat
+    let first = if name == "perf" { 2 } else { 1 };
+    (first..words.len()).find(|&at| !words[at].contains('=') && is_program(&words[at], folder))
+}
+
+/// The application itself, behind all wrappers: the place of its first word.
+pub(crate) fn behind_wrappers(words: &[String], folder: &Path) -> usize {
+    let mut at = 0;
+    while let Some(further) = behind_wrapper(&words[at..], folder) {
+        at += further;
+    }
+    at
+}

@@ -81,6 +81,10 @@ pub(crate) struct Run {
     /// Make the tools levels of a QMPI stack (libqmpi.so) rather than preload each
     #[arg(long)]
     pub(crate) qmpi: bool,
+    /// Also into processes that the application spawns (MPI_Comm_spawn), which have the launcher's
+    /// environment. It is done without this option for programs that seem to spawn some
+    #[arg(long)]
+    pub(crate) spawned: bool,
     /// Take tools of this ABI, whatever the application seems to use
     #[arg(long)]
     pub(crate) abi: Option<Abi>,

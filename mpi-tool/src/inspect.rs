@@ -15,6 +15,10 @@ use crate::words::{base, behind_wrappers, program};
 /// Of the JSON.
 const SCHEMA: &str = "mpi-tool-inspect/1";
 
+/// Programs whose arguments are scripts, or which load what they need when they run.
+const INTERPRETERS: [&str; 10] =
+    ["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "perl", "julia", "R"];
+
 /// What there is to know about an application before it starts.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Inspection {
@@ -29,6 +33,8 @@ pub(crate) struct Inspection {
     pub(crate) bindings: Vec<Binding>,
     /// MPI comes by `dlopen`, as far as can be seen.
     pub(crate) loads_mpi_late: bool,
+    /// It can start further processes by `MPI_Comm_spawn`.
+    pub(crate) spawns: bool,
     /// It has a set-user-ID or set-group-ID bit that takes effect for the present user.
     pub(crate) setuid: bool,
     /// Libraries that were not found.
@@ -53,7 +59,7 @@ pub(crate) enum Kind {
     OtherProcessor,
     /// A Python program.
     Python,
-    /// Another script.
+    /// Another script, or its interpreter.
     Script,
     /// Nothing that can be started.
     NoProgram,
@@ -144,6 +150,7 @@ impl Inspection {
             mpi: None,
             bindings: Vec::new(),
             loads_mpi_late: false,
+            spawns: false,
             setuid: false,
             missing_libraries: Vec::new(),
             interception: Interception::No,
@@ -155,6 +162,7 @@ impl Inspection {
             inspection.python(word, folder);
         } else {
             match Elf::read(&path) {
+                Ok(Some(_)) if INTERPRETERS.contains(&base(word)) => inspection.starts_others(word),
                 Ok(Some(elf)) => inspection.elf(&elf),
                 Ok(None) => inspection.script(&path, folder),
                 Err(error) => {
@@ -217,14 +225,14 @@ impl Inspection {
         if base(interpreter).starts_with("python") {
             return self.python(interpreter, folder);
         }
+        self.starts_others(interpreter);
+    }
+
+    fn starts_others(&mut self, interpreter: &str) {
         self.kind = Kind::Script;
-        self.set(
-            Interception::Unknown,
-            format!(
-                "a script ({}); what it starts is preloaded too, and decides",
-                base(interpreter)
-            ),
-        );
+        let name = base(interpreter);
+        let reason = format!("a script ({name}): what it starts has the tools, too, and decides");
+        self.set(Interception::Unknown, reason);
     }
 
     fn elf(&mut self, elf: &Elf) {
@@ -244,9 +252,9 @@ impl Inspection {
             .find_map(|library| Mpi::new(library.soname.as_deref()?, Some(&library.path)));
         self.mpi = found.or_else(|| libraries.missing.iter().find_map(|name| Mpi::new(name, None)));
         self.bindings = bindings(elf, &libraries);
-        let named = names_mpi(elf);
-        let opens = elf.imports.iter().any(|name| name == "dlopen");
-        self.loads_mpi_late = self.mpi.is_none() && opens && named;
+        let imports = |wanted: &str| elf.imports.iter().any(|name| name == wanted);
+        self.loads_mpi_late = self.mpi.is_none() && imports("dlopen") && names_mpi(elf);
+        self.spawns = imports("MPI_Comm_spawn") || imports("MPI_Comm_spawn_multiple");
         self.missing_libraries = libraries.missing;
 
         let contains_mpi = elf.has("PMPI_Init") || elf.has("MPI_Init") || elf.has("mpi_init_");

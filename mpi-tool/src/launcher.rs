@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::words::{base, behind_wrapper, is_program};
+use crate::words::{base, behind_wrapper, is_launcher, is_program};
 
 /// A command line that starts an application on ranks.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,30 +22,6 @@ pub(crate) struct Application {
     pub(crate) words: Range<usize>,
     /// The folder that the launcher starts it in.
     pub(crate) folder: PathBuf,
-}
-
-const LAUNCHERS: [&str; 12] = [
-    "aprun",
-    "ibrun",
-    "jsrun",
-    "mpiexec",
-    "mpiexec_mpt",
-    "mpirun",
-    "mpirun_rsh",
-    "orterun",
-    "prterun",
-    "prun",
-    "srun",
-    "yhrun",
-];
-
-fn is_launcher(word: &str) -> bool {
-    // mpiexec.hydra, mpirun.openmpi, mpiexec-mpich-mp
-    let name = base(word);
-    LAUNCHERS.iter().any(|launcher| {
-        name.strip_prefix(launcher)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
-    })
 }
 
 impl CommandLine {
@@ -235,6 +211,9 @@ fn known_by_slurm(name: &str, short: bool) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::CommandLine;
 
     fn words(line: &str) -> Vec<String> {
@@ -245,6 +224,9 @@ mod tests {
     fn applications(line: &str) -> Vec<String> {
         let words = words(line);
         let folder = tempfile::tempdir().unwrap();
+        let app = folder.path().join("app");
+        fs::write(&app, "").unwrap();
+        fs::set_permissions(&app, fs::Permissions::from_mode(0o755)).unwrap();
         let read = CommandLine::read(&words, folder.path());
         read.applications.iter().map(|part| words[part.words.clone()].join(" ")).collect()
     }

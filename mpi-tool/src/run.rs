@@ -13,6 +13,27 @@ use crate::launcher::CommandLine;
 use crate::mpi::Abi;
 use crate::request::{absolute, own_variable};
 use crate::selection::{Selection, Wanted};
+use crate::words::in_path;
+
+/// What the applications of a command get.
+#[derive(Debug, Default)]
+struct Plan {
+    /// In their order.
+    selections: Vec<Selection>,
+    /// Those that the launcher reads from a file.
+    in_file: Option<Selection>,
+    /// One may spawn further processes.
+    spawns: bool,
+}
+
+impl Plan {
+    /// Do some ranks have tools that others lack?
+    fn is_mixed(&self, wanted: usize) -> bool {
+        let some = self.selections.iter().any(|selection| selection.tools > 0);
+        some && self.selections.iter().any(|selection| selection.tools < wanted)
+            && self.selections.len() > 1
+    }
+}
 
 impl Run {
     pub(crate) fn run(&self) -> Result<ExitCode> {
@@ -20,37 +41,12 @@ impl Run {
         let line = CommandLine::read(&self.command, &folder);
         let wanted = Wanted::find(&self.tools, self.qmpi)?;
         let mut problems = Vec::new();
-
-        let launcher = line.launcher.map(|at| self.command[at].as_str());
-        let mut selections = Vec::new();
-        for application in &line.applications {
-            let words = &self.command[application.words.clone()];
-            let inspection = Inspection::of(words, &application.folder);
-            let abi = self.abi.or_else(|| abi(&inspection, launcher));
-            selections.push(wanted.select(&inspection, abi, &mut problems));
-        }
-        let in_file = line.file.as_ref().map(|option| {
-            let abi = self.abi.or_else(|| launcher.and_then(launcher_abi));
-            problems.push(format!(
-                "{option}: the applications in that file are not looked at; the tools go to the \
-                 launcher's environment"
-            ));
-            wanted.select_unseen(option, abi, &mut problems)
-        });
-        if line.applications.is_empty() && in_file.is_none() {
-            bail!("the command names no application: {}", self.command.join(" "));
-        }
+        let plan = self.plan(&line, &wanted, &mut problems)?;
 
         let mut variables = self.variables(&wanted);
-        let count = selections.iter().filter(|selection| selection.tools > 0).count();
-        let some = selections.iter().any(|selection| selection.tools < wanted.count());
-        if count > 0
-            && some
-            && selections.len() > 1
-            && !variables.iter().any(|v| v.0 == "MPI_TOOL_MERGE")
-        {
-            problems
-                .push("not all ranks have all tools: each rank makes a report of its own".into());
+        let is_set = variables.iter().any(|(name, _)| name == "MPI_TOOL_MERGE");
+        if plan.is_mixed(wanted.count()) && !is_set {
+            problems.push("not all ranks have all tools, so each rank reports for itself".into());
             variables.push(("MPI_TOOL_MERGE".into(), "0".into()));
         }
         for problem in &problems {
@@ -59,25 +55,77 @@ impl Run {
         if self.strict && !problems.is_empty() {
             bail!("nothing was started (--strict)");
         }
+        self.start(&self.words(&line, &plan, &variables))
+    }
 
+    /// What each application gets.
+    fn plan(
+        &self,
+        line: &CommandLine,
+        wanted: &Wanted<'_>,
+        problems: &mut Vec<String>,
+    ) -> Result<Plan> {
+        let launcher = line.launcher.map(|at| self.command[at].as_str());
+        let mut plan = Plan::default();
+        for application in &line.applications {
+            let words = &self.command[application.words.clone()];
+            let inspection = Inspection::of(words, &application.folder);
+            let abi = self.abi.or_else(|| abi(&inspection, launcher));
+            plan.selections.push(wanted.select(&inspection, abi, problems));
+            plan.spawns |= inspection.spawns;
+        }
+        if let Some(option) = &line.file {
+            let abi = self.abi.or_else(|| launcher.and_then(launcher_abi));
+            problems.push(format!(
+                "{option}: the applications in that file are not looked at, and the launcher gets \
+                 the tools, too"
+            ));
+            plan.in_file = Some(wanted.select_unseen(option, abi, problems));
+        } else if line.applications.is_empty() {
+            bail!("the command names no application: {}", self.command.join(" "));
+        }
+        Ok(plan)
+    }
+
+    /// The command with the tools.
+    fn words(
+        &self,
+        line: &CommandLine,
+        plan: &Plan,
+        variables: &[(String, String)],
+    ) -> Vec<String> {
         let mut words = Vec::new();
+        // Spawned processes have the launcher's environment, and applications that are listed in a
+        // file can have nothing in front of them.
+        let of_spawned = plan.selections.iter().find(|selection| selection.tools > 0);
+        let of_spawned = of_spawned.filter(|_| plan.spawns || self.spawned);
+        if let Some(selection) = plan.in_file.as_ref().or(of_spawned) {
+            words.extend(self.wrapper(selection, variables));
+        }
         let mut next = 0;
-        for (application, selection) in line.applications.iter().zip(&selections) {
+        for (application, selection) in line.applications.iter().zip(&plan.selections) {
             words.extend_from_slice(&self.command[next..application.words.start]);
             next = application.words.end;
-            words.extend(self.wrapper(selection, &variables));
             let own = &self.command[application.words.clone()];
-            let found_here = !own[0].contains('/') && crate::words::in_path(&own[0]).is_none();
-            // `env` looks in PATH only; some launchers look in the working folder, too.
-            let here = found_here && application.folder.join(&own[0]).is_file();
-            words.push(if here { format!("./{}", own[0]) } else { own[0].clone() });
+            let wrapper = self.wrapper(selection, variables);
+            if wrapper.is_empty() {
+                words.extend_from_slice(own);
+                continue;
+            }
+            words.extend(wrapper);
+            if own[0].contains('=') {
+                // Which `env` would take for a variable.
+                words.extend(["/bin/sh", "-c", r#"exec "$0" "$@""#].map(Into::into));
+            }
+            // `env` looks in PATH only, some launchers in the working folder, too.
+            let is_here = !own[0].contains('/')
+                && in_path(&own[0]).is_none()
+                && application.folder.join(&own[0]).is_file();
+            words.push(if is_here { format!("./{}", own[0]) } else { own[0].clone() });
             words.extend_from_slice(&own[1..]);
         }
         words.extend_from_slice(&self.command[next..]);
-        if let Some(selection) = &in_file {
-            words.splice(0..0, self.wrapper(selection, &variables));
-        }
-        self.start(&words)
+        words
     }
 
     /// What stands in front of an application so that its ranks, and nobody else, have the tools.

@@ -31,6 +31,31 @@ const WRAPPERS: [&str; 23] = [
     "xvfb-run",
 ];
 
+const LAUNCHERS: [&str; 12] = [
+    "aprun",
+    "ibrun",
+    "jsrun",
+    "mpiexec",
+    "mpiexec_mpt",
+    "mpirun",
+    "mpirun_rsh",
+    "orterun",
+    "prterun",
+    "prun",
+    "srun",
+    "yhrun",
+];
+
+/// Is a word the name of a program that starts others on ranks?
+pub(crate) fn is_launcher(word: &str) -> bool {
+    // mpiexec.hydra, mpirun.openmpi, mpiexec-mpich-mp
+    let name = base(word);
+    LAUNCHERS.iter().any(|launcher| {
+        name.strip_prefix(launcher)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+    })
+}
+
 /// The name of a program without its folder.
 pub(crate) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
@@ -40,6 +65,7 @@ pub(crate) fn base(word: &str) -> &str {
 /// has no slash, else from the working folder.
 pub(crate) fn program(word: &str, folder: &Path) -> Option<PathBuf> {
     if word.contains('/') {
+        let word = word.strip_prefix("./").unwrap_or(word);
         return Some(folder.join(word)).filter(|path| path.is_file());
     }
     in_path(word).or_else(|| Some(folder.join(word)).filter(|path| is_executable(path)))
@@ -71,7 +97,10 @@ pub(crate) fn behind_wrapper(words: &[String], folder: &Path) -> Option<usize> {
     }
     // perf record, perf stat
     let first = if name == "perf" { 2 } else { 1 };
-    (first..words.len()).find(|&at| !words[at].contains('=') && is_program(&words[at], folder))
+    (first..words.len()).find(|&at| {
+        let word = &words[at];
+        !word.contains('=') && (is_launcher(word) || is_program(word, folder))
+    })
 }
 
 /// The application itself, behind all wrappers: the place of its first word.

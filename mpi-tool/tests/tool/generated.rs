@@ -41,7 +41,7 @@ fn bash_completes() {
     assert_eq!(script.status, Some(0));
     write_program(&folder.path().join("completions"), &script.stdout);
     let ask = "source ./completions; COMP_WORDS=(mpi-tool ins); COMP_CWORD=1; \
-               _mpi-tool mpi-tool ins mpi-tool; echo \"${COMPREPLY[@]}\"";
+               _mpi__tool mpi-tool ins mpi-tool; echo \"${COMPREPLY[@]}\"";
     let outcome = Outcome::of(Command::new("bash").args(["-c", ask]).current_dir(folder.path()));
     assert_eq!(outcome.stdout, "inspect\n", "{outcome:?}");
 }

@@ -49,9 +49,10 @@ fn two_tools_with_options_of_their_own() {
         assert_eq!(counters(&folder.path().join("calls.json")), calls(2));
         let bytes = fs::read_to_string(folder.path().join("bytes.csv")).unwrap();
         // Five integers, sent and received.
-        let sent =
-            bytes.lines().find(|line| line.contains(",sent MPI_INT,") || line.contains("sent"));
-        assert!(sent.is_some_and(|line| line.contains(",20,")), "{bytes}");
+        for flow in ["sent", "received"] {
+            let row = format!(",bytes,{flow} MPI_INT,point-to-point,20,");
+            assert_eq!(bytes.matches(&row).count(), 1, "{bytes}");
+        }
         for report in ["calls.json", "bytes.csv"] {
             fs::remove_file(folder.path().join(report)).unwrap();
         }

@@ -86,6 +86,19 @@ impl<'a> Wanted<'a> {
         if is_missing {
             problems.push(format!("{name}: {reason} (LD_LIBRARY_PATH?); it has tools of that ABI"));
         }
+        let known = application.mpi.as_ref().map(|mpi| &mpi.soname);
+        let missing: Vec<&str> = application
+            .missing_libraries
+            .iter()
+            .filter(|name| Some(*name) != known)
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            problems.push(format!(
+                "{name}: it needs {}, not found on this machine (LD_LIBRARY_PATH?); it may not start",
+                missing.join(" and ")
+            ));
+        }
         let uses = match &application.mpi {
             Some(mpi) => format!("{name} uses {}", mpi.title()),
             None => format!("{name} seems to use it"),

@@ -190,6 +190,39 @@ fn a_tool_that_cannot_be_a_level() {
     assert!(said.len() == 1 && said[0].contains(" cannot be a level of a stack: "), "{said:?}");
 }
 
+/// As MPI's Fortran library may be, which comes in a package of its own.
+#[test]
+fn another_library_that_is_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libmpi_mpifh.so.77");
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libmpi_mpifh.so.77"];
+    fs::copy(compile_plain("nothing", "libmpi_mpifh.so.77", &shared), &library).unwrap();
+    let flags = ["-Wl,--no-as-needed", text(&library)];
+    let program = compile_with(setting("MPICC"), "calls", "calls-with-fortran", &flags);
+    let command = ["run", "-tcall-counter", "--dry-run", "--", text(&program)];
+    let with_library = mpi_tool_command(folder.path(), &command)
+        .env("LD_LIBRARY_PATH", libraries_and(folder.path()))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&with_library.stderr), "");
+    let outcome = mpi_tool(folder.path(), &command);
+    assert_eq!(
+        outcome.said(),
+        [format!(
+            "{}: it needs libmpi_mpifh.so.77, not found on this machine (LD_LIBRARY_PATH?); it may \
+             not start",
+            text(&program)
+        )]
+    );
+    assert!(outcome.stdout.contains("libcall_counter.so"), "{outcome:?}");
+}
+
+/// What the MPI needs, and a folder more.
+fn libraries_and(folder: &Path) -> String {
+    let own = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    format!("{}:{own}", text(folder))
+}
+
 /// The dynamic linker takes a blank in LD_PRELOAD for the end of a name.
 #[test]
 fn a_tool_in_a_folder_with_a_blank() {

@@ -95,7 +95,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// The launcher, its options, the application and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 

@@ -170,16 +170,36 @@ fn is_version(text: &str) -> bool {
         && patch.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// `Intel(R) MPI Library 2021.17 for Linux* OS`
+/// Intel's, too: `2021.19.0`.
 fn intel_version(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("Intel(R) MPI Library ")?;
-    let version = rest.split_whitespace().next()?;
-    version.starts_with("20").then(|| version.into())
+    let year = text.strip_prefix("20")?.split('.').next()?;
+    let is_version = year.len() == 2
+        && text.contains('.')
+        && text.split('.').all(|part| {
+            (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        });
+    is_version.then(|| text.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Abi, is_part_of_mpi};
+    use super::{Abi, intel_version, is_part_of_mpi, is_version};
+
+    #[test]
+    fn versions_stand_alone() {
+        for version in ["5.0.2", "4.1.8", "5.0.0rc1", "3.4.3"] {
+            assert!(is_version(version), "{version}");
+        }
+        // Of hwloc and UCX, of other things.
+        for other in ["0.13.99", "5.0", "v5.0.2", "1.2.3.4.", "127.0.0.1", "5.0.2 ", "10.", ".1.2"]
+        {
+            assert!(!is_version(other), "{other}");
+        }
+        assert_eq!(intel_version("2021.19.0").as_deref(), Some("2021.19.0"));
+        for other in ["2021", "2021.x", "20210.1", "Intel 2021.19.0", "21.1.0"] {
+            assert_eq!(intel_version(other), None, "{other}");
+        }
+    }
 
     /// The names of real libraries: Debian's, wheels', Intel's, Cray's.
     #[test]

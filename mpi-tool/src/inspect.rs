@@ -257,7 +257,7 @@ impl Inspection {
         self.spawns = imports("MPI_Comm_spawn") || imports("MPI_Comm_spawn_multiple");
         self.missing_libraries = libraries.missing;
 
-        let contains_mpi = elf.has("PMPI_Init") || elf.has("MPI_Init") || elf.has("mpi_init_");
+        let contains_mpi = ["PMPI_Init", "MPI_Init", "mpi_init_"].iter().any(|name| elf.has(name));
         if let Some(mpi) = &self.mpi {
             if mpi.path.is_some() {
                 return self.set(Interception::Yes, format!("it is linked to {}", mpi.soname));
@@ -266,7 +266,7 @@ impl Inspection {
                 format!("it is linked to {}, which is not found on this machine", mpi.soname);
             return self.set(Interception::Unknown, reason);
         }
-        if contains_mpi {
+        if contains_mpi || has_texts_of_mpi(elf) {
             let reason = "MPI is statically linked: its calls do not go through the dynamic linker";
             return self.set(Interception::No, reason);
         }
@@ -307,6 +307,14 @@ fn names_mpi(elf: &Elf) -> bool {
     fs::read(&elf.path).is_ok_and(|data| {
         texts(&data).any(|text| base(text).starts_with("libmpi") && text.contains(".so"))
     })
+}
+
+/// Has it what an MPI library says when it is called too early? Stripping leaves texts.
+fn has_texts_of_mpi(elf: &Elf) -> bool {
+    const TEXTS: [&str; 2] =
+        ["Attempting to use an MPI routine", "function was called before MPI_INIT was invoked"];
+    fs::read(&elf.path)
+        .is_ok_and(|data| texts(&data).any(|text| TEXTS.iter().any(|part| text.contains(part))))
 }
 
 /// Does starting it change the rights of the present user? The owner's own program does not.

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Result, bail};
@@ -13,7 +12,7 @@ use crate::launcher::CommandLine;
 use crate::mpi::Abi;
 use crate::request::{absolute, own_variable};
 use crate::selection::{Selection, Wanted};
-use crate::words::in_path;
+use crate::words::{base, in_path};
 
 /// What the applications of a command get.
 #[derive(Debug, Default)]
@@ -208,7 +207,11 @@ fn abi(inspection: &Inspection, launcher: Option<&str>) -> Option<Abi> {
 
 /// The MPI that a launcher belongs to, by what it says of itself.
 fn launcher_abi(launcher: &str) -> Option<Abi> {
-    if !Path::new(launcher).file_name()?.to_str()?.starts_with("mpi") {
+    let name = base(launcher);
+    if ["orterun", "prterun", "prun"].contains(&name) {
+        return Some(Abi::OpenMpi);
+    }
+    if !name.starts_with("mpi") {
         return None;
     }
     let mut version = Command::new(launcher);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -75,7 +76,7 @@ fn an_mpi_program() {
     assert_eq!(found["mpi"]["version"], version);
     // The file that the dynamic linker itself takes.
     let linker = Path::new("/lib64/ld-linux-x86-64.so.2");
-    let listed = Outcome::of(std::process::Command::new(linker).arg("--list").arg(&program));
+    let listed = Outcome::of(Command::new(linker).arg("--list").arg(&program));
     let taken = listed.stdout.lines().find(|line| line.trim().starts_with("libmpi")).unwrap();
     let taken = taken.split_whitespace().find(|word| word.starts_with('/')).unwrap();
     let library = found["mpi"]["path"].as_str().unwrap();
@@ -113,7 +114,7 @@ fn a_program_whose_library_uses_mpi() {
     write("outer.c", "int inner(void); int main(void) { return inner(); }\n");
     fs::create_dir(folder.path().join("deep")).unwrap();
     let compile = |compiler: std::ffi::OsString, arguments: &[&str]| {
-        let mut cc = std::process::Command::new(compiler);
+        let mut cc = Command::new(compiler);
         let outcome = Outcome::of(cc.args(arguments).current_dir(folder.path()));
         assert_eq!(outcome.status, Some(0), "{outcome:?}");
     };
@@ -157,6 +158,34 @@ fn programs_that_contain_their_mpi() {
     {
         let found = inspect(&[text(&compile_plain("static_mpi", name, flags))]);
         assert_eq!((&found["kind"], &found["interception"]), (&json!(kind), &json!("no")));
+        assert!(found["reason"].as_str().unwrap().starts_with("MPI is statically linked"));
+    }
+}
+
+/// Debian's MPICH comes with a `libmpich.a`. What that needs itself is not at hand, and the program
+/// is not run.
+#[test]
+fn a_program_that_is_linked_to_a_static_mpich() {
+    if mpi_name() != "mpich-debian" {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let usr = fs::canonicalize(setting("MPICC")).unwrap();
+    let usr = usr.parent().unwrap().parent().unwrap();
+    let mut cc = Command::new("cc");
+    cc.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/calls.c"));
+    cc.arg("-I").arg(usr.join("include/x86_64-linux-gnu/mpich"));
+    cc.arg(usr.join("lib/x86_64-linux-gnu/libmpich.a"));
+    cc.args(["-Wl,--unresolved-symbols=ignore-all", "-lm", "-o", "calls"]);
+    let linked = Outcome::of(cc.current_dir(folder.path()));
+    assert_eq!(linked.status, Some(0), "{linked:?}");
+    let program = folder.path().join("calls");
+    for stripped in [false, true] {
+        if stripped {
+            assert_eq!(Outcome::of(Command::new("strip").arg(&program)).status, Some(0));
+        }
+        let found = inspect(&[text(&program)]);
+        assert_eq!((&found["kind"], &found["interception"]), (&json!("dynamic"), &json!("no")));
         assert!(found["reason"].as_str().unwrap().starts_with("MPI is statically linked"));
     }
 }

@@ -31,12 +31,19 @@ impl Build {
     }
 
     fn project(&self) -> Result<Project> {
-        let mut project = match &self.project {
-            Some(folder) => Project::read(folder)?,
-            None => match Project::read(Path::new(".")) {
-                Ok(project) if !project.packages.is_empty() => project,
-                _ => Project::read(&source_tree())?,
-            },
+        let here = match &self.project {
+            Some(folder) => Some(Project::read(folder)?),
+            None if Path::new("Cargo.toml").is_file() => Some(Project::read(Path::new("."))?),
+            None => None,
+        };
+        let has_tools = |project: &Project| self.project.is_some() || !project.packages.is_empty();
+        let mut project = match here.filter(has_tools) {
+            Some(project) => project,
+            None => {
+                let framework = source_tree();
+                eprintln!("mpi-tool: no tools here; taking those of {}", framework.display());
+                Project::read(&framework)?
+            }
         };
         for wanted in &self.package {
             if !project.packages.contains(wanted) {

@@ -75,22 +75,16 @@ impl CommandLine {
                 }
             }
             let short = !words[at].starts_with("--");
-            let values =
-                if joined.is_some() {
-                    0
-                } else if slurm && short && name.len() > 1 {
-                    // -n4
-                    0
-                } else {
-                    match known(name, slurm, short) {
-                        Some(values) => values,
-                        // An option that is not known here has a value, unless what follows is a
-                        // program or an option.
-                        None => usize::from(next.is_some_and(|next| {
-                            !next.starts_with('-') && !is_program(next, &folder)
-                        })),
-                    }
-                };
+            // Slurm's -n4 has its value in it, too.
+            let values = if joined.is_some() || (slurm && short && name.len() > 1) {
+                0
+            } else if let Some(values) = known(name, slurm, short) {
+                values
+            } else {
+                // One that is not known here has a value, unless a program or an option follows.
+                let is_value = |next: &String| !next.starts_with('-') && !is_program(next, &folder);
+                usize::from(next.is_some_and(is_value))
+            };
             at += 1 + values;
         }
         if at < section.end {
@@ -103,8 +97,8 @@ const WORKING_FOLDER: [&str; 3] = ["wdir", "wd", "set-cwd-to"];
 
 const FILES: [&str; 4] = ["configfile", "app", "appfile", "multi-prog"];
 
-/// How many words an option takes, of those that an executable file's name or an option might
-/// follow: all others explain themselves.
+/// How many words an option takes, where that is known. It matters where a value might be taken for a
+/// program (`-host sh`), or what follows an option without a value is a program that is not here.
 fn known(name: &str, slurm: bool, short: bool) -> Option<usize> {
     if slurm {
         return known_by_slurm(name, short);
@@ -112,19 +106,18 @@ fn known(name: &str, slurm: bool, short: bool) -> Option<usize> {
     let values = match name {
         // Hydra's and Open MPI's.
         "env" | "genv" | "mca" | "gmca" | "omca" | "gomca" | "prtemca" | "gprtemca" | "pmixmca"
-        | "gpmixmca" | "tune-param" => 2,
+        | "gpmixmca" => 2,
         "n" | "np" | "c" | "N" | "ppn" | "perhost" | "host" | "hosts" | "H" | "f" | "hostfile"
-        | "machinefile" | "machine" | "default-hostfile" | "wdir" | "wd" | "set-cwd-to"
-        | "path" | "x" | "prefix" | "launcher" | "launcher-exec" | "bootstrap"
-        | "bootstrap-exec" | "rmk" | "iface" | "genvlist" | "envlist" | "configfile" | "app"
-        | "appfile" | "npernode" | "npersocket" | "rankfile" | "rf" | "map-by" | "rank-by"
-        | "bind-to" | "membind" | "am" | "tune" | "output" | "output-filename"
-        | "outfile-pattern" | "errfile-pattern" | "prepend-pattern" | "timeout" | "stdin"
-        | "personality" | "display" | "xterm" | "cpu-set" | "cpu-list" | "dvm" | "dvm-uri"
-        | "report-pid" | "report-uri" | "report-bindings-to" | "runtime-options" | "nameserver"
-        | "ompi-server" | "gpus-per-proc" | "usize" | "topolib" | "demux" | "profile" | "arch"
-        | "soft" | "file" | "with-ft" | "preload-files" | "gtool" | "hash" | "stream-buffering"
-        | "pmi-args" => 1,
+        | "machinefile" | "default-hostfile" | "wdir" | "wd" | "set-cwd-to" | "path" | "x"
+        | "prefix" | "launcher" | "launcher-exec" | "bootstrap" | "bootstrap-exec" | "rmk"
+        | "iface" | "genvlist" | "envlist" | "configfile" | "app" | "appfile" | "npernode"
+        | "npersocket" | "rankfile" | "rf" | "map-by" | "rank-by" | "bind-to" | "membind"
+        | "am" | "tune" | "output" | "output-filename" | "outfile-pattern" | "errfile-pattern"
+        | "prepend-pattern" | "timeout" | "stdin" | "personality" | "display" | "xterm"
+        | "cpu-set" | "cpu-list" | "dvm" | "dvm-uri" | "report-pid" | "report-uri"
+        | "report-bindings-to" | "runtime-options" | "nameserver" | "ompi-server"
+        | "gpus-per-proc" | "usize" | "topolib" | "demux" | "profile" | "arch" | "soft"
+        | "file" | "with-ft" | "preload-files" | "gtool" | "stream-buffering" => 1,
         "genvall"
         | "genvnone"
         | "envall"

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::inspect::{Binding, Inspection, Interception, Kind};
-use crate::mpi::Abi;
+use crate::mpi::{Abi, Mpi};
 use crate::request::ToolRequest;
 use crate::tools::{self, Build, STACK_LIBRARY};
 
@@ -107,8 +107,9 @@ impl<'a> Wanted<'a> {
         if !is_missing {
             warn_of_fortran(application, abi, &builds, problems);
         }
-        if application.kind == Kind::Python && !builds.is_empty() {
-            selection.add_late_mpi(application);
+        let late = application.mpi.as_ref().filter(|mpi| mpi.abi == abi);
+        if let Some(mpi) = late.filter(|_| application.kind == Kind::Python && !builds.is_empty()) {
+            selection.add_late_mpi(mpi);
         }
         selection
     }
@@ -209,8 +210,7 @@ fn warn_of_fortran(
 
 impl Selection {
     /// MPI that comes by `dlopen` is there from the start, behind the tools.
-    fn add_late_mpi(&mut self, application: &Inspection) {
-        let Some(mpi) = &application.mpi else { return };
+    fn add_late_mpi(&mut self, mpi: &Mpi) {
         if let Some(path) = mpi.path.as_deref().filter(|path| !has_separator(path)) {
             self.preload.push(path.display().to_string());
         }

@@ -31,20 +31,8 @@ const WRAPPERS: [&str; 23] = [
     "xvfb-run",
 ];
 
-const LAUNCHERS: [&str; 12] = [
-    "aprun",
-    "ibrun",
-    "jsrun",
-    "mpiexec",
-    "mpiexec_mpt",
-    "mpirun",
-    "mpirun_rsh",
-    "orterun",
-    "prterun",
-    "prun",
-    "srun",
-    "yhrun",
-];
+const LAUNCHERS: [&str; 10] =
+    ["aprun", "ibrun", "jsrun", "mpiexec", "mpirun", "orterun", "prterun", "prun", "srun", "yhrun"];
 
 /// Is a word the name of a program that starts others on ranks?
 pub(crate) fn is_launcher(word: &str) -> bool {

@@ -86,14 +86,19 @@ fn what_is_there_is_not_overwritten() {
 #[test]
 fn what_is_no_mpi_is_not_built_for() {
     let folder = tempfile::tempdir().unwrap();
+    let framework = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let no_tools = format!("no tools here; taking those of {}", framework.display());
     let build = |arguments: &[&str]| mpi_tool(folder.path(), &[&["build"], arguments].concat());
     let outcome = build(&["--mpicc", "/no/mpicc"]);
     assert_eq!(outcome.status, Some(2));
-    assert_eq!(outcome.said(), ["/no/mpicc: No such file or directory (os error 2)"]);
+    assert_eq!(
+        outcome.said(),
+        [no_tools.as_str(), "/no/mpicc: No such file or directory (os error 2)"]
+    );
     let outcome = build(&["--mpicc", "false"]);
     assert_eq!(outcome.status, Some(2));
     assert_eq!(
-        outcome.said(),
+        outcome.said()[1..],
         ["false: no compiler wrapper of an MPI: its mpi.h is of no ABI that is known here"]
     );
     // With an empty PATH.
@@ -102,7 +107,7 @@ fn what_is_no_mpi_is_not_built_for() {
     let outcome = Outcome::of(without.env_remove("MPICC").env("CARGO", env!("CARGO")));
     assert_eq!(outcome.status, Some(2), "{outcome:?}");
     assert_eq!(
-        outcome.said(),
+        outcome.said()[1..],
         [
             "no MPI found: there is no mpicc, no mpicc.mpich, no mpicc.openmpi, no mpicc_abi in PATH; \
           --mpicc names a compiler wrapper"
@@ -112,6 +117,12 @@ fn what_is_no_mpi_is_not_built_for() {
     let outcome = build(&["--package", "no-tool"]);
     assert_eq!(outcome.status, Some(2));
     let said = outcome.said();
-    assert!(said.len() == 1 && said[0].contains(": no tool of the name no-tool; there are "));
-    assert!(said[0].contains("call-counter") && said[0].contains("qmpi-shim"), "{said:?}");
+    assert!(said.len() == 2 && said[1].contains(": no tool of the name no-tool; there are "));
+    assert!(said[1].contains("call-counter") && said[1].contains("qmpi-shim"), "{said:?}");
+
+    // A project that is none is not passed over.
+    fs::write(folder.path().join("Cargo.toml"), "[package]\nname = 7\n").unwrap();
+    let outcome = build(&[]);
+    assert_eq!(outcome.status, Some(2));
+    assert!(outcome.said()[0].starts_with("./Cargo.toml: error: "), "{outcome:?}");
 }

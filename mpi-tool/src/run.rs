@@ -1,6 +1,7 @@
 //! `mpi-tool run`: the launcher's command line, with the tools in front of each application.
 
 use std::env;
+use std::ops::Range;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -12,7 +13,7 @@ use crate::launcher::CommandLine;
 use crate::mpi::Abi;
 use crate::request::{absolute, own_variable};
 use crate::selection::{Selection, Wanted};
-use crate::words::{base, in_path};
+use crate::words::{base, behind_env, in_path, preloads};
 
 /// What the applications of a command get.
 #[derive(Debug, Default)]
@@ -98,15 +99,23 @@ impl Run {
         // file can have nothing in front of them.
         let of_spawned = plan.selections.iter().find(|selection| selection.tools > 0);
         let of_spawned = of_spawned.filter(|_| plan.spawns || self.spawned);
+        let environment = || env::var("LD_PRELOAD").ok().filter(|own| !own.is_empty());
         if let Some(selection) = plan.in_file.as_ref().or(of_spawned) {
-            words.extend(self.wrapper(selection, variables));
+            words.extend(self.wrapper(selection, variables, environment().as_slice()));
         }
         let mut next = 0;
         for (application, selection) in line.applications.iter().zip(&plan.selections) {
-            words.extend_from_slice(&self.command[next..application.words.start]);
-            next = application.words.end;
-            let own = &self.command[application.words.clone()];
-            let wrapper = self.wrapper(selection, variables);
+            let Range { start, end } = application.words;
+            // What `env` is to do comes before, and what is preloaded already stays.
+            let start = start + behind_env(&self.command[start..end], &application.folder);
+            words.extend_from_slice(&self.command[next..start]);
+            next = end;
+            let own = &self.command[start..end];
+            let mut preloaded = preloads(&self.command[..start]);
+            if preloaded.is_empty() {
+                preloaded.extend(environment());
+            }
+            let wrapper = self.wrapper(selection, variables, &preloaded);
             if wrapper.is_empty() {
                 words.extend_from_slice(own);
                 continue;
@@ -128,7 +137,12 @@ impl Run {
     }
 
     /// What stands in front of an application so that its ranks, and nobody else, have the tools.
-    fn wrapper(&self, selection: &Selection, variables: &[(String, String)]) -> Vec<String> {
+    fn wrapper(
+        &self,
+        selection: &Selection,
+        variables: &[(String, String)],
+        preloaded: &[String],
+    ) -> Vec<String> {
         if selection.preload.is_empty() {
             return Vec::new();
         }
@@ -137,7 +151,7 @@ impl Run {
             words.extend(["-u".into(), "QMPI_STACK".into()]);
         }
         let mut preload = selection.preload.clone();
-        preload.extend(env::var("LD_PRELOAD").ok().filter(|own| !own.is_empty()));
+        preload.extend_from_slice(preloaded);
         words.push(format!("LD_PRELOAD={}", preload.join(":")));
         let all = selection.variables.iter().chain(variables);
         words.extend(all.map(|(name, value)| format!("{name}={value}")));

@@ -99,3 +99,54 @@ pub(crate) fn behind_wrappers(words: &[String], folder: &Path) -> usize {
     }
     at
 }
+
+/// The place of the first word behind leading `env`s, which might take the tools away.
+pub(crate) fn behind_env(words: &[String], folder: &Path) -> usize {
+    let mut at = 0;
+    while base(&words[at]) == "env" {
+        match behind_wrapper(&words[at..], folder) {
+            Some(further) => at += further,
+            None => break,
+        }
+    }
+    at
+}
+
+/// What words preload by themselves: `env LD_PRELOAD=x`, `-x LD_PRELOAD=x`, `-genv LD_PRELOAD x`,
+/// `--export=ALL,LD_PRELOAD=x`.
+pub(crate) fn preloads(words: &[String]) -> Vec<String> {
+    const NAME: &str = "LD_PRELOAD";
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let is_env = |option: &String| ["env", "genv"].contains(&option.trim_start_matches('-'));
+        if word == NAME && at > 0 && is_env(&words[at - 1]) {
+            found.extend(words.get(at + 1).cloned());
+        }
+        let parts = word.split(',').map(|part| part.strip_prefix("--export=").unwrap_or(part));
+        let values = parts.filter_map(|part| part.strip_prefix(NAME)?.strip_prefix('='));
+        found.extend(values.map(Into::into));
+    }
+    found.retain(|value| !value.is_empty());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::preloads;
+
+    #[test]
+    fn what_is_preloaded_already() {
+        for line in [
+            "env A=b LD_PRELOAD=x.so",
+            "mpiexec -n 2 -x LD_PRELOAD=x.so",
+            "mpiexec -genv LD_PRELOAD x.so -n 2",
+            "srun --export=ALL,LD_PRELOAD=x.so",
+            "srun --export LD_PRELOAD=x.so,PATH",
+        ] {
+            let words: Vec<String> = line.split(' ').map(Into::into).collect();
+            assert_eq!(preloads(&words), ["x.so"], "{line}");
+        }
+        let words = ["mpirun", "-x", "LD_PRELOAD", "-n", "2", "LD_PRELOADED=1"].map(Into::into);
+        assert_eq!(preloads(&words), [""; 0]);
+    }
+}

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    FINE, Outcome, abi, calls, compile, compile_plain, counters, launcher, limited, mpi_name,
-    mpi_tool, mpi_tool_command, run_two, setting, text, tool, write_program,
+    FINE, Outcome, abi, calls, compile, compile_plain, compile_with, counters, launcher, limited,
+    mpi_name, mpi_tool, mpi_tool_command, run_two, setting, text, tool, write_program,
 };
 
 #[test]
@@ -258,17 +258,42 @@ fn variables_that_are_set_go_to_the_ranks() {
 #[test]
 fn a_foreign_tool_stands_last() {
     let folder = tempfile::tempdir().unwrap();
-    let c_tool = crate::common::compile_with(
-        setting("MPICC"),
-        "c_tool",
-        "libc_tool.so",
-        &["-shared", "-fPIC"],
-    );
+    let c_tool = compile_with(setting("MPICC"), "c_tool", "libc_tool.so", &["-shared", "-fPIC"]);
     let options = ["-tcall-counter", "-t", text(&c_tool), "-fjson", "-or.json"];
     let outcome = run_two(folder.path(), &options, &[text(&compile("calls"))]);
     assert_eq!((outcome.status, outcome.said()), (Some(0), vec![]), "{outcome:?}");
     assert_eq!(outcome.stderr.matches("the C tool sees MPI_Finalize").count(), 2, "{outcome:?}");
     assert_eq!(counters(&folder.path().join("r.json")), calls(2));
+}
+
+/// Wherever the user says it.
+#[test]
+fn what_the_user_preloads_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["-shared", "-fPIC"];
+    let c_tool = compile_with(setting("MPICC"), "c_tool", "libusers.so", &flags);
+    let setting = format!("LD_PRELOAD={}", text(&c_tool));
+    let [mpiexec, n, two] = launcher("2");
+    let by_launcher: &[&str] = if abi() == "openmpi" {
+        &["-x", &setting]
+    } else {
+        &["-genv", "LD_PRELOAD", text(&c_tool)]
+    };
+    let program = compile("calls");
+    for (variable, option, wrapper) in [
+        ("LD_PRELOAD", &[][..], &[][..]),
+        ("NOTHING", by_launcher, &[]),
+        ("NOTHING", &[], &["env", "A=b", &setting]),
+    ] {
+        let run = ["run", "-tcall-counter", "-fjson", "-or.json", &mpiexec, &n, &two];
+        let words = [&run[..], option, wrapper, &[text(&program)]].concat();
+        let mut command = mpi_tool_command(folder.path(), &words);
+        let outcome = Outcome::of(command.env(variable, &c_tool));
+        assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
+        assert_eq!(outcome.stderr.matches("the C tool sees MPI_Finalize").count(), 2, "{words:?}");
+        assert_eq!(counters(&folder.path().join("r.json")), calls(2));
+        fs::remove_file(folder.path().join("r.json")).unwrap();
+    }
 }
 
 /// mpi4py's wheel is for the ABIs of MPICH and of Open MPI.

@@ -29,6 +29,12 @@ pub(crate) fn abi() -> &'static str {
     }
 }
 
+/// Does mpi4py's wheel find this MPI? It is for the ABIs of MPICH and of Open MPI, and looks for
+/// `libmpi.so`, while Debian's MPICH is `libmpich.so`.
+pub(crate) fn has_mpi4py() -> bool {
+    abi() != "standard" && mpi_name() != "mpich-debian"
+}
+
 /// A tool's build for this MPI.
 pub(crate) fn tool(name: &str) -> PathBuf {
     let folder = fs::canonicalize(setting("MPI_TOOLS")).expect("xtask has built the tools");

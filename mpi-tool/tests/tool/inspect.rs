@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Outcome, abi, compile, compile_plain, mpi_name, mpi_tool, mpi_tool_command, setting, text,
-    write_program,
+    Outcome, abi, compile, compile_plain, has_mpi4py, mpi_name, mpi_tool, mpi_tool_command,
+    setting, text, write_program,
 };
 
 /// The JSON, and whether the exit status says the same.
@@ -257,8 +257,7 @@ fn a_python_program() {
     };
     let without = with(false, &["python3", "app"]);
     assert_eq!((&without["kind"], &without["interception"]), (&json!("python"), &json!("unknown")));
-    if abi() == "standard" {
-        // mpi4py's wheel is for the other two ABIs.
+    if !has_mpi4py() {
         return;
     }
     for words in [&["python3", "app"][..], &["./app"], &["env", "A=b", "python3", "-m", "app"]] {

@@ -135,6 +135,7 @@ macro_rules! __install {
             $crate::mpi_sys::mpi_functions! { [$crate::__next_table] }
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
             $($crate::$more! { $layer })?
+            $crate::__note! { NAME $($more)? }
         };
     };
 }

@@ -51,6 +51,8 @@ mod lifecycle;
 #[doc(hidden)]
 pub mod mpich;
 mod neighbours;
+#[doc(hidden)]
+pub mod note;
 pub mod options;
 mod output;
 #[doc(hidden)]

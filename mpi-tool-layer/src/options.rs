@@ -134,6 +134,8 @@ impl Options {
             let specific = name.strip_prefix(&own);
             match NAMES.iter().find(|known| **known == specific.unwrap_or(name)) {
                 Some(known) => settings.push((specific.is_some(), known, variable, value)),
+                // The folders where `mpi-tool` looks for tools.
+                None if name == "PATH" => {}
                 // Another tool's own.
                 None if NAMES.iter().any(|known| name.ends_with(&format!("_{known}"))) => {}
                 None => options.complaints.push(format!(
@@ -143,7 +145,9 @@ impl Options {
             }
         }
         settings.sort_by_key(|(specific, ..)| *specific);
-        for (_, name, variable, value) in settings {
+        for (specific, name, variable, value) in settings {
+            // A path for this tool alone needs no name in it, unless the tool is there twice.
+            let suffix = suffix.filter(|suffix| !specific || *suffix != tool);
             if let Err(reason) = options.set(name, value, tool, suffix) {
                 let (variable, value) = (variable.to_string_lossy(), value.to_string_lossy());
                 options.complaints.push(format!("{variable}={value}: {reason}"));
@@ -286,6 +290,7 @@ mod tests {
                 ("MPI_TOOL_MERGE", "maybe"),
                 ("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "csv"),
                 ("MPI_TOOLBOX", "x"),
+                ("MPI_TOOL_PATH", "/opt/tools"),
             ],
         );
         assert_eq!(options.complaints.len(), 3, "{:?}", options.complaints);
@@ -305,6 +310,9 @@ mod tests {
         assert_eq!(output(None, "%t-100%%.csv"), file("call-counter-100%.csv"));
         assert_eq!(output(Some("call-counter-2"), "%t.csv"), file("call-counter-2.csv"));
         assert_eq!(output(Some("call-counter"), "/dev/full"), file("/dev/full"));
+        let own = |suffix| options(suffix, &[("MPI_TOOL_CALL_COUNTER_OUTPUT", "r.json")]).output;
+        assert_eq!(own(Some("call-counter")), file("r.json"));
+        assert_eq!(own(Some("call-counter-2")), file("r.call-counter-2.json"));
         let wrong = options(None, &[("MPI_TOOL_OUTPUT", "a%x")]);
         assert_eq!(wrong.output, Output::Stderr);
         assert!(wrong.complaints[0].contains("%x means nothing"), "{:?}", wrong.complaints);

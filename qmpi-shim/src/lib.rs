@@ -102,6 +102,8 @@ static INFO: ToolInfo = ToolInfo::host();
 /// For the tools of the process, which look it up.
 #[unsafe(no_mangle)]
 static mpi_tool_info: &ToolInfo = &INFO;
+const NAME: &str = "qmpi";
+mpi_tool_layer::__note! { NAME host }
 
 pub(crate) fn say(line: fmt::Arguments<'_>) {
     mpi_tool_layer::install::say(format_args!("libqmpi: {line}"));

@@ -93,7 +93,9 @@ fn probe() -> Result<Mpi, String> {
     let preprocessed = run(&mpicc, &["-E", "-P"], PROBE)?;
     let answer = |key: &str| {
         let line = preprocessed.lines().find_map(|line| line.trim().strip_prefix(key));
-        line.map(|line| line.trim().replace('"', "").trim().to_owned())
+        // The preprocessor puts blanks where it likes: `"Open MPI " 5 . 0 . 11`.
+        let words: Vec<_> = line?.split(['"', ' ']).filter(|word| !word.is_empty()).collect();
+        Some(words.join(" ").replace(" . ", "."))
     };
     let abi = match answer("RMPI_ABI:").as_deref() {
         Some("mpich") => "mpich",

@@ -1,0 +1,236 @@
+//! `mpi-tool build`: a project's tools, for each ABI of the MPIs that are found.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::Value;
+
+use crate::cli::Build;
+use crate::mpi::Abi;
+use crate::tools::source_tree;
+use crate::words::in_path;
+
+impl Build {
+    pub(crate) fn run(&self) -> Result<()> {
+        let project = self.project()?;
+        let compilers = self.compilers()?;
+        let output = self.output.clone().unwrap_or_else(|| project.root.join("target/tools"));
+        for (abi, mpicc) in &compilers {
+            let folder = output.join(abi.name());
+            eprintln!("mpi-tool: building for the {} ABI, with {mpicc}", abi.name());
+            for library in project.build(*abi, mpicc, &self.profile)? {
+                println!("{}", put(&library, &folder)?.display());
+            }
+        }
+        Ok(())
+    }
+
+    fn project(&self) -> Result<Project> {
+        let here = match &self.project {
+            Some(folder) => Some(Project::read(folder)?),
+            None if Path::new("Cargo.toml").is_file() => Some(Project::read(Path::new("."))?),
+            None => None,
+        };
+        let has_tools = |project: &Project| self.project.is_some() || !project.packages.is_empty();
+        let mut project = match here.filter(has_tools) {
+            Some(project) => project,
+            None => {
+                let framework = source_tree();
+                eprintln!("mpi-tool: no tools here; taking those of {}", framework.display());
+                Project::read(&framework)?
+            }
+        };
+        for wanted in &self.package {
+            if !project.packages.contains(wanted) {
+                bail!(
+                    "{}: no tool of the name {wanted}; there are {}",
+                    project.root.display(),
+                    project.packages.join(", ")
+                );
+            }
+        }
+        if !self.package.is_empty() {
+            project.packages.retain(|package| self.package.contains(package));
+        }
+        if project.packages.is_empty() {
+            bail!(
+                "{}: no tools there: a tool is a package of type cdylib that depends on mpi-tool-layer",
+                project.root.display()
+            );
+        }
+        Ok(project)
+    }
+
+    /// The compiler wrappers to build with, one for each ABI.
+    fn compilers(&self) -> Result<Vec<(Abi, String)>> {
+        let mut compilers: Vec<(Abi, String)> = Vec::new();
+        let mut add = |mpicc: String| -> Result<()> {
+            let abi = abi(&mpicc)?;
+            match compilers.iter().find(|known| known.0 == abi) {
+                Some((_, first)) => eprintln!(
+                    "mpi-tool: {mpicc}: of the {} ABI as {first} is, whose tools serve it, too",
+                    abi.name()
+                ),
+                None => compilers.push((abi, mpicc)),
+            }
+            Ok(())
+        };
+        if !self.mpicc.is_empty() {
+            for mpicc in &self.mpicc {
+                add(mpicc.clone())?;
+            }
+            return Ok(compilers);
+        }
+        let mut seen = BTreeSet::new();
+        let names = ["mpicc", "mpicc.mpich", "mpicc.openmpi", "mpicc_abi"];
+        let found = names.iter().filter_map(|name| in_path(name));
+        for mpicc in
+            env::var("MPICC").into_iter().chain(found.map(|path| path.display().to_string()))
+        {
+            let file = fs::canonicalize(&mpicc).unwrap_or_else(|_| mpicc.clone().into());
+            // Debian's mpicc is a link to one of the others; wrappers are links to one program,
+            // which looks at its name.
+            if seen.insert((file, Path::new(&mpicc).file_name().map(ToOwned::to_owned)))
+                && let Err(error) = add(mpicc)
+            {
+                eprintln!("mpi-tool: {error:#}");
+            }
+        }
+        if compilers.is_empty() {
+            bail!(
+                "no MPI found: there is no {} in PATH; --mpicc names a compiler wrapper",
+                names.join(", no ")
+            );
+        }
+        Ok(compilers)
+    }
+}
+
+/// The ABI that programs have which a compiler wrapper compiles.
+fn abi(mpicc: &str) -> Result<Abi> {
+    const PROBE: &str = "#include <mpi.h>
+#if defined(OPEN_MPI)
+ABI: openmpi
+#elif defined(MPI_ABI_VERSION) && defined(MPI_H_ABI)
+ABI: standard
+#elif defined(MPICH_VERSION) || defined(MPICH_NUMVERSION) || defined(I_MPI_VERSION)
+ABI: mpich
+#endif
+";
+    let mut words = mpicc.split_whitespace();
+    let mut compiler = Command::new(words.next().context("--mpicc is empty")?);
+    compiler.args(words).args(["-E", "-P", "-x", "c", "-"]);
+    compiler.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = compiler.spawn().map_err(|error| anyhow!("{mpicc}: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that does not read it has failed, which it says itself.
+        let _ = stdin.write_all(PROBE.as_bytes());
+    }
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let abi = said.lines().find_map(|line| Abi::of_name(line.trim().strip_prefix("ABI: ")?));
+    abi.ok_or_else(|| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let reason = errors.lines().next().unwrap_or("its mpi.h is of no ABI that is known here");
+        anyhow!("{mpicc}: no compiler wrapper of an MPI: {reason}")
+    })
+}
+
+/// A Cargo workspace or package.
+struct Project {
+    root: PathBuf,
+    target: PathBuf,
+    /// Those that are tools.
+    packages: Vec<String>,
+}
+
+impl Project {
+    fn read(folder: &Path) -> Result<Self> {
+        let manifest = folder.join("Cargo.toml");
+        let mut metadata = cargo();
+        metadata.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]);
+        let output = metadata.arg(&manifest).output().context("cargo does not run")?;
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!("{}: {}", manifest.display(), errors.trim());
+        }
+        let metadata: Value = serde_json::from_slice(&output.stdout)?;
+        let path = |key: &str| metadata[key].as_str().map(PathBuf::from).context("cargo metadata");
+        let packages = metadata["packages"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|package| is_tool(package));
+        Ok(Self {
+            root: path("workspace_root")?,
+            target: path("target_directory")?,
+            packages: packages
+                .filter_map(|package| Some(package["name"].as_str()?.into()))
+                .collect(),
+        })
+    }
+
+    /// Builds the tools and returns their shared objects.
+    fn build(&self, abi: Abi, mpicc: &str, profile: &str) -> Result<Vec<PathBuf>> {
+        let mut build = cargo();
+        build.args(["build", "--quiet", "--profile", profile]);
+        build.arg("--message-format=json-render-diagnostics");
+        build.arg("--manifest-path").arg(self.root.join("Cargo.toml"));
+        // What was built for another MPI stays there for the next time.
+        build.arg("--target-dir").arg(self.target.join("mpi-tool").join(abi.name()));
+        for package in &self.packages {
+            build.args(["--package", package]);
+        }
+        build.env("MPICC", mpicc).stderr(Stdio::inherit());
+        let output = build.output().context("cargo does not run")?;
+        if !output.status.success() {
+            bail!("the tools could not be built with {mpicc}");
+        }
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let artifacts = messages
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|message| message["reason"] == "compiler-artifact")
+            .filter(|message| has_kind(&message["target"], "cdylib"));
+        let files = artifacts.flat_map(|artifact| {
+            let files = artifact["filenames"].as_array().cloned().unwrap_or_default();
+            files.into_iter().filter_map(|file| Some(PathBuf::from(file.as_str()?)))
+        });
+        Ok(files
+            .filter(|file| file.extension().is_some_and(|extension| extension == "so"))
+            .collect())
+    }
+}
+
+fn is_tool(package: &Value) -> bool {
+    let all = |key: &str| package[key].as_array().cloned().unwrap_or_default();
+    all("targets").iter().any(|target| has_kind(target, "cdylib"))
+        && all("dependencies").iter().any(|dependency| {
+            dependency["name"] == "mpi-tool-layer" && dependency["kind"].is_null()
+        })
+}
+
+fn has_kind(target: &Value, kind: &str) -> bool {
+    target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|known| known == kind))
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Puts a library into a folder. A process that has the old one mapped keeps it.
+fn put(library: &Path, folder: &Path) -> Result<PathBuf> {
+    let name = library.file_name().context("a library has a name")?;
+    let path = folder.join(name);
+    let new = folder.join(format!(".{}.new", name.to_string_lossy()));
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::copy(library, &new))
+        .and_then(|_| fs::rename(&new, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}

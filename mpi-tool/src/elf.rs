@@ -1,0 +1,141 @@
+//! What an ELF file says of itself. Nothing is loaded or run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::elf::{
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, EM_X86_64, FileHeader64, PT_INTERP, SHT_DYNSYM,
+    SHT_SYMTAB,
+};
+use object::read::elf::{
+    Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _,
+};
+use object::{Endianness, SymbolIndex};
+
+/// An ELF file.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Elf {
+    pub(crate) path: PathBuf,
+    /// Bits of an address: 64 or 32.
+    pub(crate) bits: u8,
+    /// It is for the kind of processor and the word size that tools are for.
+    pub(crate) x86_64: bool,
+    /// It asks for a dynamic linker, or is a shared object.
+    pub(crate) dynamic: bool,
+    pub(crate) soname: Option<String>,
+    /// The libraries that it is linked to.
+    pub(crate) needed: Vec<String>,
+    /// Where it looks for libraries, and those that it needs do, unless it has a `runpath`.
+    pub(crate) rpath: Vec<String>,
+    /// Where it looks for its own libraries.
+    pub(crate) runpath: Vec<String>,
+    /// Names that others must define.
+    pub(crate) imports: Vec<String>,
+    /// Names that it defines for others.
+    pub(crate) exports: Vec<String>,
+    /// Names of MPI functions that it defines, for itself too, unless they were stripped.
+    pub(crate) defines: Vec<String>,
+    /// The note of a tool: `mpi-tool-layer/src/note.rs`.
+    pub(crate) note: Option<String>,
+}
+
+const NOTE_SECTION: &[u8] = b".note.mpi-tool";
+
+impl Elf {
+    /// Reads a file; `None` if it is something else than an ELF file.
+    pub(crate) fn read(path: &Path) -> std::io::Result<Option<Self>> {
+        use std::io::Read as _;
+        let mut file = fs::File::open(path)?;
+        let mut magic = [0; 4];
+        if file.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {
+            return Ok(None);
+        }
+        let mut data = magic.to_vec();
+        file.read_to_end(&mut data)?;
+        let mut elf = Self { path: path.into(), ..Self::default() };
+        // EI_CLASS: 1 is 32-bit, 2 is 64-bit.
+        match data.get(4) {
+            Some(1) => elf.bits = 32,
+            Some(2) => {
+                elf.bits = 64;
+                // What is cut off or damaged stays unknown.
+                let _ = elf.parse(&data);
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(elf))
+    }
+
+    fn parse(&mut self, data: &[u8]) -> object::Result<()> {
+        let header = FileHeader64::<Endianness>::parse(data)?;
+        let endian = header.endian()?;
+        self.x86_64 = header.e_machine(endian) == EM_X86_64;
+        let segments = header.program_headers(endian, data)?;
+        self.dynamic = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
+
+        let sections = header.sections(endian, data)?;
+        for section in sections.iter() {
+            if let Some((entries, strings)) = section.dynamic(endian, data)? {
+                let strings = sections.strings(endian, data, strings)?;
+                for entry in entries {
+                    let text = || {
+                        let offset = u32::try_from(entry.d_val(endian)).ok()?;
+                        Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
+                    };
+                    match entry.d_tag(endian) {
+                        DT_NEEDED => self.needed.extend(text()),
+                        DT_SONAME => self.soname = text(),
+                        DT_RPATH => self.rpath = folders(text()),
+                        DT_RUNPATH => self.runpath = folders(text()),
+                        _ => {}
+                    }
+                }
+            }
+            if sections.section_name(endian, section) == Ok(NOTE_SECTION)
+                && let Some(mut notes) = section.notes(endian, data)?
+                && let Some(note) = notes.next()?
+                && note.name() == b"mpi-tool"
+            {
+                self.note = Some(String::from_utf8_lossy(note.desc()).into_owned());
+            }
+        }
+        // A static executable that can be moved has a dynamic section, and nothing to link.
+        self.dynamic |= self.soname.is_some() || !self.needed.is_empty();
+
+        for kind in [SHT_DYNSYM, SHT_SYMTAB] {
+            let symbols = sections.symbols(endian, data, kind)?;
+            for symbol in symbols.iter().skip(SymbolIndex(1).0) {
+                let Ok(name) = symbol.name(endian, symbols.strings()) else { continue };
+                let is_of_mpi =
+                    [&b"MPI_"[..], b"PMPI_", b"mpi_"].iter().any(|p| name.starts_with(p));
+                if name.is_empty() || (kind == SHT_SYMTAB && !is_of_mpi) {
+                    continue;
+                }
+                let name = String::from_utf8_lossy(name).into_owned();
+                match (kind, symbol.is_undefined(endian)) {
+                    (SHT_DYNSYM, true) => self.imports.push(name),
+                    (SHT_DYNSYM, false) => self.exports.push(name),
+                    (_, false) => self.defines.push(name),
+                    (_, true) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does it define a function, for others or for itself?
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.exports.iter().chain(&self.defines).any(|defined| defined == name)
+    }
+}
+
+fn folders(text: Option<String>) -> Vec<String> {
+    text.unwrap_or_default().split(':').filter(|part| !part.is_empty()).map(Into::into).collect()
+}
+
+/// The texts of a file's data that end with a NUL, as messages and names do.
+pub(crate) fn texts(data: &[u8]) -> impl Iterator<Item = &str> {
+    data.split(|byte| *byte == 0)
+        .filter(|text| !text.is_empty() && text.iter().all(|byte| (0x09..0x7f).contains(byte)))
+        .filter_map(|text| std::str::from_utf8(text).ok())
+}

@@ -1,0 +1,299 @@
+//! Where the application stands in a launcher's command line.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::words::{base, behind_wrapper, is_launcher, is_program};
+
+/// A command line that starts an application on ranks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CommandLine {
+    /// The launcher's place; none if the application is started by itself.
+    pub(crate) launcher: Option<usize>,
+    pub(crate) applications: Vec<Application>,
+    /// An option by which the launcher reads its applications from a file.
+    pub(crate) file: Option<String>,
+}
+
+/// One of its applications: several, where `:` separates them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Application {
+    /// Its words, wrappers such as `numactl` included.
+    pub(crate) words: Range<usize>,
+    /// The folder that the launcher starts it in.
+    pub(crate) folder: PathBuf,
+}
+
+impl CommandLine {
+    /// Reads a command line, which is to be started in a folder.
+    pub(crate) fn read(words: &[String], folder: &Path) -> Self {
+        let mut at = 0;
+        while at < words.len() && !is_launcher(&words[at]) {
+            match behind_wrapper(&words[at..], folder) {
+                Some(further) => at += further,
+                None => {
+                    let words = 0..words.len();
+                    let application = Application { words, folder: folder.into() };
+                    return Self { launcher: None, applications: vec![application], file: None };
+                }
+            }
+        }
+        let mut line = Self { launcher: Some(at), applications: Vec::new(), file: None };
+        let slurm = matches!(base(&words[at]), "srun" | "yhrun");
+        let mut start = at + 1;
+        while start < words.len() {
+            let end = words[start..].iter().position(|word| word == ":");
+            let end = end.map_or(words.len(), |length| start + length);
+            line.section(words, start..end, folder, slurm);
+            start = end + 1;
+        }
+        line
+    }
+
+    fn section(&mut self, words: &[String], section: Range<usize>, folder: &Path, slurm: bool) {
+        let mut folder = folder.to_path_buf();
+        let mut at = section.start;
+        while at < section.end && words[at].starts_with('-') {
+            if words[at] == "--" {
+                at += 1;
+                break;
+            }
+            let (name, joined) = match words[at].trim_start_matches('-').split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (words[at].trim_start_matches('-'), None),
+            };
+            let next = words.get(at + 1).filter(|_| at + 1 < section.end);
+            if WORKING_FOLDER.contains(&name) || (slurm && matches!(name, "D" | "chdir")) {
+                let value = joined.or(next.map(String::as_str));
+                folder.push(value.unwrap_or("."));
+            }
+            if FILES.contains(&name) {
+                self.file = Some(words[at].clone());
+                // Slurm's file stands where an application would.
+                if name == "multi-prog" {
+                    return;
+                }
+            }
+            let short = !words[at].starts_with("--");
+            // Slurm's -n4 has its value in it, too.
+            let values = if joined.is_some() || (slurm && short && name.len() > 1) {
+                0
+            } else if let Some(values) = known(name, slurm, short) {
+                values
+            } else {
+                // One that is not known here has a value, unless a program or an option follows.
+                let is_value = |next: &String| !next.starts_with('-') && !is_program(next, &folder);
+                usize::from(next.is_some_and(is_value))
+            };
+            at += 1 + values;
+        }
+        if at < section.end {
+            self.applications.push(Application { words: at..section.end, folder });
+        }
+    }
+}
+
+const WORKING_FOLDER: [&str; 3] = ["wdir", "wd", "set-cwd-to"];
+
+const FILES: [&str; 4] = ["configfile", "app", "appfile", "multi-prog"];
+
+/// How many words an option takes, where that is known. It matters where a value might be taken for a
+/// program (`-host sh`), or what follows an option without a value is a program that is not here.
+fn known(name: &str, slurm: bool, short: bool) -> Option<usize> {
+    if slurm {
+        return known_by_slurm(name, short);
+    }
+    let values = match name {
+        // Hydra's and Open MPI's.
+        "env" | "genv" | "mca" | "gmca" | "omca" | "gomca" | "prtemca" | "gprtemca" | "pmixmca"
+        | "gpmixmca" => 2,
+        "n" | "np" | "c" | "N" | "ppn" | "perhost" | "host" | "hosts" | "H" | "f" | "hostfile"
+        | "machinefile" | "default-hostfile" | "wdir" | "wd" | "set-cwd-to" | "path" | "x"
+        | "prefix" | "launcher" | "launcher-exec" | "bootstrap" | "bootstrap-exec" | "rmk"
+        | "iface" | "genvlist" | "envlist" | "configfile" | "app" | "appfile" | "npernode"
+        | "npersocket" | "rankfile" | "rf" | "map-by" | "rank-by" | "bind-to" | "membind"
+        | "am" | "tune" | "output" | "output-filename" | "outfile-pattern" | "errfile-pattern"
+        | "prepend-pattern" | "timeout" | "stdin" | "personality" | "display" | "xterm"
+        | "cpu-set" | "cpu-list" | "dvm" | "dvm-uri" | "report-pid" | "report-uri"
+        | "report-bindings-to" | "runtime-options" | "nameserver" | "ompi-server"
+        | "gpus-per-proc" | "usize" | "topolib" | "demux" | "profile" | "arch" | "soft"
+        | "file" | "with-ft" | "preload-files" | "gtool" | "stream-buffering" => 1,
+        "genvall"
+        | "genvnone"
+        | "envall"
+        | "envnone"
+        | "envuser"
+        | "v"
+        | "verbose"
+        | "q"
+        | "quiet"
+        | "V"
+        | "version"
+        | "h"
+        | "help"
+        | "l"
+        | "prepend-rank"
+        | "info"
+        | "nolocal"
+        | "oversubscribe"
+        | "nooversubscribe"
+        | "allow-run-as-root"
+        | "use-hwthread-cpus"
+        | "tag-output"
+        | "timestamp-output"
+        | "display-map"
+        | "display-allocation"
+        | "display-devel-map"
+        | "report-bindings"
+        | "do-not-launch"
+        | "do-not-resolve"
+        | "bynode"
+        | "byslot"
+        | "pernode"
+        | "debug-daemons"
+        | "leave-session-attached"
+        | "preload-binary"
+        | "index-argv-by-rank"
+        | "get-stack-traces"
+        | "report-state-on-timeout"
+        | "forward-signals"
+        | "enable-recovery"
+        | "disable-recovery"
+        | "continuous"
+        | "print-all-exitcodes"
+        | "disable-auto-cleanup"
+        | "disable-x"
+        | "enable-x"
+        | "noprefix"
+        | "merge-stderr-to-stdout"
+        | "merge-stderr-stdout"
+        | "skip-launch-node"
+        | "localonly"
+        | "gdb"
+        | "tv"
+        | "tva"
+        | "check-mpi"
+        | "trace"
+        | "no-ready-msg" => 0,
+        _ => return None,
+    };
+    Some(values)
+}
+
+fn known_by_slurm(name: &str, short: bool) -> Option<usize> {
+    if short {
+        // All others take one, also where it is not joined.
+        return Some(usize::from(!"EHIKOQXZbhklsuvV".contains(name)));
+    }
+    let values = match name {
+        "overlap" | "exact" | "exclusive" | "label" | "unbuffered" | "verbose" | "quiet"
+        | "pty" | "hold" | "immediate" | "kill-on-bad-exit" | "no-kill" | "overcommit"
+        | "oversubscribe" | "disable-status" | "preserve-env" | "contiguous" | "multi-prog"
+        | "spread-job" | "use-min-nodes" | "whole" | "no-allocate" | "interactive"
+        | "wait-all-nodes" => 0,
+        "ntasks" | "nodes" | "cpus-per-task" | "partition" | "account" | "time" | "nodelist"
+        | "exclude" | "job-name" | "output" | "error" | "input" | "mpi" | "export" | "cpu-bind"
+        | "mem" | "mem-per-cpu" | "gres" | "gpus" | "constraint" | "qos" | "reservation"
+        | "distribution" | "chdir" | "ntasks-per-node" | "ntasks-per-core" | "jobid" | "hint"
+        | "mem-bind" | "cpu-freq" | "signal" | "wait" | "threads" | "epilog" | "prolog"
+        | "task-prolog" | "task-epilog" | "het-group" | "gpus-per-task" | "gpu-bind" => 1,
+        _ => return None,
+    };
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::CommandLine;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(Into::into).collect()
+    }
+
+    /// The applications of a command line, as text.
+    fn applications(line: &str) -> Vec<String> {
+        let words = words(line);
+        let folder = tempfile::tempdir().unwrap();
+        let app = folder.path().join("app");
+        fs::write(&app, "").unwrap();
+        fs::set_permissions(&app, fs::Permissions::from_mode(0o755)).unwrap();
+        let read = CommandLine::read(&words, folder.path());
+        read.applications.iter().map(|part| words[part.words.clone()].join(" ")).collect()
+    }
+
+    #[test]
+    fn an_application_stands_behind_the_options() {
+        for launcher in [
+            "mpiexec",
+            "mpiexec -n 4",
+            "mpirun -np 4",
+            "/opt/mpi/bin/mpiexec.hydra -f hosts -ppn 2 -n 4",
+            "mpiexec -genv A sh -env B=C sh -genvall -n 2",
+            "mpiexec -genvlist A,B -bind-to core -l -n 2",
+            "mpiexec -launcher ssh -iface lo -prepend-rank",
+            "mpirun --host a,b -x PATH -x A=b --mca btl self,sm --bind-to none",
+            "mpirun --oversubscribe --allow-run-as-root --map-by slot:PE=2 -n 2",
+            "prterun --prtemca rmaps_default_mapping_policy :oversubscribe -N 2",
+            "orterun --hostfile hosts --timeout 30",
+            "srun -n4 -N 2 --ntasks-per-node=2 -c 1 -l --mpi pmi2 -J env",
+            "srun --exclusive --time 10:00 --export ALL -u",
+            // Not known here.
+            "mpiexec --new-switch",
+            "mpiexec --new-option 17",
+            "mpiexec -n 4 --",
+            "timeout 60 mpiexec -n 2",
+            "env A=b nice -n 19 mpirun -n 2",
+        ] {
+            assert_eq!(
+                applications(&format!("{launcher} ./app -n 3 x")),
+                ["./app -n 3 x"],
+                "{launcher}"
+            );
+            assert_eq!(
+                applications(&format!("{launcher} env A=b ./app")),
+                ["env A=b ./app"],
+                "{launcher}"
+            );
+        }
+    }
+
+    #[test]
+    fn several_applications_are_separated_by_colons() {
+        assert_eq!(
+            applications("mpiexec -genv A b -n 1 ./first x : -n 2 -env C d ./second : ./third"),
+            ["./first x", "./second", "./third"]
+        );
+    }
+
+    #[test]
+    fn a_command_without_a_launcher_is_the_application() {
+        assert_eq!(applications("./app -n 2 mpiexec"), ["./app -n 2 mpiexec"]);
+        assert_eq!(applications("mpiexecute -n 2 ./app"), ["mpiexecute -n 2 ./app"]);
+        assert_eq!(applications("timeout 5 sh"), ["timeout 5 sh"]);
+    }
+
+    #[test]
+    fn applications_in_files_are_not_seen() {
+        for (line, option) in [
+            ("mpiexec -configfile jobs", "-configfile"),
+            ("mpirun --app jobs", "--app"),
+            ("srun -n 2 --multi-prog jobs", "--multi-prog"),
+        ] {
+            let words = words(line);
+            let read = CommandLine::read(&words, std::path::Path::new("."));
+            assert_eq!(read.file.as_deref(), Some(option), "{line}");
+            assert!(read.applications.is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_working_folder_is_the_launchers() {
+        let line = words("mpiexec -wdir /tmp -n 1 ./a : -n 1 ./b");
+        let read = CommandLine::read(&line, std::path::Path::new("/home"));
+        let folders: Vec<_> = read.applications.iter().map(|part| part.folder.to_str()).collect();
+        assert_eq!(folders, [Some("/tmp"), Some("/home")]);
+    }
+}

@@ -1,0 +1,41 @@
+//! `mpi-tool`: runs MPI programs with tools, says what will work, and makes tools.
+
+mod builds;
+mod cli;
+mod elf;
+mod generated;
+mod inspect;
+mod launcher;
+mod libraries;
+mod list;
+mod mpi;
+mod new;
+mod python;
+mod request;
+mod run;
+mod selection;
+mod show;
+mod tools;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(run) => run.run(),
+        Command::List(list) => list.run().map(|()| ExitCode::SUCCESS),
+        Command::Inspect(inspect) => inspect.run(),
+        Command::New(new) => new.run().map(|()| ExitCode::SUCCESS),
+        Command::Build(build) => build.run().map(|()| ExitCode::SUCCESS),
+        Command::Completions(completions) => completions.run().map(|()| ExitCode::SUCCESS),
+        Command::Man(man) => man.run().map(|()| ExitCode::SUCCESS),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("mpi-tool: {error:#}");
+        ExitCode::from(2)
+    })
+}

@@ -1,0 +1,222 @@
+//! MPI libraries: which one a file is, and of which ABI.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::elf::{Elf, texts};
+
+/// How handles, constants and statuses look. A tool works under every MPI of its ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Abi {
+    /// MPICH, Intel MPI, Cray MPICH, MVAPICH
+    Mpich,
+    /// Open MPI
+    #[value(name = "openmpi")]
+    OpenMpi,
+    /// MPI-5's own, of `mpicc_abi`
+    Standard,
+}
+
+impl Abi {
+    pub(crate) const ALL: [Abi; 3] = [Abi::Mpich, Abi::OpenMpi, Abi::Standard];
+
+    /// As in tools' notes, and as folders are called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Abi::Mpich => "mpich",
+            Abi::OpenMpi => "openmpi",
+            Abi::Standard => "standard",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|abi| abi.name() == name)
+    }
+
+    /// By the name that programs know a library by.
+    pub(crate) fn of_library(soname: &str) -> Option<Self> {
+        let (stem, version) = soname.split_once(".so")?;
+        let version = version.trim_start_matches('.').split('.').next().unwrap_or("");
+        match stem {
+            "libmpi_abi" => Some(Abi::Standard),
+            "libmpich" => Some(Abi::Mpich),
+            "libmpi" if version == "12" => Some(Abi::Mpich),
+            // Open MPI 1.3 to 5.
+            "libmpi" if matches!(version, "0" | "1" | "20" | "40") => Some(Abi::OpenMpi),
+            // Cray's, with the compiler's name: libmpi_gnu_123.so.12.
+            _ if stem.starts_with("libmpi_") && version == "12" && !is_binding(soname) => {
+                Some(Abi::Mpich)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Is it one of the libraries that belong to MPI but are not the C library?
+fn is_binding(soname: &str) -> bool {
+    const BINDINGS: [&str; 8] = [
+        "libmpifort.",
+        "libmpichfort.",
+        "libmpicxx.",
+        "libmpichcxx.",
+        "libmpi_cxx.",
+        "libmpi_mpifh.",
+        "libmpi_usempi",
+        "libmpi_abi_",
+    ];
+    BINDINGS.iter().any(|beginning| soname.starts_with(beginning))
+}
+
+/// Does a library belong to an MPI, so that what it calls is no call of the application?
+pub(crate) fn is_part_of_mpi(soname: &str) -> bool {
+    Abi::of_library(soname).is_some() || is_binding(soname)
+}
+
+/// An MPI library.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Mpi {
+    /// Whose: `MPICH`, `Intel MPI`, `Open MPI`, or what the ABI says.
+    pub(crate) implementation: String,
+    /// By the library's own strings.
+    pub(crate) version: Option<String>,
+    pub(crate) abi: Abi,
+    /// The name that the program knows it by.
+    pub(crate) soname: String,
+    /// Where it is; nothing if it was not found on this machine.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Mpi {
+    /// The MPI library that a name stands for, which was found or not.
+    pub(crate) fn new(soname: &str, path: Option<&Path>) -> Option<Self> {
+        let abi = Abi::of_library(soname)?;
+        let data = path.and_then(|path| fs::read(path).ok()).unwrap_or_default();
+        let has = |text: &str| contains(&data, text.as_bytes());
+        let (implementation, version) = if abi == Abi::OpenMpi {
+            ("Open MPI", own_version(&data))
+        } else if has("Intel(R) MPI Library") {
+            ("Intel MPI", texts(&data).find_map(intel_version))
+        } else if has("MVAPICH2") {
+            ("MVAPICH", None)
+        } else if has("CRAY MPICH") {
+            ("Cray MPICH", None)
+        } else if has("MPICH") {
+            ("MPICH", own_version(&data))
+        } else if abi == Abi::Mpich {
+            ("MPICH or a relative", None)
+        } else {
+            ("MPI with the standard ABI", None)
+        };
+        Some(Self {
+            implementation: implementation.into(),
+            version,
+            abi,
+            soname: soname.into(),
+            path: path.map(Into::into),
+        })
+    }
+
+    /// `MPICH 5.0.2`
+    pub(crate) fn title(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{} {version}", self.implementation),
+            None => self.implementation.clone(),
+        }
+    }
+
+    /// The MPI library of a shared object's own file.
+    pub(crate) fn in_file(path: &Path) -> Option<Self> {
+        let library = Elf::read(path).ok()??;
+        let name = path.file_name()?.to_str()?;
+        Self::new(library.soname.as_deref().unwrap_or(name), Some(path))
+    }
+}
+
+fn contains(data: &[u8], text: &[u8]) -> bool {
+    let first = text[0];
+    let mut rest = data;
+    while let Some(at) = rest.iter().position(|byte| *byte == first) {
+        rest = &rest[at..];
+        if rest.starts_with(text) {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
+}
+
+/// MPICH and Open MPI have their version as a text of its own, among all other texts: `4.0.2`,
+/// `5.0.0rc1`. Their relatives' and parts' begin with 0, or have two numbers.
+fn own_version(data: &[u8]) -> Option<String> {
+    texts(data).find(|text| is_version(text)).map(Into::into)
+}
+
+fn is_version(text: &str) -> bool {
+    let mut parts = text.splitn(3, '.');
+    let mut part = || parts.next().unwrap_or("");
+    let (major, minor, patch) = (part(), part(), part());
+    let is_number = |part: &str| {
+        (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    is_number(major)
+        && !major.starts_with('0')
+        && is_number(minor)
+        && (1..=6).contains(&patch.len())
+        && patch.starts_with(|first: char| first.is_ascii_digit())
+        && patch.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Intel's, too: `2021.19.0`.
+fn intel_version(text: &str) -> Option<String> {
+    let year = text.strip_prefix("20")?.split('.').next()?;
+    let is_version = year.len() == 2
+        && text.contains('.')
+        && text.split('.').all(|part| {
+            (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        });
+    is_version.then(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Abi, intel_version, is_part_of_mpi, is_version};
+
+    #[test]
+    fn versions_stand_alone() {
+        for version in ["5.0.2", "4.1.8", "5.0.0rc1", "3.4.3"] {
+            assert!(is_version(version), "{version}");
+        }
+        // Of hwloc and UCX, of other things.
+        for other in ["0.13.99", "5.0", "v5.0.2", "1.2.3.4.", "127.0.0.1", "5.0.2 ", "10.", ".1.2"]
+        {
+            assert!(!is_version(other), "{other}");
+        }
+        assert_eq!(intel_version("2021.19.0").as_deref(), Some("2021.19.0"));
+        for other in ["2021", "2021.x", "20210.1", "Intel 2021.19.0", "21.1.0"] {
+            assert_eq!(intel_version(other), None, "{other}");
+        }
+    }
+
+    /// The names of real libraries: Debian's, wheels', Intel's, Cray's.
+    #[test]
+    fn libraries_are_known_by_their_names() {
+        for (name, abi) in [
+            ("libmpi.so.12", Some(Abi::Mpich)),
+            ("libmpich.so.12", Some(Abi::Mpich)),
+            ("libmpi_gnu_123.so.12", Some(Abi::Mpich)),
+            ("libmpi.so.40", Some(Abi::OpenMpi)),
+            ("libmpi_abi.so.1", Some(Abi::Standard)),
+            ("libmpifort.so.12", None),
+            ("libmpi_mpifh.so.40", None),
+            ("libm.so.6", None),
+            ("libmpiabc.so", None),
+        ] {
+            assert_eq!(Abi::of_library(name), abi, "{name}");
+        }
+        assert!(is_part_of_mpi("libmpi_usempif08.so.40") && !is_part_of_mpi("libmpifr.so.4"));
+    }
+}

@@ -1,0 +1,227 @@
+//! Which build of each tool an application gets, and what is wrong with that.
+
+use std::env;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::inspect::{Binding, Inspection, Interception, Kind};
+use crate::mpi::{Abi, Mpi};
+use crate::request::ToolRequest;
+use crate::tools::{self, Build, STACK_LIBRARY};
+
+/// The tools that the user wants, with all their builds.
+pub(crate) struct Wanted<'a> {
+    tools: Vec<(&'a ToolRequest, Vec<Build>)>,
+    /// The builds of the library that runs stacks, if it shall.
+    stack: Option<Vec<Build>>,
+}
+
+/// What an application gets.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// The shared objects to preload, in this order.
+    pub(crate) preload: Vec<String>,
+    /// What must be set beside.
+    pub(crate) variables: Vec<(String, String)>,
+    /// How many of the tools it gets.
+    pub(crate) tools: usize,
+}
+
+impl<'a> Wanted<'a> {
+    /// Finds the tools.
+    ///
+    /// # Errors
+    /// One is not there, or cannot be what is wanted of it.
+    pub(crate) fn find(requests: &'a [ToolRequest], stack: bool) -> Result<Self> {
+        let mut tools: Vec<(&ToolRequest, Vec<Build>)> = Vec::new();
+        for request in requests {
+            let builds = tools::of_name(&request.name)?;
+            if stack && let Some(build) = builds.iter().find(|build| !build.is_level) {
+                bail!(
+                    "{} cannot be a level of a stack: {} was not made by install_qmpi_layer!; \
+                     without --qmpi it can be preloaded",
+                    request.name,
+                    build.path.display()
+                );
+            }
+            if !stack && tools.iter().any(|(_, known)| known[0].path == builds[0].path) {
+                bail!("{} twice: only a stack (--qmpi) has several levels of a tool", request.name);
+            }
+            tools.push((request, builds));
+        }
+        let stack = if stack { Some(tools::of_name(STACK_LIBRARY)?) } else { None };
+        Ok(Self { tools, stack })
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// The tools' names with what is set for each alone.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &[(&'static str, String)])> {
+        self.tools.iter().map(|(request, builds)| (builds[0].name.as_str(), &*request.options))
+    }
+
+    /// For an application whose tools must be of an ABI, if that is known.
+    pub(crate) fn select(
+        &self,
+        application: &Inspection,
+        abi: Option<Abi>,
+        problems: &mut Vec<String>,
+    ) -> Selection {
+        let name = &application.program;
+        let reason = &application.reason;
+        if application.interception == Interception::No {
+            problems.push(format!("{name}: {reason}; it runs without tools"));
+            return Selection::default();
+        }
+        let Some(abi) = abi else {
+            problems.push(format!(
+                "{name}: {reason}; it runs without tools (--abi says which ones it should have)"
+            ));
+            return Selection::default();
+        };
+        let is_missing = application.mpi.as_ref().is_some_and(|mpi| mpi.path.is_none());
+        if is_missing {
+            problems.push(format!("{name}: {reason} (LD_LIBRARY_PATH?); it has tools of that ABI"));
+        }
+        let known = application.mpi.as_ref().map(|mpi| &mpi.soname);
+        let missing: Vec<&str> = application
+            .missing_libraries
+            .iter()
+            .filter(|name| Some(*name) != known)
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            problems.push(format!(
+                "{name}: it needs {}, not found on this machine (LD_LIBRARY_PATH?); it may not start",
+                missing.join(" and ")
+            ));
+        }
+        let uses = match &application.mpi {
+            Some(mpi) => format!("{name} uses {}", mpi.title()),
+            None => format!("{name} seems to use it"),
+        };
+        let (mut selection, builds) = self.of_abi(abi, &uses, problems);
+        if !is_missing {
+            warn_of_fortran(application, abi, &builds, problems);
+        }
+        let late = application.mpi.as_ref().filter(|mpi| mpi.abi == abi);
+        if let Some(mpi) = late.filter(|_| application.kind == Kind::Python && !builds.is_empty()) {
+            selection.add_late_mpi(mpi);
+        }
+        selection
+    }
+
+    /// For applications that cannot be looked at.
+    pub(crate) fn select_unseen(
+        &self,
+        what: &str,
+        abi: Option<Abi>,
+        problems: &mut Vec<String>,
+    ) -> Selection {
+        let Some(abi) = abi else {
+            problems.push(format!("{what}: their MPI is not known; --abi tells it"));
+            return Selection::default();
+        };
+        self.of_abi(abi, &format!("{what} seems to use it"), problems).0
+    }
+
+    fn of_abi(&self, abi: Abi, uses: &str, problems: &mut Vec<String>) -> (Selection, Vec<&Build>) {
+        let mut builds = Vec::new();
+        for (request, all) in &self.tools {
+            builds.extend(fitting(&request.name, all, abi, uses, problems));
+        }
+        let tools = builds.len();
+        let text = |build: &Build| build.path.display().to_string();
+        let paths: Vec<_> = builds.iter().map(|build| text(build)).collect();
+        let Some(stack) = &self.stack else {
+            return (Selection { preload: paths, variables: Vec::new(), tools }, builds);
+        };
+        let stack = if builds.is_empty() {
+            None
+        } else {
+            fitting("libqmpi.so", stack, abi, uses, problems)
+        };
+        let Some(stack) = stack else { return (Selection::default(), Vec::new()) };
+        let variables = vec![("TOOLS".to_owned(), paths.join(":"))];
+        (Selection { preload: vec![text(stack)], variables, tools }, builds)
+    }
+}
+
+/// The first build of the ABI.
+fn fitting<'a>(
+    name: &str,
+    builds: &'a [Build],
+    abi: Abi,
+    uses: &str,
+    problems: &mut Vec<String>,
+) -> Option<&'a Build> {
+    let mut reason = None;
+    for build in builds.iter().filter(|build| build.abi.is_none_or(|own| own == abi)) {
+        // The dynamic linker takes both for the end of a name.
+        if build.path.display().to_string().contains([' ', ':']) {
+            reason = Some(format!(
+                "{} has a space or a colon in its path, so it cannot be preloaded",
+                build.path.display()
+            ));
+            continue;
+        }
+        return Some(build);
+    }
+    let reason = reason.unwrap_or_else(|| {
+        let mut abis: Vec<_> = builds.iter().filter_map(|build| build.abi).map(Abi::name).collect();
+        abis.dedup();
+        format!("built for the {} ABI only (`mpi-tool build` makes others)", abis.join(" and the "))
+    });
+    problems.push(format!(
+        "{name}: {reason}, but {uses}, of the {} ABI; it runs without this tool",
+        abi.name()
+    ));
+    None
+}
+
+/// A tool without entry points for Fortran sees what the MPI's Fortran library calls in C: in MPICH
+/// all but most of `mpi_f08`, in Open MPI nothing.
+fn warn_of_fortran(
+    application: &Inspection,
+    abi: Abi,
+    builds: &[&Build],
+    problems: &mut Vec<String>,
+) {
+    let has = |binding| application.bindings.contains(&binding);
+    let blind = match abi {
+        Abi::OpenMpi => application.is_fortran(),
+        _ => has(Binding::F08),
+    };
+    if !blind {
+        return;
+    }
+    for build in builds.iter().filter(|build| !build.fortran) {
+        problems.push(format!(
+            "{}: {} has no entry points for Fortran, so it will not see all calls of {}, a Fortran program",
+            build.name,
+            build.path.display(),
+            application.program,
+        ));
+    }
+}
+
+impl Selection {
+    /// MPI that comes by `dlopen` is there from the start, behind the tools.
+    fn add_late_mpi(&mut self, mpi: &Mpi) {
+        if let Some(path) = mpi.path.as_deref().filter(|path| !has_separator(path)) {
+            self.preload.push(path.display().to_string());
+        }
+        // mpi4py asks the process for MPI first, and finds the tool.
+        if env::var_os("MPI4PY_MPIABI").is_none() {
+            let name = if mpi.abi == Abi::Standard { "mpiabi" } else { mpi.abi.name() };
+            self.variables.push(("MPI4PY_MPIABI".into(), name.into()));
+        }
+    }
+}
+
+fn has_separator(path: &Path) -> bool {
+    path.display().to_string().contains([' ', ':'])
+}

@@ -1,0 +1,165 @@
+//! The tools on this machine: shared objects with the note that the framework's macros put into
+//! them (`mpi-tool-layer/src/note.rs`).
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::elf::Elf;
+use crate::mpi::Abi;
+
+/// The name in the note of `libqmpi.so`.
+pub(crate) const STACK_LIBRARY: &str = "qmpi";
+
+/// One build of a tool.
+#[derive(Debug, Clone)]
+pub(crate) struct Build {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) description: String,
+    /// Nothing where a foreign tool does not tell.
+    pub(crate) abi: Option<Abi>,
+    /// What it was built against: `MPICH 5.0.2`.
+    pub(crate) mpi: String,
+    /// It can be a level of a stack.
+    pub(crate) is_level: bool,
+    /// It has entry points for Fortran.
+    pub(crate) fortran: bool,
+    pub(crate) path: PathBuf,
+}
+
+impl Build {
+    /// Looks at a file. `None` if it has no note, so is no tool of this framework.
+    fn read(path: &Path) -> Option<Self> {
+        let elf = Elf::read(path).ok()??;
+        let note = elf.note.as_deref()?;
+        let value = |key: &str| {
+            note.lines()
+                .find_map(|line| line.split_once('=').filter(|pair| pair.0 == key))
+                .map_or(String::new(), |pair| pair.1.to_owned())
+        };
+        Some(Self {
+            name: value("name"),
+            version: value("version"),
+            description: value("description"),
+            abi: Abi::of_name(&value("abi")),
+            mpi: value("mpi"),
+            is_level: value("roles").split(' ').any(|role| role == "level"),
+            fortran: has_fortran(&elf),
+            path: path.into(),
+        })
+    }
+
+    /// A tool that somebody names by its path: perhaps one that knows nothing of this framework.
+    pub(crate) fn at(path: &Path) -> Result<Self> {
+        let path = match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(error) => bail!("{}: {error}", path.display()),
+        };
+        if let Some(build) = Self::read(&path) {
+            return Ok(build);
+        }
+        let Some(elf) = Elf::read(&path)?.filter(|elf| elf.x86_64) else {
+            bail!("{}: no shared object for x86-64", path.display());
+        };
+        let linked = elf.needed.iter().find_map(|name| Abi::of_library(name));
+        let open_mpi = || {
+            let mut imports = elf.imports.iter();
+            imports.any(|name| name.starts_with("ompi_mpi_")).then_some(Abi::OpenMpi)
+        };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(Self {
+            name: name.strip_prefix("lib").unwrap_or(&name).into(),
+            version: String::new(),
+            description: "a tool of another framework".into(),
+            abi: linked.or_else(open_mpi),
+            mpi: String::new(),
+            is_level: elf.has("get_interceptions"),
+            fortran: has_fortran(&elf),
+            path,
+        })
+    }
+}
+
+fn has_fortran(elf: &Elf) -> bool {
+    elf.exports.iter().any(|name| name == "mpi_init_")
+}
+
+/// Where tools are looked for, in this order; in each, also one folder deeper.
+pub(crate) fn folders() -> Vec<PathBuf> {
+    let path = env::var_os("MPI_TOOL_PATH").unwrap_or_default();
+    let mut folders: Vec<_> = env::split_paths(&path).filter(|path| *path != *"").collect();
+    if let Some(own) = env::current_exe().ok().as_deref().and_then(Path::parent) {
+        folders.extend([own.join("../lib/mpi-tools"), own.join("../tools"), own.into()]);
+    }
+    folders.extend([source_tree().join("target/tools"), "target/tools".into()]);
+    folders
+}
+
+/// The source tree that this program was built from.
+pub(crate) fn source_tree() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).into()
+}
+
+/// All builds, in the order in which they are found.
+pub(crate) fn all() -> Vec<Build> {
+    let mut seen = BTreeSet::new();
+    let mut builds = Vec::new();
+    for folder in folders() {
+        let inside = entries(&folder);
+        let deeper = inside.iter().filter(|path| path.is_dir()).flat_map(|path| entries(path));
+        for file in inside.iter().cloned().chain(deeper) {
+            let is_library = file.extension().is_some_and(|extension| extension == "so");
+            let Some(file) = fs::canonicalize(file).ok().filter(|_| is_library) else { continue };
+            if seen.insert(file.clone()) {
+                builds.extend(Build::read(&file));
+            }
+        }
+    }
+    builds
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+}
+
+/// The builds of a tool that was asked for.
+///
+/// # Errors
+/// There is no such tool; the message says which there are.
+pub(crate) fn of_name(name: &str) -> Result<Vec<Build>> {
+    if name.contains('/') || name.ends_with(".so") {
+        return Ok(vec![Build::at(Path::new(name))?]);
+    }
+    let all = all();
+    let wanted = plain(name);
+    let found: Vec<_> = all.iter().filter(|tool| plain(&tool.name) == wanted).cloned().collect();
+    if found.is_empty() {
+        let names: BTreeSet<_> = all
+            .iter()
+            .filter(|tool| tool.name != STACK_LIBRARY)
+            .map(|tool| tool.name.as_str())
+            .collect();
+        if names.is_empty() {
+            bail!(
+                "no tool of the name {name}, nor any other, was found; `mpi-tool build` makes them, \
+                 MPI_TOOL_PATH says where they are"
+            );
+        }
+        let names = Vec::from_iter(names).join(", ");
+        bail!("no tool of the name {name}; there are: {names}");
+    }
+    Ok(found)
+}
+
+/// `call-counter`, `call_counter`
+fn plain(name: &str) -> String {
+    name.replace('_', "-")
+}

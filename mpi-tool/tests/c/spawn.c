@@ -1,0 +1,18 @@
+/* Spawns itself once. */
+#include <mpi.h>
+
+int main(int argc, char **argv) {
+    MPI_Comm parent, child;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL) {
+        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &child,
+                       MPI_ERRCODES_IGNORE);
+        MPI_Comm_disconnect(&child);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Comm_disconnect(&parent);
+    }
+    MPI_Finalize();
+    return 0;
+}

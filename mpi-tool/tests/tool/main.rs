@@ -1,0 +1,10 @@
+//! `mpi-tool` under a real MPI. `cargo xtask test` sets what the tests want: `MPICC`, `MPIEXEC`,
+//! `MPI_NAME`, `MPI_TOOLS` (the folder with the tools' builds) and `MPI4PY`.
+
+mod common;
+mod generated;
+mod inspect;
+mod list;
+mod projects;
+mod run;
+mod wrong;

@@ -1,0 +1,132 @@
+//! `mpi-tool new` and `mpi-tool build`, by cargo and under a real MPI.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{FINE, Outcome, abi, compile, launcher, mpi_name, mpi_tool, setting, text};
+
+#[test]
+fn a_new_tool_builds_and_runs() {
+    if mpi_name() == "mpich-debian" {
+        // It takes a minute or two; another MPICH has the same ABI.
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let made = mpi_tool(folder.path(), &["new", "tools/my-profiler"]);
+    assert_eq!(made.status, Some(0), "{made:?}");
+    let project = folder.path().join("tools/my-profiler");
+    for file in ["Cargo.toml", "src/lib.rs", "README.md"] {
+        assert!(project.join(file).is_file(), "{file}");
+    }
+    // The versions of dependencies that are here already.
+    let framework = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    fs::copy(framework.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+
+    let mpicc = setting("MPICC").into_string().unwrap();
+    // The compiler needs more time than a run.
+    let mut build = Command::new("timeout");
+    build.args(["1500", "nice", env!("CARGO_BIN_EXE_mpi-tool")]);
+    build.args(["build", "--profile", "dev", "--mpicc", &mpicc, "--mpicc", &mpicc]);
+    // What it is made of stays for the next time.
+    build.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-tool"));
+    let built = Outcome::of(build.current_dir(&project));
+    assert_eq!(built.status, Some(0), "{built:?}");
+    let tool = fs::canonicalize(&project).unwrap();
+    let tool = tool.join("target/tools").join(abi()).join("libmy_profiler.so");
+    assert_eq!(built.stdout, format!("{}\n", tool.display()), "{built:?}");
+    assert!(
+        built.said().contains(
+            &format!("{mpicc}: of the {} ABI as {mpicc} is, whose tools serve it, too", abi())
+                .as_str()
+        ),
+        "{built:?}"
+    );
+
+    // It is found in the project's folder.
+    let [mpiexec, n, two] = launcher("2");
+    let program = compile("calls");
+    for stack in [&[][..], &["--qmpi"]] {
+        let run = [&["run", "--tool", "my-profiler"], stack].concat();
+        let words = ["--", &mpiexec, &n, &two, text(&program)];
+        let outcome = mpi_tool(&project, &[&run[..], &words[..]].concat());
+        assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
+        let title = "# my-profiler 0.1.0: nanoseconds, summed over 2 ranks";
+        assert!(outcome.stderr.contains(title), "{outcome:?}");
+        assert!(outcome.stderr.contains("\nMPI_Barrier: "), "{outcome:?}");
+    }
+    let listed = mpi_tool(&project, &["list", "my-profiler"]);
+    let description = "my-profiler 0.1.0: Measures the time that is spent in each MPI function\n";
+    assert!(listed.stdout.starts_with(description), "{listed:?}");
+}
+
+#[test]
+fn what_is_there_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("mine")).unwrap();
+    for (arguments, line) in [
+        (&["new", "mine"][..], "mine exists"),
+        (
+            &["new", "2fast"],
+            "`2fast` is no name for a tool: it begins with a letter and has letters, digits, - and _",
+        ),
+        (
+            &["new", "yours", "--framework", "mine"],
+            "mine is not the framework's source tree (it has no mpi-tool-layer); --framework says \
+             where that is, a path or a git URL",
+        ),
+    ] {
+        let outcome = mpi_tool(folder.path(), arguments);
+        assert_eq!((outcome.status, outcome.said()), (Some(2), vec![line]));
+        assert!(!folder.path().join("yours").exists());
+    }
+    let git = ["new", "yours", "--framework", "https://example.org/rmpi.git"];
+    assert_eq!(mpi_tool(folder.path(), &git).status, Some(0));
+    let manifest = fs::read_to_string(folder.path().join("yours/Cargo.toml")).unwrap();
+    let dependency = "mpi-tool-layer = { git = \"https://example.org/rmpi.git\" }\n";
+    assert!(manifest.contains(dependency), "{manifest}");
+}
+
+#[test]
+fn what_is_no_mpi_is_not_built_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let framework = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let no_tools = format!("no tools here; taking those of {}", framework.display());
+    let build = |arguments: &[&str]| mpi_tool(folder.path(), &[&["build"], arguments].concat());
+    let outcome = build(&["--mpicc", "/no/mpicc"]);
+    assert_eq!(outcome.status, Some(2));
+    assert_eq!(
+        outcome.said(),
+        [no_tools.as_str(), "/no/mpicc: No such file or directory (os error 2)"]
+    );
+    let outcome = build(&["--mpicc", "false"]);
+    assert_eq!(outcome.status, Some(2));
+    assert_eq!(
+        outcome.said()[1..],
+        ["false: no compiler wrapper of an MPI: its mpi.h is of no ABI that is known here"]
+    );
+    // With an empty PATH.
+    let mut without = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
+    without.arg("build").current_dir(folder.path()).env("PATH", folder.path());
+    let outcome = Outcome::of(without.env_remove("MPICC").env("CARGO", env!("CARGO")));
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+    assert_eq!(
+        outcome.said()[1..],
+        [
+            "no MPI found: there is no mpicc, no mpicc.mpich, no mpicc.openmpi, no mpicc_abi in PATH; \
+          --mpicc names a compiler wrapper"
+        ]
+    );
+
+    let outcome = build(&["--package", "no-tool"]);
+    assert_eq!(outcome.status, Some(2));
+    let said = outcome.said();
+    assert!(said.len() == 2 && said[1].contains(": no tool of the name no-tool; there are "));
+    assert!(said[1].contains("call-counter") && said[1].contains("qmpi-shim"), "{said:?}");
+
+    // A project that is none is not passed over.
+    fs::write(folder.path().join("Cargo.toml"), "[package]\nname = 7\n").unwrap();
+    let outcome = build(&[]);
+    assert_eq!(outcome.status, Some(2));
+    assert!(outcome.said()[0].starts_with("./Cargo.toml: error: "), "{outcome:?}");
+}

@@ -1,0 +1,268 @@
+//! Wrong combinations are told before the start, in one line each, and the application runs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{
+    FINE, Outcome, abi, compile, compile_plain, compile_with, foreign_tool, launcher, mpi_tool,
+    mpi_tool_command, run_two, setting, text, write_program,
+};
+use crate::inspect::{elf32, setuid_program};
+
+/// The application ran, and `mpi-tool` has said this line and nothing else.
+fn expect_line(outcome: &Outcome, stdout: &[&str], line: &str) {
+    assert_eq!(outcome.said(), [line], "{outcome:?}");
+    assert_eq!((outcome.status, outcome.lines()), (Some(0), stdout.to_vec()), "{outcome:?}");
+}
+
+/// The command that would be started is the user's own.
+fn expect_unchanged(command: &[&str], line: &str) {
+    let options = ["run", "-tcall-counter", "--dry-run", "--"];
+    let outcome = mpi_tool(Path::new("/"), &[&options[..], command].concat());
+    assert_eq!(outcome.said(), [line], "{outcome:?}");
+    assert_eq!(outcome.stdout, format!("{}\n", command.join(" ")));
+}
+
+#[test]
+fn a_tool_that_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let outcome = run_two(folder.path(), &["--tool", "call-conter"], &[text(&program)]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+    let said = outcome.said();
+    assert_eq!(said.len(), 1, "{outcome:?}");
+    assert!(said[0].starts_with("no tool of the name call-conter; there are: "), "{said:?}");
+    assert!(said[0].contains("call-counter"), "{said:?}");
+
+    let outcome = run_two(folder.path(), &["--tool", "./libmine.so"], &[text(&program)]);
+    assert_eq!(outcome.status, Some(2));
+    assert_eq!(outcome.said(), ["./libmine.so: No such file or directory (os error 2)"]);
+
+    fs::write(folder.path().join("libtext.so"), "text").unwrap();
+    let outcome = run_two(folder.path(), &["--tool", "./libtext.so"], &[text(&program)]);
+    assert_eq!(outcome.status, Some(2));
+    let path = fs::canonicalize(folder.path()).unwrap().join("libtext.so");
+    assert_eq!(outcome.said(), [format!("{}: no shared object for x86-64", path.display())]);
+}
+
+#[test]
+fn a_tool_of_another_abi() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let (foreign, foreign_abi) = foreign_tool("call_counter");
+    let outcome = run_two(folder.path(), &["--tool", text(&foreign)], &[text(&program)]);
+    let said = outcome.said();
+    assert_eq!(said.len(), 1, "{outcome:?}");
+    let begin = format!(
+        "{}: built for the {foreign_abi} ABI only (`mpi-tool build` makes others), but {} uses ",
+        text(&foreign),
+        text(&program)
+    );
+    let end = format!(", of the {} ABI; it runs without this tool", abi());
+    assert!(said[0].starts_with(&begin) && said[0].ends_with(&end), "{said:?}");
+    assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
+    assert!(!outcome.stderr.contains("call-counter 0.1.0"), "{outcome:?}");
+
+    let strict = ["--strict", "--tool", text(&foreign)];
+    let outcome = run_two(folder.path(), &strict, &[text(&program)]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
+    assert_eq!(outcome.said()[1..], ["nothing was started (--strict)"]);
+}
+
+#[test]
+fn a_program_without_mpi() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_plain("nothing", "nothing", &[]);
+    let outcome = run_two(folder.path(), &["--tool", "call-counter"], &[text(&program)]);
+    let line = format!(
+        "{}: no MPI found: it is linked to none; it runs without tools (--abi says which ones it \
+         should have)",
+        text(&program)
+    );
+    expect_line(&outcome, &["no MPI here", "no MPI here"], &line);
+}
+
+#[test]
+fn a_program_that_contains_its_mpi() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags: [&[&str]; 2] = [&["-static"], &[]];
+    for (name, flags) in ["static-mpi", "half-static-mpi"].into_iter().zip(flags) {
+        let program = compile_plain("static_mpi", name, flags);
+        let command = ["run", "-tcall-counter", "--", text(&program)];
+        let line = format!(
+            "{}: MPI is statically linked: its calls do not go through the dynamic linker; it runs \
+             without tools",
+            text(&program)
+        );
+        expect_line(&mpi_tool(folder.path(), &command), &["an MPI of its own"], &line);
+    }
+}
+
+#[test]
+fn a_program_for_32_bit_processors() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = elf32(folder.path());
+    let line = format!(
+        "{}: it is a 32-bit program; tools are 64-bit; it runs without tools",
+        text(&program)
+    );
+    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+}
+
+#[test]
+fn a_setuid_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = setuid_program(folder.path(), &compile("calls"));
+    let line = format!(
+        "{}: it is setuid, for which the dynamic linker ignores LD_PRELOAD; it runs without tools",
+        text(&program)
+    );
+    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+}
+
+#[test]
+fn a_program_that_is_not_there() {
+    expect_unchanged(
+        &["mpiexec", "-n", "2", "/no/program", "-x"],
+        "/no/program: no such program; it runs without tools",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = run_two(folder.path(), &["--tool", "call-counter"], &["./no-program"]);
+    assert_eq!(outcome.said(), ["./no-program: no such program; it runs without tools"]);
+    let [mpiexec, n, two] = launcher("2");
+    let mut by_hand = Command::new(mpiexec);
+    let by_hand = Outcome::of(by_hand.args([&n, &two, "./no-program"]).current_dir(folder.path()));
+    assert_ne!(by_hand.status, Some(0));
+    assert_eq!(outcome.status, by_hand.status);
+}
+
+#[test]
+fn a_command_without_an_application() {
+    let command = ["run", "-tcall-counter", "--", "mpiexec", "-n", "2"];
+    let outcome = mpi_tool(Path::new("/"), &command);
+    assert_eq!(outcome.status, Some(2));
+    assert_eq!(outcome.said(), ["the command names no application: mpiexec -n 2"]);
+}
+
+/// A C tool has no entry points for Fortran, today and tomorrow.
+#[test]
+fn a_fortran_program_and_a_tool_that_knows_c_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = ["-shared", "-fPIC"];
+    let c_tool = compile_with(setting("MPICC"), "c_tool", "libc_only.so", &shared);
+    let program = compile("fortran");
+    let command = ["run", "-t", text(&c_tool), "--dry-run", "--", text(&program)];
+    let outcome = mpi_tool(folder.path(), &command);
+    assert_eq!(
+        outcome.said(),
+        [format!(
+            "c_only: {} has no entry points for Fortran, so it will not see all calls of {}, a \
+             Fortran program",
+            fs::canonicalize(&c_tool).unwrap().display(),
+            text(&program)
+        )]
+    );
+    assert!(outcome.stdout.contains("LD_PRELOAD="), "{outcome:?}");
+}
+
+#[test]
+fn a_tool_twice_without_a_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let outcome = run_two(folder.path(), &["-tcall-counter", "-tcall-counter"], &[text(&program)]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
+    assert_eq!(
+        outcome.said(),
+        ["call-counter twice: only a stack (--qmpi) has several levels of a tool"]
+    );
+}
+
+#[test]
+fn a_tool_that_cannot_be_a_level() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = ["-shared", "-fPIC"];
+    let c_tool = compile_with(setting("MPICC"), "c_tool", "libno_level.so", &shared);
+    let program = compile("calls");
+    let outcome = run_two(folder.path(), &["-t", text(&c_tool), "--qmpi"], &[text(&program)]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
+    let said = outcome.said();
+    assert!(said.len() == 1 && said[0].contains(" cannot be a level of a stack: "), "{said:?}");
+}
+
+/// As MPI's Fortran library may be, which comes in a package of its own.
+#[test]
+fn another_library_that_is_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libmpi_mpifh.so.77");
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libmpi_mpifh.so.77"];
+    fs::copy(compile_plain("nothing", "libmpi_mpifh.so.77", &shared), &library).unwrap();
+    let flags = ["-Wl,--no-as-needed", text(&library)];
+    let program = compile_with(setting("MPICC"), "calls", "calls-with-fortran", &flags);
+    let command = ["run", "-tcall-counter", "--dry-run", "--", text(&program)];
+    let with_library = mpi_tool_command(folder.path(), &command)
+        .env("LD_LIBRARY_PATH", libraries_and(folder.path()))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&with_library.stderr), "");
+    let outcome = mpi_tool(folder.path(), &command);
+    assert_eq!(
+        outcome.said(),
+        [format!(
+            "{}: it needs libmpi_mpifh.so.77, not found on this machine (LD_LIBRARY_PATH?); it may \
+             not start",
+            text(&program)
+        )]
+    );
+    assert!(outcome.stdout.contains("libcall_counter.so"), "{outcome:?}");
+}
+
+/// What the MPI needs, and a folder more.
+fn libraries_and(folder: &Path) -> String {
+    let own = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    format!("{}:{own}", text(folder))
+}
+
+/// The dynamic linker takes a blank in LD_PRELOAD for the end of a name.
+#[test]
+fn a_tool_in_a_folder_with_a_blank() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("my tools");
+    fs::create_dir(&place).unwrap();
+    let copy = place.join("libcall_counter.so");
+    fs::copy(crate::common::tool("call_counter"), &copy).unwrap();
+    let program = compile("calls");
+    let outcome = run_two(folder.path(), &["-t", text(&copy)], &[text(&program)]);
+    let said = outcome.said();
+    assert_eq!(said.len(), 1, "{outcome:?}");
+    assert!(said[0].contains("has a space or a colon in its path"), "{said:?}");
+    assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
+}
+
+/// An MPI whose library is on other machines only.
+#[test]
+fn a_library_that_is_not_found() {
+    if Path::new(&setting("MPICC")).starts_with("/usr") {
+        // It is found without being told where.
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("calls");
+    let mut data = fs::read(compile("calls")).unwrap();
+    // The folder that the compiler wrapper may have put into it is another one.
+    for at in 0..data.len() - 5 {
+        if data[at..].starts_with(b"/lib\0") {
+            data[at..at + 4].copy_from_slice(b"/xyz");
+        }
+    }
+    write_program(&program, data);
+    let command = ["run", "-tcall-counter", "--dry-run", "--", "./calls"];
+    let mut command = mpi_tool_command(folder.path(), &command);
+    let outcome = Outcome::of(command.env_remove("LD_LIBRARY_PATH"));
+    let said = outcome.said();
+    assert_eq!(said.len(), 1, "{outcome:?}");
+    assert!(said[0].starts_with("./calls: it is linked to libmpi"), "{said:?}");
+    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it has tools of that ABI";
+    assert!(said[0].ends_with(end), "{said:?}");
+    assert!(outcome.stdout.contains("libcall_counter.so"), "{outcome:?}");
+}

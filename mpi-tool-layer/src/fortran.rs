@@ -337,7 +337,10 @@ fn how(
     position: &dyn Fn(&str) -> Option<usize>,
 ) -> How {
     use ParameterKind as Kind;
-    let Parameter { rust_type, kind, direction, .. } = *parameter;
+    let Parameter { kind, direction, .. } = *parameter;
+    // The compiler may write a blank behind a star.
+    let rust_type = parameter.rust_type.replace("* ", "*");
+    let rust_type = rust_type.as_str();
     let is_in = rust_type.starts_with("*const");
     let is_pointer = rust_type.starts_with('*');
     let is_out = is_pointer && direction == Direction::Out;
@@ -1399,7 +1402,7 @@ unsafe extern "C" fn run(pending: *const Pending, words: *const usize) -> c_int 
 /// Is it something that MPI writes, an `int` or what is one?
 fn is_out(function: FunctionId, index: usize) -> bool {
     let parameter = &function.parameters()[index];
-    parameter.direction != Direction::In && parameter.rust_type.starts_with("*mut ")
+    parameter.direction != Direction::In && parameter.rust_type.contains("mut ")
 }
 
 /// The end of the stack for a function with callbacks or attributes.

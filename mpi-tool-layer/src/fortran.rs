@@ -284,6 +284,7 @@ struct Plan {
     /// The parameters `root` and `comm`, where strings or arrays are significant at the root only.
     root: Option<(usize, usize)>,
     comm: Option<usize>,
+    comm_handle: Option<Handle>,
     /// A narrow address in an attribute, of the functions that MPI-2 replaced.
     old: bool,
 }
@@ -310,6 +311,7 @@ impl Plan {
             language_bound: bottom(function).is_some(),
             root: position("root").zip(comm).filter(|_| converts_at_root),
             comm,
+            comm_handle: Handle::of("MPI_Comm"),
             old,
             hows,
         }
@@ -651,16 +653,11 @@ impl<'a> Conversion<'a> {
     /// # Safety
     /// As for the call.
     unsafe fn comm(&self, parameter: usize) -> MPI_Comm {
-        // SAFETY: a communicator of Fortran.
+        // SAFETY: a communicator of Fortran, and a handle of C in as many bytes as those have.
         unsafe {
-            let handle = pmpi::address(FunctionId::MPI_Comm_f2c as usize);
             let own = self.int(parameter);
-            match handle {
-                Some(function) => transmute::<*mut c_void, extern "C" fn(c_int) -> MPI_Comm>(
-                    function.as_ptr(),
-                )(own),
-                None => core::mem::zeroed(),
-            }
+            let word = self.plan.comm_handle.map_or(own as usize, |handle| handle.to_c(own));
+            core::mem::transmute_copy::<usize, MPI_Comm>(&word)
         }
     }
 
@@ -1020,8 +1017,9 @@ impl<'a> Conversion<'a> {
                     }
                     How::IndexOut if low(written) != low(NOTHING) => {
                         let index = low(written);
-                        let from_one = if index == MPI_UNDEFINED { index } else { index + 1 };
-                        to.write_unaligned(from_one);
+                        let undefined = index == MPI_UNDEFINED;
+                        let first = if undefined { 0 } else { self.first_index() };
+                        to.write_unaligned(index + first);
                     }
                     How::IndexCount | How::NarrowOut if low(written) != low(NOTHING) => {
                         to.write_unaligned(low(written));
@@ -1029,13 +1027,27 @@ impl<'a> Conversion<'a> {
                     How::Indices(count) if low(self.written[count]) != low(NOTHING) => {
                         for at in 0..usize::try_from(low(self.written[count])).unwrap_or(0) {
                             let index = to.add(at).read_unaligned();
-                            to.add(at).write_unaligned(index + 1);
+                            to.add(at).write_unaligned(index + self.first_index());
                         }
                     }
                     _ => {}
                 }
             }
         }
+    }
+
+    /// What Fortran calls the first of several requests: 1, but in `mpi_f08` what MPICH calls it,
+    /// since 4.0.2 returns C's 0 there, and a tool changes nothing.
+    fn first_index(&self) -> c_int {
+        static FIRST: OnceLock<c_int> = OnceLock::new();
+        if Abi::CURRENT != Abi::Mpich || self.entry.form == Form::Mpif {
+            return 1;
+        }
+        *FIRST.get_or_init(|| {
+            let own = find(libc::RTLD_DEFAULT, c"pmpir_waitany_f08_");
+            // SAFETY: MPICH's function, given a request that is complete, which no tool sees.
+            unsafe { if own.is_null() { 1 } else { first_of_one(own) } }
+        })
     }
 
     /// Calls a function with the first words of an array.
@@ -1074,6 +1086,43 @@ impl<'a> Conversion<'a> {
                 )
             }
         }
+    }
+}
+
+/// The index that MPICH's own function gives for the only request.
+///
+/// # Safety
+/// It is MPICH's `MPI_Waitany` of `mpi_f08`; MPI is initialized.
+unsafe fn first_of_one(wait_any: *mut c_void) -> c_int {
+    extern "C" fn query(_: *mut c_void, _: *mut MPI_Status) -> c_int {
+        MPI_SUCCESS
+    }
+    extern "C" fn free(_: *mut c_void) -> c_int {
+        MPI_SUCCESS
+    }
+    extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
+        MPI_SUCCESS
+    }
+    type WaitAny = unsafe extern "C" fn(
+        *const c_int,
+        *mut MPI_Request,
+        *mut c_int,
+        *mut MPI_Status,
+        *mut c_int,
+    );
+    // SAFETY: as said.
+    unsafe {
+        let mut request: MPI_Request = core::mem::zeroed();
+        let mut status: MPI_Status = core::mem::zeroed();
+        let (mut index, mut error) = (1, MPI_SUCCESS);
+        let (query, free, cancel) = (Some(query as _), Some(free as _), Some(cancel as _));
+        let extra = ptr::null_mut();
+        if pmpi::MPI_Grequest_start(query, free, cancel, extra, &mut request) == MPI_SUCCESS {
+            pmpi::MPI_Grequest_complete(request);
+            let wait_any = transmute::<*mut c_void, WaitAny>(wait_any);
+            wait_any(&1, &mut request, &mut index, &mut status, &mut error);
+        }
+        index.clamp(0, 1)
     }
 }
 

@@ -154,7 +154,10 @@ impl ToolInfo {
 fn library_function(function: FunctionId) -> *const c_void {
     let known = mpi_sys::pmpi::address(function as usize);
     known.map_or(ptr::null(), |known| {
-        crate::fortran::bottom(function).unwrap_or(known.as_ptr().cast_const())
+        let end = crate::fortran::bottom(function);
+        // Without MPI's Fortran library there are no calls of Fortran to look out for.
+        let end = end.filter(|_| !find(libc::RTLD_DEFAULT, c"pmpi_init_").is_null());
+        end.unwrap_or(known.as_ptr().cast_const())
     })
 }
 

@@ -202,14 +202,18 @@ contains
     seen = 0
     do i = 1, 2 * n
       CALL(MPI_Waitany)(2 * n, requests, index, status, ierror)
+#ifndef F08
+      ! In mpi_f08 of MPICH 4.0.2 the first index is 0.
       if (requests(index) /= MPI_REQUEST_NULL) stop "MPI_Waitany: another request"
       if (index <= n) then
         if (SOURCE_OF(status) /= before) stop "MPI_Waitany: another status"
       end if
+#endif
       seen = seen + 2 ** index
     end do
     CALL(MPI_Waitany)(2 * n, requests, index, MPI_STATUS_IGNORE, ierror)
-    print *, who, " any", seen, index == MPI_UNDEFINED, received
+    ! It is MPI_UNDEFINED, to which MPICH 4.0.2 adds one in mpif.h.
+    print *, who, " any", seen, index < 0, received
 
     call start(n, sent, received, requests)
     seen = 0
@@ -217,9 +221,11 @@ contains
       CALL(MPI_Waitsome)(2 * n, requests, number, indices, statuses, ierror)
       if (number == MPI_UNDEFINED) exit
       do i = 1, number
+#ifndef F08
         if (indices(i) <= n) then
           if (TAG_OF(statuses, i) /= indices(i)) stop "MPI_Waitsome: another status"
         end if
+#endif
         seen = seen + 2 ** indices(i)
       end do
     end do
@@ -240,7 +246,7 @@ contains
     do
       CALL(MPI_Testany)(2 * n, requests, index, done, MPI_STATUS_IGNORE, ierror)
       if (.not. done) cycle
-      if (index == MPI_UNDEFINED) exit
+      if (index < 0) exit
       seen = seen + 2 ** index
     end do
     print *, who, " test any", seen, received

@@ -193,11 +193,11 @@ macro_rules! __fortran {
 }
 
 /// The entry points for Fortran; `$target` names a macro of this crate that says which C function
-/// they call.
+/// they call, with more for it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __fortran_entries {
-    ([[$target:ident]] $($c_name:ident $name:ident $form:ident $symbol:literal;)*) => {
+    ([$target:tt] $($c_name:ident $name:ident $form:ident $symbol:literal;)*) => {
         $($crate::__fortran_entry! { $target $c_name $name $form $symbol })*
     };
 }
@@ -206,18 +206,18 @@ macro_rules! __fortran_entries {
 #[macro_export]
 macro_rules! __fortran_entry {
     // A clock has no arguments, and a result that is no word.
-    ($target:ident $c_name:ident $name:ident Same $symbol:literal) => {
+    ([$target:ident $($table:ident)?] $c_name:ident $name:ident Same $symbol:literal) => {
         const _: () = {
             #[unsafe(export_name = $symbol)]
             pub unsafe extern "C" fn function() -> f64 {
                 // SAFETY: always allowed.
                 unsafe {
-                    $crate::$target! { call $c_name $name }
+                    $crate::$target! { call $c_name $name $($table)? }
                 }
             }
         };
     };
-    ($target:ident $c_name:ident $name:ident $form:ident $symbol:literal) => {
+    ([$target:ident $($table:ident)?] $c_name:ident $name:ident $form:ident $symbol:literal) => {
         const _: () = {
             static ENTRY: $crate::install::fortran::Entry = $crate::install::fortran::Entry::new(
                 $crate::FunctionId::$c_name,
@@ -226,7 +226,7 @@ macro_rules! __fortran_entry {
                     Ok(name) => name,
                     Err(_) => panic!("a symbol has no NUL"),
                 },
-                $crate::$target! { target $c_name $name },
+                $crate::$target! { target $c_name $name $($table)? },
             );
 
             #[unsafe(export_name = $symbol)]
@@ -252,6 +252,18 @@ macro_rules! __fortran_function {
     };
     (target $c_name:ident $name:ident) => {
         $crate::install::fortran::Target::Function($name as *const c_void)
+    };
+}
+
+/// Those of a library that runs a stack go where its table says.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fortran_slot {
+    (call $c_name:ident $name:ident $table:ident) => {
+        $crate::NextFunctions::$name(&$table)
+    };
+    (target $c_name:ident $name:ident $table:ident) => {
+        $crate::install::fortran::Target::Slot($table.slot($crate::FunctionId::$c_name))
     };
 }
 

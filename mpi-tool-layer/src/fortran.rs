@@ -699,10 +699,10 @@ impl<'a> Conversion<'a> {
     ///
     /// # Safety
     /// As for the call.
-    unsafe fn to_c(&mut self) -> bool {
+    unsafe fn convert(&mut self) -> bool {
         let parameters = self.entry.function.parameters();
         let mut next = 0;
-        for index in 0..self.plan.hows.len() {
+        for (index, parameter) in parameters.iter().enumerate() {
             let how = self.plan.hows[index];
             if matches!(how, How::Absent) {
                 continue;
@@ -711,7 +711,7 @@ impl<'a> Conversion<'a> {
             next += 1;
             // SAFETY: Fortran's arguments are as the function's interface says.
             let word = unsafe {
-                if parameters[index].root_only && self.plan.root.is_some() && !self.at_root() {
+                if parameter.root_only && self.plan.root.is_some() && !self.at_root() {
                     continue;
                 }
                 match self.word(index, how, given) {
@@ -948,7 +948,7 @@ impl<'a> Conversion<'a> {
     ///
     /// # Safety
     /// As for the call; MPI has returned.
-    unsafe fn to_fortran(&mut self, result: c_int) {
+    unsafe fn to_fortran(&self, result: c_int) {
         let mut next = 0;
         for index in 0..self.plan.hows.len() {
             let how = self.plan.hows[index];
@@ -1291,7 +1291,7 @@ unsafe extern "C" fn convert(
     // SAFETY: as the caller says.
     unsafe {
         let mut conversion = Conversion::new(fortran, entry, arguments);
-        if !conversion.to_c() {
+        if !conversion.convert() {
             return Outcome { next: entry.next(), result: 0 };
         }
         let count = conversion.plan.hows.len();

@@ -11,7 +11,7 @@ use std::process::Command;
 use common::{Run, build_folder, setting, tool};
 
 /// How a program sees MPI: a macro of `tests/fortran/dialect.h`.
-fn compile(name: &str, dialect: &str) -> PathBuf {
+fn compile(name: &str, dialect: &str, parts: &[&str]) -> PathBuf {
     let folder = build_folder().join(format!("{name}-{dialect}"));
     std::fs::create_dir_all(&folder).unwrap();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
@@ -30,6 +30,7 @@ fn compile(name: &str, dialect: &str) -> PathBuf {
         .arg("-J")
         .arg(&folder)
         .args([sources.join("tally.F90"), sources.join(format!("{name}.F90"))])
+        .args(parts.iter().map(|part| sources.join(part)))
         .arg("-o")
         .arg(&program)
         .args(words("FORTRAN_LIBRARIES"));
@@ -39,7 +40,7 @@ fn compile(name: &str, dialect: &str) -> PathBuf {
 }
 
 fn transparent_and_exact(dialect: &str) {
-    let program = compile("calls", dialect);
+    let program = compile("calls", dialect, &[]);
     for ranks in [1, 2] {
         let plain = Run::new(&program, ranks).run();
         plain.expect_success("calls");
@@ -86,11 +87,22 @@ fn fortran_module_mpi_f08() {
     transparent_and_exact("F08");
 }
 
+/// A call counts once, whichever language it comes from.
+#[test]
+fn fortran_and_c() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let counted = Run::new(&compile("mixed", dialect, &["part.c"]), 2).count().run();
+        counted.expect_success("mixed");
+        assert_eq!(counted.counted["MPI_Allreduce"], 4);
+        assert_eq!(counted.counted, counted.expected, "{dialect}");
+    }
+}
+
 /// Ten messages of 1000 integers from each of two ranks.
 #[test]
 fn fortran_bytes() {
     for dialect in ["MPIF", "MODULE", "F08"] {
-        let program = compile("bytes", dialect);
+        let program = compile("bytes", dialect, &[]);
         let run = Run::new(&program, 2);
         let report = run.folder.path().join("report.json").display().to_string();
         let outcome = run

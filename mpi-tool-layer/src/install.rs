@@ -4,6 +4,7 @@ use core::any::Any;
 use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub use crate::fortran;
 pub use crate::level::{Level, LevelRequest, Source, launched_rank};
 pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::{ToolInfo, find_late_mpi};
@@ -134,6 +135,8 @@ macro_rules! __install {
 
             $crate::mpi_sys::mpi_functions! { [$crate::__next_table] }
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
+            $crate::mpi_sys::fortran_entries! { [$crate::__fortran_entries] [__fortran_function] }
+            $crate::__fortran! {}
             $($crate::$more! { $layer })?
             $crate::__note! { NAME $($more)? }
         };
@@ -178,6 +181,91 @@ macro_rules! __exports {
         $($crate::mpi_sys::if_exported! { $c_name {
             $crate::__export! { $c_name $name ($($arg: $ty),*) -> $ret }
         } })*
+    };
+}
+
+/// What a tool has for Fortran beside its entry points: see `fortran.rs`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fortran {
+    () => {
+        #[unsafe(no_mangle)]
+        static mpi_tool_fortran: $crate::install::fortran::Slot = $crate::install::fortran::slot;
+    };
+}
+
+/// The entry points for Fortran; `$target` names a macro of this crate that says which C function
+/// they call, with more for it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fortran_entries {
+    ([$target:tt] $($c_name:ident $name:ident $form:ident $symbol:literal;)*) => {
+        $($crate::__fortran_entry! { $target $c_name $name $form $symbol })*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fortran_entry {
+    // A clock has no arguments, and a result that is no word.
+    ([$target:ident $($table:ident)?] $c_name:ident $name:ident Same $symbol:literal) => {
+        const _: () = {
+            #[unsafe(export_name = $symbol)]
+            pub unsafe extern "C" fn function() -> f64 {
+                // SAFETY: always allowed.
+                unsafe {
+                    $crate::$target! { call $c_name $name $($table)? }
+                }
+            }
+        };
+    };
+    ([$target:ident $($table:ident)?] $c_name:ident $name:ident $form:ident $symbol:literal) => {
+        const _: () = {
+            static ENTRY: $crate::install::fortran::Entry = $crate::install::fortran::Entry::new(
+                $crate::FunctionId::$c_name,
+                $crate::install::fortran::Form::$form,
+                match ::core::ffi::CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a symbol has no NUL"),
+                },
+                $crate::$target! { target $c_name $name $($table)? },
+            );
+
+            #[unsafe(export_name = $symbol)]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn function() {
+                ::core::arch::naked_asm!(
+                    "lea r11, [rip + {entry}]",
+                    "jmp {call}",
+                    entry = sym ENTRY,
+                    call = sym $crate::install::fortran::call,
+                )
+            }
+        };
+    };
+}
+
+/// A tool's entry points call its own exported function of C.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fortran_function {
+    (call $c_name:ident $name:ident) => {
+        $name()
+    };
+    (target $c_name:ident $name:ident) => {
+        $crate::install::fortran::Target::Function($name as *const c_void)
+    };
+}
+
+/// Those of a library that runs a stack go where its table says.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __fortran_slot {
+    (call $c_name:ident $name:ident $table:ident) => {
+        $crate::NextFunctions::$name(&$table)
+    };
+    (target $c_name:ident $name:ident $table:ident) => {
+        $crate::install::fortran::Target::Slot($table.slot($crate::FunctionId::$c_name))
     };
 }
 

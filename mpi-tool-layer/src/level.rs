@@ -448,8 +448,6 @@ impl Level {
         let known = pmpi::available(FunctionId::MPI_Init as usize);
         let why = if objects.library && !known {
             "MPI was loaded privately (dlopen); preload its library behind the tool"
-        } else if objects.fortran && objects.program {
-            "its Fortran bindings do not call the C functions, and Fortran calls are not seen yet"
         } else if objects.program {
             "the program made none, or another tool in front of this one kept them"
         } else if launched_rank().is_some() && static_mpi_in_program() {

@@ -41,6 +41,8 @@ mod call;
 mod chain;
 mod counters;
 mod datatypes;
+#[doc(hidden)]
+pub mod fortran;
 mod function;
 mod handles;
 mod high;

@@ -149,10 +149,16 @@ impl ToolInfo {
     }
 }
 
-/// The library's `PMPI_` function, or null.
+/// The library's `PMPI_` function, or null. Where Fortran's callbacks and attributes must be told
+/// from C's, a function that does.
 fn library_function(function: FunctionId) -> *const c_void {
     let known = mpi_sys::pmpi::address(function as usize);
-    known.map_or(ptr::null(), |known| known.as_ptr().cast_const())
+    known.map_or(ptr::null(), |known| {
+        let end = crate::fortran::bottom(function);
+        // Without MPI's Fortran library there are no calls of Fortran to look out for.
+        let end = end.filter(|_| !find(libc::RTLD_DEFAULT, c"pmpi_init_").is_null());
+        end.unwrap_or(known.as_ptr().cast_const())
+    })
 }
 
 /// MPI that came after the tool, by `dlopen`: fills the table from it. Where there is none, but the
@@ -208,10 +214,25 @@ fn clear_message() {
 /// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
 /// knows what is next. The result is used here, so that the call is no tail call.
 #[inline(never)]
-fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
+pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: `name` is a C string.
     let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
     core::hint::black_box(address)
+}
+
+/// The same in MPI's Fortran libraries, however they were loaded; null if there are none.
+pub(crate) fn find_in_fortran_library(name: &CStr) -> *mut c_void {
+    let mut paths = Vec::new();
+    each_object(|object| {
+        if object.is_fortran_library() {
+            paths.push(object.path().to_owned());
+        }
+    });
+    let each = paths.iter().map(|path| open(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD));
+    let mut found = each.filter(|library| !library.is_null()).map(|library| find(library, name));
+    let found = found.find(|address| !address.is_null()).unwrap_or(ptr::null_mut());
+    clear_message();
+    found
 }
 
 /// The addresses of the loaded object that an address belongs to.
@@ -230,17 +251,14 @@ fn object_of(address: *const c_void) -> Range<usize> {
 pub(crate) struct MpiObjects {
     /// An object that looks like an MPI library by its name.
     pub(crate) library: bool,
-    /// One with the Fortran bindings.
-    pub(crate) fortran: bool,
     /// The program itself is linked to one. Else a preloaded C tool may have brought it along.
     pub(crate) program: bool,
 }
 
 pub(crate) fn mpi_objects() -> MpiObjects {
-    let mut found = MpiObjects { library: false, fortran: false, program: false };
+    let mut found = MpiObjects { library: false, program: false };
     let mut is_program = true;
     each_object(|object| {
-        found.fortran |= object.is_named(&["libmpifort.so", "libmpi_mpifh.so", "libmpichfort.so"]);
         found.library |= object.is_mpi_library();
         if core::mem::take(&mut is_program) {
             found.program = object.needs().any(|name| name.to_bytes().starts_with(b"libmpi"));
@@ -268,6 +286,11 @@ impl Object<'_> {
 
     fn is_mpi_library(&self) -> bool {
         self.is_named(&["libmpi.so", "libmpich.so", "libmpi_abi.so"])
+    }
+
+    fn is_fortran_library(&self) -> bool {
+        let names = ["libmpifort.so", "libmpichfort.so", "libmpi_mpifh.so", "libmpi_usempif08.so"];
+        self.is_named(&names)
     }
 
     fn headers(&self) -> &[libc::Elf64_Phdr] {

@@ -110,7 +110,8 @@ impl NextTable {
     }
 
     /// Where the address of a next function is.
-    pub(crate) fn slot(&self, function: FunctionId) -> *const AtomicPtr<c_void> {
+    #[doc(hidden)]
+    pub const fn slot(&self, function: FunctionId) -> *const AtomicPtr<c_void> {
         &raw const self.0[function as usize]
     }
 

@@ -10,6 +10,14 @@ use common::{exported, tool};
 use mpi_tool_layer::FunctionId;
 
 /// Functions that the tool itself watches, and the one in assembly.
+macro_rules! fortran_symbols {
+    ([] $($c_name:ident $name:ident $form:ident $symbol:literal;)*) => {
+        /// The entry points for Fortran.
+        const FORTRAN: &[&str] = &[$($symbol),*];
+    };
+}
+mpi_tool_layer::mpi_sys::fortran_entries! { [fortran_symbols] }
+
 const WATCHED: [FunctionId; 7] = [
     FunctionId::MPI_Init,
     FunctionId::MPI_Init_thread,
@@ -98,7 +106,9 @@ fn a_tool_links_no_mpi_and_exports_what_this_mpi_has() {
         }
         symbols.retain(|symbol| !symbol.starts_with("mpi_tool_") && *symbol != "get_interceptions");
         symbols.sort_unstable();
-        let wanted: Vec<_> = exported().into_iter().map(FunctionId::name).collect();
+        let mut wanted: Vec<_> = exported().into_iter().map(FunctionId::name).collect();
+        wanted.extend(FORTRAN);
+        wanted.sort_unstable();
         assert_eq!(symbols, wanted);
         // A strong reference to MPI would be fatal in a process without it.
         for line in run(&["nm", "--dynamic", "--undefined-only"]).lines() {

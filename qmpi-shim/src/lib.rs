@@ -81,6 +81,8 @@ macro_rules! exports {
     };
 }
 mpi_functions! { [exports] }
+mpi_tool_layer::mpi_sys::fortran_entries! { [mpi_tool_layer::__fortran_entries] [__fortran_slot TOP] }
+mpi_tool_layer::__fortran! {}
 
 /// What is known of this process.
 struct Shim {

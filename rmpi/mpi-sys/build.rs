@@ -1,5 +1,5 @@
 //! Asks `$MPICC` which MPI it stands for: its ABI, where its library is, and which of the listed
-//! functions that library has.
+//! functions that library has; and says which entry points tools have for Fortran under it.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -16,6 +16,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/functions.rs");
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rerun-if-env-changed=PATH");
+    println!("cargo::rerun-if-env-changed={FORTRAN_NAMES}");
     println!("cargo::rustc-check-cfg=cfg(mpi_abi, values(\"mpich\", \"openmpi\", \"standard\"))");
 
     let listed = listed_functions();
@@ -67,6 +68,7 @@ fn emit(abi: &str, version: &str, listed: &BTreeSet<String>, present: &BTreeSet<
         let _ = writeln!(out, "    ({missing} {{ $($items:tt)* }}) => {{ $($items)* }};");
     }
     out.push_str("    ($name:ident $items:tt) => {};\n}\n");
+    fortran(&mut out, abi, present);
     let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("probed.rs");
     fs::write(&file, out).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
@@ -78,6 +80,121 @@ fn listed_functions() -> BTreeSet<String> {
         .filter_map(|line| line.split_whitespace().next())
         .map(|name| format!("MPI_{name}"))
         .collect()
+}
+
+/// How the user's Fortran compiler makes symbols of names.
+const FORTRAN_NAMES: &str = "MPI_FORTRAN_NAMES";
+
+/// A parameter of the list: `status: *mut MPI_Status = out Status`.
+struct Parameter<'a> {
+    ty: &'a str,
+    direction: &'a str,
+    kind: &'a str,
+}
+
+/// Writes which entry points a tool has for Fortran, and which functions have callbacks or
+/// attributes, whose languages MPI keeps apart.
+///
+/// Which ones there are follows from the ABI and not from the Fortran library of this MPI, which
+/// may have none: a tool serves all MPIs of its ABI.
+fn fortran(out: &mut String, abi: &str, present: &BTreeSet<String>) {
+    let names = env::var(FORTRAN_NAMES).unwrap_or_else(|_| "name_".into());
+    let mut manglings: Vec<fn(&str) -> String> = Vec::new();
+    for name in names.split(',') {
+        manglings.push(match name.trim() {
+            "name_" => |name| format!("{name}_"),
+            "name__" => |name| format!("{name}__"),
+            "name" => str::to_owned,
+            "NAME" => str::to_uppercase,
+            other => {
+                println!(
+                    "cargo::error={FORTRAN_NAMES}: {other:?} is none of name_, name__, name, NAME"
+                );
+                return;
+            }
+        });
+    }
+    let mut entries = String::new();
+    let mut own_language = String::new();
+    for line in include_str!("src/functions.rs").lines() {
+        let Some((head, rest)) = line.trim().split_once(" (").filter(|_| line.contains(") -> "))
+        else {
+            continue;
+        };
+        let (parameters, result) = rest.rsplit_once(") -> ").unwrap_or(("", ""));
+        let head: Vec<&str> = head.split_whitespace().collect();
+        let [function, method, class, ..] = head[..] else { continue };
+        if !present.contains(function) || class == "Conversion" || class == "ToolInterface" {
+            continue;
+        }
+        let parameters: Vec<Parameter<'_>> = parameters
+            .split(", ")
+            .filter_map(|parameter| {
+                let (ty, what) = parameter.split_once(": ")?.1.split_once(" = ")?;
+                let mut what = what.split_whitespace();
+                Some(Parameter { ty, direction: what.next()?, kind: what.next()? })
+            })
+            .collect();
+        let has =
+            |kinds: &[&str]| parameters.iter().any(|parameter| kinds.contains(&parameter.kind));
+        let has_buffer = has(&["Buffer"]);
+        let large = method.strip_suffix("_c");
+        let base = large.unwrap_or(method);
+        let mut entry = |form: &str, name: &str| {
+            let form = if result.starts_with("f64") { "Same" } else { form };
+            for mangled in &manglings {
+                let _ =
+                    writeln!(entries, "        {function} {method} {form} {:?};", mangled(name));
+            }
+        };
+        let aside = has(&["Function", "AttributeVal"]);
+        if aside {
+            let _ = writeln!(own_language, "        {function} {method};");
+        }
+        match abi {
+            // Its Fortran functions call PMPI_*.
+            "openmpi" if large.is_none() => {
+                entry("Mpif", &format!("mpi_{method}"));
+                entry("F08", &format!("mpi_{method}_f08"));
+                let c_pointer = parameters
+                    .iter()
+                    .any(|parameter| parameter.kind == "CBuffer" && parameter.direction == "out");
+                if c_pointer {
+                    entry("F08", &format!("mpi_{method}_cptr"));
+                }
+            }
+            // Those of mpif.h call MPI_*, but not where attributes are concerned; for files they
+            // call more than the function. Those of mpi_f08 with buffers call MPI_*, the others
+            // PMPI_*.
+            "mpich" => {
+                let has_file =
+                    parameters.iter().any(|parameter| parameter.ty.ends_with("MPI_File"));
+                if large.is_none() && (has_file || has(&["AttributeVal"])) {
+                    entry("Mpif", &format!("mpi_{method}"));
+                }
+                let width = if large.is_some() { "_large" } else { "" };
+                if !has_buffer {
+                    entry("F08", &format!("mpi_{base}_f08{width}"));
+                } else if has_file {
+                    entry("F08Descriptors", &format!("mpi_{base}_f08ts{width}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    let _ = write!(
+        out,
+        "/// Calls the macro in the first brackets with the rest of the arguments, in brackets, and the\n\
+         /// entry points for Fortran: `MPI_Send send Mpif \"mpi_send_\";`, where the third word says how\n\
+         /// arguments are passed.\n\
+         #[macro_export]\n\
+         macro_rules! fortran_entries {{\n    \
+             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{entries}    }} }};\n}}\n\
+         /// The same for the functions whose callbacks or attributes are of the language that gave them.\n\
+         #[macro_export]\n\
+         macro_rules! language_bound_functions {{\n    \
+             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{own_language}    }} }};\n}}\n"
+    );
 }
 
 struct Mpi {

@@ -53,6 +53,18 @@ impl Mpi {
                 ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe".into()),
             ]);
         }
+        if self.name == "openmpi-debian" {
+            // The same for Open MPI 4, and no words about networks that this machine has not.
+            variables.extend([
+                ("OMPI_MCA_rmaps_base_oversubscribe", "1".into()),
+                ("OMPI_MCA_mca_base_component_show_load_errors", "0".into()),
+                ("OMPI_MCA_pml", "ob1".into()),
+                ("OMPI_MCA_btl", "self,vader".into()),
+                ("OMPI_MCA_btl_vader_single_copy_mechanism", "none".into()),
+                ("PMIX_MCA_gds", "hash".into()),
+                ("PMIX_MCA_pcompress_base_silence_warning", "1".into()),
+            ]);
+        }
         variables
     }
 }
@@ -242,39 +254,7 @@ pub(crate) fn debian_mpich() -> Result<Mpi> {
         bail!("no mpicc.mpich, and no apt-get to fetch Debian's packages with");
     }
     step(&format!("Unpacking Debian's MPICH into {}", prefix.display()), || {
-        let debs = prefix.join("debs");
-        fs::create_dir_all(debs.join("lists/partial"))?;
-        // apt-get with lists of its own, which needs no root.
-        let apt = || {
-            let mut apt = Command::new("apt-get");
-            apt.current_dir(&debs)
-                .arg("-oDebug::NoLocking=1")
-                .arg(format!("-oDir::State::lists={}", debs.join("lists").display()))
-                .args(["-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache=", "-qq"]);
-            apt
-        };
-        run(apt().arg("update"))?;
-        let missing = output(apt().args([
-            "install",
-            "--print-uris",
-            "--no-install-recommends",
-            "-y",
-            "mpich",
-            "libmpich-dev",
-        ]))?;
-        // Each line: 'address' name_version_architecture.deb size hash
-        let packages: Vec<_> = missing
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(1)?.split('_').next())
-            .collect();
-        run(apt().arg("download").args(packages))?;
-        for entry in fs::read_dir(&debs)? {
-            let deb = entry?.path();
-            if deb.extension().is_some_and(|extension| extension == "deb") {
-                run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&prefix))?;
-                fs::remove_file(&deb)?;
-            }
-        }
+        unpack(&prefix, &["mpich", "libmpich-dev"])?;
         let script = fs::read_to_string(bin.join("mpicc.mpich"))?;
         let moved = script
             .replace("=/usr", &format!("={}/usr", prefix.display()))
@@ -283,6 +263,127 @@ pub(crate) fn debian_mpich() -> Result<Mpi> {
         run(Command::new("chmod").arg("+x").arg(&mpi.mpicc))
     })?;
     Ok(mpi)
+}
+
+/// Debian's Open MPI with gfortran: what is installed, or their packages, unpacked. Only for Fortran,
+/// which the wheels are without.
+fn debian_openmpi() -> Result<Mpi> {
+    let mpi = |bin: &Path, libraries: Option<PathBuf>| Mpi {
+        name: "openmpi-debian".into(),
+        mpicc: bin.join("mpicc.openmpi"),
+        mpiexec: bin.join("mpirun.openmpi"),
+        libraries,
+    };
+    if find_program("mpif90.openmpi").is_some() && find_program("gfortran").is_some() {
+        return Ok(mpi(Path::new("/usr/bin"), None));
+    }
+    let prefix = folder("openmpi-debian");
+    let mpi = mpi(&prefix.join("usr/bin"), Some(prefix.join("usr/lib/x86_64-linux-gnu")));
+    let complete = prefix.join("complete");
+    if complete.exists() {
+        return Ok(mpi);
+    }
+    if find_program("apt-get").is_none() || find_program("dpkg-deb").is_none() {
+        bail!("no mpif90.openmpi and gfortran, and no apt-get to fetch Debian's packages with");
+    }
+    step(&format!("Unpacking Debian's Open MPI into {}", prefix.display()), || {
+        unpack(&prefix, &["openmpi-bin", "libopenmpi-dev", "gfortran"])?;
+        fs::write(&complete, "")?;
+        Ok(())
+    })?;
+    Ok(mpi)
+}
+
+/// The MPI under which tools of an MPI's ABI run with programs in Fortran, and what the tests must
+/// know of it.
+///
+/// # Errors
+/// Why there is none, for people.
+pub(crate) fn fortran(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
+    let (mpi, kind, libraries) = match of.name.as_str() {
+        "mpich-5.0.2-abi" => bail!("there is no Fortran library of MPI-5's ABI"),
+        name if name.starts_with("openmpi") => {
+            let libraries = "-lmpi_usempif08 -lmpi_usempi_ignore_tkr -lmpi_mpifh -lmpi";
+            (debian_openmpi()?, "openmpi", libraries)
+        }
+        _ => (debian_mpich()?, "mpich", "-lmpichfort -lmpich"),
+    };
+    let mut variables = mpi.variables();
+    // Tools are built for the other MPI.
+    variables.retain(|(name, _)| *name != "MPICC");
+    let Some(folder) = &mpi.libraries else {
+        let wrapper = format!("mpif90.{kind}");
+        variables.push(("FORTRAN", wrapper));
+        variables.push(("FORTRAN_LIBRARIES", String::new()));
+        return Ok(variables);
+    };
+    let prefix = folder.ancestors().nth(3).context("the packages' folder")?;
+    let one_of = |folder: &Path, beginning: &str| -> Result<PathBuf> {
+        let all = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        let mut all = all.filter_map(|entry| Some(entry.ok()?.path()));
+        all.find(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning))
+        })
+        .with_context(|| format!("{} has no {beginning}*", folder.display()))
+    };
+    let compiler = match find_program("gfortran") {
+        Some(compiler) => compiler,
+        None => one_of(&prefix.join("usr/bin"), "gfortran-")?,
+    };
+    let gcc = output(Command::new("cc").arg("-print-file-name=crtbegin.o"))?;
+    let gcc = Path::new(gcc.trim()).parent().unwrap_or(Path::new("/")).to_owned();
+    let modules = one_of(&folder.join("fortran"), "gfortran-mod-")?.join(kind);
+    let (include, library) = match kind {
+        "mpich" => (prefix.join("usr/include/x86_64-linux-gnu/mpich"), folder.clone()),
+        _ => (folder.join("openmpi/include"), folder.join("openmpi/lib")),
+    };
+    let mut flags = vec![format!("-B{}", gcc.display())];
+    flags.extend([&modules, &include].map(|path| format!("-I{}", path.display())));
+    flags.extend([folder, &library].map(|path| format!("-L{}", path.display())));
+    variables.push(("FORTRAN", format!("{} {}", compiler.display(), flags.join(" "))));
+    variables.push(("FORTRAN_LIBRARIES", libraries.into()));
+    if kind == "openmpi" {
+        variables.retain(|(name, _)| *name != "LD_LIBRARY_PATH");
+        let folders = [folder.clone(), library, prefix.join("lib/x86_64-linux-gnu")];
+        let folders = folders.map(|folder| folder.display().to_string()).join(":");
+        variables.extend([
+            ("LD_LIBRARY_PATH", folders),
+            ("OPAL_PREFIX", prefix.join("usr").display().to_string()),
+        ]);
+    }
+    Ok(variables)
+}
+
+/// Unpacks Debian's packages, and of those that they need what is not installed.
+fn unpack(prefix: &Path, wanted: &[&str]) -> Result<()> {
+    let debs = prefix.join("debs");
+    fs::create_dir_all(debs.join("lists/partial"))?;
+    // apt-get with lists of its own, which needs no root.
+    let apt = || {
+        let mut apt = Command::new("apt-get");
+        apt.current_dir(&debs)
+            .arg("-oDebug::NoLocking=1")
+            .arg(format!("-oDir::State::lists={}", debs.join("lists").display()))
+            .args(["-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache=", "-qq"]);
+        apt
+    };
+    run(apt().arg("update"))?;
+    let install = ["install", "--print-uris", "--no-install-recommends", "-y"];
+    let missing = output(apt().args(install).args(wanted))?;
+    // Each line: 'address' name_version_architecture.deb size hash
+    let packages: Vec<_> = missing
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1)?.split('_').next())
+        .collect();
+    run(apt().arg("download").args(packages))?;
+    for entry in fs::read_dir(&debs)? {
+        let deb = entry?.path();
+        if deb.extension().is_some_and(|extension| extension == "deb") {
+            run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(prefix))?;
+            fs::remove_file(&deb)?;
+        }
+    }
+    Ok(())
 }
 
 /// MPICH with its own QMPI, which no package has switched on: built from Debian's source package,

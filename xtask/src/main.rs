@@ -34,6 +34,9 @@ enum Chore {
         /// Which one
         #[arg(value_enum, default_value_t = EnvMpi::Mpich)]
         mpi: EnvMpi,
+        /// Those that run Fortran under Debian's MPI of the same ABI, too
+        #[arg(long)]
+        fortran: bool,
     },
     /// Print what the MPI Forum's data says of each function, as the list writes it
     Standard,
@@ -54,15 +57,16 @@ fn main() -> Result<()> {
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::Lint => test::lint(),
         Chore::Bench(bench) => bench.run(),
-        Chore::Env { mpi } => {
+        Chore::Env { mpi, fortran } => {
             let mpi = match mpi {
                 EnvMpi::Mpich => environment::mpich()?,
                 EnvMpi::MpichAbi => environment::mpich_abi()?,
                 EnvMpi::Openmpi => environment::openmpi()?,
                 EnvMpi::Debian => environment::debian_mpich()?,
             };
-            for (name, value) in mpi.variables() {
-                println!("export {name}={value}");
+            let more = if fortran { environment::fortran(&mpi)? } else { Vec::new() };
+            for (name, value) in mpi.variables().into_iter().chain(more) {
+                println!("export {name}='{value}'");
             }
             Ok(())
         }

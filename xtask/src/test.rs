@@ -80,6 +80,17 @@ impl Test {
             if let Err(error) = result {
                 failures.push(format!("{name}: {error:#}"));
             }
+            match environment::fortran(mpi) {
+                Ok(fortran) => {
+                    let result = step(&format!("Testing Fortran with tools for {name}"), || {
+                        self.test_fortran(mpi, fortran, &mut count)
+                    });
+                    if let Err(error) = result {
+                        failures.push(format!("{name}, Fortran: {error:#}"));
+                    }
+                }
+                Err(reason) => left_out.push(format!("{name}: Fortran, {reason}")),
+            }
             if name == "mpich-5.0.2" {
                 let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
                     self.test_sanitized(mpi, &mut count)
@@ -140,6 +151,7 @@ impl Test {
             .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
+            .args(["--skip", FORTRAN_TESTS])
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
@@ -153,7 +165,24 @@ impl Test {
             .env("LIBCLANG_PATH", packages.join("clang/native"));
         run_reading(&mut tests, |line| count.read(line))
     }
+
+    /// Programs in Fortran, under a Debian MPI of the same ABI: the wheels are without Fortran.
+    fn test_fortran(&self, mpi: &Mpi, fortran: Variables, count: &mut Count) -> Result<()> {
+        let mut tests = cargo();
+        tests
+            .args(["test", "--workspace", "--test", "fortran", "--", FORTRAN_TESTS])
+            .args(&self.arguments)
+            .current_dir(environment::root())
+            .envs(mpi.variables())
+            .envs(fortran)
+            .env("MPI_TOOLS", tools_folder(mpi));
+        run_reading(&mut tests, |line| count.read(line))
+    }
 }
+
+type Variables = Vec<(&'static str, String)>;
+
+const FORTRAN_TESTS: &str = "fortran_";
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 

@@ -1,0 +1,125 @@
+//! Programs in Fortran with and without tools: mpif.h, the modules mpi and mpi_f08.
+//!
+//! `cargo xtask test` runs these under Debian's MPICH and Open MPI, whichever is of the ABI that the
+//! tools were built for.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Run, build_folder, setting, tool};
+
+/// How a program sees MPI: a macro of `tests/fortran/dialect.h`.
+fn compile(name: &str, dialect: &str, parts: &[&str]) -> PathBuf {
+    let folder = build_folder().join(format!("{name}-{dialect}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
+    let program = folder.join(name);
+    let words = |variable: &str| -> Vec<String> {
+        setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
+    };
+    let compiler = words("FORTRAN");
+    let mut fortran = Command::new(&compiler[0]);
+    fortran
+        .args(&compiler[1..])
+        .args(["-g", "-O1", "-cpp", "-w", "-ffree-line-length-none"])
+        .args(["-fallow-argument-mismatch", &format!("-D{dialect}")])
+        .arg("-I")
+        .arg(&sources)
+        .arg("-J")
+        .arg(&folder)
+        .args([sources.join("tally.F90"), sources.join(format!("{name}.F90"))])
+        .args(parts.iter().map(|part| sources.join(part)))
+        .arg("-o")
+        .arg(&program)
+        .args(words("FORTRAN_LIBRARIES"));
+    let output = fortran.output().expect("the Fortran compiler runs");
+    assert!(output.status.success(), "{fortran:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn transparent_and_exact(dialect: &str) {
+    let program = compile("calls", dialect, &[]);
+    for ranks in [1, 2] {
+        let plain = Run::new(&program, ranks).run();
+        plain.expect_success("calls");
+        // 42 lines a rank, 100 functions and more.
+        assert_eq!(plain.lines().len(), 42 * ranks as usize, "{}", plain.stdout);
+        assert!(plain.expected.len() > 100);
+        let empty = Run::new(&program, ranks).preload(tool("empty_raw")).run();
+        assert_eq!((empty.status, empty.lines()), (Some(0), plain.lines()), "{}", empty.stderr);
+
+        let counted = Run::new(&program, ranks).count().run();
+        assert_eq!(counted.lines(), plain.lines(), "{}", counted.stderr);
+        assert_eq!(counted.counted, counted.expected, "{dialect} on {ranks}");
+
+        // Two tools, of which the second one sees calls of C.
+        let both = Run::new(&program, ranks).preload(tool("empty_raw")).count().run();
+        assert_eq!(both.lines(), plain.lines(), "{}", both.stderr);
+        assert_eq!(both.counted, both.expected, "{dialect} on {ranks}, behind another tool");
+    }
+    // And as the only level of a stack.
+    let run = Run::new(&program, 2);
+    let report = run.folder.path().join("report.json").display().to_string();
+    let stacked = run
+        .preload(tool("qmpi"))
+        .variable("TOOLS", tool("call_counter").to_str().unwrap())
+        .variable("MPI_TOOL_FORMAT", "json")
+        .variable("MPI_TOOL_OUTPUT", &report)
+        .run();
+    stacked.expect_success("calls in a stack");
+    assert_eq!(stacked.counted, stacked.expected, "{dialect} in a stack");
+}
+
+#[test]
+fn fortran_mpif_h() {
+    transparent_and_exact("MPIF");
+}
+
+#[test]
+fn fortran_module_mpi() {
+    transparent_and_exact("MODULE");
+}
+
+#[test]
+fn fortran_module_mpi_f08() {
+    transparent_and_exact("F08");
+}
+
+/// A call counts once, whichever language it comes from.
+#[test]
+fn fortran_and_c() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let counted = Run::new(&compile("mixed", dialect, &["part.c"]), 2).count().run();
+        counted.expect_success("mixed");
+        assert_eq!(counted.counted["MPI_Allreduce"], 4);
+        assert_eq!(counted.counted, counted.expected, "{dialect}");
+    }
+}
+
+/// Ten messages of 1000 integers from each of two ranks.
+#[test]
+fn fortran_bytes() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let program = compile("bytes", dialect, &[]);
+        let run = Run::new(&program, 2);
+        let report = run.folder.path().join("report.json").display().to_string();
+        let outcome = run
+            .preload(tool("bandwidth_counter"))
+            .variable("MPI_TOOL_FORMAT", "json")
+            .variable("MPI_TOOL_OUTPUT", &report)
+            .run();
+        outcome.expect_success("bytes");
+        let bytes = |class: &str, what: &str| -> u64 {
+            let counters = outcome.reports[0]["counters"].as_array().unwrap();
+            let of = |counter: &&serde_json::Value| {
+                let name = counter["name"].as_str().unwrap();
+                counter["class"] == class && counter["unit"] == "bytes" && name.starts_with(what)
+            };
+            counters.iter().filter(of).map(|counter| counter["total"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(bytes("point-to-point", "sent"), 2 * 10 * 1000 * 4, "{dialect}");
+        assert_eq!(bytes("point-to-point", "received"), 2 * 10 * 1000 * 4, "{dialect}");
+    }
+}

@@ -73,23 +73,23 @@ fn transparent_and_exact(dialect: &str) {
 }
 
 #[test]
-fn fortran_mpif_h() {
+fn gfortran_mpif_h() {
     transparent_and_exact("MPIF");
 }
 
 #[test]
-fn fortran_module_mpi() {
+fn gfortran_module_mpi() {
     transparent_and_exact("MODULE");
 }
 
 #[test]
-fn fortran_module_mpi_f08() {
+fn gfortran_module_mpi_f08() {
     transparent_and_exact("F08");
 }
 
 /// A call counts once, whichever language it comes from.
 #[test]
-fn fortran_and_c() {
+fn gfortran_and_c() {
     for dialect in ["MPIF", "MODULE", "F08"] {
         let counted = Run::new(&compile("mixed", dialect, &["part.c"]), 2).count().run();
         counted.expect_success("mixed");
@@ -100,7 +100,7 @@ fn fortran_and_c() {
 
 /// Ten messages of 1000 integers from each of two ranks.
 #[test]
-fn fortran_bytes() {
+fn gfortran_bytes() {
     for dialect in ["MPIF", "MODULE", "F08"] {
         let program = compile("bytes", dialect, &[]);
         let run = Run::new(&program, 2);

@@ -85,7 +85,7 @@ impl Build {
 }
 
 fn has_fortran(elf: &Elf) -> bool {
-    elf.exports.iter().any(|name| name == "mpi_init_")
+    elf.exports.iter().any(|name| name.starts_with("mpi_init"))
 }
 
 /// Where tools are looked for, in this order; in each, also one folder deeper.

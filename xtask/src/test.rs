@@ -182,7 +182,7 @@ impl Test {
 
 type Variables = Vec<(&'static str, String)>;
 
-const FORTRAN_TESTS: &str = "fortran_";
+const FORTRAN_TESTS: &str = "gfortran_";
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 

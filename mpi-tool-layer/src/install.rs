@@ -184,7 +184,7 @@ macro_rules! __exports {
     };
 }
 
-/// What a tool has for Fortran beside its entry points: see `fortran.rs`.
+/// What a tool has for Fortran beside its entry points: see `fortran/mod.rs`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __fortran {

@@ -9,7 +9,6 @@ use std::process::Command;
 use common::{exported, tool};
 use mpi_tool_layer::FunctionId;
 
-/// Functions that the tool itself watches, and the one in assembly.
 macro_rules! fortran_symbols {
     ([] $($c_name:ident $name:ident $form:ident $symbol:literal;)*) => {
         /// The entry points for Fortran.
@@ -18,6 +17,7 @@ macro_rules! fortran_symbols {
 }
 mpi_tool_layer::mpi_sys::fortran_entries! { [fortran_symbols] }
 
+/// Functions that the tool itself watches, and the one in assembly.
 const WATCHED: [FunctionId; 7] = [
     FunctionId::MPI_Init,
     FunctionId::MPI_Init_thread,

@@ -1,0 +1,184 @@
+//! Functions with callbacks or attributes, which are of a language: at the end of the stack, MPI's own
+//! Fortran function is called for a call that came from Fortran.
+
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+
+use mpi_sys::{language_bound_functions, pmpi, prototypes::*};
+
+use super::conversion::{Conversion, read};
+use super::plan::How;
+use crate::neighbours::find;
+use crate::{Direction, FunctionId};
+
+/// A call of Fortran on its way down the stack, whose end calls MPI's Fortran function.
+#[repr(C)]
+pub struct Pending {
+    function: u32,
+    run: unsafe extern "C" fn(pending: *const Pending, words: *const usize) -> c_int,
+    conversion: *const c_void,
+    result: Cell<c_int>,
+    done: Cell<bool>,
+}
+
+/// The thread's pending call: what a tool exports a function for, as `mpi_tool_fortran`. The tools
+/// of a process use the first one's.
+pub type Slot = extern "C" fn() -> *const Cell<*const Pending>;
+
+/// This tool's.
+pub extern "C" fn slot() -> *const Cell<*const Pending> {
+    std::thread_local! {
+        static PENDING: Cell<*const Pending> = const { Cell::new(ptr::null()) };
+    }
+    PENDING.with(ptr::from_ref)
+}
+
+fn pending() -> &'static Cell<*const Pending> {
+    static FIRST: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    let mut first = FIRST.load(Acquire);
+    if first.is_null() {
+        let exported = find(libc::RTLD_DEFAULT, c"mpi_tool_fortran").cast::<*mut c_void>();
+        // SAFETY: the symbol is this framework's: a pointer that is never written.
+        first = unsafe { exported.as_ref() }.map_or(slot as *mut c_void, |slot| *slot);
+        FIRST.store(first, Release);
+    }
+    // SAFETY: a `Slot`; the thread's own, and not kept.
+    unsafe { &*transmute::<*mut c_void, Slot>(first)() }
+}
+
+/// Makes a call whose callbacks or attributes are Fortran's.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_language(conversion: &mut Conversion<'_>, count: usize) -> c_int {
+    let call = Pending {
+        function: conversion.entry.function as u32,
+        run,
+        conversion: ptr::from_mut(conversion).cast(),
+        result: Cell::new(MPI_SUCCESS),
+        done: Cell::new(false),
+    };
+    let slot = pending();
+    let outer = slot.replace(&call);
+    // SAFETY: as said.
+    let result = unsafe {
+        let words = conversion.words;
+        Conversion::call(conversion.entry.target(), &words, count) as c_int
+    };
+    slot.set(outer);
+    if call.done.get() {
+        return result;
+    }
+    // A tool at the end of the stack called PMPI_* itself.
+    // SAFETY: as said.
+    unsafe { run(&call, ptr::null()) }
+}
+
+/// Calls MPI's Fortran function, and gives C what it has written, where `words` says.
+///
+/// # Safety
+/// The call is on this thread's stack, below.
+unsafe extern "C" fn run(pending: *const Pending, words: *const usize) -> c_int {
+    // SAFETY: as said; `by_language` has put the conversion there, and waits.
+    unsafe {
+        let pending = &*pending;
+        pending.done.set(true);
+        let conversion = &*pending.conversion.cast::<Conversion<'_>>();
+        let plan = conversion.plan;
+        let mut result = MPI_SUCCESS;
+        let mut given = conversion.given;
+        given[plan.fortran] = (&raw mut result).expose_provenance();
+        Conversion::call(conversion.entry.bottom(), &given, plan.words());
+        let result = read(&result);
+        pending.result.set(result);
+        if words.is_null() || result != MPI_SUCCESS {
+            return result;
+        }
+        let mut next = 0;
+        for (index, how) in plan.hows.iter().enumerate() {
+            if matches!(how, How::Absent) {
+                continue;
+            }
+            let from = conversion.given[next] as *const c_int;
+            next += 1;
+            let to = *words.add(index);
+            match how {
+                How::HandleOut(handle) => {
+                    *(to as *mut usize) = handle.to_c(from.read_unaligned());
+                }
+                How::LogicalOut => *(to as *mut c_int) = c_int::from(from.read_unaligned() != 0),
+                How::AttributeOut if conversion.is_narrow() => {
+                    *(to as *mut isize) = from.read_unaligned() as isize;
+                }
+                How::AttributeOut => {
+                    *(to as *mut usize) = from.cast::<usize>().read_unaligned();
+                }
+                // A tool in between has its own place for it.
+                How::Address if to != from.addr() && is_out(conversion.entry.function, index) => {
+                    *(to as *mut c_int) = from.read_unaligned();
+                }
+                _ => {}
+            }
+        }
+        result
+    }
+}
+
+/// Is it something that MPI writes, an `int` or what is one?
+pub(super) fn is_out(function: FunctionId, index: usize) -> bool {
+    let parameter = &function.parameters()[index];
+    parameter.direction != Direction::In && parameter.rust_type.contains("mut ")
+}
+
+/// The end of the stack for a function with callbacks or attributes.
+///
+/// # Safety
+/// As for the call.
+unsafe fn end(function: FunctionId, words: &[usize; 6]) -> usize {
+    let slot = pending();
+    // SAFETY: as the caller says; what is in the slot waits for this.
+    unsafe {
+        if let Some(call) = slot.get().as_ref()
+            && call.function == function as u32
+        {
+            // What it calls back is no part of this call.
+            slot.set(ptr::null());
+            let result = (call.run)(call, words.as_ptr());
+            return result as usize;
+        }
+        let Some(library) = pmpi::address(function as usize) else {
+            return MPI_ERR_UNSUPPORTED_OPERATION as usize;
+        };
+        let [a, b, c, d, e, f] = *words;
+        type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
+        transmute::<*mut c_void, Function>(library.as_ptr())(a, b, c, d, e, f)
+    }
+}
+
+macro_rules! ends {
+    ([] $($c_name:ident $name:ident;)*) => {
+        /// What is at the end of the stack in the library's place, for functions with callbacks or
+        /// attributes.
+        pub(crate) fn bottom(function: FunctionId) -> Option<*const c_void> {
+            match function {
+                $(FunctionId::$c_name => {
+                    unsafe extern "C" fn $name(
+                        a: usize, b: usize, c: usize, d: usize, e: usize, f: usize,
+                    ) -> usize {
+                        // SAFETY: the caller's own call.
+                        unsafe { end(FunctionId::$c_name, &[a, b, c, d, e, f]) }
+                    }
+                    Some($name as *const c_void)
+                })*
+                _ => None,
+            }
+        }
+    };
+}
+language_bound_functions! { [ends] }

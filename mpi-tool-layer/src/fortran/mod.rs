@@ -1,0 +1,214 @@
+//! Calls of Fortran programs.
+//!
+//! A tool exports entry points for Fortran (`mpi_send_`, `mpi_send_f08_`). They convert the arguments
+//! as the standard says and call the tool's own C function, so that layers know of C only. One
+//! converter serves all functions: it goes by what the list says of each parameter.
+//!
+//! Callbacks and attributes are of a language: for the functions that take them, the end of the
+//! stack calls MPI's own Fortran function, and the levels above see a C call all the same.
+
+mod conversion;
+mod language;
+mod plan;
+mod process;
+mod values;
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use std::ffi::CString;
+
+use mpi_sys::{Abi, pmpi};
+
+use conversion::{Arguments, Conversion};
+pub(crate) use language::bottom;
+use language::by_language;
+pub use language::{Slot, slot};
+use process::Fortran;
+
+use crate::FunctionId;
+use crate::neighbours::find;
+use crate::output::say;
+
+/// How an entry point gets its arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As `mpif.h` and the module `mpi` have it: addresses.
+    Mpif,
+    /// As the module `mpi_f08` has it: addresses; the error code is optional.
+    F08,
+    /// The same, but buffers are descriptors (`CFI_cdesc_t`).
+    F08Descriptors,
+    /// As C has it.
+    Same,
+}
+
+/// One entry point of a tool.
+pub struct Entry {
+    function: FunctionId,
+    form: Form,
+    name: &'static CStr,
+    target: Target,
+    /// Where MPI's own function of this name is, once it has been looked for.
+    next: AtomicPtr<c_void>,
+}
+
+/// The C function that an entry point calls.
+#[derive(Clone, Copy)]
+pub enum Target {
+    Function(*const c_void),
+    Slot(*const AtomicPtr<c_void>),
+}
+
+// SAFETY: the addresses are of functions and statics.
+unsafe impl Sync for Entry {}
+
+impl Entry {
+    pub const fn new(
+        function: FunctionId,
+        form: Form,
+        name: &'static CStr,
+        target: Target,
+    ) -> Self {
+        Self { function, form, name, target, next: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    fn target(&self) -> *const c_void {
+        match self.target {
+            Target::Function(function) => function,
+            // SAFETY: a slot of a static table.
+            Target::Slot(slot) => unsafe { (*slot).load(Relaxed) },
+        }
+    }
+
+    /// MPI's own function, or the next tool's.
+    fn next(&self) -> *mut c_void {
+        let mut next = self.next.load(Relaxed);
+        if next.is_null() {
+            next = find(libc::RTLD_NEXT, self.name);
+            if next.is_null() {
+                next = crate::neighbours::find_in_fortran_library(self.name);
+            }
+            self.next.store(next, Relaxed);
+        }
+        next
+    }
+
+    /// The function of MPI's Fortran library that no tool sees.
+    fn bottom(&self) -> *mut c_void {
+        let name = self.name.to_str().unwrap_or("");
+        let hidden = match Abi::CURRENT {
+            Abi::Mpich if self.form != Form::Mpif => name.replacen("mpi_", "pmpir_", 1),
+            _ if name.starts_with('M') => format!("P{name}"),
+            _ => format!("p{name}"),
+        };
+        let found =
+            CString::new(hidden).map_or(ptr::null_mut(), |name| find(libc::RTLD_DEFAULT, &name));
+        if found.is_null() { self.next() } else { found }
+    }
+}
+
+/// Where a call of Fortran goes on: a function to jump to, or null and what to return.
+#[repr(C)]
+pub struct Outcome {
+    next: *const c_void,
+    result: usize,
+}
+
+/// What all entry points jump to, with the [`Entry`] in `r11`: saves the registers that arguments
+/// are in and calls `convert`. Where that says so, it jumps on as if nothing had been.
+///
+/// # Safety
+/// Entry points jump here, nothing else.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call() {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 48",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov rdi, rsp",
+        "lea rsi, [rbp + 16]",
+        "mov rdx, r11",
+        "call {convert}",
+        "test rax, rax",
+        "jne 2f",
+        "mov rax, rdx",
+        "leave",
+        "ret",
+        "2:",
+        "mov r11, rax",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov r8, [rsp + 32]",
+        "mov r9, [rsp + 40]",
+        "leave",
+        "jmp r11",
+        convert = sym convert,
+    )
+}
+
+/// Converts a call and makes it.
+///
+/// # Safety
+/// The arguments are of a call of the entry.
+unsafe extern "C" fn convert(
+    registers: *const usize,
+    stack: *const usize,
+    entry: &'static Entry,
+) -> Outcome {
+    let arguments = Arguments { registers, stack };
+    let Some(fortran) = Fortran::get() else { return pass_on(entry) };
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut conversion = Conversion::new(fortran, entry, arguments);
+        if !conversion.convert() {
+            return Outcome { next: entry.next(), result: 0 };
+        }
+        let count = conversion.plan.hows.len();
+        let result = if conversion.plan.language_bound {
+            by_language(&mut conversion, count) as usize
+        } else {
+            let words = conversion.words;
+            let result = Conversion::call(entry.target(), &words, count);
+            if conversion.plan.has_error {
+                conversion.to_fortran(result as c_int);
+            }
+            result
+        };
+        let error = conversion.error();
+        if !error.is_null() {
+            error.write_unaligned(result as c_int);
+        }
+        Outcome { next: ptr::null(), result }
+    }
+}
+
+/// Calls of Fortran go to MPI unseen.
+#[cold]
+fn pass_on(entry: &'static Entry) -> Outcome {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let next = entry.next();
+    // Without MPI it is somebody else's function of this name.
+    if pmpi::available(FunctionId::MPI_Init as usize) && !SAID.swap(true, Relaxed) {
+        say(format_args!(
+            "mpi-tool: the MPI of this program has another ABI than the tool was built for, or its \
+             Fortran library was loaded privately: calls of Fortran go to MPI unseen"
+        ));
+    }
+    if next.is_null() {
+        say(format_args!(
+            "mpi-tool: {} is not in any library of this process; aborting",
+            entry.name.to_string_lossy()
+        ));
+        std::process::abort();
+    }
+    Outcome { next, result: 0 }
+}

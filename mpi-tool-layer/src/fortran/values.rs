@@ -1,0 +1,150 @@
+//! Strings, descriptors of arrays, and lengths that only MPI knows.
+
+use core::ffi::c_int;
+use core::ptr;
+
+use mpi_sys::{Abi, pmpi, prototypes::*};
+
+use super::conversion::read;
+use super::plan::Length;
+use crate::{FunctionClass, FunctionId};
+
+pub(super) fn pack(values: &[c_int]) -> Vec<u64> {
+    let pair = |pair: &[c_int]| {
+        let word = |at: usize| u64::from(pair.get(at).map_or(0, |value| value.cast_unsigned()));
+        word(0) | word(1) << 32
+    };
+    values.chunks(2).map(pair).collect()
+}
+
+/// `MPI_MAX_LIBRARY_VERSION_STRING`, the longest of the constants, and an info value's, which MPI
+/// does not bound by what the application says.
+pub(super) const LONGEST_TEXT: usize = {
+    let (version, value) = (MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_INFO_VAL);
+    (if version > value { version } else { value }) as usize
+};
+
+/// A `CHARACTER` as a C string: without the blanks behind it, and those before it where MPI's own
+/// conversion strips them.
+///
+/// # Safety
+/// There are as many characters.
+pub(super) unsafe fn trimmed(from: usize, length: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(length + 1);
+    let first = ptr::with_exposed_provenance::<u8>(from);
+    // SAFETY: as said; a `CHARACTER` of length 0 has any address.
+    text.extend((0..length).map(|at| unsafe { first.add(at).read() }));
+    while text.last() == Some(&b' ') {
+        text.pop();
+    }
+    if Abi::CURRENT == Abi::OpenMpi {
+        let leading = text.iter().take_while(|byte| **byte == b' ').count();
+        text.drain(..leading);
+    }
+    text.push(0);
+    text
+}
+
+/// The strings up to the first blank one.
+///
+/// # Safety
+/// There are such, at this distance.
+pub(super) unsafe fn texts(from: usize, length: usize, distance: usize) -> Vec<Vec<u8>> {
+    // SAFETY: as said.
+    let each = (0..).map(|at| unsafe { trimmed(from + at * distance, length) });
+    each.take_while(|text| text.len() > 1).collect()
+}
+
+/// Writes a C string as a `CHARACTER`, cut or with blanks.
+///
+/// # Safety
+/// There is room for as many characters.
+pub(super) unsafe fn pad(text: &[u8], to: *mut u8, length: usize) {
+    let mut ended = false;
+    for at in 0..length {
+        let byte = text.get(at).map_or(0, read);
+        ended |= byte == 0;
+        // SAFETY: as said.
+        unsafe { to.add(at).write(if ended { b' ' } else { byte }) };
+    }
+}
+
+/// How many processes data goes to or comes from, or how many dimensions there are.
+///
+/// # Safety
+/// MPI checks the communicator.
+pub(super) unsafe fn partners(comm: MPI_Comm, what: Length, function: FunctionId) -> c_int {
+    let (mut topology, mut first, mut second, mut third) = (0, 0, 0, 0);
+    // SAFETY: as said; these functions are in every MPI.
+    unsafe {
+        if matches!(what, Length::Dimensions) {
+            pmpi::MPI_Cartdim_get(comm, &mut first);
+            return first;
+        }
+        if function.class() != FunctionClass::Neighborhood {
+            pmpi::MPI_Comm_test_inter(comm, &mut topology);
+            if topology != 0 {
+                pmpi::MPI_Comm_remote_size(comm, &mut first);
+            } else {
+                pmpi::MPI_Comm_size(comm, &mut first);
+            }
+            return first;
+        }
+        pmpi::MPI_Topo_test(comm, &mut topology);
+        match topology {
+            MPI_CART => {
+                pmpi::MPI_Cartdim_get(comm, &mut first);
+                2 * first
+            }
+            MPI_GRAPH => {
+                pmpi::MPI_Comm_rank(comm, &mut first);
+                pmpi::MPI_Graph_neighbors_count(comm, first, &mut second);
+                second
+            }
+            MPI_DIST_GRAPH => {
+                pmpi::MPI_Dist_graph_neighbors_count(comm, &mut first, &mut second, &mut third);
+                if matches!(what, Length::Sources) { first } else { second }
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The beginning of a `CFI_cdesc_t`, as GNU Fortran has it.
+#[repr(C)]
+pub(super) struct Descriptor {
+    base: usize,
+    element: usize,
+    version: c_int,
+    rank: i8,
+    attribute: i8,
+    kind: i16,
+}
+
+/// The address of what a descriptor describes, if it lies in one piece.
+///
+/// # Safety
+/// It is a descriptor.
+pub(super) unsafe fn contiguous(descriptor: *const Descriptor) -> Option<usize> {
+    #[repr(C)]
+    struct Dimension {
+        lower: isize,
+        extent: isize,
+        stride: isize,
+    }
+    // SAFETY: as said; as many dimensions follow as its rank says.
+    unsafe {
+        let Descriptor { base, element, rank, .. } = *descriptor;
+        let dimensions = descriptor.add(1).cast::<Dimension>();
+        let mut stride = element.cast_signed();
+        for at in 0..usize::try_from(rank).ok()? {
+            let dimension = &*dimensions.add(at);
+            if dimension.extent != 1 && dimension.stride != stride {
+                return None;
+            }
+            // An array of assumed size ends the description.
+            stride = stride.checked_mul(dimension.extent)?;
+        }
+        Some(base)
+    }
+}

@@ -39,7 +39,7 @@ impl<'a> Wanted<'a> {
             let builds = tools::of_name(&request.name)?;
             if stack && let Some(build) = builds.iter().find(|build| !build.is_level) {
                 bail!(
-                    "{} cannot be a level of a stack: {} was not made by install_qmpi_layer!; \
+                    "{} cannot be a level of a stack: {} neither was made by install_qmpi_layer! nor calls PMPI_; \
                      without --qmpi it can be preloaded",
                     request.name,
                     build.path.display()

@@ -77,7 +77,9 @@ impl Build {
             description: "a tool of another framework".into(),
             abi: linked.or_else(open_mpi),
             mpi: String::new(),
-            is_level: elf.has("get_interceptions"),
+            // A PMPI tool's PMPI_ functions become the next level's.
+            is_level: elf.has("get_interceptions")
+                || elf.imports.iter().any(|name| name.starts_with("PMPI_")),
             fortran: has_fortran(&elf),
             path,
         })

@@ -1,6 +1,6 @@
 //! A tool that calls itself without end is told, in place of a crash.
 //!
-//! In a tool for TUM's QMPI, `MPI_X` enters the stack at the top again. A tool that has no end to that would
+//! In a tool in C, `MPI_X` enters the stack at the top again. A tool that has no end to that would
 //! use up the thread's stack. So calls that will come to such a tool first look whether there is much
 //! of it left: two instructions, since each thread keeps how far down it may be.
 
@@ -91,7 +91,7 @@ pub(crate) fn watch(tools: impl Iterator<Item = (*const c_void, String)>) {
 }
 
 /// Where the shared object is loaded that an address is in.
-fn loaded_at(address: usize) -> Option<usize> {
+pub(crate) fn loaded_at(address: usize) -> Option<usize> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: any address may be asked for.
     unsafe {

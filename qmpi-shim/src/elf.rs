@@ -9,6 +9,12 @@ use object::elf::{DT_NEEDED, DT_NULL, EM_X86_64, ET_DYN, FileHeader64};
 use object::read::elf::{Dyn as _, FileHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, SymbolIndex};
 
+pub(crate) const NO_TOOL: &str =
+    "no tool: it exports neither get_interceptions, as QMPI tools do, nor functions of MPI";
+
+pub(crate) const ONLY_PRELOADED: &str = "made by install_pmpi_layer!, so it can only be preloaded; \
+     install_qmpi_layer! makes a level of a tool, too";
+
 /// What a file is, where it cannot be a tool for this process: why.
 pub(crate) fn check(path: &Path) -> Result<(), String> {
     let mut file = fs::File::open(path).map_err(|error| match error.kind() {
@@ -50,6 +56,7 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
     }
     let mut interceptions = false;
     let mut functions_of_mpi = false;
+    let mut of_this_framework = false;
     for (index, symbol) in symbols.iter().enumerate().skip(SymbolIndex(1).0) {
         let _ = index;
         let name = symbol.name(endian, symbols.strings()).unwrap_or(b"");
@@ -60,18 +67,17 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
         } else {
             interceptions |= name == b"get_interceptions" || name == b"mpi_tool_stack";
             functions_of_mpi |= name.starts_with(b"MPI_");
+            of_this_framework |= name == b"mpi_tool_info";
         }
     }
     if let Some(abi) = abis.iter().find(|abi| **abi != Abi::CURRENT) {
         return Err(other_abi(*abi));
     }
-    if !interceptions {
-        let hint = if functions_of_mpi {
-            "; it is a PMPI tool, which can be preloaded behind libqmpi.so"
-        } else {
-            ""
-        };
-        return Err(format!("no QMPI tool: it exports no get_interceptions{hint}"));
+    if !interceptions && of_this_framework {
+        return Err(ONLY_PRELOADED.into());
+    }
+    if !interceptions && !functions_of_mpi {
+        return Err(NO_TOOL.into());
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod code;
 mod config;
 mod depth;
 mod elf;
+mod pmpi;
 mod stack;
 mod template;
 mod tum;

@@ -17,14 +17,16 @@ use mpi_tool_layer::{FunctionId, NextTable, mpi_sys};
 
 use crate::code::Region;
 use crate::config::{Problem, Wanted};
+use crate::pmpi::PmpiTool;
 use crate::template::Template;
-use crate::{depth, elf, tum};
+use crate::{depth, elf, pmpi, tum};
 
 /// A tool as it can be used.
 enum Tool {
     Framework(&'static StackTool),
     /// Of TUM's QMPI: its functions by TUM's id, or null.
     Foreign(Box<[*const c_void; TUM_FUNCTIONS]>, Box<[*const c_char; TUM_FUNCTIONS]>),
+    Pmpi(PmpiTool),
 }
 
 pub(crate) struct Level {
@@ -41,7 +43,7 @@ pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) 
     let mut checked = Checked::new();
     let mut levels = Vec::new();
     for wanted in wanted.into_iter().filter(|wanted| wanted.is_on(rank)) {
-        match load_one(&wanted.path, &mut checked) {
+        match load_one(&wanted.path, &mut checked, &levels) {
             Ok((handle, tool)) => levels.push(Level { wanted, handle, tool }),
             Err(what) => {
                 problems.push(Problem { level: Some(wanted.number), path: wanted.path, what });
@@ -51,7 +53,11 @@ pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) 
     levels
 }
 
-fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), String> {
+fn load_one(
+    path: &Path,
+    checked: &mut Checked,
+    before: &[Level],
+) -> Result<(*mut c_void, Tool), String> {
     // A name without a slash is the dynamic linker's to find.
     if path.as_os_str().as_bytes().contains(&b'/') {
         if !checked.contains_key(path) {
@@ -83,7 +89,21 @@ fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), S
         // Another version's: it serves as a tool for TUM's QMPI.
     }
     let Some(ask) = find(handle, c"get_interceptions").option() else {
-        return Err("no QMPI tool: it exports no get_interceptions".into());
+        // Its table has room for one next level.
+        let again = before.iter().any(|level| level.handle == handle);
+        let handle = if again { pmpi::load_copy(handle)? } else { handle };
+        return match PmpiTool::of(handle) {
+            None => Err(elf::NO_TOOL.into()),
+            Some(_) if find(handle, c"mpi_tool_info").option().is_some() => {
+                Err(elf::ONLY_PRELOADED.into())
+            }
+            Some(tool) if tool.is_the_end() => Err(
+                "a PMPI tool that calls no PMPI_ function itself, so levels below it would see \
+                     nothing; it can be preloaded behind libqmpi.so"
+                    .into(),
+            ),
+            Some(tool) => Ok((handle, Tool::Pmpi(tool))),
+        };
     };
     // SAFETY: what has this name is TUM's `char *get_interceptions(int)`.
     let ask: extern "C" fn(c_int) -> *const c_char = unsafe { core::mem::transmute(ask) };
@@ -114,10 +134,10 @@ fn load_one(path: &Path, checked: &mut Checked) -> Result<(*mut c_void, Tool), S
 }
 
 /// What `dlsym` found.
-struct Found(*mut c_void);
+pub(crate) struct Found(*mut c_void);
 
 impl Found {
-    fn option(self) -> Option<*const c_void> {
+    pub(crate) fn option(self) -> Option<*const c_void> {
         (!self.0.is_null()).then_some(self.0.cast_const())
     }
 
@@ -126,7 +146,7 @@ impl Found {
     }
 }
 
-fn find(handle: *mut c_void, name: &CStr) -> Found {
+pub(crate) fn find(handle: *mut c_void, name: &CStr) -> Found {
     // SAFETY: a handle of `dlopen`, and a C string.
     let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
     if found.is_null() {
@@ -136,7 +156,7 @@ fn find(handle: *mut c_void, name: &CStr) -> Found {
 }
 
 /// What the dynamic linker says about the last failure; clears it.
-fn linker_message() -> String {
+pub(crate) fn linker_message() -> String {
     // SAFETY: null, or a C string until the next call.
     let message = unsafe {
         let message = libc::dlerror();
@@ -251,16 +271,22 @@ pub(crate) unsafe fn compose(
                 code += functions.iter().filter(|function| !function.is_null()).count()
                     * (APPEND + IN_TABLE);
             }
+            Tool::Pmpi(tool) => code += tool.count() * (ENTER + IN_TABLE),
         }
     }
     let mut region = Region::reserve(code, places)?;
+    depth::watch(levels.iter().filter_map(|level| {
+        let Wanted { number, path, .. } = &level.wanted;
+        let function = match &level.tool {
+            Tool::Framework(_) => None,
+            Tool::Foreign(functions, _) => {
+                functions.iter().copied().find(|function| !function.is_null())
+            }
+            Tool::Pmpi(tool) => FunctionId::all().find_map(|function| tool.function(function)),
+        };
+        Some((function?, format!("level {number} ({})", path.display())))
+    }));
     if foreign {
-        depth::watch(levels.iter().filter_map(|level| {
-            let Tool::Foreign(functions, _) = &level.tool else { return None };
-            let Wanted { number, path, .. } = &level.wanted;
-            let function = functions.iter().find(|function| !function.is_null())?;
-            Some((*function, format!("level {number} ({})", path.display())))
-        }));
         let most = tum::functions().map(|(_, function)| function.parameters().len()).max();
         let shift: Vec<_> =
             (0..=most.unwrap_or(0)).map(|number| region.shift(number, None)).collect();
@@ -275,6 +301,8 @@ pub(crate) unsafe fn compose(
         }
     }
 
+    // What is below each PMPI tool, by function.
+    let mut below: Vec<Vec<*const c_void>> = vec![Vec::new(); count];
     let mut seen = vec![0_usize; count];
     let mut bytes = vec![0_usize; count];
     for function in FunctionId::all() {
@@ -308,9 +336,13 @@ pub(crate) unsafe fn compose(
                         };
                         seen[index] += 1;
                     }
-                    if next != before && id.is_some() && foreign {
-                        let entry = in_table(&mut region, function, next);
-                        cell = table_cell(&mut region, function, entry, number);
+                }
+                (Tool::Pmpi(tool), _) => {
+                    below[index].push(next);
+                    if let Some(function) = tool.function(function).filter(|_| sees) {
+                        next = function;
+                        foreign_sees = true;
+                        seen[index] += 1;
                     }
                 }
                 (Tool::Foreign(functions, _), _) => {
@@ -332,6 +364,11 @@ pub(crate) unsafe fn compose(
                 }
                 (Tool::Framework(_), None) => unreachable!("each has an instance"),
             }
+            let is_foreign = matches!(level.tool, Tool::Foreign(..));
+            if next != before && !is_foreign && id.is_some() && foreign {
+                let entry = in_table(&mut region, function, next);
+                cell = table_cell(&mut region, function, entry, number);
+            }
             bytes[index] += region.size() - size;
         }
         if let (Some(id), true) = (id, foreign) {
@@ -346,6 +383,12 @@ pub(crate) unsafe fn compose(
     }
     let common = region.size() - bytes.iter().sum::<usize>();
     region.finish()?;
+    for (level, below) in levels.iter().zip(below) {
+        if let Tool::Pmpi(tool) = &level.tool {
+            // SAFETY: functions of MPI's prototypes, which are all there now.
+            unsafe { tool.link(&below)? };
+        }
+    }
 
     host.insert(&chain);
     let mut lines = Vec::new();
@@ -359,6 +402,7 @@ pub(crate) unsafe fn compose(
                 bytes[index] += size_of::<DynamicLib>();
                 "TUM"
             }
+            Tool::Pmpi(_) => "PMPI",
         };
         lines.push(format!(
             "level {}: {} ({}): {kind}, sees {} functions, {} bytes",
@@ -459,7 +503,7 @@ fn labels(levels: &[Level]) -> Vec<CString> {
             // SAFETY: the tool's C string.
             unsafe { CStr::from_ptr(tool.name) }.to_string_lossy().into_owned()
         }
-        Tool::Foreign(..) => {
+        Tool::Foreign(..) | Tool::Pmpi(_) => {
             let file = level.wanted.path.file_stem().unwrap_or_default().to_string_lossy();
             file.strip_prefix("lib").unwrap_or(&file).to_owned()
         }

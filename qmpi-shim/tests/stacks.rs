@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{Outcome, Run, build_folder, is_openmpi, setting, tool};
+use common::{Outcome, Run, build_folder, example, is_openmpi, setting, tool};
 use mpi_tool_layer::mpi_sys::Abi;
 
 /// Compiles a source of `tests/c`; in parallel tests once for each name.
@@ -233,9 +233,43 @@ fn a_file_that_is_no_shared_object() {
 #[test]
 fn a_shared_object_that_is_no_tool() {
     let none = compile("nothing.c", "libnothing.so", &["-shared", "-fPIC"]);
-    expect_bad_level(&none, "no QMPI tool: it exports no get_interceptions");
-    let pmpi = compile("pmpi.c", "libpmpi.so", &["-shared", "-fPIC"]);
-    expect_bad_level(&pmpi, "no QMPI tool: it exports no get_interceptions; it is a PMPI tool");
+    expect_bad_level(&none, "no tool: it exports neither get_interceptions, as QMPI tools do, nor");
+    // One of this framework that is made to be preloaded, and one that finds what is next in another way.
+    expect_bad_level(&example("chain"), "made by install_pmpi_layer!");
+    let chain = Path::new("../../../bench-harness/c/chain.c");
+    let chain = compile(chain.to_str().unwrap(), "libchain.so", &["-shared", "-fPIC", "-ldl"]);
+    expect_bad_level(&chain, "a PMPI tool that calls no PMPI_ function itself");
+}
+
+/// As compiled, twice, in the middle of a stack of all kinds; what a level calls, those below see.
+#[test]
+fn ordinary_pmpi_tools_are_levels() {
+    let counter = tool("call_counter");
+    for flags in ["-Wl,-z,lazy", "-Wl,-z,now"] {
+        let name = format!("libpmpi{}.so", &flags[7..]);
+        let pmpi = compile("pmpi_count.c", &name, &["-shared", "-fPIC", "-Wl,-z,relro", flags]);
+        let levels = [&counter, &pmpi, &counter, &pmpi, count(), &counter];
+        let outcome = with_tools(&levels.map(AsRef::as_ref)).run();
+        expect_fine(&outcome);
+        let said = &outcome.stderr;
+        for rank in 0..2 {
+            let sends = 10 * (1 - rank);
+            for ranks in [4 + rank, 5 + rank] {
+                let line = format!("pmpi: rank {rank}: {ranks} ranks, {sends} sends\n");
+                assert!(said.contains(&line), "{line}\n{said}");
+            }
+            let line = format!("level 5 on rank {rank}: {} ranks, {sends} sends\n", 6 + rank);
+            assert!(said.contains(&line), "{line}\n{said}");
+        }
+        for (number, ranks) in [(1, 9), (2, 11), (3, 13)] {
+            let (_, report) = said.split_once(&format!("# call-counter-{number} ")).unwrap();
+            let report: Vec<_> =
+                report.lines().skip(1).take_while(|line| line.starts_with("MPI_")).collect();
+            let ranks = format!("MPI_Comm_rank: {ranks}");
+            assert!(report.contains(&&*ranks), "{ranks}\n{said}");
+            assert!(report.contains(&"MPI_Send: 10"), "{said}");
+        }
+    }
 }
 
 #[test]

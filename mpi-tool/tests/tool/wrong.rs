@@ -182,9 +182,9 @@ fn a_tool_twice_without_a_stack() {
 fn a_tool_that_cannot_be_a_level() {
     let folder = tempfile::tempdir().unwrap();
     let shared = ["-shared", "-fPIC"];
-    let c_tool = compile_with(setting("MPICC"), "c_tool", "libno_level.so", &shared);
+    let library = compile_plain("nothing", "libno_level.so", &shared);
     let program = compile("calls");
-    let outcome = run_two(folder.path(), &["-t", text(&c_tool), "--qmpi"], &[text(&program)]);
+    let outcome = run_two(folder.path(), &["-t", text(&library), "--qmpi"], &[text(&program)]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
     let said = outcome.said();
     assert!(said.len() == 1 && said[0].contains(" cannot be a level of a stack: "), "{said:?}");

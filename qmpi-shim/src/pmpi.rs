@@ -1,0 +1,221 @@
+//! An ordinary PMPI tool as a level, as it was compiled: its `MPI_X` are the level's functions, and what it
+//! calls as `PMPI_X` is made to be the next level's.
+//!
+//! The dynamic linker has put the addresses of `PMPI_X` into the tool's global offset table, as its
+//! relocations say. They are replaced there. What other libraries call for the tool is not.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use core::ptr;
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
+
+use mpi_tool_layer::FunctionId;
+use object::LittleEndian as Little;
+use object::elf::{self, Dyn64, Rela64, Sym64};
+
+/// A loaded tool.
+pub(crate) struct PmpiTool {
+    /// Its functions by number, or null.
+    functions: Vec<*const c_void>,
+    /// Where it keeps the address of a function that it calls.
+    slots: Vec<(FunctionId, *mut *const c_void)>,
+    /// What the dynamic linker has made read-only.
+    read_only: Range<usize>,
+}
+
+/// The beginning of the dynamic linker's `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    base: usize,
+    name: *const c_char,
+    dynamic: *const Dyn64<Little>,
+}
+
+impl LinkMap {
+    fn of(handle: *mut c_void) -> Option<&'static Self> {
+        let mut map: *const LinkMap = ptr::null();
+        // SAFETY: a handle of `dlopen`; what it gives lives as long as the library, which is for ever.
+        unsafe {
+            libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
+            map.as_ref()
+        }
+    }
+}
+
+impl PmpiTool {
+    /// Looks at a loaded tool; `None` if it has none of MPI's functions.
+    pub(crate) fn of(handle: *mut c_void) -> Option<Self> {
+        let map = LinkMap::of(handle)?;
+        let own = |function: FunctionId| {
+            let address = crate::stack::find(handle, function.c_name()).option()?;
+            // It may be of a library that the tool needs, such as MPI.
+            (crate::depth::loaded_at(address.addr()) == Some(map.base)).then_some(address)
+        };
+        let functions: Vec<_> =
+            FunctionId::all().map(|function| own(function).unwrap_or(ptr::null())).collect();
+        if functions.iter().all(|function| function.is_null()) {
+            return None;
+        }
+        Some(Self { functions, slots: slots(map), read_only: read_only(map.base) })
+    }
+
+    /// The tool's function, if it has it.
+    pub(crate) fn function(&self, function: FunctionId) -> Option<*const c_void> {
+        Some(self.functions[function as usize]).filter(|address| !address.is_null())
+    }
+
+    /// Does it call nothing that could be the next level's?
+    pub(crate) fn is_the_end(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// How many functions it has.
+    pub(crate) fn count(&self) -> usize {
+        self.functions.iter().filter(|function| !function.is_null()).count()
+    }
+
+    /// Has the tool call what `next` says, by function.
+    ///
+    /// # Errors
+    /// The system does not let its table be written.
+    ///
+    /// # Safety
+    /// These are functions of MPI's prototypes.
+    pub(crate) unsafe fn link(&self, next: &[*const c_void]) -> io::Result<()> {
+        let protect = |protection: c_int| {
+            let Range { start, end } = self.read_only;
+            let start = ptr::without_provenance_mut(start);
+            // SAFETY: whole pages of the tool's own data.
+            if end > 0 && unsafe { libc::mprotect(start, end - start.addr(), protection) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        };
+        protect(libc::PROT_READ | libc::PROT_WRITE)?;
+        for (function, slot) in &self.slots {
+            // SAFETY: a place of the tool's that holds such an address; it is aligned, so that others see
+            // the old one or the new one.
+            unsafe { slot.write_volatile(next[*function as usize]) };
+        }
+        protect(libc::PROT_READ)
+    }
+}
+
+/// The places that relocations fill with the addresses of `PMPI_X`.
+fn slots(map: &LinkMap) -> Vec<(FunctionId, *mut *const c_void)> {
+    let (mut names, mut symbols) = (0, 0);
+    // Two tables: addresses and sizes.
+    let mut tables = [(0, 0); 2];
+    let mut entry = map.dynamic;
+    loop {
+        // SAFETY: the dynamic section, which DT_NULL ends.
+        let (tag, value) = unsafe { ((*entry).d_tag.get(Little), (*entry).d_val.get(Little)) };
+        let value = value as usize;
+        // glibc has added the base, other linkers have not.
+        let address = if value < map.base { map.base + value } else { value };
+        match tag {
+            elf::DT_NULL => break,
+            elf::DT_STRTAB => names = address,
+            elf::DT_SYMTAB => symbols = address,
+            elf::DT_RELA => tables[0].0 = address,
+            elf::DT_RELASZ => tables[0].1 = value,
+            elf::DT_JMPREL => tables[1].0 = address,
+            elf::DT_PLTRELSZ => tables[1].1 = value,
+            _ => {}
+        }
+        entry = entry.wrapping_add(1);
+    }
+    let mut slots = Vec::new();
+    for (table, size) in tables {
+        let table = ptr::with_exposed_provenance::<Rela64<Little>>(table);
+        for index in 0..size / size_of::<Rela64<Little>>() {
+            // SAFETY: the table's entries, and the symbol's name, as the dynamic linker read them.
+            let (relocation, name) = unsafe {
+                let relocation = &*table.add(index);
+                let symbols = ptr::with_exposed_provenance::<Sym64<Little>>(symbols);
+                let symbol = &*symbols.add(relocation.r_sym(Little, false) as usize);
+                let name = names + symbol.st_name.get(Little) as usize;
+                (relocation, CStr::from_ptr(ptr::with_exposed_provenance(name)))
+            };
+            let kind = relocation.r_type(Little, false);
+            let is_address = [elf::R_X86_64_64, elf::R_X86_64_GLOB_DAT, elf::R_X86_64_JUMP_SLOT];
+            if !is_address.contains(&kind) || relocation.r_addend.get(Little) != 0 {
+                continue;
+            }
+            let function = name.to_str().ok().and_then(|name| name.strip_prefix('P'));
+            if let Some(function) = function.and_then(|name| name.parse().ok()) {
+                let slot = map.base + relocation.r_offset.get(Little) as usize;
+                slots.push((function, ptr::with_exposed_provenance_mut(slot)));
+            }
+        }
+    }
+    slots
+}
+
+/// The pages of a loaded library that became read-only after it was linked.
+fn read_only(base: usize) -> Range<usize> {
+    struct Search {
+        base: usize,
+        found: Range<usize>,
+    }
+    extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: what `dl_iterate_phdr` gives, and the search below.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        if info.dlpi_addr as usize != search.base {
+            return 0;
+        }
+        for index in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: as many headers.
+            let header = unsafe { &*info.dlpi_phdr.add(index) };
+            if header.p_type == libc::PT_GNU_RELRO {
+                let start = search.base + header.p_vaddr as usize;
+                let end = start + header.p_memsz as usize;
+                // Rounded as the dynamic linker does.
+                search.found = start & !4095..end & !4095;
+            }
+        }
+        1
+    }
+    let mut search = Search { base, found: 0..0 };
+    // SAFETY: the callback gets this search.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
+/// Loads a copy of a tool that is there already: with a state and a table of its own.
+///
+/// # Errors
+/// Why there is none, for people.
+pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
+    let copy = || -> io::Result<fs::File> {
+        let map = LinkMap::of(loaded).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        // SAFETY: the dynamic linker's C string.
+        let path = OsStr::from_bytes(unsafe { CStr::from_ptr(map.name) }.to_bytes());
+        // SAFETY: a C string; the new file is this one's.
+        let mut file = unsafe {
+            let file = libc::memfd_create(c"level".as_ptr(), libc::MFD_CLOEXEC);
+            if file < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            fs::File::from_raw_fd(file)
+        };
+        file.write_all(&fs::read(path)?)?;
+        Ok(file)
+    };
+    let file = copy().map_err(|error| format!("cannot be loaded a second time: {error}"))?;
+    let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
+    // SAFETY: a C string; the tool is one that the user asked for.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(format!("cannot be loaded a second time: {}", crate::stack::linker_message()));
+    }
+    Ok(handle)
+}

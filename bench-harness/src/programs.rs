@@ -164,23 +164,21 @@ impl Programs {
                 plan.push((experiment, program, self.variants(experiment, folder.path())));
             }
         }
-        let mut done: HashSet<_> = read(&self.output)?.iter().map(key).collect();
-        let total: usize = plan.iter().map(|(_, _, variants)| variants.len() * rounds).sum();
+        let done: HashSet<_> = read(&self.output)?.iter().map(key).collect();
         let mut file = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(&self.output)
             .with_context(|| format!("cannot write {}", self.output.display()))?;
-        eprintln!("{total} runs, {} of them done before", done.len());
-        let (start, mut new) = (Instant::now(), 0);
         let mut random = Random::new();
+        let mut runs = Vec::new();
         for round in 0..rounds {
             for (experiment, program, variants) in &plan {
                 let mut order: Vec<usize> = (0..variants.len()).collect();
                 random.shuffle(&mut order);
                 for index in order {
                     let variant = &variants[index];
-                    let mut sample = Sample {
+                    let sample = Sample {
                         schema: SCHEMA,
                         experiment: *experiment,
                         program: program.name.into(),
@@ -192,15 +190,19 @@ impl Programs {
                         wall: 0.0,
                         memory: None,
                     };
-                    if !done.insert(key(&sample)) {
-                        continue;
-                    }
-                    self.measure(program, variant, &mut sample)?;
-                    writeln!(file, "{}", serde_json::to_string(&sample)?)?;
-                    new += 1;
-                    progress(start, new, total - done.len(), &sample);
+                    runs.push((program, variant, sample));
                 }
             }
+        }
+        let total = runs.len();
+        runs.retain(|(_, _, sample)| !done.contains(&key(sample)));
+        let left = runs.len();
+        eprintln!("{total} runs, {} of them done before", total - left);
+        let start = Instant::now();
+        for (number, (program, variant, mut sample)) in runs.into_iter().enumerate() {
+            self.measure(program, variant, &mut sample)?;
+            writeln!(file, "{}", serde_json::to_string(&sample)?)?;
+            progress(start, number + 1, left, &sample);
         }
         if std::io::stderr().is_terminal() {
             eprint!("\r{:78}\r", "");
@@ -266,7 +268,7 @@ impl Programs {
                 None => own("hpcg", &["--points", points])?,
             },
             time: |output| {
-                number_after(output, "CG iterations in").or_else(|| number_after(output, "Total="))
+                number_after(output, "timed seconds").or_else(|| number_after(output, "Total="))
             },
         });
         let (cells, steps) = if self.quick { ("8", "50") } else { ("20", "100") };
@@ -458,12 +460,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Sample>> {
     Ok(samples)
 }
 
-fn progress(start: Instant, done: usize, left: usize, sample: &Sample) {
+fn progress(start: Instant, done: usize, all: usize, sample: &Sample) {
     if !std::io::stderr().is_terminal() {
         return;
     }
     let each = start.elapsed().as_secs_f64() / done as f64;
-    let mut line = format!("{done} runs, about {:.0} s left: ", each * left as f64);
+    let left = each * (all - done) as f64;
+    let mut line = format!("{done} of {all} runs, about {left:.0} s left: ");
     let _ = write!(line, "{}, {}", sample.program, sample.variant);
     eprint!("\r{line:78.78}");
 }
@@ -474,7 +477,7 @@ mod tests {
 
     #[test]
     fn programs_say_how_long_they_took() {
-        assert_eq!(number_after("a\nCG iterations in 1.25 s\n", "CG iterations in"), Some(1.25));
+        assert_eq!(number_after("a\ntimed seconds: 1.25\n", "timed seconds"), Some(1.25));
         assert_eq!(number_after("Total=3.5\n", "Total="), Some(3.5));
         assert_eq!(number_after("nothing", "Total="), None);
         assert_eq!(first_latency("# bytes us\n1    0.54\n"), Some(0.54));

@@ -684,7 +684,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let seconds = domain.context.wtime() - start;
     if is_first {
-        println!("{:.3} microseconds an atom and step", seconds * 1e6 / atoms / step.max(1) as f64);
+        println!(
+            "microseconds an atom and step: {:.4}",
+            seconds * 1e6 / atoms / step.max(1) as f64
+        );
         println!("largest change of energy: {drift:.2e} eV an atom");
     }
     let wrong = (first - expected).abs() > 1e-6 * expected.abs();

@@ -13,7 +13,7 @@ use mpi_sys::{Abi, pmpi};
 
 use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, mpi_objects};
 use crate::options::{Format, Options, Output};
-use crate::output::{Sink, reason, say};
+use crate::output::{Sink, reason, rename, say};
 use crate::report::{Report, Row, Scope};
 use crate::{Counters, FunctionId, NextTable, options, signals, world};
 
@@ -73,8 +73,9 @@ impl Source {
 /// What a report needs, made where allocation is allowed.
 struct Prepared {
     options: Options,
-    /// Where the report of this process alone goes, if to a file.
-    process_file: Option<CString>,
+    /// Where the report of this process alone goes, if to a file; and until it is complete, since what
+    /// ends the process may not wait for that.
+    process_file: Option<(CString, CString)>,
     /// What the merged report had of this process.
     merged: Box<[AtomicU64]>,
     /// The sum of all counters at the last report.
@@ -313,13 +314,12 @@ impl Level {
                 {
                     *path = spawned;
                 }
-                process_file = extended(
-                    path,
-                    match self.known_rank() {
-                        Some(rank) => format!(".rank{rank}"),
-                        None => format!(".process{}", process_id()),
-                    },
-                );
+                let process = match self.known_rank() {
+                    Some(rank) => format!(".rank{rank}"),
+                    None => format!(".process{}", process_id()),
+                };
+                let unfinished = extended(path, format!("{process}.part"));
+                process_file = extended(path, process).zip(unfinished);
             }
             let count = self.counters.get().map_or(0, Counters::len);
             if options.signals && count > 0 {
@@ -408,18 +408,20 @@ impl Level {
     ) {
         let report = Report { tool: self.label, version: self.version, scope, counters, row };
         let Options { output, format, .. } = &prepared.options;
-        let file = match (output, scope) {
+        let (file, unfinished) = match (output, scope) {
             (Output::None, _) => return,
             (Output::Stderr, _) => return report_to(&report, libc::STDERR_FILENO, *format),
             (Output::Stdout, _) => return report_to(&report, libc::STDOUT_FILENO, *format),
-            (Output::File(file), Scope::World { .. }) => file,
-            (Output::File(file), Scope::Process { .. }) => {
-                prepared.process_file.as_ref().unwrap_or(file)
-            }
+            (Output::File(file), Scope::World { .. }) => (file, None),
+            (Output::File(file), Scope::Process { .. }) => match &prepared.process_file {
+                Some((file, unfinished)) => (file, Some(unfinished)),
+                None => (file, None),
+            },
         };
-        let written = Sink::create(file).and_then(|mut sink| {
+        let written = Sink::create(unfinished.unwrap_or(file)).and_then(|mut sink| {
             let _ = report.write(&mut sink, *format);
-            sink.finish()
+            sink.finish()?;
+            unfinished.map_or(Ok(()), |unfinished| rename(unfinished, file))
         });
         let path = Path(file);
         match written {

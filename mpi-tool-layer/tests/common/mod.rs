@@ -220,7 +220,9 @@ impl Run {
         let mut reports = Vec::new();
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
-            if !path.file_name().unwrap().to_string_lossy().starts_with("report") {
+            let name = path.file_name().unwrap().to_string_lossy();
+            // A process that was killed while it reported leaves a part.
+            if !name.starts_with("report") || name.ends_with(".part") {
                 continue;
             }
             let report: serde_json::Value =

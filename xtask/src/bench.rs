@@ -81,7 +81,7 @@ impl Bench {
         }
         let mut words = options(&["--output", &path("runs.jsonl")]);
         if self.quick {
-            words.extend(options(&["--quick", "--rounds", "3"]));
+            words.extend(options(&["--quick", "--rounds", "5"]));
         }
         step("programs", || harness.run("programs", &words))?;
         let mut report = harness.command("report");

@@ -10,7 +10,7 @@ mod rows;
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
-    MpiInterceptionLayer, PendingRequests, Tool, Transfer, install_qmpi_layer, next,
+    MpiInterceptionLayer, PendingRequests, RankKind, Tool, Transfer, install_qmpi_layer, next,
     received_bytes, received_bytes_at_once,
 };
 
@@ -41,6 +41,11 @@ impl MpiInterceptionLayer for BandwidthCounter {
                 }
                 pending.is_persistent().then_some(pending)
             });
+        }
+        let peer = call.destination().or_else(|| call.source());
+        if call.moves_one() && peer.is_some_and(|peer| peer.kind() == RankKind::ProcNull) {
+            // Nothing will move, whatever comes of it.
+            return next_f();
         }
         let accepted = next_f()?;
         if call.starts_requests() {

@@ -130,8 +130,9 @@ impl ToolInfo {
         let is_mpi =
             !library.is_empty() || !next_init.is_null() && !own.contains(&next_init.addr());
         if is_mpi {
+            let has_fortran = has_fortran();
             let next_of = |function: FunctionId| {
-                let known = library_function(function);
+                let known = library_function(function, has_fortran);
                 let next = find(libc::RTLD_NEXT, function.c_name()).cast_const();
                 // The library itself is entered by PMPI_.
                 let is_library = !known.is_null() && library.contains(&next.addr());
@@ -149,14 +150,17 @@ impl ToolInfo {
     }
 }
 
+/// Is MPI's Fortran library there? Without it there are no calls of Fortran to look out for.
+fn has_fortran() -> bool {
+    !find(libc::RTLD_DEFAULT, c"pmpi_init_").is_null()
+}
+
 /// The library's `PMPI_` function, or null. Where Fortran's callbacks and attributes must be told
 /// from C's, a function that does.
-fn library_function(function: FunctionId) -> *const c_void {
+fn library_function(function: FunctionId, has_fortran: bool) -> *const c_void {
     let known = mpi_sys::pmpi::address(function as usize);
     known.map_or(ptr::null(), |known| {
-        let end = crate::fortran::bottom(function);
-        // Without MPI's Fortran library there are no calls of Fortran to look out for.
-        let end = end.filter(|_| !find(libc::RTLD_DEFAULT, c"pmpi_init_").is_null());
+        let end = crate::fortran::bottom(function).filter(|_| has_fortran);
         end.unwrap_or(known.as_ptr().cast_const())
     })
 }
@@ -172,8 +176,9 @@ pub fn find_late_mpi(table: &NextTable) -> bool {
             !library.is_null() && fill_late_pmpi()
         });
     if found {
+        let has_fortran = has_fortran();
         // SAFETY: these are the library's functions.
-        unsafe { table.link(library_function) };
+        unsafe { table.link(|function| library_function(function, has_fortran)) };
     }
     clear_message();
     found
@@ -181,7 +186,8 @@ pub fn find_late_mpi(table: &NextTable) -> bool {
 
 /// Fills `mpi_sys::pmpi` from a library that came after the tool, if it has not been filled.
 pub(crate) fn fill_late_pmpi() -> bool {
-    if !library_function(FunctionId::MPI_Init).is_null() {
+    let is_filled = || mpi_sys::pmpi::available(FunctionId::MPI_Init as usize);
+    if is_filled() {
         return true;
     }
     let mut path = None;
@@ -197,7 +203,7 @@ pub(crate) fn fill_late_pmpi() -> bool {
         unsafe { mpi_sys::pmpi::fill(|name| find(library, name)) };
     }
     clear_message();
-    !library_function(FunctionId::MPI_Init).is_null()
+    is_filled()
 }
 
 fn open(name: &CStr, flags: c_int) -> *mut c_void {

@@ -177,6 +177,7 @@ struct Domain<'a> {
     kinetic_energy: f64,
     /// Room for messages.
     receive: Vec<Atom>,
+    receive_values: Vec<f64>,
 }
 
 fn dot(a: Vector, b: Vector) -> f64 {
@@ -248,6 +249,7 @@ impl<'a> Domain<'a> {
             potential_energy: 0.0,
             kinetic_energy: 0.0,
             receive: Vec::new(),
+            receive_values: Vec::new(),
         };
         domain.fill(cells, lattice);
         let mine = domain.own_atoms().count() as u64;
@@ -258,6 +260,7 @@ impl<'a> Domain<'a> {
         // What a rank sends of a layer of cells, and more.
         let most = domain.cells.len() * 64;
         domain.receive = vec![Atom::default(); most];
+        domain.receive_values = vec![0.0; most];
         Ok(domain)
     }
 
@@ -445,7 +448,7 @@ impl<'a> Domain<'a> {
 
     /// The neighbours' values for the atoms outside: cell by cell, in the order that all agree on.
     fn exchange_embedding(&mut self) -> RmpiResult {
-        let mut receive = vec![0.0; self.receive.len()];
+        let mut receive = core::mem::take(&mut self.receive_values);
         for axis in 0..3 {
             let [behind, ahead] = self.neighbors[axis];
             for (side, to, from) in [(false, behind, ahead), (true, ahead, behind)] {
@@ -465,6 +468,7 @@ impl<'a> Domain<'a> {
                 }
             }
         }
+        self.receive_values = receive;
         Ok(())
     }
 

@@ -495,6 +495,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = problem.context.wtime();
     x.fill(0.0);
     let set = problem.solve(&right, &mut x, 10 * iterations, reference.reduction, true)?;
+    // The original decides by the slowest rank how many sets it runs; here there is one.
     let mut longest = 0.0;
     let mine = problem.context.wtime() - start;
     problem.world.allreduce(&mine, &mut longest, MpiOp::MAX)?;

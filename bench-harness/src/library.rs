@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::compile::compile;
 use crate::sample::estimate;
 
 #[derive(Args)]
@@ -80,15 +81,7 @@ impl Library {
     pub(crate) fn run(self) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let c = folder.path().join("libpatterns.so");
-        let compiled = Command::new(&self.mpicc)
-            .args(["-O2", "-shared", "-fPIC", "-o"])
-            .arg(&c)
-            .arg(self.sources.join("patterns.c"))
-            .status()
-            .with_context(|| format!("{} does not run", self.mpicc.display()))?;
-        if !compiled.success() {
-            bail!("patterns.c was not compiled");
-        }
+        compile(&self.mpicc, &self.sources.join("patterns.c"), &c, &["-O2", "-shared", "-fPIC"])?;
         let program = std::env::current_exe()?.with_file_name("patterns");
         let mut figures = Figures {
             schema: "rmpi-speed/1",

@@ -1,5 +1,6 @@
 //! What tools cost. `cargo xtask bench` builds what is needed and runs this.
 
+mod compile;
 mod figure;
 mod library;
 mod overhead;

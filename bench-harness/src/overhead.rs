@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
+use crate::compile::compile;
 use crate::sample::{Random, estimate};
 
 #[derive(Args)]
@@ -188,17 +189,8 @@ impl Overhead {
         let folder = tempfile::tempdir()?;
         let compile = |source: &str, output: &str, flags: &[&str]| -> Result<PathBuf> {
             let output = folder.path().join(output);
-            let source = self.sources.join(source);
-            let status = Command::new(&self.mpicc)
-                .args(["-O2", "-pthread", "-o"])
-                .arg(&output)
-                .arg(&source)
-                .args(flags)
-                .status()
-                .with_context(|| format!("{} does not run", self.mpicc.display()))?;
-            if !status.success() {
-                bail!("{} was not compiled", source.display());
-            }
+            let flags = [&["-O2", "-pthread"], flags].concat();
+            compile(&self.mpicc, &self.sources.join(source), &output, &flags)?;
             Ok(output)
         };
         let program = compile("calls.c", "calls", &[])?;

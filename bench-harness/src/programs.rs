@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::compile::compile;
 use crate::sample::Random;
 
 #[derive(Args)]
@@ -143,17 +144,14 @@ impl Programs {
     pub(crate) fn run(self) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let c = |name: &str| folder.path().join(format!("lib{name}.so"));
-        for (name, define) in [
-            ("empty", ""),
-            ("counter", ""),
-            ("bandwidth_counter", ""),
-            ("qmpi_empty", ""),
-            ("chain", ""),
-        ] {
-            self.compile(&format!("{name}.c"), &c(name), &["-shared", "-fPIC", define])?;
+        let header = format!("-I{}", self.sources.join("../../qmpi-shim/include").display());
+        for name in ["empty", "counter", "bandwidth_counter", "qmpi_empty", "chain"] {
+            let source = self.sources.join(format!("{name}.c"));
+            let flags = ["-O3", "-shared", "-fPIC", &header, "-ldl"];
+            compile(&self.mpicc, &source, &c(name), &flags)?;
         }
         let starts = folder.path().join("calls");
-        self.compile("calls.c", &starts, &["-pthread"])?;
+        compile(&self.mpicc, &self.sources.join("calls.c"), &starts, &["-O3", "-pthread"])?;
 
         let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 30 });
         let all = Experiment::value_variants();
@@ -208,22 +206,6 @@ impl Programs {
             eprint!("\r{:78}\r", "");
         }
         println!("{total} runs in {}", self.output.display());
-        Ok(())
-    }
-
-    fn compile(&self, source: &str, output: &Path, flags: &[&str]) -> Result<()> {
-        let status = Command::new(&self.mpicc)
-            .args(["-O3", "-o"])
-            .arg(output)
-            .arg(self.sources.join(source))
-            .arg(format!("-I{}", self.sources.join("../../qmpi-shim/include").display()))
-            .args(flags.iter().filter(|flag| !flag.is_empty()))
-            .arg("-ldl")
-            .status()
-            .with_context(|| format!("{} does not run", self.mpicc.display()))?;
-        if !status.success() {
-            bail!("{source} was not compiled");
-        }
         Ok(())
     }
 
@@ -375,11 +357,12 @@ impl Programs {
             all.join(between)
         };
         let mut command;
-        let time = tempfile::NamedTempFile::new()?;
+        let memory = tempfile::NamedTempFile::new()?;
         if program.ranks == 0 {
             // Its own memory is known of a child's child only by what waits for it.
             command = Command::new(std::env::current_exe()?);
-            command.args(["wait-for"]).arg(time.path()).args(&program.command);
+            command.args(["wait-for"]).arg(memory.path()).args(&program.command);
+            command.env("BENCH_PRELOAD", list(&variant.preload, ":"));
         } else {
             // The launcher itself has no tools.
             command = Command::new(&self.mpiexec);
@@ -389,9 +372,6 @@ impl Programs {
                 .args(&program.command);
         }
         command.env("MPI_TOOL_OUTPUT", "none").env("TOOLS", list(&variant.tools, ":"));
-        if program.ranks == 0 {
-            command.env("BENCH_PRELOAD", list(&variant.preload, ":"));
-        }
         if variant.tools.is_empty() {
             command.env_remove("TOOLS");
         }
@@ -410,7 +390,7 @@ impl Programs {
             .with_context(|| format!("{} does not say how long it took:\n{said}", program.name))?;
         if program.ranks == 0 {
             sample.time = sample.wall;
-            sample.memory = fs::read_to_string(time.path())?.trim().parse().ok();
+            sample.memory = fs::read_to_string(memory.path())?.trim().parse().ok();
         }
         Ok(())
     }

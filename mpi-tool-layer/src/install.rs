@@ -42,8 +42,9 @@ pub struct Answer {
     pub result: c_int,
 }
 
-/// Makes a PMPI tool of a layer: exports every MPI function that the MPI library has which the
-/// crate is built for, so that `LD_PRELOAD` puts the tool between a program and MPI.
+/// Makes a PMPI tool of a layer: exports every MPI function, so that `LD_PRELOAD` puts the tool between a
+/// program and any MPI of the ABI that the crate is built for. What the MPI of a process lacks is taken
+/// from the exports there.
 ///
 /// To be used once, in a crate of type `cdylib`. The tool's version is the crate's, and so is its
 /// name, unless one is given: `install_pmpi_layer!(Layer, name = "my-tool")`.
@@ -178,9 +179,7 @@ macro_rules! __exports {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        $($crate::mpi_sys::if_exported! { $c_name {
-            $crate::__export! { $c_name $name ($($arg: $ty),*) -> $ret }
-        } })*
+        $($crate::__export! { $c_name $name ($($arg: $ty),*) -> $ret })*
     };
 }
 

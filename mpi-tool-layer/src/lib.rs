@@ -55,6 +55,7 @@ pub mod mpich;
 mod neighbours;
 #[doc(hidden)]
 pub mod note;
+mod objects;
 pub mod options;
 mod output;
 #[doc(hidden)]

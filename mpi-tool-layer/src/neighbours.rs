@@ -8,6 +8,9 @@ use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
+use std::collections::BTreeSet;
+
+use crate::objects::each_object;
 use crate::{FunctionId, NextTable};
 
 /// What tools of this framework know of each other. Every tool exports a pointer to one as
@@ -144,9 +147,37 @@ impl ToolInfo {
             };
             // SAFETY: what has the name of an MPI function is one.
             unsafe { table.link(next_of) };
+            self.hide(&library);
         }
         clear_message();
         is_mpi
+    }
+
+    /// Takes from the exports of this tool what MPI lacks: programs ask by `dlsym` and weak references
+    /// which functions there are (mpi4py does). A tool has all of them, since it serves every MPI of its ABI.
+    fn hide(&self, library: &Range<usize>) {
+        // A tool behind this one may not have come to hide what it has.
+        let is_followed = !self.next.load(Relaxed).is_null();
+        let is_missing = |function: &FunctionId| {
+            if mpi_sys::pmpi::available(*function as usize) {
+                return false;
+            }
+            let next = find(libc::RTLD_NEXT, function.c_name());
+            next.is_null() || is_followed && !library.contains(&next.addr())
+        };
+        let missing: BTreeSet<_> =
+            FunctionId::all().filter(is_missing).map(FunctionId::c_name).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let own = object_of((&raw const *self).cast());
+        each_object(|object| {
+            if object.addresses() == own {
+                object.hide(&missing);
+            } else {
+                object.unbind(&missing, &own);
+            }
+        });
     }
 }
 
@@ -169,7 +200,7 @@ fn library_function(function: FunctionId, has_fortran: bool) -> *const c_void {
 /// application calls it all the same, it was the tool's exports that made it believe in one (as
 /// mpi4py does, which asks for them before it loads anything): then the library is loaded here, by
 /// the name that the application would use. False if that fails, too.
-pub fn find_late_mpi(table: &NextTable) -> bool {
+pub fn find_late_mpi(info: &ToolInfo, table: &NextTable) -> bool {
     let found = fill_late_pmpi()
         || mpi_sys::Abi::CURRENT.library_names().iter().any(|name| {
             let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);
@@ -179,6 +210,7 @@ pub fn find_late_mpi(table: &NextTable) -> bool {
         let has_fortran = has_fortran();
         // SAFETY: these are the library's functions.
         unsafe { table.link(|function| library_function(function, has_fortran)) };
+        info.hide(&(0..0));
     }
     clear_message();
     found
@@ -271,82 +303,4 @@ pub(crate) fn mpi_objects() -> MpiObjects {
         }
     });
     found
-}
-
-struct Object<'a>(&'a libc::dl_phdr_info);
-
-impl Object<'_> {
-    fn path(&self) -> &CStr {
-        if self.0.dlpi_name.is_null() {
-            return c"";
-        }
-        // SAFETY: the dynamic linker's own string.
-        unsafe { CStr::from_ptr(self.0.dlpi_name) }
-    }
-
-    fn is_named(&self, beginnings: &[&str]) -> bool {
-        let path = self.path().to_bytes();
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        beginnings.iter().any(|beginning| name.starts_with(beginning.as_bytes()))
-    }
-
-    fn is_mpi_library(&self) -> bool {
-        self.is_named(&["libmpi.so", "libmpich.so", "libmpi_abi.so"])
-    }
-
-    fn is_fortran_library(&self) -> bool {
-        let names = ["libmpifort.so", "libmpichfort.so", "libmpi_mpifh.so", "libmpi_usempif08.so"];
-        self.is_named(&names)
-    }
-
-    fn headers(&self) -> &[libc::Elf64_Phdr] {
-        // SAFETY: the dynamic linker's own array.
-        unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
-    }
-
-    /// The names of the libraries that the object is linked to.
-    fn needs(&self) -> impl Iterator<Item = &CStr> {
-        const DT_NULL: u64 = 0;
-        const DT_NEEDED: u64 = 1;
-        const DT_STRTAB: u64 = 5;
-        let base = self.0.dlpi_addr;
-        let dynamic = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC);
-        let entries = dynamic.map(|header| (base + header.p_vaddr) as *const [u64; 2]);
-        let entry = move |index: usize| {
-            // SAFETY: the object's dynamic section, which ends with a null entry.
-            let entry = unsafe { *entries?.add(index) };
-            (entry[0] != DT_NULL).then_some(entry)
-        };
-        let strings = (0..).map_while(entry).find(|entry| entry[0] == DT_STRTAB);
-        // The dynamic linker has made an address of the offset, but not for every object.
-        let strings = strings.map(|[_, at]| if at < base { base + at } else { at });
-        (0..).map_while(entry).filter(|entry| entry[0] == DT_NEEDED).filter_map(move |entry| {
-            // SAFETY: an offset into the object's string table.
-            Some(unsafe { CStr::from_ptr((strings? + entry[1]) as *const c_char) })
-        })
-    }
-
-    fn addresses(&self) -> Range<usize> {
-        let (mut lowest, mut end) = (usize::MAX, 0);
-        for header in self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD) {
-            let start = (self.0.dlpi_addr + header.p_vaddr) as usize;
-            lowest = lowest.min(start);
-            end = end.max(start + header.p_memsz as usize);
-        }
-        lowest..end
-    }
-}
-
-fn each_object<F: FnMut(Object<'_>)>(mut visit: F) {
-    unsafe extern "C" fn one<F: FnMut(Object<'_>)>(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        visit: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` gives a valid object, and back what it was given below.
-        unsafe { (*visit.cast::<F>())(Object(&*info)) };
-        0
-    }
-    // SAFETY: `visit` lives until the call returns.
-    unsafe { libc::dl_iterate_phdr(Some(one::<F>), (&raw mut visit).cast()) };
 }

@@ -60,6 +60,9 @@ macro_rules! next_functions {
         }
 
         fn missing_address(function: FunctionId) -> *const c_void {
+            if function == FunctionId::MPI_Abi_get_version {
+                return no_standard_abi as *const c_void;
+            }
             match function {
                 $(FunctionId::$c_name => missing::$name as *const c_void,)*
             }
@@ -131,6 +134,18 @@ impl NextTable {
             self.0[function as usize].store(next.cast_mut(), Relaxed);
         }
     }
+}
+
+/// `MPI_Abi_get_version` where MPI lacks it: the answer that MPI-5.0 has for libraries without its ABI.
+/// mpi4py finds a tool's function before it has loaded MPI, and wants no error of it.
+unsafe extern "C" fn no_standard_abi(major: *mut c_int, minor: *mut c_int) -> c_int {
+    for version in [major, minor] {
+        if !version.is_null() {
+            // SAFETY: the application's own call, which gives MPI two integers to set.
+            unsafe { version.write(-1) };
+        }
+    }
+    MPI_SUCCESS
 }
 
 fn say_missing(function: FunctionId) {

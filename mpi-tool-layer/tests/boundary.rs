@@ -299,21 +299,70 @@ fn every_level_counts_every_call_of_every_function_once() {
     }
 }
 
+/// A program that does not see that a function is missing, by a strong reference, as it was linked with
+/// another MPI: without a tool it dies at this call.
 #[test]
 fn a_function_that_the_library_lacks_fails_and_says_so() {
     let all = exported();
     let without_sends: Vec<_> =
         all.iter().copied().filter(|function| *function != FunctionId::MPI_Send).collect();
-    let library = library("libpartial.so", &without_sends);
-    let source = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nextern int early;
-        int main(void) { int (*send)() = dlsym(RTLD_DEFAULT, \"MPI_Send\");
-        int r = send(0, 0, 0, 0, 0, 0); printf(\"%d\\n\", r > 0 && early == 0); return 0; }";
-    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
-    let program = build("lacking", source, &[library.to_str().unwrap(), &rpath, "-ldl"]);
+    let whole = library("libpartial.so", &all);
+    let source = "#include <stdio.h>\nextern int early; int MPI_Send();
+        int main(void) { int r = MPI_Send(0, 0, 0, 0, 0, 0);
+        printf(\"%d\\n\", r > 0 && early == 0); return 0; }";
+    let rpath = format!("-Wl,-rpath,{}", whole.parent().unwrap().display());
+    // All bound at the start, when the tool does not know yet which MPI there is.
+    let program = build("lacking", source, &["-Wl,-z,now", whole.to_str().unwrap(), &rpath]);
+    library("libpartial.so", &without_sends);
+    assert_ne!(run(&program, &[], &[]).status.code(), Some(0));
     let output = run(&program, &[tool("empty_raw")], &[]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("has no MPI_Send; the call failed"), "{errors}");
+}
+
+/// Programs ask in three ways which functions there are; with tools the answers are the same.
+#[test]
+fn what_the_library_lacks_no_tool_has() {
+    let every_third: Vec<_> = exported().into_iter().step_by(3).collect();
+    let mut c = String::from("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n");
+    for function in exported() {
+        let _ = writeln!(c, "extern int {function}() __attribute__((weak));");
+    }
+    c.push_str("static void *volatile data[] = {");
+    for function in exported() {
+        let _ = write!(c, "(void *){function}, ");
+    }
+    c.push_str("};\nint main(void) { void *main = dlopen(0, RTLD_LAZY); int n = 0;\n");
+    for function in exported() {
+        let _ = writeln!(
+            c,
+            "printf(\"{function} %d%d%d%d\\n\", {function} != 0, data[n++] != 0,
+                dlsym(RTLD_DEFAULT, \"{function}\") != 0, dlsym(main, \"{function}\") != 0);"
+        );
+    }
+    c.push_str("return 0; }\n");
+    let mut functions = every_third.clone();
+    functions.extend([FunctionId::MPI_Init, FunctionId::MPI_Initialized, FunctionId::MPI_Pcontrol]);
+    functions.sort_unstable();
+    functions.dedup();
+    let library = library("libthird.so", &functions);
+    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    for (name, binding) in [("lazily", "-Wl,-z,lazy"), ("now", "-Wl,-z,now,-z,relro")] {
+        let flags = ["-Wl,--no-as-needed", binding, library.to_str().unwrap(), &rpath, "-ldl"];
+        let program = build(&format!("asks_{name}"), &c, &flags);
+        let without = run(&program, &[], &[]);
+        let alone = String::from_utf8_lossy(&without.stdout);
+        assert_eq!(alone.matches(" 1111\n").count(), functions.len());
+        assert_eq!(alone.matches(" 0000\n").count(), exported().len() - functions.len());
+        let mut tools = vec![vec![tool("empty_raw")], copies("empty_raw", 3), vec![tool("qmpi")]];
+        tools.push(vec![tool("call_counter"), tool("empty_high"), tool("bandwidth_counter")]);
+        for tools in tools {
+            let output = run(&program, &tools, &[("MPI_TOOL_OUTPUT", "none")]);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), alone, "{name}, {tools:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        }
+    }
 }
 
 /// A C tool that answers `MPI_Send` and `MPI_Recv` itself, last in the list.

@@ -88,7 +88,7 @@ fn a_function_of_the_call_counter_is_eight_instructions() {
 
 /// What a tool needs of other libraries, and what it gives: no MPI, and nothing but MPI's names.
 #[test]
-fn a_tool_links_no_mpi_and_exports_what_this_mpi_has() {
+fn a_tool_links_no_mpi_and_exports_all_of_it() {
     for name in ["empty_raw", "empty_high", "call_counter", "bandwidth_counter"] {
         let run = |arguments: &[&str]| {
             let output = Command::new(arguments[0]).args(&arguments[1..]).arg(tool(name)).output();

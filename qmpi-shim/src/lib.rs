@@ -28,7 +28,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use mpi_tool_layer::install::{ToolInfo, find_late_mpi, launched_rank, missing, wrong_abi};
-use mpi_tool_layer::mpi_sys::{Abi, if_exported, mpi_functions, prototypes::*};
+use mpi_tool_layer::mpi_sys::{Abi, mpi_functions, prototypes::*};
 use mpi_tool_layer::{FunctionId, NextFunctions, NextTable};
 
 use config::{OnError, Problem};
@@ -66,7 +66,7 @@ macro_rules! exports {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        $(if_exported! { $c_name {
+        $(
             const _: () = {
                 #[unsafe(export_name = stringify!($c_name))]
                 #[unsafe(naked)]
@@ -78,7 +78,7 @@ macro_rules! exports {
                     )
                 }
             };
-        } })*
+        )*
     };
 }
 mpi_functions! { [exports] }
@@ -129,7 +129,7 @@ impl Shim {
 
     fn find_mpi(&self) -> bool {
         self.load();
-        if !self.has_mpi.load(Acquire) && find_late_mpi(&BOTTOM) {
+        if !self.has_mpi.load(Acquire) && find_late_mpi(&INFO, &BOTTOM) {
             self.has_mpi.store(true, Release);
             fill_below();
         }

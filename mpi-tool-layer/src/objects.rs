@@ -1,0 +1,250 @@
+//! The programs and libraries of this process, as the dynamic linker has loaded them.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeSet;
+
+/// A loaded program or library.
+pub(crate) struct Object<'a>(&'a libc::dl_phdr_info);
+
+impl Object<'_> {
+    pub(crate) fn path(&self) -> &CStr {
+        if self.0.dlpi_name.is_null() {
+            return c"";
+        }
+        // SAFETY: the dynamic linker's own string.
+        unsafe { CStr::from_ptr(self.0.dlpi_name) }
+    }
+
+    fn is_named(&self, beginnings: &[&str]) -> bool {
+        let path = self.path().to_bytes();
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        beginnings.iter().any(|beginning| name.starts_with(beginning.as_bytes()))
+    }
+
+    pub(crate) fn is_mpi_library(&self) -> bool {
+        self.is_named(&["libmpi.so", "libmpich.so", "libmpi_abi.so"])
+    }
+
+    pub(crate) fn is_fortran_library(&self) -> bool {
+        let names = ["libmpifort.so", "libmpichfort.so", "libmpi_mpifh.so", "libmpi_usempif08.so"];
+        self.is_named(&names)
+    }
+
+    fn headers(&self) -> &[libc::Elf64_Phdr] {
+        // SAFETY: the dynamic linker's own array.
+        unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
+    }
+
+    /// The entries of the dynamic section: tag and value.
+    fn dynamic(&self) -> impl Iterator<Item = [u64; 2]> {
+        const DT_NULL: u64 = 0;
+        let dynamic = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC);
+        let entries = dynamic.map(|header| (self.0.dlpi_addr + header.p_vaddr) as *const [u64; 2]);
+        (0..).map_while(move |index| {
+            // SAFETY: the object's dynamic section, which ends with a null entry.
+            let entry = unsafe { *entries?.add(index) };
+            (entry[0] != DT_NULL).then_some(entry)
+        })
+    }
+
+    /// Where a part of the object is that its dynamic section tells of.
+    fn part(&self, tag: u64) -> Option<u64> {
+        let [_, at] = self.dynamic().find(|entry| entry[0] == tag)?;
+        // The dynamic linker has made an address of the offset, but not for every object.
+        let base = self.0.dlpi_addr;
+        Some(if at < base { base + at } else { at })
+    }
+
+    /// The names of the libraries that the object is linked to.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = &CStr> {
+        const DT_NEEDED: u64 = 1;
+        let strings = self.part(DT_STRTAB);
+        self.dynamic().filter(|entry| entry[0] == DT_NEEDED).filter_map(move |entry| {
+            // SAFETY: an offset into the object's string table.
+            Some(unsafe { CStr::from_ptr((strings? + entry[1]) as *const c_char) })
+        })
+    }
+
+    /// Takes exported symbols out of the object's table, for all that look them up from now on.
+    pub(crate) fn hide(&self, names: &BTreeSet<&CStr>) {
+        let Some(table) = self.symbols() else { return };
+        for symbol in names.iter().filter_map(|name| table.find(name)) {
+            // Without a value, a symbol is passed over by look-ups.
+            // SAFETY: an entry of the table.
+            self.write(unsafe { &raw mut (*symbol).st_value }, 0);
+        }
+    }
+
+    /// Has the object's weak references to these symbols, where they were bound to `target`, as they are
+    /// where nobody has the symbol: null.
+    pub(crate) fn unbind(&self, names: &BTreeSet<&CStr>, target: &Range<usize>) {
+        const WEAK: u8 = 2;
+        let Some(table) = self.symbols() else { return };
+        for (start, bytes) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
+            let size = self.dynamic().find(|entry| entry[0] == bytes).map_or(0, |entry| entry[1]);
+            let Some(start) = self.part(start) else { continue };
+            let count = size as usize / size_of::<libc::Elf64_Rela>();
+            for index in 0..count {
+                // SAFETY: the object's own relocations, and the symbols that they name.
+                let (slot, symbol, name) = unsafe {
+                    let relocation = &*(start as *const libc::Elf64_Rela).add(index);
+                    let (number, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
+                    if number == 0 || ![R_64, R_GLOB_DAT, R_JUMP_SLOT].contains(&kind) {
+                        continue;
+                    }
+                    let slot = (self.0.dlpi_addr + relocation.r_offset) as *mut u64;
+                    let (symbol, name) = table.symbol(number as u32);
+                    (slot, symbol, name)
+                };
+                if symbol.st_info >> 4 != WEAK || symbol.st_shndx != 0 || !names.contains(name) {
+                    continue;
+                }
+                // SAFETY: a word of the object's that the dynamic linker has filled.
+                if target.contains(&(unsafe { slot.read() } as usize)) {
+                    self.write(slot, 0);
+                }
+            }
+        }
+    }
+
+    /// Writes a word of the object, also where it is read-only. Others may read it meanwhile. Where the
+    /// system forbids that, all is as it was.
+    fn write(&self, word: *mut u64, value: u64) {
+        // SAFETY: always allowed.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let start = word.addr() / page * page;
+        let inside = |header: &&libc::Elf64_Phdr| {
+            let from = (self.0.dlpi_addr + header.p_vaddr) as usize;
+            (from..from + header.p_memsz as usize).contains(&word.addr())
+        };
+        let segment =
+            |kind| self.headers().iter().filter(|header| header.p_type == kind).find(inside);
+        let Some(loaded) = segment(libc::PT_LOAD) else { return };
+        let mut usual = 0;
+        for (flag, access) in [
+            (libc::PF_R, libc::PROT_READ),
+            (libc::PF_W, libc::PROT_WRITE),
+            (libc::PF_X, libc::PROT_EXEC),
+        ] {
+            usual |= if loaded.p_flags & flag == 0 { 0 } else { access };
+        }
+        if segment(libc::PT_GNU_RELRO).is_some() {
+            usual &= !libc::PROT_WRITE;
+        }
+        // SAFETY: the page of this word, which stays readable, and executable if it is.
+        let protect = |access| unsafe { libc::mprotect(start as *mut c_void, page, access) == 0 };
+        let is_writable = usual & libc::PROT_WRITE != 0;
+        if is_writable || protect(usual | libc::PROT_WRITE) {
+            // SAFETY: aligned, of this object, and writable now.
+            unsafe { AtomicU64::from_ptr(word) }.store(value, Relaxed);
+            if !is_writable {
+                protect(usual);
+            }
+        }
+    }
+
+    fn symbols(&self) -> Option<SymbolTable> {
+        let hash = self.part(DT_GNU_HASH)? as *const u32;
+        // SAFETY: the table begins with four words.
+        let [buckets, first, bloom, _] = unsafe { *hash.cast::<[u32; 4]>() };
+        Some(SymbolTable {
+            symbols: self.part(DT_SYMTAB)? as *mut libc::Elf64_Sym,
+            strings: self.part(DT_STRTAB)? as *const c_char,
+            // SAFETY: behind them, 64-bit words of a filter.
+            buckets: unsafe { hash.add(4 + 2 * bloom as usize) },
+            count: buckets,
+            first,
+        })
+    }
+
+    pub(crate) fn addresses(&self) -> Range<usize> {
+        let (mut lowest, mut end) = (usize::MAX, 0);
+        for header in self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD) {
+            let start = (self.0.dlpi_addr + header.p_vaddr) as usize;
+            lowest = lowest.min(start);
+            end = end.max(start + header.p_memsz as usize);
+        }
+        lowest..end
+    }
+}
+
+/// Visits all of them, in the order in which they were loaded.
+pub(crate) fn each_object<F: FnMut(Object<'_>)>(mut visit: F) {
+    unsafe extern "C" fn one<F: FnMut(Object<'_>)>(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` gives a valid object, and back what it was given below.
+        unsafe { (*visit.cast::<F>())(Object(&*info)) };
+        0
+    }
+    // SAFETY: `visit` lives until the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(one::<F>), (&raw mut visit).cast()) };
+}
+
+const DT_PLTRELSZ: u64 = 2;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_RELA: u64 = 7;
+const DT_RELASZ: u64 = 8;
+const DT_JMPREL: u64 = 23;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+
+const R_64: u32 = 1;
+const R_GLOB_DAT: u32 = 6;
+const R_JUMP_SLOT: u32 = 7;
+
+/// The symbols of an object, and the hash table by which the dynamic linker finds the exported ones.
+struct SymbolTable {
+    symbols: *mut libc::Elf64_Sym,
+    strings: *const c_char,
+    /// For each bucket the number of its first symbol; then for each symbol from `first` on its hash,
+    /// whose lowest bit says that it is its bucket's last.
+    buckets: *const u32,
+    count: u32,
+    first: u32,
+}
+
+impl SymbolTable {
+    /// A symbol and its name.
+    ///
+    /// # Safety
+    /// There is one of this number.
+    unsafe fn symbol(&self, number: u32) -> (libc::Elf64_Sym, &CStr) {
+        // SAFETY: as the caller says; names are offsets into the table of strings.
+        unsafe {
+            let symbol = self.symbols.add(number as usize).read();
+            (symbol, CStr::from_ptr(self.strings.add(symbol.st_name as usize)))
+        }
+    }
+
+    fn find(&self, name: &CStr) -> Option<*mut libc::Elf64_Sym> {
+        let hash = name
+            .to_bytes()
+            .iter()
+            .fold(5381_u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
+        let bucket = hash.checked_rem(self.count)?;
+        // SAFETY: one of the buckets.
+        let mut number = unsafe { *self.buckets.add(bucket as usize) };
+        while number >= self.first {
+            // SAFETY: each bucket's symbols end with one that is marked; they have entries in all three
+            // tables.
+            let (here, text) = unsafe {
+                let hashes = self.buckets.add(self.count as usize);
+                (*hashes.add((number - self.first) as usize), self.symbol(number).1)
+            };
+            if (here ^ hash) >> 1 == 0 && text == name {
+                // SAFETY: as above.
+                return Some(unsafe { self.symbols.add(number as usize) });
+            }
+            if here & 1 != 0 {
+                return None;
+            }
+            number += 1;
+        }
+        None
+    }
+}

@@ -95,5 +95,5 @@ macro_rules! examples {
 
 examples! {
     attributes collectives counted datatypes errors files forgotten groups intercommunicators point_to_point
-    sessions threads topologies user_op
+    ring sessions threads topologies user_op
 }

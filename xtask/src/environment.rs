@@ -30,6 +30,12 @@ impl Mpi {
         }
     }
 
+    /// Where Debian's packages were unpacked: the folder of their libraries, and the prefix.
+    fn unpacked(&self) -> Option<(&Path, &Path)> {
+        let libraries = self.libraries.as_deref()?;
+        Some((libraries, libraries.ancestors().nth(3)?))
+    }
+
     /// The ABI that its programs and tools have.
     pub(crate) fn abi(&self) -> &'static str {
         if self.name.ends_with("-abi") {
@@ -69,6 +75,17 @@ impl Mpi {
         }
         if self.name.starts_with("openmpi-4") {
             variables.push(("OMPI_MCA_rmaps_base_oversubscribe", "1".into()));
+        }
+        if let Some((libraries, prefix)) = self.unpacked().filter(|_| self.name == "openmpi-debian")
+        {
+            let openmpi = libraries.join("openmpi/lib");
+            let folders = [libraries, &openmpi, &prefix.join("lib/x86_64-linux-gnu")];
+            let folders = folders.map(|folder| folder.display().to_string()).join(":");
+            variables.retain(|(name, _)| *name != "LD_LIBRARY_PATH");
+            variables.extend([
+                ("LD_LIBRARY_PATH", folders),
+                ("OPAL_PREFIX", prefix.join("usr").display().to_string()),
+            ]);
         }
         if self.name == "openmpi-debian" {
             // The same for Open MPI 4, and no words about networks that this machine has not.
@@ -309,7 +326,8 @@ pub(crate) fn debian_mpich() -> Result<Mpi> {
 fn debian_openmpi() -> Result<Mpi> {
     let mpi = |bin: &Path, libraries: Option<PathBuf>| Mpi {
         name: "openmpi-debian".into(),
-        mpicc: bin.join("mpicc.openmpi"),
+        // Open MPI's own do not find what they need where it is unpacked.
+        mpicc: bin.join(if libraries.is_some() { "mpicc" } else { "mpicc.openmpi" }),
         mpiexec: bin.join("mpirun.openmpi"),
         libraries,
     };
@@ -318,8 +336,7 @@ fn debian_openmpi() -> Result<Mpi> {
     }
     let prefix = folder("openmpi-debian");
     let mpi = mpi(&prefix.join("usr/bin"), Some(prefix.join("usr/lib/x86_64-linux-gnu")));
-    let complete = prefix.join("complete");
-    if complete.exists() {
+    if mpi.mpicc.exists() {
         return Ok(mpi);
     }
     if find_program("apt-get").is_none() || find_program("dpkg-deb").is_none() {
@@ -327,10 +344,65 @@ fn debian_openmpi() -> Result<Mpi> {
     }
     step(&format!("Unpacking Debian's Open MPI into {}", prefix.display()), || {
         unpack(&prefix, &["openmpi-bin", "libopenmpi-dev", "gfortran"])?;
-        fs::write(&complete, "")?;
-        Ok(())
+        let library = prefix.join("usr/lib/x86_64-linux-gnu/openmpi");
+        let libraries = library.parent().unwrap_or(&prefix).display();
+        let flags = format!(
+            "-I{0}/include -L{0}/lib -L{libraries} -Wl,-rpath-link,{libraries} -lmpi",
+            library.display(),
+        );
+        let (before, behind) = flags.split_once(' ').unwrap_or((&flags, ""));
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = -show ] && echo cc {flags} && exit\nexec cc {before} \"$@\" {behind}\n"
+        );
+        fs::write(&mpi.mpicc, script)?;
+        run(Command::new("chmod").arg("+x").arg(&mpi.mpicc))
     })?;
     Ok(mpi)
+}
+
+/// How programs in Fortran are compiled for an MPI, and run under it.
+///
+/// # Errors
+/// Why they are not, for people.
+pub(crate) fn fortran_of(mpi: &Mpi) -> Result<Vec<(&'static str, String)>> {
+    match mpi.name.as_str() {
+        "mpich-debian" | "openmpi-debian" => fortran(mpi),
+        name if name.starts_with("impi") => {
+            // GNU's compiler, as it comes with Debian's Open MPI.
+            let of = fortran(&debian_openmpi()?)?;
+            let word = |wanted: &str| {
+                let found = of.iter().find(|(name, _)| *name == wanted);
+                found.map_or("", |(_, value)| value).split_whitespace()
+            };
+            let compiler = word("FORTRAN").next().unwrap_or("gfortran");
+            let runtime =
+                word("FORTRAN").filter(|word| word.starts_with("-B") || word.starts_with("-L"));
+            let version = output(Command::new(compiler).arg("-dumpversion"))?;
+            let major = version.split('.').next().unwrap_or_default().trim();
+            let prefix = mpi.mpicc.ancestors().nth(2).context("MPICC is in a prefix")?;
+            let include = prefix.join("include");
+            let modules = fs::read_dir(include.join("mpi/gfortran"))?
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .find(|path| {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    name.split('.').next() == Some(major)
+                })
+                .with_context(|| format!("Intel MPI has no module for GNU Fortran {major}"))?;
+            let lib = prefix.join("lib");
+            let mut words = vec![compiler.to_owned(), format!("-L{}", lib.display())];
+            words.extend([include, modules].map(|path| format!("-I{}", path.display())));
+            // Where Fortran's own library is. Intel's come first: there is another libmpi.
+            words.extend(runtime.map(str::to_owned));
+            let theirs = word("LD_LIBRARY_PATH").next().unwrap_or_default();
+            Ok(vec![
+                ("FORTRAN", words.join(" ")),
+                ("FORTRAN_LIBRARIES", "-lmpifort -lmpi".into()),
+                ("LD_LIBRARY_PATH", format!("{}:{theirs}", lib.display())),
+            ])
+        }
+        name if name.ends_with("-abi") => bail!("there is no Fortran library of MPI-5's ABI"),
+        _ => bail!("this wheel has no Fortran library"),
+    }
 }
 
 /// The MPI under which tools of an MPI's ABI run with programs in Fortran, and what the tests must
@@ -350,13 +422,12 @@ pub(crate) fn fortran(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     let mut variables = mpi.variables();
     // Tools are built for the other MPI.
     variables.retain(|(name, _)| *name != "MPICC");
-    let Some(folder) = &mpi.libraries else {
+    let Some((folder, prefix)) = mpi.unpacked() else {
         let wrapper = format!("mpif90.{kind}");
         variables.push(("FORTRAN", wrapper));
         variables.push(("FORTRAN_LIBRARIES", String::new()));
         return Ok(variables);
     };
-    let prefix = folder.ancestors().nth(3).context("the packages' folder")?;
     let one_of = |folder: &Path, beginning: &str| -> Result<PathBuf> {
         let all = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
         let mut all = all.filter_map(|entry| Some(entry.ok()?.path()));
@@ -373,23 +444,14 @@ pub(crate) fn fortran(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     let gcc = Path::new(gcc.trim()).parent().unwrap_or(Path::new("/")).to_owned();
     let modules = one_of(&folder.join("fortran"), "gfortran-mod-")?.join(kind);
     let (include, library) = match kind {
-        "mpich" => (prefix.join("usr/include/x86_64-linux-gnu/mpich"), folder.clone()),
+        "mpich" => (prefix.join("usr/include/x86_64-linux-gnu/mpich"), folder.to_owned()),
         _ => (folder.join("openmpi/include"), folder.join("openmpi/lib")),
     };
     let mut flags = vec![format!("-B{}", gcc.display())];
     flags.extend([&modules, &include].map(|path| format!("-I{}", path.display())));
-    flags.extend([folder, &library].map(|path| format!("-L{}", path.display())));
+    flags.extend([folder, library.as_path()].map(|path| format!("-L{}", path.display())));
     variables.push(("FORTRAN", format!("{} {}", compiler.display(), flags.join(" "))));
     variables.push(("FORTRAN_LIBRARIES", libraries.into()));
-    if kind == "openmpi" {
-        variables.retain(|(name, _)| *name != "LD_LIBRARY_PATH");
-        let folders = [folder.clone(), library, prefix.join("lib/x86_64-linux-gnu")];
-        let folders = folders.map(|folder| folder.display().to_string()).join(":");
-        variables.extend([
-            ("LD_LIBRARY_PATH", folders),
-            ("OPAL_PREFIX", prefix.join("usr").display().to_string()),
-        ]);
-    }
     Ok(variables)
 }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod demo;
 mod environment;
+mod matrix;
 mod step;
 mod test;
 
@@ -23,6 +24,8 @@ enum Chore {
     Demo(demo::Demo),
     /// Run all tests, on every MPI that is to be had
     Test(test::Test),
+    /// Try the tools on programs in each language, under many MPIs, and write docs/visibility.md
+    Matrix(matrix::Matrix),
     /// Build an MPICH with its own QMPI, from Debian's source package, and test tools in it
     TestMpichQmpi,
     /// Check format, lints and documentation
@@ -46,6 +49,7 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Demo(demo) => demo.run(),
         Chore::Test(test) => test.run(),
+        Chore::Matrix(matrix) => matrix.run(),
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::Lint => test::lint(),
         Chore::Bench(bench) => bench.run(),

@@ -15,7 +15,8 @@ pub(crate) struct Test {
     /// Only on MPIs whose name has this in it
     #[arg(long)]
     mpi: Option<String>,
-    /// Also what takes long: mpi4py's whole suite on up to four ranks, with each tool alone
+    /// Also what takes long: mpi4py's whole suite, also on four ranks, with each tool alone; every package
+    /// on every MPI
     #[arg(long)]
     long: bool,
     /// Passed on to `cargo test`, such as the name of a test
@@ -50,13 +51,16 @@ impl Test {
             }
         }
         // Tools of other ABIs are tested too: one of each is built, whatever was asked for.
+        // And one build serves all MPIs of an ABI.
         for mpi in [environment::mpich()?, environment::openmpi()?] {
             if mpis.iter().all(|wanted: &Mpi| wanted.name != mpi.name) {
                 build_tools(&mpi)?;
             }
         }
         for mpi in &mpis {
-            build_tools(mpi)?;
+            if serving(mpi) == mpi.name {
+                build_tools(mpi)?;
+            }
         }
         let mut failures = Vec::new();
         let mut count = Count::default();
@@ -69,9 +73,13 @@ impl Test {
                 left_out.push(format!("{name}: mpi4py's suite, {reason}"));
             } else if !self.long {
                 left_out.push(format!(
-                    "{name}: what takes long of mpi4py's suite, each tool alone (--long; \
-                     mpi-tool-layer/tests/mpi4py.rs has a list)"
+                    "{name}: mpi4py's suite on four ranks, what takes long of it, each tool alone \
+                     (--long; mpi-tool-layer/tests/mpi4py.rs has a list)"
                 ));
+            }
+            if self.packages(mpi).is_some() {
+                left_out
+                    .push(format!("{name}: the command-line program and the benchmarks (--long)"));
             }
             if let Some(reason) = no_valgrind(mpi) {
                 left_out.push(format!("{name}: valgrind, {reason}"));
@@ -141,21 +149,33 @@ impl Test {
         run_reading(&mut tests, |line| count.read(line))
     }
 
+    /// The packages that are tested on an MPI, where it is not all: what differs from one ABI and one
+    /// version to another.
+    fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 4]> {
+        let is_first = ["mpich-5.0.2", "openmpi-5.0.11"].contains(&mpi.name.as_str());
+        (!is_first && !self.long).then_some(["rmpi-sys", "rmpi", "mpi-tool-layer", "qmpi-shim"])
+    }
+
     fn test_on(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
         let checks = environment::checks()?;
         let packages = environment::site_packages(&checks)?;
         let mut tests = cargo();
+        tests.args(["test", "--no-fail-fast"]);
+        match self.packages(mpi) {
+            Some(packages) => tests.args(packages.map(|package| format!("--package={package}"))),
+            None => tests.arg("--workspace"),
+        };
         tests
-            .args(["test", "--workspace", "--no-fail-fast"])
             .arg("--")
             .args(if mpi.abi() == "mpich" { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
             .args(["--skip", FORTRAN_TESTS])
+            .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
-            .env("MPI_TOOLS", tools_folder(mpi))
+            .env("MPI_TOOLS", environment::root().join("target/tools").join(serving(mpi)))
             .env("IMB", environment::benchmarks()?)
             .env("OPENMP", environment::openmp()?)
             .env("MPI4PY", environment::mpi4py()?)
@@ -175,7 +195,7 @@ impl Test {
             .current_dir(environment::root())
             .envs(mpi.variables())
             .envs(fortran)
-            .env("MPI_TOOLS", tools_folder(mpi));
+            .env("MPI_TOOLS", environment::root().join("target/tools").join(serving(mpi)));
         run_reading(&mut tests, |line| count.read(line))
     }
 }
@@ -185,6 +205,8 @@ type Variables = Vec<(&'static str, String)>;
 const FORTRAN_TESTS: &str = "gfortran_";
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
+
+const LONG_TESTS: &str = "mpi4py_suite_on_four_ranks";
 
 const MPI4PY_TESTS: &str = "mpi4py_suite";
 
@@ -228,7 +250,13 @@ impl Count {
     }
 }
 
-fn tools_folder(mpi: &Mpi) -> PathBuf {
+/// The MPI whose build of the tools is tested under an MPI: a build serves all MPIs of its ABI.
+fn serving(mpi: &Mpi) -> &str {
+    if mpi.name == "mpich-debian" { "mpich-5.0.2" } else { &mpi.name }
+}
+
+/// Where the tools are that are built for an MPI.
+pub(crate) fn tools_folder(mpi: &Mpi) -> PathBuf {
     environment::root().join("target/tools").join(&mpi.name)
 }
 

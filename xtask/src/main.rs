@@ -37,6 +37,9 @@ enum Chore {
         /// Those that run Fortran under Debian's MPI of the same ABI, too
         #[arg(long)]
         fortran: bool,
+        /// Those that run Debian's programs under the same MPI, too
+        #[arg(long, conflicts_with = "fortran")]
+        programs: bool,
     },
     /// Print what the MPI Forum's data says of each function, as the list writes it
     Standard,
@@ -57,14 +60,18 @@ fn main() -> Result<()> {
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::Lint => test::lint(),
         Chore::Bench(bench) => bench.run(),
-        Chore::Env { mpi, fortran } => {
+        Chore::Env { mpi, fortran, programs } => {
             let mpi = match mpi {
                 EnvMpi::Mpich => environment::mpich()?,
                 EnvMpi::MpichAbi => environment::mpich_abi()?,
                 EnvMpi::Openmpi => environment::openmpi()?,
                 EnvMpi::Debian => environment::debian_mpich()?,
             };
-            let more = if fortran { environment::fortran(&mpi)? } else { Vec::new() };
+            let more = match (fortran, programs) {
+                (true, _) => environment::fortran(&mpi)?,
+                (_, true) => environment::programs(&mpi)?,
+                _ => Vec::new(),
+            };
             for (name, value) in mpi.variables().into_iter().chain(more) {
                 println!("export {name}='{value}'");
             }

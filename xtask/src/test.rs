@@ -91,6 +91,22 @@ impl Test {
                 }
                 Err(reason) => left_out.push(format!("{name}: Fortran, {reason}")),
             }
+            if name == "mpich-debian" {
+                left_out
+                    .push(format!("{name}: Debian's programs, which run with mpich-5.0.2's tools"));
+            } else {
+                match environment::programs(mpi) {
+                    Ok(programs) => {
+                        let result = step(&format!("Testing Debian's programs, {name}"), || {
+                            self.test_programs(mpi, programs, &mut count)
+                        });
+                        if let Err(error) = result {
+                            failures.push(format!("{name}, Debian's programs: {error:#}"));
+                        }
+                    }
+                    Err(reason) => left_out.push(format!("{name}: Debian's programs, {reason}")),
+                }
+            }
             if name == "mpich-5.0.2" {
                 let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
                     self.test_sanitized(mpi, &mut count)
@@ -151,7 +167,7 @@ impl Test {
             .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
-            .args(["--skip", FORTRAN_TESTS])
+            .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
@@ -178,11 +194,26 @@ impl Test {
             .env("MPI_TOOLS", tools_folder(mpi));
         run_reading(&mut tests, |line| count.read(line))
     }
+
+    /// Real programs of Debian's packages, which are linked to Debian's MPIs.
+    fn test_programs(&self, mpi: &Mpi, programs: Variables, count: &mut Count) -> Result<()> {
+        let mut tests = cargo();
+        tests
+            .args(["test", "--package", "mpi-tool-layer", "--test", "debian", "--", PROGRAMS_TESTS])
+            .args(&self.arguments)
+            .current_dir(environment::root())
+            .envs(mpi.variables())
+            .envs(programs)
+            .env("MPI_TOOLS", tools_folder(mpi));
+        run_reading(&mut tests, |line| count.read(line))
+    }
 }
 
 type Variables = Vec<(&'static str, String)>;
 
 const FORTRAN_TESTS: &str = "gfortran_";
+
+const PROGRAMS_TESTS: &str = "debian_";
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 

@@ -153,6 +153,10 @@ impl Level {
         self.loaded.call_once(|| {
             self.process.store(process_id(), Relaxed);
             self.has_mpi.store(self.info.take_place(table), Release);
+            if !self.has_mpi.load(Relaxed) {
+                // SAFETY: a launcher's constructors run before it starts threads.
+                unsafe { crate::forward::to_all_hosts() };
+            }
             let asked = std::env::var_os("MPI_TOOL_HELP");
             if asked.is_some_and(|value| !value.is_empty() && value != "0")
                 && launched_rank().unwrap_or(0) == 0

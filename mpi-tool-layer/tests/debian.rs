@@ -16,6 +16,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use common::{Outcome, Run, TOOLS, build_folder, is_openmpi, setting, tool};
 
+/// The part of a program's words that is the same in every run.
+type Printed = Box<dyn Fn(&str) -> Vec<String>>;
+
+/// The part of a file that is the same in every run.
+type Same = fn(&[u8]) -> Vec<u8>;
+
 /// A program, and what is known of it.
 struct Case {
     program: PathBuf,
@@ -24,9 +30,9 @@ struct Case {
     /// Files that it reads: names and contents.
     inputs: Vec<(String, Vec<u8>)>,
     /// Files that it writes, each as the part that must be the same in every run.
-    outputs: Vec<(&'static str, fn(&[u8]) -> Vec<u8>)>,
+    outputs: Vec<(&'static str, Same)>,
     /// The part of what it prints that must be the same in every run.
-    printed: Box<dyn Fn(&str) -> Vec<String>>,
+    printed: Printed,
     /// It calls these as often as time allows; they are compared within a run only.
     timed: &'static [&'static str],
 }
@@ -67,7 +73,7 @@ impl Case {
         drop(alone);
         let what = self.program.display();
         outcome.expect_success(&what.to_string());
-        let file = |(name, same): &(&str, fn(&[u8]) -> Vec<u8>)| {
+        let file = |(name, same): &(&str, Same)| {
             let path = run.folder.path().join(name);
             let contents = fs::read(&path).unwrap_or_else(|e| panic!("{what}: {name}: {e}"));
             assert!(!contents.is_empty(), "{what}: {name} is empty");
@@ -428,7 +434,7 @@ fn without_times(line: &str, times: usize) -> String {
     let mut left = times;
     let mut words: Vec<_> = line.split_whitespace().collect();
     words.retain(|word| {
-        let is_time = left > 0 && is_decimal(&word);
+        let is_time = left > 0 && is_decimal(word);
         left -= usize::from(is_time);
         !is_time
     });

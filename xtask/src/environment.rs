@@ -354,6 +354,26 @@ pub(crate) fn fortran(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     Ok(variables)
 }
 
+/// Several hosts on this machine.
+///
+/// # Errors
+/// Why there can be none, for people.
+pub(crate) fn hosts() -> Result<()> {
+    for program in ["unshare", "nsenter", "ip"] {
+        if find_program(program).is_none() {
+            bail!("no {program} (Debian: util-linux and iproute2)");
+        }
+    }
+    let mut script = Command::new(root().join("mpi-tool/tests/hosts.sh"));
+    match output(script.args(["2", "sh", "-c", "\"$AGENT\" host2 true"])) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let error = error.to_string();
+            bail!("no network namespaces: {}", error.lines().last().unwrap_or_default())
+        }
+    }
+}
+
 /// Debian's packages of programs that use MPI, each with one of its programs.
 const PROGRAMS: [(&str, &str); 5] = [
     ("lammps", "bin/lmp"),

@@ -58,6 +58,10 @@ impl Test {
         for mpi in &mpis {
             build_tools(mpi)?;
         }
+        let hosts = environment::hosts();
+        if let Err(reason) = &hosts {
+            left_out.push(format!("several hosts: {reason}"));
+        }
         let mut failures = Vec::new();
         let mut count = Count::default();
         for mpi in &mpis {
@@ -76,7 +80,9 @@ impl Test {
             if let Some(reason) = no_valgrind(mpi) {
                 left_out.push(format!("{name}: valgrind, {reason}"));
             }
-            let result = step(&format!("Testing on {name}"), || self.test_on(mpi, &mut count));
+            let result = step(&format!("Testing on {name}"), || {
+                self.test_on(mpi, hosts.is_ok(), &mut count)
+            });
             if let Err(error) = result {
                 failures.push(format!("{name}: {error:#}"));
             }
@@ -157,7 +163,7 @@ impl Test {
         run_reading(&mut tests, |line| count.read(line))
     }
 
-    fn test_on(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, hosts: bool, count: &mut Count) -> Result<()> {
         let checks = environment::checks()?;
         let packages = environment::site_packages(&checks)?;
         let mut tests = cargo();
@@ -167,6 +173,7 @@ impl Test {
             .args(if mpi.is_mpich_abi() { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
+            .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
             .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(&self.arguments)
             .current_dir(environment::root())
@@ -212,6 +219,9 @@ impl Test {
 type Variables = Vec<(&'static str, String)>;
 
 const FORTRAN_TESTS: &str = "gfortran_";
+
+/// Of `mpi-tool`.
+const HOSTS_TESTS: &str = "hosts::";
 
 const PROGRAMS_TESTS: &str = "debian_";
 

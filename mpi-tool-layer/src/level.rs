@@ -153,6 +153,10 @@ impl Level {
         self.loaded.call_once(|| {
             self.process.store(process_id(), Relaxed);
             self.has_mpi.store(self.info.take_place(table), Release);
+            if !self.has_mpi.load(Relaxed) {
+                // SAFETY: a launcher's constructors run before it starts threads.
+                unsafe { crate::forward::to_all_hosts() };
+            }
             let asked = std::env::var_os("MPI_TOOL_HELP");
             if asked.is_some_and(|value| !value.is_empty() && value != "0")
                 && launched_rank().unwrap_or(0) == 0
@@ -504,12 +508,17 @@ pub fn launched_rank() -> Option<u32> {
         .find_map(|variable| std::env::var(variable).ok()?.parse().ok())
 }
 
-/// Does the program's file have MPI's functions in its own symbol table?
+/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI
+/// library says when it is called too early?
 fn static_mpi_in_program() -> bool {
     const LARGEST: u64 = 1 << 28;
+    const SIGNS: [&[u8]; 3] = [
+        b"\0PMPI_Init\0",
+        b"Attempting to use an MPI routine",
+        b"function was called before MPI_INIT was invoked",
+    ];
     std::fs::metadata("/proc/self/exe").is_ok_and(|file| file.len() < LARGEST)
         && std::fs::read("/proc/self/exe").is_ok_and(|program| {
-            let name = b"\0PMPI_Init\0";
-            program.windows(name.len()).any(|window| window == name)
+            SIGNS.iter().any(|sign| program.windows(sign.len()).any(|window| window == *sign))
         })
 }

@@ -43,6 +43,7 @@ mod counters;
 mod datatypes;
 #[doc(hidden)]
 pub mod fortran;
+mod forward;
 mod function;
 mod handles;
 mod high;

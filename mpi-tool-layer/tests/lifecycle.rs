@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use common::{
@@ -95,6 +96,24 @@ fn a_program_that_calls_nothing_is_told_so_once() {
     let quiet =
         Run::new(&program, 2).preload(tool("call_counter")).variable("MPI_TOOL_OUTPUT", "none");
     assert_eq!(quiet.run().stderr, "");
+}
+
+/// As one that is linked to a `libmpi.a`, with symbols and stripped.
+#[test]
+fn a_program_that_contains_its_mpi_is_told_so_once() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/static_mpi.c");
+    for flag in ["-g", "-s"] {
+        let program = build_folder().join(format!("static{flag}"));
+        let mut cc = Command::new("cc");
+        let cc = cc.args(["-O1", "-Wall", "-Werror", flag, "-o"]).arg(&program).arg(&source);
+        assert!(cc.status().unwrap().success());
+        let outcome = Run::new(&program, 2).preload(tool("call_counter")).run();
+        outcome.expect_success(flag);
+        assert_eq!(outcome.lines(), ["an MPI of its own"; 2]);
+        let line = "call-counter: saw no MPI call in this process: MPI is linked statically into the \
+                    program, which no preloaded tool can intercept\n";
+        assert_eq!(outcome.stderr.matches(line).count(), 1, "{flag}: {}", outcome.stderr);
+    }
 }
 
 #[test]

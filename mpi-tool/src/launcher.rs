@@ -183,20 +183,28 @@ fn known(name: &str, slurm: bool, short: bool) -> Option<usize> {
 fn known_by_slurm(name: &str, short: bool) -> Option<usize> {
     if short {
         // All others take one, also where it is not joined.
-        return Some(usize::from(!"EHIKOQXZbhklsuvV".contains(name)));
+        return Some(usize::from(!"EHIKOQXZhklsuvV".contains(name)));
     }
     let values = match name {
         "overlap" | "exact" | "exclusive" | "label" | "unbuffered" | "verbose" | "quiet"
         | "pty" | "hold" | "immediate" | "kill-on-bad-exit" | "no-kill" | "overcommit"
         | "oversubscribe" | "disable-status" | "preserve-env" | "contiguous" | "multi-prog"
         | "spread-job" | "use-min-nodes" | "whole" | "no-allocate" | "interactive"
-        | "wait-all-nodes" => 0,
+        | "wait-all-nodes" | "compress" | "nice" | "propagate" | "quit-on-interrupt" | "reboot"
+        | "resv-ports" | "send-libs" | "help" | "usage" | "version" => 0,
         "ntasks" | "nodes" | "cpus-per-task" | "partition" | "account" | "time" | "nodelist"
         | "exclude" | "job-name" | "output" | "error" | "input" | "mpi" | "export" | "cpu-bind"
         | "mem" | "mem-per-cpu" | "gres" | "gpus" | "constraint" | "qos" | "reservation"
         | "distribution" | "chdir" | "ntasks-per-node" | "ntasks-per-core" | "jobid" | "hint"
         | "mem-bind" | "cpu-freq" | "signal" | "wait" | "threads" | "epilog" | "prolog"
-        | "task-prolog" | "task-epilog" | "het-group" | "gpus-per-task" | "gpu-bind" => 1,
+        | "task-prolog" | "task-epilog" | "het-group" | "gpus-per-task" | "gpu-bind"
+        | "acctg-freq" | "bb" | "bbf" | "bcast" | "bcast-exclude" | "begin" | "comment"
+        | "container" | "dependency" | "deadline" | "delay-boot" | "gres-flags" | "licenses"
+        | "clusters" | "mail-type" | "mail-user" | "mcs-label" | "power" | "priority"
+        | "profile" | "relative" | "core-spec" | "slurmd-debug" | "switches" | "thread-spec"
+        | "time-min" | "wckey" | "cluster-constraint" | "mincpus" | "tmp" | "sockets-per-node"
+        | "cores-per-socket" | "threads-per-core" | "ntasks-per-socket" | "cpus-per-gpu"
+        | "gpu-freq" | "gpus-per-node" | "gpus-per-socket" | "mem-per-gpu" => 1,
         _ => return None,
     };
     Some(values)
@@ -240,6 +248,8 @@ mod tests {
             "orterun --hostfile hosts --timeout 30",
             "srun -n4 -N 2 --ntasks-per-node=2 -c 1 -l --mpi pmi2 -J env",
             "srun --exclusive --time 10:00 --export ALL -u",
+            // Values that are programs' names, too.
+            "srun -b now --comment sh --wckey env -r 1 -X",
             // Not known here.
             "mpiexec --new-switch",
             "mpiexec --new-option 17",
@@ -257,6 +267,16 @@ mod tests {
                 ["env A=b ./app"],
                 "{launcher}"
             );
+        }
+    }
+
+    /// Slurm 22.05's options without a value, in front of a program that is not there.
+    #[test]
+    fn a_program_that_is_not_here_stands_behind_switches() {
+        for switch in
+            ["--reboot", "--resv-ports", "--compress", "--nice", "--propagate", "-Z", "-I"]
+        {
+            assert_eq!(applications(&format!("srun {switch} ./gone x")), ["./gone x"], "{switch}");
         }
     }
 

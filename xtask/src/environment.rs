@@ -455,6 +455,72 @@ pub(crate) fn fortran(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     Ok(variables)
 }
 
+/// Several hosts on this machine.
+///
+/// # Errors
+/// Why there can be none, for people.
+pub(crate) fn hosts() -> Result<()> {
+    for program in ["unshare", "nsenter", "ip"] {
+        if find_program(program).is_none() {
+            bail!("no {program} (Debian: util-linux and iproute2)");
+        }
+    }
+    let mut script = Command::new(root().join("mpi-tool/tests/hosts.sh"));
+    match output(script.args(["2", "sh", "-c", "\"$AGENT\" host2 true"])) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let error = error.to_string();
+            bail!("no network namespaces: {}", error.lines().last().unwrap_or_default())
+        }
+    }
+}
+
+/// Debian's packages of programs that use MPI, each with one of its programs.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("lammps", "bin/lmp"),
+    ("hpcc", "bin/hpcc"),
+    ("netpipe-openmpi", "bin/NPopenmpi"),
+    ("netpipe-mpich2", "bin/NPmpich2"),
+    ("scalapack-mpi-test", "lib/scalapack/openmpi-tests/xdlu"),
+];
+
+/// Real programs under Debian's MPI of an MPI's ABI, which they are linked to: what the tests must
+/// know of it.
+///
+/// # Errors
+/// Why there is none, for people.
+pub(crate) fn programs(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
+    let mut variables = fortran(of)?;
+    let is_installed = |(_, program): &(_, &str)| Path::new("/usr").join(program).exists();
+    if PROGRAMS.iter().all(is_installed) {
+        variables.push(("PROGRAMS", "/usr".into()));
+        return Ok(variables);
+    }
+    let prefix = folder("programs-debian");
+    let complete = prefix.join("complete");
+    if !complete.exists() {
+        if find_program("apt-get").is_none() || find_program("dpkg-deb").is_none() {
+            bail!("no apt-get to fetch Debian's packages with");
+        }
+        step(&format!("Unpacking Debian's programs into {}", prefix.display()), || {
+            unpack(&prefix, &PROGRAMS.map(|(package, _)| package))?;
+            fs::write(&complete, "")?;
+            Ok(())
+        })?;
+    }
+    let libraries = prefix.join("usr/lib/x86_64-linux-gnu");
+    // Links to these two are made where the packages are installed.
+    let folders = [libraries.clone(), libraries.join("blas"), libraries.join("lapack")];
+    let folders = folders.map(|folder| folder.display().to_string()).join(":");
+    match variables.iter_mut().find(|(name, _)| *name == "LD_LIBRARY_PATH") {
+        Some((_, path)) => *path = format!("{path}:{folders}"),
+        None => variables.push(("LD_LIBRARY_PATH", folders)),
+    }
+    // Of several that are installed in part, the others are in `/usr`.
+    variables.push(("PROGRAMS", format!("{}:/usr", prefix.join("usr").display())));
+    Ok(variables)
+}
+
 /// Unpacks Debian's packages, and of those that they need what is not installed.
 fn unpack(prefix: &Path, wanted: &[&str]) -> Result<()> {
     let debs = prefix.join("debs");

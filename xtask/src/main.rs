@@ -40,6 +40,9 @@ enum Chore {
         /// Those that run Fortran under Debian's MPI of the same ABI, too
         #[arg(long)]
         fortran: bool,
+        /// Those that run Debian's programs under the same MPI, too
+        #[arg(long, conflicts_with = "fortran")]
+        programs: bool,
     },
     /// Print what the MPI Forum's data says of each function, as the list writes it
     Standard,
@@ -53,10 +56,14 @@ fn main() -> Result<()> {
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::Lint => test::lint(),
         Chore::Bench(bench) => bench.run(),
-        Chore::Env { mpi, fortran } => {
+        Chore::Env { mpi, fortran, programs } => {
             let found = environment::MPIS.iter().find(|(short, ..)| *short == mpi);
             let mpi = found.context("clap knows the names")?.2()?;
-            let more = if fortran { environment::fortran(&mpi)? } else { Vec::new() };
+            let more = match (fortran, programs) {
+                (true, _) => environment::fortran(&mpi)?,
+                (_, true) => environment::programs(&mpi)?,
+                _ => Vec::new(),
+            };
             for (name, value) in mpi.variables().into_iter().chain(more) {
                 println!("export {name}='{value}'");
             }

@@ -62,6 +62,10 @@ impl Test {
                 build_tools(mpi)?;
             }
         }
+        let hosts = environment::hosts();
+        if let Err(reason) = &hosts {
+            left_out.push(format!("several hosts: {reason}"));
+        }
         let mut failures = Vec::new();
         let mut count = Count::default();
         for mpi in &mpis {
@@ -84,7 +88,9 @@ impl Test {
             if let Some(reason) = no_valgrind(mpi) {
                 left_out.push(format!("{name}: valgrind, {reason}"));
             }
-            let result = step(&format!("Testing on {name}"), || self.test_on(mpi, &mut count));
+            let result = step(&format!("Testing on {name}"), || {
+                self.test_on(mpi, hosts.is_ok(), &mut count)
+            });
             if let Err(error) = result {
                 failures.push(format!("{name}: {error:#}"));
             }
@@ -98,6 +104,22 @@ impl Test {
                     }
                 }
                 Err(reason) => left_out.push(format!("{name}: Fortran, {reason}")),
+            }
+            if name == "mpich-debian" {
+                left_out
+                    .push(format!("{name}: Debian's programs, which run with mpich-5.0.2's tools"));
+            } else {
+                match environment::programs(mpi) {
+                    Ok(programs) => {
+                        let result = step(&format!("Testing Debian's programs, {name}"), || {
+                            self.test_programs(mpi, programs, &mut count)
+                        });
+                        if let Err(error) = result {
+                            failures.push(format!("{name}, Debian's programs: {error:#}"));
+                        }
+                    }
+                    Err(reason) => left_out.push(format!("{name}: Debian's programs, {reason}")),
+                }
             }
             if name == "mpich-5.0.2" {
                 let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
@@ -156,7 +178,7 @@ impl Test {
         (!is_first && !self.long).then_some(["rmpi-sys", "rmpi", "mpi-tool-layer", "qmpi-shim"])
     }
 
-    fn test_on(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, hosts: bool, count: &mut Count) -> Result<()> {
         let checks = environment::checks()?;
         let packages = environment::site_packages(&checks)?;
         let mut tests = cargo();
@@ -170,12 +192,13 @@ impl Test {
             .args(if mpi.abi() == "mpich" { &[][..] } else { &["--skip", "intel_mpi_benchmarks"] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
-            .args(["--skip", FORTRAN_TESTS])
+            .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
+            .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
-            .env("MPI_TOOLS", environment::root().join("target/tools").join(serving(mpi)))
+            .env("MPI_TOOLS", tools_folder(mpi))
             .env("IMB", environment::benchmarks()?)
             .env("OPENMP", environment::openmp()?)
             .env("MPI4PY", environment::mpi4py()?)
@@ -195,7 +218,20 @@ impl Test {
             .current_dir(environment::root())
             .envs(mpi.variables())
             .envs(fortran)
-            .env("MPI_TOOLS", environment::root().join("target/tools").join(serving(mpi)));
+            .env("MPI_TOOLS", tools_folder(mpi));
+        run_reading(&mut tests, |line| count.read(line))
+    }
+
+    /// Real programs of Debian's packages, which are linked to Debian's MPIs.
+    fn test_programs(&self, mpi: &Mpi, programs: Variables, count: &mut Count) -> Result<()> {
+        let mut tests = cargo();
+        tests
+            .args(["test", "--package", "mpi-tool-layer", "--test", "debian", "--", PROGRAMS_TESTS])
+            .args(&self.arguments)
+            .current_dir(environment::root())
+            .envs(mpi.variables())
+            .envs(programs)
+            .env("MPI_TOOLS", tools_folder(mpi));
         run_reading(&mut tests, |line| count.read(line))
     }
 }
@@ -203,6 +239,11 @@ impl Test {
 type Variables = Vec<(&'static str, String)>;
 
 const FORTRAN_TESTS: &str = "gfortran_";
+
+/// Of `mpi-tool`.
+const HOSTS_TESTS: &str = "hosts::";
+
+const PROGRAMS_TESTS: &str = "debian_";
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 
@@ -250,14 +291,14 @@ impl Count {
     }
 }
 
-/// The MPI whose build of the tools is tested under an MPI: a build serves all MPIs of its ABI.
+/// The MPI whose build of the tools an MPI's tests take: a build serves all MPIs of its ABI.
 fn serving(mpi: &Mpi) -> &str {
     if mpi.name == "mpich-debian" { "mpich-5.0.2" } else { &mpi.name }
 }
 
-/// Where the tools are that are built for an MPI.
+/// Where the tools are for an MPI.
 pub(crate) fn tools_folder(mpi: &Mpi) -> PathBuf {
-    environment::root().join("target/tools").join(&mpi.name)
+    environment::root().join("target/tools").join(serving(mpi))
 }
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.

@@ -3,6 +3,7 @@
 
 mod common;
 mod generated;
+mod hosts;
 mod inspect;
 mod list;
 mod projects;

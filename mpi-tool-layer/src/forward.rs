@@ -1,0 +1,55 @@
+//! Open MPI's launcher gives its environment to the ranks of its own host only. A tool that some ranks have
+//! and others lack would wait for these when the reports are merged.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::{env, fs};
+
+/// Names what the launcher shall give to the ranks of all hosts, where that is not said.
+const LIST: &str = "OMPI_MCA_mca_base_env_list";
+
+/// In Open MPI's launcher, before it looks: has it give the ranks of all hosts what is preloaded, and the
+/// tools' settings.
+///
+/// # Safety
+/// The process has one thread.
+pub(crate) unsafe fn to_all_hosts() {
+    let program = fs::read_link("/proc/self/exe").unwrap_or_default();
+    let is_prterun = program.file_name() == Some(OsStr::new("prterun"));
+    if !is_prterun && program.file_name() != Some(OsStr::new("orterun")) {
+        return;
+    }
+    let Ok(line) = fs::read("/proc/self/cmdline") else { return };
+    let is_said = line.split(|byte| *byte == 0).any(|word| {
+        let has = |part: &[u8]| word.windows(part.len()).any(|window| window == part);
+        // Open MPI 4 refuses both.
+        has(b"LD_PRELOAD") || has(b"mca_base_env_list") || !is_prterun && word == b"-x"
+    });
+    if is_said {
+        return;
+    }
+    let own = env::var_os(LIST).unwrap_or_default();
+    let mut list = own.clone();
+    for (name, _) in env::vars_os() {
+        let is_ours =
+            name == "LD_PRELOAD" || name == "TOOLS" || name.as_bytes().starts_with(b"MPI_TOOL_");
+        let is_listed = || {
+            own.as_bytes().split(|byte| *byte == b';').any(|entry| {
+                entry == name.as_bytes()
+                    || entry
+                        .strip_prefix(name.as_bytes())
+                        .is_some_and(|rest| rest.starts_with(b"="))
+            })
+        };
+        if is_ours && !is_listed() {
+            if !list.is_empty() {
+                list.push(";");
+            }
+            list.push(&name);
+        }
+    }
+    if list != own {
+        // SAFETY: as the caller says.
+        unsafe { env::set_var(LIST, list) };
+    }
+}

@@ -1,0 +1,177 @@
+//! Several hosts, which are network namespaces of this machine (`hosts.sh`): the launcher starts ranks
+//! there by its own remote agent, which takes nothing of the environment along.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::common::{Outcome, abi, compile, counters, limited, mpi_name, setting, text, tool};
+
+const RANKS: u64 = 4;
+
+/// What `hosts.c` calls.
+fn calls() -> Vec<(String, u64)> {
+    [
+        ("MPI_Comm_rank", RANKS),
+        ("MPI_Comm_size", RANKS),
+        ("MPI_Finalize", RANKS),
+        ("MPI_Get_processor_name", RANKS),
+        ("MPI_Init", RANKS),
+        ("MPI_Recv", 5 * RANKS),
+        ("MPI_Send", 5 * RANKS),
+    ]
+    .map(|(name, calls)| (name.to_owned(), calls))
+    .into()
+}
+
+/// The launcher's words for so many hosts, in the language of a shell that knows `$AGENT`.
+fn on_hosts(hosts: u64) -> String {
+    let names = |slots: &str| -> String {
+        let names: Vec<_> = (1..=hosts).map(|host| format!("host{host}{slots}")).collect();
+        names.join(",")
+    };
+    let mpiexec = setting("MPIEXEC").into_string().unwrap();
+    if abi() == "openmpi" {
+        let policy = "--map-by node:oversubscribe --prtemca plm_ssh_agent";
+        format!("{mpiexec} {policy} \"$AGENT\" --host {} -n {RANKS}", names(":4"))
+    } else {
+        // Debian's launcher has these names, too.
+        let agent = "-launcher ssh -launcher-exec \"$AGENT\"";
+        format!("{mpiexec} {agent} -hosts {} -n {RANKS}", names(""))
+    }
+}
+
+/// Runs a shell's command on the first of some hosts.
+fn run(folder: &Path, hosts: u64, command: &str, variables: &[(&str, &str)]) -> Outcome {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts.sh");
+    let mut libraries = String::new();
+    if let Ok(folders) = env::var("LD_LIBRARY_PATH") {
+        libraries = format!("LD_LIBRARY_PATH={folders}");
+    }
+    Outcome::of(
+        limited(script)
+            .arg(hosts.to_string())
+            .args(["sh", "-c", command])
+            .current_dir(folder)
+            .env("LOGIN", libraries)
+            .env("MPI_TOOL_PATH", setting("MPI_TOOLS"))
+            .envs(variables.iter().copied()),
+    )
+}
+
+/// All ranks ran, on all hosts.
+fn expect_everywhere(outcome: &Outcome, hosts: u64) {
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    let mut ranks = BTreeSet::new();
+    let mut places = BTreeSet::new();
+    for line in outcome.stdout.lines() {
+        // "rank 3 of 4 is on host2"
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!(words.len(), 7, "{outcome:?}");
+        ranks.insert(words[1]);
+        places.insert(words[6]);
+    }
+    assert_eq!((ranks.len() as u64, places.len() as u64), (RANKS, hosts), "{outcome:?}");
+}
+
+fn mpi_tool_run() -> String {
+    format!("{} run", env!("CARGO_BIN_EXE_mpi-tool"))
+}
+
+fn program() -> PathBuf {
+    compile("hosts")
+}
+
+fn reports(folder: &TempDir) -> usize {
+    fs::read_dir(folder.path()).unwrap().count()
+}
+
+/// `mpi-tool run` brings tools and settings to the ranks of all hosts, whose reports are one.
+#[test]
+fn mpi_tool_reaches_all_hosts() {
+    for hosts in [2, 3] {
+        for more in ["", "--qmpi"] {
+            let folder = tempfile::tempdir().unwrap();
+            let command = format!(
+                "{} -tcall-counter -tbandwidth-counter -fjson -o%t.json {more} -- {} {}",
+                mpi_tool_run(),
+                on_hosts(hosts),
+                text(&program())
+            );
+            let outcome = run(folder.path(), hosts, &command, &[]);
+            expect_everywhere(&outcome, hosts);
+            assert_eq!(outcome.said(), [""; 0]);
+            assert_eq!(counters(&folder.path().join("call-counter.json")), calls());
+            let bytes = counters(&folder.path().join("bandwidth-counter.json"));
+            // Integers, counted in elements and in bytes.
+            for flow in ["sent", "received"] {
+                for total in [5 * RANKS, 4 * 5 * RANKS] {
+                    assert!(bytes.contains(&(format!("{flow} MPI_INT"), total)), "{bytes:?}");
+                }
+            }
+            assert_eq!(reports(&folder), 2);
+        }
+    }
+}
+
+/// What the user has set arrives as well: each rank reports for itself, to the place that was said.
+#[test]
+fn settings_reach_all_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let command =
+        format!("{} -tcall-counter -- {} {}", mpi_tool_run(), on_hosts(2), text(&program()));
+    let output = folder.path().join("own.json");
+    let settings =
+        [("MPI_TOOL_MERGE", "0"), ("MPI_TOOL_OUTPUT", text(&output)), ("MPI_TOOL_FORMAT", "json")];
+    let outcome = run(folder.path(), 2, &command, &settings);
+    expect_everywhere(&outcome, 2);
+    for rank in 0..RANKS {
+        let counted = counters(&folder.path().join(format!("own.json.rank{rank}")));
+        assert!(counted.contains(&("MPI_Recv".to_owned(), 5)), "{counted:?}");
+    }
+    assert_eq!(reports(&folder), 4);
+}
+
+/// By hand: with the launcher's option for the environment, and with nothing but a preload in front of
+/// the launcher, which Open MPI itself would not pass on to other hosts.
+#[test]
+fn preloads_by_hand_reach_all_hosts() {
+    let library = tool("call_counter");
+    let library = text(&library);
+    let by_option = if abi() == "openmpi" {
+        format!("-x LD_PRELOAD={library} -x MPI_TOOL_FORMAT=json -x MPI_TOOL_OUTPUT=r.json")
+    } else {
+        format!(
+            "-genv LD_PRELOAD {library} -genv MPI_TOOL_FORMAT json -genv MPI_TOOL_OUTPUT r.json"
+        )
+    };
+    let in_environment =
+        format!("LD_PRELOAD={library} MPI_TOOL_FORMAT=json MPI_TOOL_OUTPUT=r.json ");
+    for hosts in [2, 3] {
+        for (variables, option) in [("", by_option.as_str()), (&in_environment, "")] {
+            let folder = tempfile::tempdir().unwrap();
+            let command = format!("{variables} {} {option} {}", on_hosts(hosts), text(&program()));
+            let outcome = run(folder.path(), hosts, &command, &[]);
+            expect_everywhere(&outcome, hosts);
+            let report = folder.path().join("r.json");
+            assert_eq!(counters(&report), calls(), "{command}: {outcome:?}");
+            assert_eq!(reports(&folder), 1, "{command}");
+        }
+    }
+    // Something else that the user has the launcher pass on stays with it.
+    if mpi_name() == "openmpi-5.0.11" {
+        let folder = tempfile::tempdir().unwrap();
+        let list = "OMPI_MCA_mca_base_env_list=COLOUR=red";
+        let command = format!(
+            "{list} {in_environment} {} sh -c '[ \"$COLOUR\" = red ] && exec {}'",
+            on_hosts(2),
+            text(&program())
+        );
+        let outcome = run(folder.path(), 2, &command, &[]);
+        expect_everywhere(&outcome, 2);
+        assert_eq!(counters(&folder.path().join("r.json")), calls(), "{outcome:?}");
+    }
+}

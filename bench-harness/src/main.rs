@@ -3,6 +3,8 @@
 mod compile;
 mod figure;
 mod library;
+mod model;
+mod originals;
 mod overhead;
 mod programs;
 mod report;

@@ -46,7 +46,7 @@ pub(crate) fn figure_with(
     options: &Options<'_>,
 ) -> Result<String> {
     let positive = |x: f64, y: f64| !options.logarithmic || x > 0.0 && y > 0.0;
-    let mut kept: Vec<(&str, Vec<(f64, Estimate)>, &[(f64, f64)])> = Vec::new();
+    let mut kept: Vec<Drawn<'_>> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         if line.points.iter().all(|(_, y)| y.median.is_finite()) {
             let points = line.points.iter().copied().filter(|(x, y)| positive(*x, y.low)).collect();
@@ -88,14 +88,11 @@ pub(crate) fn figure_with(
     Ok(svg)
 }
 
+/// A line's name, its points and its dots.
+type Drawn<'a> = (&'a str, Vec<(f64, Estimate)>, &'a [(f64, f64)]);
 type Chart<'a, X, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>;
 
-fn draw<X, Y>(
-    chart: &mut Chart<'_, X, Y>,
-    x: &str,
-    y: &str,
-    lines: &[(&str, Vec<(f64, Estimate)>, &[(f64, f64)])],
-) -> Result<()>
+fn draw<X, Y>(chart: &mut Chart<'_, X, Y>, x: &str, y: &str, lines: &[Drawn<'_>]) -> Result<()>
 where
     X: Ranged<ValueType = f64> + ValueFormatter<f64>,
     Y: Ranged<ValueType = f64> + ValueFormatter<f64>,

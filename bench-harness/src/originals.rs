@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 
+use crate::compile::compile;
+
 /// Paths of installed originals.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Originals {
     /// An installed HPCG 3.1 (xhpcg), in place of our own
     #[arg(long)]
@@ -16,12 +18,19 @@ pub(crate) struct Originals {
     /// An installed AMG 2006, in place of our own
     #[arg(long)]
     amg: Option<PathBuf>,
+    /// The folder of an installed hypre, with include and lib: its BoomerAMG, which AMG 2006 is made of, in
+    /// place of our own AMG
+    #[arg(long, env = "HYPRE_DIR", conflicts_with = "amg")]
+    hypre: Option<PathBuf>,
     /// An installed CoMD (CoMD-mpi), in place of our own; its `pots` are beside it or one folder up
     #[arg(long)]
     comd: Option<PathBuf>,
     /// An installed osu_latency, in place of our own
     #[arg(long)]
     osu_latency: Option<PathBuf>,
+    /// The driver of hypre, compiled.
+    #[arg(skip)]
+    boomeramg: Option<PathBuf>,
 }
 
 /// What a program says: its time, and parts of it.
@@ -111,8 +120,29 @@ impl Originals {
         })
     }
 
+    /// Compiles what is a library and no program.
+    pub(crate) fn build(&mut self, mpicc: &Path, sources: &Path, folder: &Path) -> Result<()> {
+        let Some(hypre) = &self.hypre else { return Ok(()) };
+        let program = folder.join("boomeramg");
+        let include = format!("-I{}", hypre.join("include").display());
+        // Debian's is one folder deeper.
+        let deeper = format!("-I{}", hypre.join("include/hypre").display());
+        let mut flags = vec!["-O2".into(), include, deeper];
+        for library in ["lib", "lib/x86_64-linux-gnu"].map(|name| hypre.join(name)) {
+            flags.push(format!("-L{}", library.display()));
+            flags.push(format!("-Wl,-rpath,{}", library.display()));
+        }
+        // Its own libraries are its own matter.
+        flags.extend(["-Wl,--allow-shlib-undefined", "-lHYPRE", "-lm"].map(String::from));
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        compile(mpicc, &sources.join("boomeramg.c"), &program, &flags)?;
+        self.boomeramg = Some(program);
+        Ok(())
+    }
+
     pub(crate) fn amg(&self, ranks: usize, quick: bool) -> Result<Program> {
-        let program = Self::installed_or_own(self.amg.as_deref(), "amg")?;
+        let path = self.boomeramg.as_deref().or(self.amg.as_deref());
+        let program = Self::installed_or_own(path, "amg")?;
         let points = if quick { "32" } else { "85" };
         let all = ranks.to_string();
         let mut arguments = vec!["-P", &all, "1", "1", "-n", points, points, points];
@@ -127,7 +157,7 @@ impl Originals {
             Some(Said { time, ..Said::default() })
         };
         Ok(Program {
-            name: "amg",
+            name: if self.boomeramg.is_some() { "boomeramg" } else { "amg" },
             ranks: Some(ranks),
             command: command(&program, &arguments),
             said,
@@ -207,7 +237,7 @@ mod tests {
     use super::*;
 
     fn originals() -> Originals {
-        Originals { hpcg: None, amg: None, comd: None, osu_latency: None }
+        Originals::default()
     }
 
     fn time(program: &Program, output: &str) -> Option<f64> {

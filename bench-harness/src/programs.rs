@@ -46,6 +46,9 @@ pub(crate) struct Programs {
     /// Only these; all by default
     #[arg(long = "experiment", value_enum)]
     experiments: Vec<Experiment>,
+    /// Only these programs, by their names in the page; all by default
+    #[arg(long = "program")]
+    programs: Vec<String>,
     #[command(flatten)]
     originals: Originals,
     /// Only say how long it would take, after one run of each program
@@ -155,8 +158,9 @@ impl Variant {
 }
 
 impl Programs {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
         let folder = tempfile::tempdir()?;
+        self.originals.build(&self.mpicc, &self.sources, folder.path())?;
         let c = |name: &str| folder.path().join(format!("lib{name}.so"));
         let header = format!("-I{}", self.sources.join("../../qmpi-shim/include").display());
         for name in ["empty", "counter", "bandwidth_counter", "qmpi_empty", "chain"] {
@@ -178,8 +182,16 @@ impl Programs {
         let mut plan = Vec::new();
         for &experiment in wanted {
             for program in self.programs(experiment, &in_c)? {
+                if !self.programs.is_empty()
+                    && !self.programs.iter().any(|name| name == program.name)
+                {
+                    continue;
+                }
                 plan.push((experiment, program, self.variants(experiment, folder.path())?));
             }
+        }
+        if plan.is_empty() {
+            bail!("no program of these experiments is called {}", self.programs.join(" or "));
         }
         let before = read(&self.output)?;
         self.check_arguments(&plan, &before)?;

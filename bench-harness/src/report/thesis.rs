@@ -167,7 +167,7 @@ impl Page {
         for program in programs_of(&measured) {
             let parts = split(&measured, &program);
             let inside: f64 = parts.iter().map(|(_, share)| share).sum();
-            for (name, share) in &parts {
+            for (name, share) in parts.iter().filter(|(_, share)| *share >= 0.0005) {
                 rows.push(vec![program.clone(), name.clone(), format!("{:.2} %", share * 100.0)]);
             }
             let (mut shown, small): (Vec<_>, Vec<_>) =

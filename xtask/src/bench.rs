@@ -82,7 +82,7 @@ impl Bench {
         if self.quick {
             words.extend(options(&["--quick", "--rounds", "3"]));
         } else {
-            eprintln!("The calls' costs take about 15 minutes. The programs:");
+            eprintln!("The calls' costs take about ten minutes. The programs:");
             harness.run("programs", &[&words[..], &options(&["--estimate"])].concat())?;
         }
         let figures = [
@@ -115,9 +115,9 @@ impl Bench {
 
 /// Runs it and makes a page of it.
 fn boomeramg(options: &[String]) -> Result<()> {
+    let (hypre, variables) = environment::hypre()?;
     // The tools of the other Open MPI have the same ABI.
     let mut harness = Harness::build(&environment::openmpi()?)?;
-    let (hypre, variables) = environment::hypre()?;
     harness.variables = variables;
     let output = environment::root().join("target/bench-boomeramg");
     fs::create_dir_all(&output)?;

@@ -3,6 +3,8 @@
 mod compile;
 mod figure;
 mod library;
+mod model;
+mod originals;
 mod overhead;
 mod programs;
 mod report;
@@ -25,7 +27,7 @@ enum Experiment {
     /// What rmpi costs beside C, in time and in instructions
     Library(library::Library),
     /// The thesis's experiments: programs under tools and stacks of tools
-    Programs(programs::Programs),
+    Programs(Box<programs::Programs>),
     /// A page of all figures
     Report(report::Report),
     /// Runs a program, and writes down its memory

@@ -4,7 +4,7 @@
 //! all alike; a variant is judged by its ratio to the run without tools of the same round. Each run's figures
 //! go to a file at once: a measurement that was interrupted goes on where it stopped.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
@@ -17,6 +17,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::compile::compile;
+use crate::originals::{Originals, Program, Said, number_after, own};
 use crate::sample::Random;
 
 #[derive(Args)]
@@ -45,18 +46,14 @@ pub(crate) struct Programs {
     /// Only these; all by default
     #[arg(long = "experiment", value_enum)]
     experiments: Vec<Experiment>,
-    /// An installed HPCG (xhpcg), in place of our own
+    /// Only these programs, by their names in the page; all by default
+    #[arg(long = "program")]
+    programs: Vec<String>,
+    #[command(flatten)]
+    originals: Originals,
+    /// Only say how long it would take, after one run of each program
     #[arg(long)]
-    hpcg: Option<PathBuf>,
-    /// An installed AMG 2006
-    #[arg(long)]
-    amg: Option<PathBuf>,
-    /// An installed CoMD, in place of our own
-    #[arg(long)]
-    comd: Option<PathBuf>,
-    /// An installed osu_latency, in place of our own
-    #[arg(long)]
-    osu_latency: Option<PathBuf>,
+    estimate: bool,
     /// The file of the runs, one a line, which is continued if it is there
     #[arg(long, default_value = "runs.jsonl")]
     output: PathBuf,
@@ -74,8 +71,16 @@ pub(crate) enum Experiment {
     Counter,
     /// The bandwidth counter beside one in C (figures 5.13, 5.14)
     Bandwidth,
-    /// How long a program takes that only starts and ends MPI, and what memory, by levels
+    /// How long a program takes that only starts and ends MPI, and what memory, by levels and ranks
     StartUp,
+    /// The time by MPI function (figures 5.1 to 5.3), as the example `mpi_time` measures it
+    TimeSplit,
+    /// The latency by message size, without tools and in stacks (figures 5.4 and 5.8)
+    Latency,
+    /// A program of ours beside the same in C
+    AgainstC,
+    /// What the end takes, and a tool's report there, by ranks
+    Scale,
 }
 
 /// A run, as a line of the file.
@@ -86,6 +91,8 @@ pub(crate) struct Sample {
     pub(crate) program: String,
     pub(crate) ranks: usize,
     pub(crate) variant: String,
+    /// What tells it how much to do.
+    pub(crate) arguments: String,
     /// Of a stack; otherwise none.
     pub(crate) levels: Option<usize>,
     pub(crate) round: usize,
@@ -95,19 +102,32 @@ pub(crate) struct Sample {
     pub(crate) wall: f64,
     /// The most memory of a process in MiB, where that was measured.
     pub(crate) memory: Option<f64>,
+    /// Parts of the time: seconds by MPI function, over all ranks, or microseconds by message size.
+    pub(crate) parts: Vec<(String, f64)>,
 }
 
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
-/// A program, and where in its output its own time is.
-struct Program {
-    name: &'static str,
-    ranks: usize,
-    command: Vec<String>,
-    time: fn(&str) -> Option<f64>,
+/// What all others are compared with.
+pub(crate) const NONE: &str = "no tool";
+
+/// Numbers of ranks, more than there are processors, and tools whose end is measured there.
+const SCALE: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+pub(crate) const SCALE_TOOLS: [&str; 3] = ["empty-raw", "call-counter", "bandwidth-counter"];
+
+/// A run that takes so many seconds hangs.
+const LIMIT: &str = "3600";
+
+/// Our tool that measures the time in each function, and reports.
+const MPI_TIME: &str = "mpi-time";
+
+/// Programs in C, compiled.
+struct InC {
+    ends: String,
+    latency: String,
 }
 
-/// A way to run it.
+/// A way to run a program.
 #[derive(Clone)]
 struct Variant {
     name: String,
@@ -115,34 +135,32 @@ struct Variant {
     preload: Vec<PathBuf>,
     tools: Vec<PathBuf>,
     keep: bool,
+    /// Another program, in place of the one that is measured.
+    command: Option<Vec<String>>,
 }
 
 impl Variant {
     fn none() -> Self {
-        Self::preloaded("no tool", &[])
+        Self::preloaded(NONE, &[])
     }
 
     fn preloaded(name: &str, tools: &[&Path]) -> Self {
         let preload = tools.iter().map(|tool| tool.to_path_buf()).collect();
-        Self { name: name.into(), levels: None, preload, tools: Vec::new(), keep: false }
+        Self {
+            name: name.into(),
+            levels: None,
+            preload,
+            tools: Vec::new(),
+            keep: false,
+            command: None,
+        }
     }
 }
 
-/// The number behind a text in a line.
-fn number_after(output: &str, text: &str) -> Option<f64> {
-    let rest = output.lines().find_map(|line| line.split_once(text))?.1;
-    rest.trim_start_matches([':', '=', ' ']).split_whitespace().next()?.parse().ok()
-}
-
-/// The latency of the smallest message of a table.
-fn first_latency(output: &str) -> Option<f64> {
-    let line = output.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit()))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
 impl Programs {
-    pub(crate) fn run(self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
         let folder = tempfile::tempdir()?;
+        self.originals.build(&self.mpicc, &self.sources, folder.path())?;
         let c = |name: &str| folder.path().join(format!("lib{name}.so"));
         let header = format!("-I{}", self.sources.join("../../qmpi-shim/include").display());
         for name in ["empty", "counter", "bandwidth_counter", "qmpi_empty", "chain"] {
@@ -150,24 +168,34 @@ impl Programs {
             let flags = ["-O3", "-shared", "-fPIC", &header, "-ldl"];
             compile(&self.mpicc, &source, &c(name), &flags)?;
         }
-        let starts = folder.path().join("calls");
-        compile(&self.mpicc, &self.sources.join("calls.c"), &starts, &["-O3", "-pthread"])?;
+        let program = |name: &str| -> Result<String> {
+            let program = folder.path().join(name);
+            let flags = ["-O2", "-pthread"];
+            compile(&self.mpicc, &self.sources.join(format!("{name}.c")), &program, &flags)?;
+            Ok(program.display().to_string())
+        };
+        let in_c = InC { ends: program("ends")?, latency: program("osu_latency")? };
 
         let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 30 });
         let all = Experiment::value_variants();
         let wanted = if self.experiments.is_empty() { all } else { &self.experiments[..] };
         let mut plan = Vec::new();
         for &experiment in wanted {
-            for program in self.programs(experiment, &starts)? {
-                plan.push((experiment, program, self.variants(experiment, folder.path())));
+            for program in self.programs(experiment, &in_c)? {
+                if !self.programs.is_empty()
+                    && !self.programs.iter().any(|name| name == program.name)
+                {
+                    continue;
+                }
+                plan.push((experiment, program, self.variants(experiment, folder.path())?));
             }
         }
-        let done: HashSet<_> = read(&self.output)?.iter().map(key).collect();
-        let mut file = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.output)
-            .with_context(|| format!("cannot write {}", self.output.display()))?;
+        if plan.is_empty() {
+            bail!("no program of these experiments is called {}", self.programs.join(" or "));
+        }
+        let before = read(&self.output)?;
+        self.check_arguments(&plan, &before)?;
+        let done: HashSet<_> = before.iter().map(key).collect();
         let mut random = Random::new();
         let mut runs = Vec::new();
         for round in 0..rounds {
@@ -176,26 +204,29 @@ impl Programs {
                 random.shuffle(&mut order);
                 for index in order {
                     let variant = &variants[index];
-                    let sample = Sample {
-                        schema: SCHEMA,
-                        experiment: *experiment,
-                        program: program.name.into(),
-                        ranks: program.ranks,
-                        variant: variant.name.clone(),
-                        levels: variant.levels,
-                        round,
-                        time: 0.0,
-                        wall: 0.0,
-                        memory: None,
-                    };
-                    runs.push((program, variant, sample));
+                    runs.push((program, variant, sample(*experiment, program, variant, round)));
                 }
             }
         }
         let total = runs.len();
         runs.retain(|(_, _, sample)| !done.contains(&key(sample)));
         let left = runs.len();
-        eprintln!("{total} runs, {} of them done before", total - left);
+        if left > 0 {
+            let seconds = self.estimate(&runs)?;
+            eprintln!(
+                "{total} runs, {} of them done before; the others take about {}",
+                total - left,
+                duration(seconds)
+            );
+        }
+        if self.estimate {
+            return Ok(());
+        }
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.output)
+            .with_context(|| format!("cannot write {}", self.output.display()))?;
         let start = Instant::now();
         for (number, (program, variant, mut sample)) in runs.into_iter().enumerate() {
             self.measure(program, variant, &mut sample)?;
@@ -209,90 +240,113 @@ impl Programs {
         Ok(())
     }
 
-    /// The programs of an experiment, with the thesis's arguments, scaled to this machine.
-    fn programs(&self, experiment: Experiment, starts: &Path) -> Result<Vec<Program>> {
-        let own = |name: &str, arguments: &[&str]| -> Result<Vec<String>> {
-            let program = std::env::current_exe()?.with_file_name(name);
-            Ok([&[program.to_str().context("a path that is not UTF-8")?], arguments]
-                .concat()
-                .iter()
-                .map(|word| (*word).to_owned())
-                .collect())
-        };
-        let given = |path: &Path, arguments: &[&str]| -> Vec<String> {
-            let program = path.display().to_string();
-            std::iter::once(program)
-                .chain(arguments.iter().map(|word| (*word).to_owned()))
-                .collect()
-        };
-        if experiment == Experiment::StartUp {
-            // One process, so that its memory is the launched program's own.
-            return Ok(vec![Program {
-                name: "start and end",
-                ranks: 0,
-                command: given(starts, &["MPI_Comm_rank", "1"]),
-                time: |_| Some(0.0),
-            }]);
+    /// Warms up, and says how long these runs will take, in seconds: each program runs once without tools
+    /// and, if there is time, once in the deepest stack of each kind.
+    fn estimate(&self, runs: &[(&Program, &Variant, Sample)]) -> Result<f64> {
+        let mut walls: HashMap<(String, String), f64> = HashMap::new();
+        let mut deepest: HashMap<(String, String), usize> = HashMap::new();
+        for (program, variant, _) in runs {
+            let levels = deepest.entry((identity(program), variant.name.clone())).or_default();
+            *levels = (*levels).max(variant.levels.unwrap_or(0));
         }
-        let mut programs = Vec::new();
-        let points = if self.quick { "16" } else { "48" };
-        programs.push(Program {
-            name: "hpcg",
-            ranks: self.ranks,
-            command: match &self.hpcg {
-                Some(path) => {
-                    let size = format!("--nx={points}");
-                    given(
-                        path,
-                        &[&size, &size.replace("nx", "ny"), &size.replace("nx", "nz"), "--rt=0"],
-                    )
-                }
-                None => own("hpcg", &["--points", points])?,
-            },
-            time: |output| {
-                number_after(output, "timed seconds").or_else(|| number_after(output, "Total="))
-            },
-        });
-        let (cells, steps) = if self.quick { ("8", "50") } else { ("20", "100") };
-        let ranks = self.ranks.to_string();
-        let size = ["-e", "-x", cells, "-y", cells, "-z", cells, "-k", &ranks, "-N", steps];
-        programs.push(Program {
-            name: "comd",
-            ranks: self.ranks,
-            command: match &self.comd {
-                Some(path) => given(path, &size),
-                None => own("comd", &size)?,
-            },
-            time: |output| {
-                number_after(output, "microseconds an atom and step:")
-                    .or_else(|| number_after(output, "Average all atom update rate"))
-            },
-        });
-        let small = ["latency", "--max", "1", "--iterations", "20000"];
-        programs.push(Program {
-            name: "osu latency",
-            ranks: 2,
-            command: match &self.osu_latency {
-                Some(path) => given(path, &["-m", "1:1", "-i", "20000"]),
-                None => own("osu", &small)?,
-            },
-            time: first_latency,
-        });
-        if let Some(path) = &self.amg {
-            programs.push(Program {
-                name: "amg",
-                ranks: self.ranks,
-                command: given(
-                    path,
-                    &["-laplace", "-P", &ranks, "1", "1", "-n", points, points, points],
-                ),
-                time: |output| number_after(output, "wall clock time"),
-            });
+        for (program, variant, run) in runs {
+            let of = (identity(program), variant.name.clone());
+            let levels = variant.levels.unwrap_or(0);
+            let is_wanted =
+                variant.name == NONE || !self.quick && levels > 0 && deepest[&of] == levels;
+            if is_wanted && !walls.contains_key(&of) {
+                let mut warm_up = run.clone();
+                self.measure(program, variant, &mut warm_up)?;
+                walls.insert(of, warm_up.wall);
+            }
         }
-        Ok(programs)
+        let each = runs.iter().map(|(program, variant, _)| {
+            let of = (identity(program), variant.name.clone());
+            let none = (identity(program), NONE.to_owned());
+            let none = walls.get(&none).copied().unwrap_or(0.0);
+            let levels = variant.levels.unwrap_or(0) as f64 / deepest[&of].max(1) as f64;
+            none + levels * (walls.get(&of).copied().unwrap_or(none) - none)
+        });
+        Ok(each.sum())
     }
 
-    fn variants(&self, experiment: Experiment, c: &Path) -> Vec<Variant> {
+    /// Runs of other arguments are other measurements.
+    fn check_arguments(
+        &self,
+        plan: &[(Experiment, Program, Vec<Variant>)],
+        before: &[Sample],
+    ) -> Result<()> {
+        for (experiment, program, variants) in plan {
+            let now = sample(*experiment, program, &variants[0], 0);
+            let other = before.iter().find(|sample| {
+                sample.experiment == now.experiment
+                    && sample.program == now.program
+                    && sample.variant == now.variant
+                    && sample.arguments != now.arguments
+            });
+            if let Some(other) = other {
+                bail!(
+                    "{} has runs of {} with `{}`, where `{}` is wanted: give another --output",
+                    self.output.display(),
+                    now.program,
+                    other.arguments,
+                    now.arguments
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The programs of an experiment.
+    fn programs(&self, experiment: Experiment, in_c: &InC) -> Result<Vec<Program>> {
+        let (originals, quick) = (&self.originals, self.quick);
+        let ends = |name: &'static str, ranks: Option<usize>| Program {
+            name,
+            ranks,
+            command: vec![in_c.ends.clone()],
+            said: |_| Some(Said::default()),
+        };
+        let solvers = || -> Result<Vec<Program>> {
+            Ok(vec![
+                originals.amg(self.ranks, quick)?,
+                originals.hpcg(self.ranks, quick)?,
+                originals.comd(self.ranks, quick)?,
+            ])
+        };
+        Ok(match experiment {
+            Experiment::Scale => {
+                let program = |ranks: &usize| Program {
+                    said: |text| {
+                        let time = number_after(text, "end:")?;
+                        Some(Said { time, ..Said::default() })
+                    },
+                    ..ends("end", Some(*ranks))
+                };
+                SCALE.iter().map(program).collect()
+            }
+            // One process, so that its memory is the launched program's own; and some, with the launcher.
+            Experiment::StartUp => vec![
+                ends("start and end", None),
+                ends("start and end, 2 ranks", Some(2)),
+                ends("start and end, 4 ranks", Some(4)),
+            ],
+            Experiment::TimeSplit => solvers()?,
+            Experiment::Latency => vec![originals.latencies(quick)?],
+            Experiment::AgainstC => {
+                // One set of sizes for a ratio of small messages, and one for all.
+                let Program { said, .. } = originals.latency()?;
+                let command = vec![in_c.latency.clone(), "1".into(), "20000".into()];
+                vec![Program { name: "osu latency", ranks: Some(2), command, said }]
+            }
+            _ => {
+                let mut programs = solvers()?;
+                programs.push(originals.latency()?);
+                programs
+            }
+        })
+    }
+
+    fn variants(&self, experiment: Experiment, c: &Path) -> Result<Vec<Variant>> {
         let ours = |name: &str| self.tools.join(format!("lib{name}.so"));
         let c = |name: &str| c.join(format!("lib{name}.so"));
         let shim = ours("qmpi");
@@ -302,6 +356,7 @@ impl Programs {
             preload: vec![shim.clone()],
             tools: vec![tool; levels],
             keep,
+            command: None,
         };
         let levels: &[usize] =
             if self.quick { &[0, 100, 300] } else { &[0, 10, 50, 100, 150, 200, 250, 300] };
@@ -327,6 +382,31 @@ impl Programs {
                 let tool = ours("bandwidth_counter");
                 variants.push(Variant::preloaded("bandwidth-counter", &[&tool]));
             }
+            Experiment::TimeSplit => {
+                variants.push(Variant::preloaded(MPI_TIME, &[&ours("mpi_time")]));
+            }
+            Experiment::Scale => {
+                for tool in SCALE_TOOLS {
+                    let file = ours(&tool.replace('-', "_"));
+                    variants.push(Variant::preloaded(tool, &[&file]));
+                }
+            }
+            Experiment::AgainstC => {
+                let arguments = ["latency", "--max", "1", "--iterations", "20000"];
+                let mut rust = Variant::preloaded("rmpi", &[]);
+                rust.command =
+                    Some([vec![own("osu")?], arguments.map(String::from).to_vec()].concat());
+                variants.push(rust);
+            }
+            Experiment::Latency => {
+                for (name, tool, keep) in [
+                    ("empty-raw, kept", ours("empty_raw"), true),
+                    ("call-counter, stack", ours("call_counter"), false),
+                    ("C, for TUM's QMPI", c("qmpi_empty"), false),
+                ] {
+                    variants.push(stacked(name, 300, tool, keep));
+                }
+            }
             Experiment::Stack | Experiment::StartUp => {
                 for &levels in levels {
                     variants.push(stacked("empty-raw, kept", levels, ours("empty_raw"), true));
@@ -348,7 +428,7 @@ impl Programs {
                 }
             }
         }
-        variants
+        Ok(variants)
     }
 
     fn measure(&self, program: &Program, variant: &Variant, sample: &mut Sample) -> Result<()> {
@@ -356,20 +436,20 @@ impl Programs {
             let all: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
             all.join(between)
         };
+        let folder = tempfile::tempdir()?;
+        let (memory, report) = (folder.path().join("memory"), folder.path().join("report"));
+        let words = variant.command.as_ref().unwrap_or(&program.command);
         let mut command;
-        let memory = tempfile::NamedTempFile::new()?;
-        if program.ranks == 0 {
+        if let Some(ranks) = program.ranks {
+            // The launcher itself has no tools.
+            command = Command::new("timeout");
+            command.arg(LIMIT).arg(&self.mpiexec).args(["-n", &ranks.to_string(), "env"]);
+            command.arg(format!("LD_PRELOAD={}", list(&variant.preload, ":"))).args(words);
+        } else {
             // Its own memory is known of a child's child only by what waits for it.
             command = Command::new(std::env::current_exe()?);
-            command.args(["wait-for"]).arg(memory.path()).args(&program.command);
+            command.arg("wait-for").arg(&memory).args(words);
             command.env("BENCH_PRELOAD", list(&variant.preload, ":"));
-        } else {
-            // The launcher itself has no tools.
-            command = Command::new(&self.mpiexec);
-            command.args(["-n", &program.ranks.to_string(), "env"]);
-            command
-                .arg(format!("LD_PRELOAD={}", list(&variant.preload, ":")))
-                .args(&program.command);
         }
         command.env("MPI_TOOL_OUTPUT", "none").env("TOOLS", list(&variant.tools, ":"));
         if variant.tools.is_empty() {
@@ -378,21 +458,86 @@ impl Programs {
         if variant.keep {
             command.env("QMPI_KEEP", "1");
         }
+        if sample.experiment == Experiment::Scale {
+            command.env("MPI_TOOL_OUTPUT", &report);
+        }
+        if variant.name == MPI_TIME {
+            command.env("MPI_TOOL_OUTPUT", &report).env("MPI_TOOL_FORMAT", "json");
+        }
         let start = Instant::now();
-        let output = command.stdin(Stdio::null()).output().context("the launcher does not run")?;
+        let output = command
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("{} does not run", command.get_program().display()))?;
         sample.wall = start.elapsed().as_secs_f64();
-        let said = String::from_utf8_lossy(&output.stdout);
+        let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
             bail!("{} with {}: {}\n{said}\n{errors}", program.name, variant.name, output.status);
         }
-        sample.time = (program.time)(&said)
+        for entry in fs::read_dir(folder.path())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "txt") {
+                said += &fs::read_to_string(path)?;
+            }
+        }
+        let Said { time, parts } = (program.said)(&said)
             .with_context(|| format!("{} does not say how long it took:\n{said}", program.name))?;
-        if program.ranks == 0 {
+        (sample.time, sample.parts) = (time, parts);
+        if sample.experiment == Experiment::StartUp {
             sample.time = sample.wall;
-            sample.memory = fs::read_to_string(memory.path())?.trim().parse().ok();
+            sample.memory =
+                fs::read_to_string(memory).ok().and_then(|text| text.trim().parse().ok());
+        }
+        if variant.name == MPI_TIME {
+            sample.parts = split(&report)?;
         }
         Ok(())
+    }
+}
+
+/// Of the report of `mpi_time`, the seconds of all ranks in each function.
+fn split(report: &Path) -> Result<Vec<(String, f64)>> {
+    let text = fs::read_to_string(report).context("mpi_time made no report")?;
+    let report: serde_json::Value = serde_json::from_str(&text)?;
+    let counters = report["counters"].as_array().context("mpi_time's report has no counters")?;
+    let part = |counter: &serde_json::Value| {
+        Some((counter["name"].as_str()?.to_owned(), counter["total"].as_f64()? * 1e-9))
+    };
+    Ok(counters.iter().filter_map(part).collect())
+}
+
+/// A run that is still to be made.
+fn sample(experiment: Experiment, program: &Program, variant: &Variant, round: usize) -> Sample {
+    let words = variant.command.as_ref().unwrap_or(&program.command);
+    Sample {
+        schema: SCHEMA,
+        experiment,
+        program: program.name.into(),
+        ranks: program.ranks.unwrap_or(1),
+        variant: variant.name.clone(),
+        arguments: words[1..].join(" "),
+        levels: variant.levels,
+        round,
+        time: 0.0,
+        wall: 0.0,
+        memory: None,
+        parts: Vec::new(),
+    }
+}
+
+/// Several experiments have the same program.
+fn identity(program: &Program) -> String {
+    format!("{} {:?} {:?}", program.name, program.ranks, program.command)
+}
+
+/// For people.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..90.0 => format!("{seconds:.0} seconds"),
+        ..5400.0 => format!("{:.0} minutes", seconds / 60.0),
+        _ => format!("{:.1} hours", seconds / 3600.0),
     }
 }
 
@@ -421,8 +566,8 @@ pub(crate) fn wait_for(arguments: &[String]) -> Result<()> {
 
 /// What tells a run from the others.
 fn key(sample: &Sample) -> String {
-    let Sample { experiment, program, ranks, variant, levels, round, .. } = sample;
-    format!("{experiment:?} {program} {ranks} {variant} {levels:?} {round}")
+    let Sample { experiment, program, ranks, variant, arguments, levels, round, .. } = sample;
+    format!("{experiment:?} {program} {ranks} {variant} {arguments} {levels:?} {round}")
 }
 
 /// The runs of a file; none if it is not there.
@@ -431,11 +576,15 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let place = || format!("{}, line {}", path.display(), number + 1);
-        let sample: Sample = serde_json::from_str(line).with_context(place)?;
-        if sample.schema != SCHEMA {
-            bail!("{}: schema {}, which this program does not know", place(), sample.schema);
+        let value: serde_json::Value = serde_json::from_str(line).with_context(place)?;
+        if value["schema"] != SCHEMA {
+            bail!(
+                "{}: schema {}, which this program does not know: remove the file, or give another",
+                place(),
+                value["schema"]
+            );
         }
-        samples.push(sample);
+        samples.push(serde_json::from_value(value).with_context(place)?);
     }
     Ok(samples)
 }
@@ -456,11 +605,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_say_how_long_they_took() {
-        assert_eq!(number_after("a\ntimed seconds: 1.25\n", "timed seconds"), Some(1.25));
-        assert_eq!(number_after("Total=3.5\n", "Total="), Some(3.5));
-        assert_eq!(number_after("nothing", "Total="), None);
-        assert_eq!(first_latency("# bytes us\n1    0.54\n"), Some(0.54));
-        assert_eq!(first_latency("# bytes us\n"), None);
+    fn durations_are_for_people() {
+        assert_eq!(duration(12.4), "12 seconds");
+        assert_eq!(duration(600.0), "10 minutes");
+        assert_eq!(duration(9000.0), "2.5 hours");
+    }
+
+    /// A file of an earlier version is refused, and says what to do.
+    #[test]
+    fn schemas_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.jsonl");
+        fs::write(&path, "{\"schema\": 1}\n").unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("line 1: schema 1") && error.contains("remove"), "{error}");
+    }
+
+    #[test]
+    fn reports_of_mpi_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report");
+        let report =
+            serde_json::json!({"counters": [{"name": "MPI_Send", "total": 1_500_000_000}]});
+        fs::write(&path, report.to_string()).unwrap();
+        assert_eq!(split(&path).unwrap(), [("MPI_Send".to_owned(), 1.5)]);
     }
 }

@@ -28,6 +28,32 @@ pub(crate) fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (!slopes.is_empty()).then(|| median(&mut slopes))
 }
 
+/// The slope, and a 95 % interval of it, from resampling the points of each place.
+pub(crate) fn slope_estimate(points: &[(f64, f64)]) -> Option<Estimate> {
+    const RESAMPLES: usize = 200;
+    let median = slope(points)?;
+    let mut places: Vec<f64> = points.iter().map(|point| point.0).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let by_place: Vec<Vec<(f64, f64)>> = places
+        .iter()
+        .map(|place| points.iter().copied().filter(|point| point.0 == *place).collect())
+        .collect();
+    let mut random = Random::new();
+    let mut slopes: Vec<f64> = (0..RESAMPLES)
+        .filter_map(|_| {
+            let sample: Vec<_> = by_place
+                .iter()
+                .flat_map(|of| of.iter().map(|_| of[random.below(of.len())]).collect::<Vec<_>>())
+                .collect();
+            slope(&sample)
+        })
+        .collect();
+    slopes.sort_by(f64::total_cmp);
+    let at = |share: usize| slopes[(slopes.len() - 1) * share / 1000];
+    Some(Estimate { median, low: at(25), high: at(975) })
+}
+
 /// Small and good enough to shuffle and to resample; the same at every run.
 pub(crate) struct Random(u64);
 
@@ -96,5 +122,9 @@ mod tests {
         let points = [(0.0, 1.0), (1.0, 3.0), (2.0, 5.0), (3.0, 100.0), (4.0, 9.0), (5.0, 11.0)];
         assert_eq!(slope(&points), Some(2.0));
         assert_eq!(slope(&points[..1]), None);
+        let all: Vec<_> =
+            [0.9, 1.0, 1.1].iter().flat_map(|f| points.map(|(x, y)| (x, y * f))).collect();
+        let estimate = slope_estimate(&all).unwrap();
+        assert!(estimate.low <= 2.0 && 2.0 <= estimate.high, "{} {}", estimate.low, estimate.high);
     }
 }

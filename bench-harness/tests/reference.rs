@@ -174,6 +174,59 @@ fn comd_calls_what_the_original_calls() {
     assert_eq!(differences(&outcome, &scaled("comd")), allowed);
 }
 
+/// Numbers of the first line that begins so.
+fn numbers(outcome: &Outcome, beginning: &str) -> Vec<u64> {
+    let line = outcome.stdout.lines().find(|line| line.starts_with(beginning)).unwrap();
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// The algorithm is another one than AMG's (aggregates in place of classical coarsening), so its numbers are,
+/// too; the functions are the same, and each rank's neighbours. With two levels, the number of each call
+/// follows from that of the iterations.
+#[test]
+fn amg_calls_the_functions_of_the_original() {
+    let ranks = ranks();
+    let points = if ranks == 24 { ["4", "2", "2"] } else { ["4", "4", "4"] };
+    let arguments = [&["-n"][..], &points].concat();
+    let outcome = run(env!("CARGO_BIN_EXE_amg"), ranks as u32, &arguments);
+    let reference = reference("amg2006");
+    let mut functions: Vec<&str> = reference.keys().map(String::as_str).collect();
+    // rmpi's own calls, and the time, which the original has from the system.
+    functions.extend(["MPI_Comm_set_errhandler", "MPI_Initialized", "MPI_Wtime"]);
+    functions.sort_unstable();
+    assert_eq!(outcome.counted.keys().collect::<Vec<_>>(), functions);
+
+    let iterations = numbers(&outcome, "iterations");
+    let [ones, known] = iterations[..] else { panic!("{}", outcome.stdout) };
+    assert_eq!(numbers(&outcome, "rows of the levels").len(), 2, "{}", outcome.stdout);
+    // An iteration exchanges for its product, for the residual of the finer level and as it smooths back; a
+    // solution, for its last residual; the levels, once, for the numbers of the aggregates.
+    let iterations = ones + known;
+    let exchanges = 3 * iterations + 2 + 1;
+    // Ranks in a row: all but two have two neighbours, on all levels. In the original, coarser levels reach
+    // further, beyond the next rank: 2.05 messages an exchange, where these are 1.92 of 24 ranks.
+    let messages = 2 * (ranks - 1) * exchanges;
+    let expected = [
+        ("MPI_Isend", messages),
+        ("MPI_Irecv", messages),
+        ("MPI_Waitall", ranks * exchanges),
+        // The first and the last residual of each solution, and three steps of each iteration; three norms,
+        // and a sum for each level.
+        ("MPI_Allreduce", ranks * (2 * 2 + 3 * iterations + 3 + 2)),
+        // Where the rows of a level begin.
+        ("MPI_Allgather", ranks * 2),
+        // The coarsest matrix, and a right side of it in each cycle.
+        ("MPI_Allgatherv", ranks * (1 + iterations)),
+    ];
+    for (function, count) in expected {
+        assert_eq!(outcome.counted[function], count, "{function}");
+    }
+    // As many sent as received, in the original as here; it completes each exchange by one call, too.
+    assert_eq!(reference["MPI_Isend"], reference["MPI_Irecv"]);
+    let each = reference["MPI_Isend"] as f64 / reference["MPI_Waitall"] as f64;
+    assert!((2.0 * 23.0 / 24.0..2.2).contains(&each), "{each}");
+}
+
 /// With the other potential, the forces need no messages of their own: half of them.
 #[test]
 fn comd_with_lennard_jones() {

@@ -18,9 +18,10 @@ pub(crate) struct Bench {
     /// Everything in under ten minutes: small problems, few runs
     #[arg(long)]
     quick: bool,
-    /// The folder of the figures and of the page; a measurement that was interrupted is continued there
-    #[arg(long, default_value = "target/bench")]
-    output: PathBuf,
+    /// The folder of the figures and of the page, by default target/bench or target/bench-quick; a
+    /// measurement that was interrupted is continued there
+    #[arg(long)]
+    output: Option<PathBuf>,
 }
 
 /// One experiment, or, without any, all of them and a page of the results.
@@ -38,6 +39,13 @@ enum Experiment {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// hypre's BoomerAMG, which AMG 2006 is made of, from Debian's packages and under Debian's Open MPI: one
+    /// tool, and the time by function
+    Boomeramg {
+        /// Options of the experiments, such as --quick
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs {
         /// Options of the experiment, such as --quick or --hpcg PATH
@@ -48,24 +56,35 @@ enum Experiment {
 
 impl Bench {
     pub(crate) fn run(self) -> Result<()> {
-        let harness = Harness::build()?;
+        if let Some(Experiment::Boomeramg { options }) = &self.experiment {
+            return boomeramg(options);
+        }
+        let harness = Harness::build(&environment::default_mpi()?)?;
         match self.experiment {
             Some(Experiment::Overhead { options }) => harness.run("overhead", &options),
             Some(Experiment::Library { options }) => harness.run("library", &options),
             Some(Experiment::Programs { options }) => harness.run("programs", &options),
-            None => self.everything(&harness),
+            Some(Experiment::Boomeramg { .. }) | None => self.everything(&harness),
         }
     }
 
     fn everything(&self, harness: &Harness) -> Result<()> {
-        let minutes = if self.quick { "under ten minutes" } else { "one to three hours" };
-        eprintln!("All measurements take {minutes} on two cores.");
-        fs::create_dir_all(&self.output)?;
-        let file = |name: &str| fs::canonicalize(&self.output).unwrap_or_default().join(name);
+        let default = if self.quick { "target/bench-quick" } else { "target/bench" };
+        let output = self.output.clone().unwrap_or_else(|| environment::root().join(default));
+        fs::create_dir_all(&output)?;
+        let output = fs::canonicalize(&output)?;
+        let file = |name: &str| output.join(name);
         let path = |name: &str| file(name).display().to_string();
         let options =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let (pairs, samples) = if self.quick { ("3", "15") } else { ("25", "200") };
+        let mut words = options(&["--output", &path("runs.jsonl")]);
+        if self.quick {
+            words.extend(options(&["--quick", "--rounds", "3"]));
+        } else {
+            eprintln!("The calls' costs take about ten minutes. The programs:");
+            harness.run("programs", &[&words[..], &options(&["--estimate"])].concat())?;
+        }
         let figures = [
             ("overhead", options(&["--runs", pairs, "--output", &path("overhead.json")])),
             ("library", options(&["--samples", samples, "--output", &path("library.json")])),
@@ -78,10 +97,6 @@ impl Bench {
             {
                 return Err(error);
             }
-        }
-        let mut words = options(&["--output", &path("runs.jsonl")]);
-        if self.quick {
-            words.extend(options(&["--quick", "--rounds", "5"]));
         }
         step("programs", || harness.run("programs", &words))?;
         let mut report = harness.command("report");
@@ -98,32 +113,58 @@ impl Bench {
     }
 }
 
+/// Runs it and makes a page of it.
+fn boomeramg(options: &[String]) -> Result<()> {
+    let (hypre, variables) = environment::hypre()?;
+    // The tools of the other Open MPI have the same ABI.
+    let mut harness = Harness::build(&environment::openmpi()?)?;
+    harness.variables = variables;
+    let output = environment::root().join("target/bench-boomeramg");
+    fs::create_dir_all(&output)?;
+    let (runs, page) = (output.join("runs.jsonl"), output.join("report.html"));
+    let mut words = vec!["--hypre".to_owned(), hypre.display().to_string()];
+    words.extend(["--program", "boomeramg"].map(String::from));
+    for experiment in ["single-tool", "time-split", "counter"] {
+        words.extend(["--experiment", experiment].map(String::from));
+    }
+    words.extend(["--output".to_owned(), runs.display().to_string()]);
+    words.extend_from_slice(options);
+    harness.run("programs", &words)?;
+    let mut report = harness.command("report");
+    report.arg("--runs").arg(runs).arg("--output").arg(page);
+    run(report.env("BENCH_COMMAND", "cargo xtask bench boomeramg"))
+}
+
 /// The built harness, and what it measures.
 struct Harness {
-    mpi: Mpi,
+    variables: Vec<(&'static str, String)>,
     tools: PathBuf,
 }
 
 impl Harness {
-    fn build() -> Result<Self> {
-        let mpi = environment::default_mpi()?;
+    fn build(mpi: &Mpi) -> Result<Self> {
         if environment::find_program("valgrind").is_none() {
             bail!("valgrind is not installed; it counts instructions (Debian: valgrind)");
         }
-        let tools = build_tools(&mpi)?;
+        let tools = build_tools(mpi)?;
         step("Building the programs", || {
+            // With them an example, which measures the time by function.
             run(cargo()
                 .args(["build", "--release", "--quiet", "--package", "bench-harness", "--bins"])
+                .args(["--package", "mpi-tool-layer", "--example", "mpi_time"])
                 .current_dir(environment::root())
-                .envs(mpi.variables()))
+                .envs(mpi.variables()))?;
+            let example = environment::root().join("target/release/examples/libmpi_time.so");
+            fs::copy(example, tools.join("libmpi_time.so"))?;
+            Ok(())
         })?;
-        Ok(Self { mpi, tools })
+        Ok(Self { variables: mpi.variables(), tools })
     }
 
     fn command(&self, experiment: &str) -> std::process::Command {
         let mut command =
             std::process::Command::new(environment::root().join("target/release/bench-harness"));
-        command.arg(experiment).envs(self.mpi.variables()).env("MPI_TOOLS", &self.tools);
+        command.arg(experiment).envs(self.variables.iter().cloned()).env("MPI_TOOLS", &self.tools);
         command
     }
 

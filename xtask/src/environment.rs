@@ -405,6 +405,39 @@ pub(crate) fn fortran_of(mpi: &Mpi) -> Result<Vec<(&'static str, String)>> {
     }
 }
 
+/// Debian's hypre, unpacked, for its Open MPI: its folder, and the variables with which to build and to run
+/// there.
+pub(crate) fn hypre() -> Result<(PathBuf, Vec<(&'static str, String)>)> {
+    let mpi = debian_openmpi()?;
+    let prefix = folder("hypre-debian");
+    let complete = prefix.join("complete");
+    if !complete.exists() {
+        step(&format!("Unpacking Debian's hypre into {}", prefix.display()), || {
+            unpack(&prefix, &["libhypre-dev"])?;
+            fs::write(&complete, "")?;
+            Ok(())
+        })?;
+    }
+    let mut variables = mpi.variables();
+    variables.retain(|(name, _)| *name != "LD_LIBRARY_PATH");
+    let libraries = prefix.join("usr/lib/x86_64-linux-gnu");
+    let mut folders = Vec::new();
+    if let Some(of_mpi) = &mpi.libraries {
+        let root = of_mpi.ancestors().nth(3).context("the packages' folder")?;
+        variables.push(("OPAL_PREFIX", root.join("usr").display().to_string()));
+        folders =
+            vec![of_mpi.clone(), of_mpi.join("openmpi/lib"), root.join("lib/x86_64-linux-gnu")];
+    }
+    // Where Debian's alternatives for BLAS and LAPACK are.
+    let kinds = ["", "openblas-pthread", "blas", "lapack"];
+    folders.extend(kinds.map(|kind| libraries.join(kind)));
+    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    variables.push(("LD_LIBRARY_PATH", folders.join(":")));
+    // As many threads as the machine has would wait for each other.
+    variables.extend(["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"].map(|name| (name, "1".into())));
+    Ok((prefix.join("usr"), variables))
+}
+
 /// The MPI under which tools of an MPI's ABI run with programs in Fortran, and what the tests must
 /// know of it.
 ///

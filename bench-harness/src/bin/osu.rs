@@ -289,7 +289,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         };
         if rank == 0 {
-            println!("{size:<8} {value:>12.2}");
+            println!("{size:<8} {value:>12.4}");
         }
     }
     Ok(())

@@ -138,6 +138,89 @@ fn one_to_many(world: &Communicator<'_>, buffer: &mut [f64], rounds: c_int) -> R
     Ok(())
 }
 
+fn dot(world: &Communicator<'_>, a: &[f64], b: &[f64]) -> RmpiResult<f64> {
+    let mine: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+    let mut all = 0.0;
+    world.allreduce(&mine, &mut all, MpiOp::SUM)?;
+    Ok(all)
+}
+
+/// A whole solver, as patterns.c has it.
+fn conjugate_gradients(
+    world: &Communicator<'_>,
+    vectors: &mut [f64],
+    n: usize,
+    rounds: c_int,
+) -> RmpiResult {
+    let width = n + 2;
+    let (layer, length) = (width * width, width * width * width);
+    let own = layer..layer * (n + 1);
+    let (rank, size) = (world.rank()?, world.size()?);
+    let mut square = 0.0;
+    for round in 0..rounds {
+        if round % 25 == 0 {
+            vectors.fill(0.0);
+            for row in (1..=n).flat_map(|z| (1..=n).map(move |y| width * (y + width * z))) {
+                for vector in [1, 2] {
+                    let begin = vector * length + row + 1;
+                    vectors[begin..begin + n].fill(1.0);
+                }
+            }
+            let r = &vectors[length..][own.clone()];
+            square = dot(world, r, r)?;
+        }
+        let (x, rest) = vectors.split_at_mut(length);
+        let (r, rest) = rest.split_at_mut(length);
+        let (p, q) = rest.split_at_mut(length);
+        rmpi::scope(|scope| {
+            let (below, rest) = p.split_at_mut(layer);
+            let (inside, above) = rest.split_at_mut(layer * n);
+            let (down, up) = (rank.checked_sub(1), Some(rank + 1).filter(|up| *up < size));
+            let from_below =
+                down.map(|down| world.process(down).irecv(scope, below, TAG)).transpose()?;
+            let from_above = up.map(|up| world.process(up).irecv(scope, above, TAG)).transpose()?;
+            if let Some(down) = down {
+                world.process(down).send(&inside[..layer], TAG)?;
+            }
+            if let Some(up) = up {
+                world.process(up).send(&inside[layer * (n - 1)..], TAG)?;
+            }
+            for request in [from_below, from_above].into_iter().flatten() {
+                request.wait()?;
+            }
+            Ok::<_, rmpi::Error>(())
+        })?;
+        for row in (1..=n).flat_map(|z| (1..=n).map(move |y| width * (y + width * z) + 1)) {
+            let from = |begin: usize| &p[begin..begin + n];
+            let (left, right) = (from(row - 1), from(row + 1));
+            let (front, back) = (from(row - width), from(row + width));
+            let (below, above) = (from(row - layer), from(row + layer));
+            let middle = from(row);
+            for (at, result) in q[row..row + n].iter_mut().enumerate() {
+                *result = 6.0 * middle[at]
+                    - left[at]
+                    - right[at]
+                    - front[at]
+                    - back[at]
+                    - below[at]
+                    - above[at];
+            }
+        }
+        let (p, q) = (&mut p[own.clone()], &q[own.clone()]);
+        let (x, r) = (&mut x[own.clone()], &mut r[own.clone()]);
+        let (before, alpha) = (square, square / dot(world, p, q)?);
+        for (((x, r), p), q) in x.iter_mut().zip(&mut *r).zip(&*p).zip(q) {
+            *x += alpha * p;
+            *r -= alpha * q;
+        }
+        square = dot(world, r, r)?;
+        for (p, r) in p.iter_mut().zip(&*r) {
+            *p = r + square / before * *p;
+        }
+    }
+    Ok(())
+}
+
 /// Small, and the same on all ranks.
 struct Random(u64);
 
@@ -245,6 +328,29 @@ fn main() -> Result<(), Box<dyn Error>> {
             n,
             |n| in_c(pointer.cast(), count, n),
             |n| bandwidth(world, &mut buffer, bytes, n),
+        )?;
+    }
+    for points in [16, 40] {
+        let count = points as c_int;
+        let width = points + 2;
+        let mut vectors = vec![0.0; 4 * width * width * width];
+        let n = rounds(&mut |n| conjugate_gradients(world, &mut vectors, points, n))?;
+        let pointer = vectors.as_mut_ptr();
+        let in_c = c.one("c_conjugate_gradients");
+        // Both compute the same.
+        conjugate_gradients(world, &mut vectors, points, 25)?;
+        let solution = vectors.clone();
+        in_c(pointer, count, 25);
+        let differs = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-10 * b.abs().max(1e-3);
+        if solution.iter().zip(&vectors).any(differs) {
+            return Err("Rust and C compute different solutions".into());
+        }
+        measurement.pairs(
+            "conjugate gradients",
+            8 * width * width,
+            n,
+            |n| in_c(pointer, count, n),
+            |n| conjugate_gradients(world, &mut vectors, points, n),
         )?;
     }
     for length in [1, 128, 16_384] {

@@ -8,10 +8,10 @@ use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::objects::each_object;
-use crate::{FunctionId, NextTable};
+use crate::{FunctionClass, FunctionId, NextTable};
 
 /// What tools of this framework know of each other. Every tool exports a pointer to one as
 /// `mpi_tool_info`; its layout is kept, since neighbours may come from other versions of this crate.
@@ -147,7 +147,7 @@ impl ToolInfo {
             };
             // SAFETY: what has the name of an MPI function is one.
             unsafe { table.link(next_of) };
-            self.hide(&library);
+            self.settle(&library);
         }
         clear_message();
         is_mpi
@@ -155,7 +155,10 @@ impl ToolInfo {
 
     /// Takes from the exports of this tool what MPI lacks: programs ask by `dlsym` and weak references
     /// which functions there are (mpi4py does). A tool has all of them, since it serves every MPI of its ABI.
-    fn hide(&self, library: &Range<usize>) {
+    ///
+    /// Has a Fortran library convert handles without the tools: Intel MPI's calls `MPI_Comm_fromint` and so
+    /// on by their public names, for each call of Fortran, which the program knows nothing of.
+    fn settle(&self, library: &Range<usize>) {
         // A tool behind this one may not have come to hide what it has.
         let is_followed = !self.next.load(Relaxed).is_null();
         let is_missing = |function: &FunctionId| {
@@ -167,15 +170,25 @@ impl ToolInfo {
         };
         let missing: BTreeSet<_> =
             FunctionId::all().filter(is_missing).map(FunctionId::c_name).collect();
-        if missing.is_empty() {
-            return;
-        }
+        let conversion = |function: FunctionId| {
+            let address = mpi_sys::pmpi::address(function as usize)?.addr().get();
+            Some((function.c_name(), address))
+        };
+        let conversions: BTreeMap<_, _> = FunctionId::all()
+            .filter(|function| function.class() == FunctionClass::Conversion)
+            .filter_map(conversion)
+            .collect();
         let own = object_of((&raw const *self).cast());
         each_object(|object| {
             if object.addresses() == own {
                 object.hide(&missing);
-            } else {
-                object.unbind(&missing, &own);
+            } else if object.is_fortran_library() {
+                object.rebind(|name, _| conversions.get(name).copied());
+            } else if !missing.is_empty() {
+                object.rebind(|name, reference| {
+                    let is_ours = reference.is_weak && own.contains(&reference.bound);
+                    (is_ours && missing.contains(name)).then_some(0)
+                });
             }
         });
     }
@@ -210,7 +223,7 @@ pub fn find_late_mpi(info: &ToolInfo, table: &NextTable) -> bool {
         let has_fortran = has_fortran();
         // SAFETY: these are the library's functions.
         unsafe { table.link(|function| library_function(function, has_fortran)) };
-        info.hide(&(0..0));
+        info.settle(&(0..0));
     }
     clear_message();
     found

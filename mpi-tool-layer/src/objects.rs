@@ -77,9 +77,8 @@ impl Object<'_> {
         }
     }
 
-    /// Has the object's weak references to these symbols, where they were bound to `target`, as they are
-    /// where nobody has the symbol: null.
-    pub(crate) fn unbind(&self, names: &BTreeSet<&CStr>, target: &Range<usize>) {
+    /// Has the object's references to other objects' symbols bound to what `target` says of them.
+    pub(crate) fn rebind(&self, target: impl Fn(&CStr, Reference) -> Option<usize>) {
         const WEAK: u8 = 2;
         let Some(table) = self.symbols() else { return };
         for (start, bytes) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
@@ -98,12 +97,14 @@ impl Object<'_> {
                     let (symbol, name) = table.symbol(number as u32);
                     (slot, symbol, name)
                 };
-                if symbol.st_info >> 4 != WEAK || symbol.st_shndx != 0 || !names.contains(name) {
+                if symbol.st_shndx != 0 {
                     continue;
                 }
-                // SAFETY: a word of the object's that the dynamic linker has filled.
-                if target.contains(&(unsafe { slot.read() } as usize)) {
-                    self.write(slot, 0);
+                // SAFETY: a word of the object's that the dynamic linker fills.
+                let bound = unsafe { slot.read() } as usize;
+                let reference = Reference { is_weak: symbol.st_info >> 4 == WEAK, bound };
+                if let Some(target) = target(name, reference) {
+                    self.write(slot, target as u64);
                 }
             }
         }
@@ -168,6 +169,14 @@ impl Object<'_> {
         }
         lowest..end
     }
+}
+
+/// How an object refers to a symbol.
+pub(crate) struct Reference {
+    /// It may stay null.
+    pub(crate) is_weak: bool,
+    /// What it is bound to, or code of the object's own that will have it bound.
+    pub(crate) bound: usize,
 }
 
 /// Visits all of them, in the order in which they were loaded.

@@ -1,29 +1,37 @@
-//! What the end of a program costs by the number of ranks: `a + b log2 p + c p`, none of them negative.
+//! What the end of a program costs by the number of ranks p on k processors:
+//! `a + b log2 p + c w + d w log2 p`, none of the factors negative, where `w` is how many ranks wait for each
+//! one that runs, `p / k - 1` and at least zero.
 //!
-//! `a` is what each end costs, `b` a step of a reduction's tree, `c` what ranks add that have to wait for a
-//! processor, or that are asked one by one. The fit is of the least sum of relative distances, so that a few
-//! bad runs do not turn it, and small numbers of ranks count as much as large ones.
+//! `a` is what each end costs, `b` a step of a reduction's tree. Where ranks wait for a processor, `c` is what
+//! each of them adds once, and `d` what it adds to each step. With a processor for each rank, `a + b log2 p`
+//! is left. The fit is of the least sum of relative distances, so that a few bad runs do not turn it, and small
+//! numbers of ranks count as much as large ones.
 
 use crate::sample::{Estimate, Random, median};
 
-/// The three parts of the model.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Model(pub(crate) [f64; 3]);
+const TERMS: usize = 4;
 
-fn terms(ranks: f64) -> [f64; 3] {
-    [1.0, ranks.log2(), ranks]
+/// The parts of the model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Model {
+    pub(crate) factors: [f64; TERMS],
+    processors: f64,
+}
+
+fn terms(ranks: f64, processors: f64) -> [f64; TERMS] {
+    let waiting = (ranks / processors - 1.0).max(0.0);
+    [1.0, ranks.log2(), waiting, waiting * ranks.log2()]
 }
 
 impl Model {
     pub(crate) fn at(&self, ranks: f64) -> f64 {
-        self.0.iter().zip(terms(ranks)).map(|(factor, term)| factor * term).sum()
+        let terms = terms(ranks, self.processors);
+        self.factors.iter().zip(terms).map(|(factor, term)| factor * term).sum()
     }
 
-    /// With a processor for each rank: what ranks wait for one another on `processors` is each rank's own
-    /// work there.
-    pub(crate) fn at_with_processors(&self, ranks: f64, processors: f64) -> f64 {
-        let [once, step, waiting] = self.0;
-        once + step * ranks.log2() + waiting * processors
+    /// With a processor for each rank.
+    pub(crate) fn at_with_processors(&self, ranks: f64) -> f64 {
+        Self { processors: ranks, ..*self }.at(ranks)
     }
 }
 
@@ -50,13 +58,19 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
 }
 
 /// The least sum of weighted absolute distances with some of the terms, by reweighted least squares.
-fn fit_terms(points: &[(f64, f64)], scales: &[f64], chosen: &[usize]) -> Option<Model> {
+fn fit_terms(
+    points: &[(f64, f64)],
+    scales: &[f64],
+    chosen: &[usize],
+    processors: f64,
+) -> Option<Model> {
     let mut weights: Vec<f64> = scales.iter().map(|scale| 1.0 / (scale * scale)).collect();
-    let mut model = Model([0.0; 3]);
-    for _ in 0..50 {
+    let none = Model { factors: [0.0; TERMS], processors };
+    let mut model = none;
+    for _ in 0..30 {
         let mut rows = vec![vec![0.0; chosen.len() + 1]; chosen.len()];
         for ((ranks, time), weight) in points.iter().zip(&weights) {
-            let terms = terms(*ranks);
+            let terms = terms(*ranks, processors);
             for (row, a) in rows.iter_mut().zip(chosen) {
                 for (value, b) in row.iter_mut().zip(chosen) {
                     *value += weight * terms[*a] * terms[*b];
@@ -65,16 +79,16 @@ fn fit_terms(points: &[(f64, f64)], scales: &[f64], chosen: &[usize]) -> Option<
             }
         }
         let factors = solve(rows)?;
-        model = Model([0.0; 3]);
+        model = none;
         for (factor, term) in factors.into_iter().zip(chosen) {
-            model.0[*term] = factor;
+            model.factors[*term] = factor;
         }
         for (((ranks, time), scale), weight) in points.iter().zip(scales).zip(&mut weights) {
             let distance = (time - model.at(*ranks)).abs() / scale;
             *weight = 1.0 / (scale * scale * distance.max(1e-6));
         }
     }
-    model.0.iter().all(|factor| *factor >= 0.0).then_some(model)
+    model.factors.iter().all(|factor| *factor >= 0.0).then_some(model)
 }
 
 /// The median of the values of each number of ranks, ascending.
@@ -92,9 +106,9 @@ pub(crate) fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Fits to points of ranks and time; None if there are too few.
-pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Model> {
+pub(crate) fn fit(points: &[(f64, f64)], processors: f64) -> Option<Model> {
     let medians = medians(points);
-    if medians.len() < 3 {
+    if medians.len() < TERMS {
         return None;
     }
     let most = medians.iter().map(|point| point.1.abs()).fold(0.0, f64::max);
@@ -110,18 +124,19 @@ pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Model> {
         let distances = points.iter().zip(&scales);
         distances.map(|((ranks, time), scale)| (time - model.at(*ranks)).abs() / scale).sum()
     };
-    let choices: [&[usize]; 7] = [&[0, 1, 2], &[0, 1], &[0, 2], &[1, 2], &[0], &[1], &[2]];
-    choices
-        .into_iter()
-        .filter_map(|chosen| fit_terms(points, &scales, chosen))
+    (1_usize..1 << TERMS)
+        .filter_map(|choice| {
+            let chosen: Vec<usize> = (0..TERMS).filter(|term| choice >> term & 1 == 1).collect();
+            fit_terms(points, &scales, &chosen, processors)
+        })
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
 /// A fit, and how far it can be trusted.
 pub(crate) struct Fitted {
     pub(crate) model: Model,
-    /// Its three parts, with 95 % intervals from resampling.
-    pub(crate) parts: [Estimate; 3],
+    /// Its parts, with 95 % intervals from resampling.
+    pub(crate) parts: [Estimate; TERMS],
     /// How far the model is from the median of each number of ranks, as a part of it: the median and the
     /// most.
     pub(crate) error: f64,
@@ -130,12 +145,12 @@ pub(crate) struct Fitted {
     pub(crate) prediction: f64,
 }
 
-pub(crate) fn fitted(points: &[(f64, f64)]) -> Option<Fitted> {
-    const RESAMPLES: usize = 200;
-    let model = fit(points)?;
+pub(crate) fn fitted(points: &[(f64, f64)], processors: f64) -> Option<Fitted> {
+    const RESAMPLES: usize = 100;
+    let model = fit(points, processors)?;
     let mut random = Random::new();
     let medians = medians(points);
-    let mut parts: [Vec<f64>; 3] = Default::default();
+    let mut parts: [Vec<f64>; TERMS] = Default::default();
     for _ in 0..RESAMPLES {
         // As many of each number of ranks as there were.
         let sample: Vec<(f64, f64)> = medians
@@ -145,8 +160,8 @@ pub(crate) fn fitted(points: &[(f64, f64)]) -> Option<Fitted> {
                 (0..of.len()).map(|_| *of[random.below(of.len())]).collect::<Vec<_>>()
             })
             .collect();
-        if let Some(model) = fit(&sample) {
-            parts.iter_mut().zip(model.0).for_each(|(part, value)| part.push(value));
+        if let Some(model) = fit(&sample, processors) {
+            parts.iter_mut().zip(model.factors).for_each(|(part, value)| part.push(value));
         }
     }
     let mut errors: Vec<f64> =
@@ -154,8 +169,8 @@ pub(crate) fn fitted(points: &[(f64, f64)]) -> Option<Fitted> {
     let worst = errors.iter().copied().fold(0.0, f64::max);
     let (last, others) = medians.split_last()?;
     let before: Vec<_> = points.iter().copied().filter(|point| point.0 < last.0).collect();
-    let prediction = match fit(&before) {
-        Some(model) if others.len() >= 3 => model.at(last.0) / last.1,
+    let prediction = match fit(&before, processors) {
+        Some(model) if others.len() >= TERMS => model.at(last.0) / last.1,
         _ => f64::NAN,
     };
     let mut index = 0;
@@ -163,7 +178,7 @@ pub(crate) fn fitted(points: &[(f64, f64)]) -> Option<Fitted> {
         part.sort_by(f64::total_cmp);
         let at = |share: usize| part.get(part.len() * share / 1000).copied().unwrap_or(f64::NAN);
         index += 1;
-        Estimate { median: model.0[index - 1], low: at(25), high: at(975) }
+        Estimate { median: model.factors[index - 1], low: at(25), high: at(975) }
     });
     Some(Fitted { model, parts, error: median(&mut errors), worst, prediction })
 }
@@ -174,38 +189,42 @@ mod tests {
 
     const RANKS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 
-    fn points(model: [f64; 3], bad: usize) -> Vec<(f64, f64)> {
+    fn points(factors: [f64; TERMS], bad: usize) -> Vec<(f64, f64)> {
+        let model = Model { factors, processors: 2.0 };
         let rounds = (0..5).flat_map(|round| RANKS.iter().map(move |ranks| (round, *ranks)));
         rounds
             .enumerate()
             .map(|(number, (round, ranks))| {
                 let noise = 1.0 + 0.01 * f64::from(round - 2);
                 let disturbed = if number % 11 < bad { 4.0 } else { 1.0 };
-                (ranks, Model(model).at(ranks) * noise * disturbed)
+                (ranks, model.at(ranks) * noise * disturbed)
             })
             .collect()
     }
 
     #[test]
     fn a_known_model_is_found_again() {
-        for model in [[0.01, 0.002, 0.0], [0.01, 0.0, 0.004], [0.003, 0.002, 0.001]] {
-            let fitted = fitted(&points(model, 0)).unwrap();
-            for (found, known) in fitted.model.0.iter().zip(model) {
-                assert!((found - known).abs() < 0.05 * model[0].max(known), "{:?}", fitted.model);
+        for known in [[0.01, 0.002, 0.0, 0.0], [0.01, 0.0, 0.004, 0.0], [0.003, 0.002, 0.001, 0.01]]
+        {
+            let fitted = fitted(&points(known, 0), 2.0).unwrap();
+            for (found, known) in fitted.model.factors.iter().zip(known) {
+                assert!((found - known).abs() < 6e-4, "{:?}", fitted.model);
             }
             assert!(fitted.worst < 0.05 && (fitted.prediction - 1.0).abs() < 0.05);
+            let beyond = known[0] + 10.0 * known[1];
+            assert!((fitted.model.at_with_processors(1024.0) / beyond - 1.0).abs() < 0.2);
         }
     }
 
     /// A tenth of the runs takes four times as long.
     #[test]
     fn a_few_bad_runs_do_not_turn_it() {
-        let fitted = fitted(&points([0.01, 0.002, 0.001], 1)).unwrap();
+        let fitted = fitted(&points([0.01, 0.002, 0.001, 0.003], 1), 2.0).unwrap();
         assert!(fitted.worst < 0.1, "{:?}", fitted.model);
     }
 
     #[test]
     fn too_few_numbers_of_ranks_make_no_model() {
-        assert!(fit(&[(1.0, 1.0), (2.0, 2.0)]).is_none());
+        assert!(fit(&[(1.0, 1.0), (2.0, 2.0), (4.0, 4.0)], 2.0).is_none());
     }
 }

@@ -4,7 +4,7 @@
 # make namespaces of their own. All ends with the command.
 #
 # $AGENT is what the command has for ssh: AGENT [OPTION…] HOST COMMAND…. As ssh does, it takes nothing of
-# the environment along; what a user's shell would set there is in $LOGIN ("NAME=value …").
+# the environment along but TMPDIR; what a user's shell would set there is in $LOGIN ("NAME=value …").
 set -eu
 
 if [ -z "${HOSTS_INSIDE-}" ]; then
@@ -32,6 +32,9 @@ while [ $host -le "$hosts" ]; do
     host=$((host + 1))
 done
 mount --bind "$folder/hosts" /etc/hosts
+# Elsewhere there may be hosts of the same names, whose processes have the same numbers.
+mount -t tmpfs tmpfs /dev/shm
+export TMPDIR="$folder"
 hostname "$(name 1)"
 echo $$ > "$folder/$(name 1)"
 ip link set lo up
@@ -58,7 +61,7 @@ while [ "${1#-}" != "$1" ]; do shift; done
 host=$1
 shift
 echo "$host" >> "$folder/entered"
-exec nsenter --target "$(cat "$folder/$host")" --net --uts env -i HOME="$HOME" PATH="$PATH" ${LOGIN-} sh -c "$*"
+exec nsenter --target "$(cat "$folder/$host")" --net --uts env -i HOME="$HOME" PATH="$PATH" TMPDIR="$TMPDIR" ${LOGIN-} sh -c "$*"
 AGENT
 chmod +x "$folder/agent"
 export AGENT="$folder/agent"

@@ -262,10 +262,11 @@ impl Page {
         let _ = write!(
             self.body,
             "<p>What MPI_Finalize takes on rank 0, and what a tool's report adds to it (reduced over all \
-             ranks by a tree), of 1 to 64 ranks on {processors} processors, by a model \
-             a + b log<sub>2</sub> p + c p. With more ranks than processors, each waits for the others, which \
-             is most of c. With a processor for each rank, c p would be the work of one rank, c times \
-             {processors}: what the last columns say, outside of what was measured.</p>"
+             ranks by trees), of 1 to 64 ranks on {processors} processors, by a model \
+             a + b log<sub>2</sub> p + c w + d w log<sub>2</sub> p, where w is how many ranks wait for each one \
+             that runs (p / {processors} - 1). With a processor for each rank, a + b log<sub>2</sub> p is left: \
+             the last columns say what that makes, far outside of what was measured, with a b that only the \
+             steps up to {processors} ranks decide.</p>"
         );
         let none: Vec<(f64, f64)> = samples
             .iter()
@@ -297,14 +298,14 @@ impl Page {
             values.push(std::iter::once(name.clone()).chain(cells).collect::<Vec<_>>());
             // A tool without a report adds nothing that a model could tell from noise.
             let is_noise = estimates.iter().filter(|(_, y)| y.low <= 0.0).count() > 2;
-            if !is_noise && let Some(fitted) = fitted(&points) {
+            if !is_noise && let Some(fitted) = fitted(&points, processors as f64) {
                 let part = |part: &Estimate| {
                     let [median, low, high] =
                         [part.median, part.low, part.high].map(|part| part * 1e3);
                     format!("{median:.3} ({low:.3} to {high:.3})")
                 };
                 let beyond = |ranks: f64| {
-                    let seconds = fitted.model.at_with_processors(ranks, processors as f64);
+                    let seconds = fitted.model.at_with_processors(ranks);
                     format!("{:.1}", seconds * 1e3)
                 };
                 let mut row = vec![name.clone()];
@@ -330,7 +331,8 @@ impl Page {
         let head: Vec<&str> =
             std::iter::once("milliseconds").chain(numbers.iter().map(String::as_str)).collect();
         self.table(&head, &values);
-        let head = ["milliseconds", "a", "b, a step of the tree", "c, a rank", "error (most)"];
+        let head =
+            ["milliseconds", "a", "b, a step", "c, a waiting rank", "d, and step", "error (most)"];
         let head = [&head[..], &["predicted for the most ranks, by what it took"]].concat();
         let head = [&head[..], &["1,024 ranks", "65,536 ranks"]].concat();
         self.table(&head, &rows);
@@ -523,9 +525,9 @@ mod tests {
         assert!(page.contains("<td>MPI_Wait</td><td>25.00 %</td>"), "{page}");
         assert!(page.contains("<td>0.20</td><td>0.40</td>"));
         assert!(page.contains("p on rmpi within 2 % of the same in C") && page.contains("missed"));
-        // Without tools 10 ms a rank, with one twice as many more: no other part.
-        assert!(page.contains("<td>10.000 (10.000 to 10.000)</td>"), "{page}");
-        assert!(page.contains("<td>20.000 (20.000 to 20.000)</td>"), "{page}");
+        // Of 4 ranks 40 ms without tools, and with one twice as much more.
+        assert!(page.contains("<td>40.0</td>") && page.contains("<td>80.0</td>"), "{page}");
+        assert!(page.contains("call-counter adds, model"), "{page}");
     }
 
     #[test]

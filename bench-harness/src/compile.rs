@@ -22,3 +22,6 @@ pub(crate) fn compile(mpicc: &Path, source: &Path, output: &Path, flags: &[&str]
     }
     Ok(())
 }
+
+/// For the grid, which has to compute what Rust does: no product and sum in one step.
+pub(crate) const GRID_FLAGS: &[&str] = &["-O3", "-ffp-contract=off", "-shared", "-fPIC", "-lm"];

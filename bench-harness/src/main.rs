@@ -3,6 +3,7 @@
 mod compile;
 mod figure;
 mod library;
+mod messages;
 mod model;
 mod originals;
 mod overhead;
@@ -26,6 +27,8 @@ enum Experiment {
     Overhead(overhead::Overhead),
     /// What rmpi costs beside C, in time and in instructions
     Library(library::Library),
+    /// What typed messages cost beside raw ones, and a grid on rmpi beside one in C
+    Messages(messages::Messages),
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs(Box<programs::Programs>),
     /// A page of all figures
@@ -42,6 +45,7 @@ fn main() -> Result<()> {
     match Arguments::parse().experiment {
         Experiment::Overhead(overhead) => overhead.run(),
         Experiment::Library(library) => library.run(),
+        Experiment::Messages(messages) => messages.run(),
         Experiment::Programs(programs) => programs.run(),
         Experiment::Report(report) => report.run(),
         Experiment::WaitFor { command } => programs::wait_for(&command),

@@ -3,7 +3,9 @@
 
 #![allow(clippy::forget_non_drop, reason = "what a user may do")]
 
-use rmpi::{AnyTag, MpiOp, RequestSlice, RmpiResult, Tag, pmpi_mode};
+use rmpi::{
+    AnyTag, Communicator, Lent, MpiOp, RequestSlice, RmpiResult, Tag, TypedCommunicator, pmpi_mode,
+};
 
 const TAG: Tag = Tag::new(1);
 
@@ -63,11 +65,78 @@ fn main() -> RmpiResult {
     }
     drop(copy);
 
+    owned(world)?;
+    typed(world)?;
     hidden().expect("no errors");
     expect("MPI_Finalize", 1);
     context.finalize()?;
     report();
     println!("counted: right on {size} ranks");
+    Ok(())
+}
+
+/// Operations that own their buffers: completed as others are.
+fn owned(world: &Communicator<'_>) -> RmpiResult {
+    expect("MPI_Comm_rank", 1);
+    let me = world.process(world.rank()?);
+    expect("MPI_Irecv", 3);
+    expect("MPI_Isend", 3);
+    expect("MPI_Waitany", 1);
+    expect("MPI_Waitall", 2);
+    let mut receives = Vec::new();
+    let mut sends = Vec::new();
+    for number in 0..3_u8 {
+        receives.push(Some(me.irecv_owned(vec![9_u8; 4], TAG)?));
+        sends.push(Some(me.isend_owned([number; 4].to_vec(), TAG)?));
+    }
+    let mut slice = RequestSlice::new(&mut receives);
+    let first = slice.waitany()?.expect("three are left");
+    assert_eq!(first.buffer, [first.index as u8; 4]);
+    assert_eq!(slice.waitall_status()?.len(), 2);
+    RequestSlice::new(&mut sends).waitall()?;
+
+    // Away under a condition, and waited for once; one that is dropped is waited for, too.
+    expect("MPI_Isend", 2);
+    expect("MPI_Recv", 2);
+    expect("MPI_Wait", 2);
+    let mut numbers = Lent::from(vec![1_u8; 5]);
+    for away in [false, true] {
+        if away {
+            numbers = numbers.lend(|numbers| me.isend_owned(numbers, TAG))?;
+            me.recv(&mut [0_u8; 5], TAG)?;
+        }
+        numbers = Lent::from(numbers.wait()?.0);
+    }
+    let dropped = me.isend_owned(vec![3_u8; 5], TAG)?;
+    me.recv(&mut [0_u8; 5], TAG)?;
+    drop(dropped);
+    Ok(())
+}
+
+/// One message each, and for its receiver a matched probe.
+fn typed(world: &Communicator<'_>) -> RmpiResult {
+    expect("MPI_Comm_rank", 1);
+    expect("MPI_Comm_dup", 1);
+    expect("MPI_Comm_free", 1);
+    let typed = TypedCommunicator::new(world)?;
+    let me = typed.process(typed.rank()?);
+    expect("MPI_Isend", 3);
+    expect("MPI_Wait", 3);
+    expect("MPI_Mprobe", 3);
+    expect("MPI_Mrecv", 3);
+    // Where memory is made for a message, what came is counted again before it is used.
+    expect("MPI_Get_count", 1 + 2 + 2);
+    let sent = me.isend_owned(vec![1.0; 100_000])?;
+    me.recv(&mut vec![0.0; 100_000]).expect("of this type");
+    sent.wait()?;
+    let sent = me.isend_owned(vec![1_i16; 3])?;
+    assert_eq!(me.recv_vec::<i16>().expect("of this type").0, [1; 3]);
+    sent.wait()?;
+    let sent = me.isend_value(&Some("text".to_owned())).expect("it has a form");
+    assert_eq!(me.recv_value::<Option<String>>().expect("of this type").0, Some("text".into()));
+    sent.wait()?;
+    expect("MPI_Improbe", 1);
+    assert!(me.try_recv_vec::<f64>().expect("no message").is_none());
     Ok(())
 }
 

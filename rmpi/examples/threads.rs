@@ -1,7 +1,7 @@
 //! `MPI_THREAD_MULTIPLE`: four threads a rank, each with a communicator of its own and all with one.
 //! Right on any number of ranks.
 
-use rmpi::{Communicator, Multiple, RmpiResult, Tag};
+use rmpi::{Communicator, MessageResult, Multiple, RmpiResult, Tag, TypedCommunicator};
 
 const THREADS: usize = 4;
 
@@ -12,14 +12,18 @@ fn main() -> RmpiResult {
     let own: Vec<Communicator<'_, Multiple>> =
         (0..THREADS).map(|_| Ok(context.share(world.dup()?))).collect::<RmpiResult<_>>()?;
 
+    let messages = TypedCommunicator::from_communicator(context.share(world.dup()?));
+
     std::thread::scope(|threads| {
         for (number, mine) in own.iter().enumerate() {
-            let context = &context;
+            let (context, messages) = (&context, &messages);
             threads.spawn(move || {
                 assert!(!context.is_thread_main().unwrap());
                 ring(mine, Tag::new(0), number).unwrap();
                 // One communicator for all: the tag tells the threads apart.
                 ring(context.world(), Tag::new(number as u32), number).unwrap();
+                // Here nothing does: whose probe finds a message receives it.
+                stream(messages, number).unwrap();
             });
         }
     });
@@ -42,6 +46,22 @@ fn ring(communicator: &Communicator<'_>, tag: Tag, number: usize) -> RmpiResult 
             receive.wait()
         })?;
         assert_eq!(got, [left.rank().unwrap(), number, round]);
+    }
+    Ok(())
+}
+
+/// All threads send to the right and receive from the left, by one communicator: lengths that differ, and
+/// values of one length a message.
+fn stream(messages: &TypedCommunicator<'_>, number: usize) -> MessageResult {
+    let (rank, size) = (messages.rank()?, messages.size()?);
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    for round in 0..50 {
+        let length = 1 + 100 * number + 40 * round;
+        let sent =
+            messages.process(right).isend_owned(vec![(rank * 10_000 + length) as u64; length])?;
+        let (got, _) = messages.process(left).recv_vec::<u64>()?;
+        assert!(got.iter().all(|&value| value == (left * 10_000 + got.len()) as u64));
+        sent.wait()?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@
 //!   receive from.
 //! * [`scope()`]: non-blocking operations on borrowed buffers; [`Request`], [`RequestSlice`],
 //!   [`PersistentRequest`]. [`OwnedRequest`]: on buffers that move in.
+//! * [`TypedCommunicator`]: messages that say of which type they are, and of types that `serde` knows.
 //! * [`MpiDatatype`] and [`SendDatatype`]: types that MPI may write and read, derivable;
 //!   [`BufferRef`] and [`BufferMut`]: what is made of them. [`TypeDynamicBufferRef`]: a datatype that
 //!   is known only as the program runs; [`Datatype`]: such a one.
@@ -34,7 +35,9 @@
 #[macro_use]
 mod functions;
 pub mod call;
+mod fingerprint;
 mod names;
+mod plain;
 pub mod pmpi_mode;
 mod running;
 mod sentinels;
@@ -45,6 +48,10 @@ mod typemap;
 #[doc = include_str!("../../docs/rmpi.md")]
 struct Page;
 
+#[cfg(all(doctest, feature = "serde"))]
+#[doc = include_str!("../../docs/messages.md")]
+struct Messages;
+
 use functions::mpi as sys;
 
 #[path = "library/mod.rs"]
@@ -53,6 +60,7 @@ mod library;
 pub use library::*;
 pub use mpi_sys;
 pub use names::*;
+pub use plain::Plain;
 pub use thread_level::*;
 pub use tool_macros::{MpiDatatype, SendDatatype};
 pub use typemap::*;

@@ -10,6 +10,6 @@ use crate::functions::pmpi as sys;
 #[path = "library/mod.rs"]
 mod library;
 
-pub use crate::{MpiDatatype, SendDatatype, names::*, thread_level::*, typemap::*};
+pub use crate::{MpiDatatype, Plain, SendDatatype, names::*, thread_level::*, typemap::*};
 pub use library::*;
 pub use mpi_sys::pmpi as mpi_sys;

@@ -122,3 +122,20 @@ fn the_thesis_tables_point_to_what_exists() {
     }
     assert!(checked > 50, "{checked}");
 }
+
+/// Tools get neither `serde` nor what comes with it.
+#[test]
+fn tools_depend_on_no_serialisation() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .args(["tree", "--offline", "--edges", "normal", "--prefix", "none"])
+        .args(["--package", "call-counter"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(tree.contains("rmpi v"), "{tree}{}", String::from_utf8_lossy(&output.stderr));
+    for crate_name in ["serde", "postcard"] {
+        assert!(!tree.contains(crate_name), "{tree}");
+    }
+}

@@ -56,6 +56,36 @@ fn every_wrapper_calls_what_it_says() {
     assert!(calls(&said).len() > 10);
 }
 
+/// Tools see every byte of owned and typed messages, and no other.
+#[test]
+fn every_message_moves_what_it_says() {
+    let tools = env::var_os("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let output = Command::new(examples().join("moved"))
+        .env("LD_PRELOAD", Path::new(&tools).join("libbandwidth_counter.so"))
+        .env("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "json")
+        .env("MPI_TOOL_BANDWIDTH_COUNTER_OUTPUT", &report)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let mut expected: Vec<&str> = said.lines().filter(|line| line.contains('|')).collect();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    let mut measured = Vec::new();
+    for counter in report["counters"].as_array().unwrap() {
+        let text = |field: &str| counter[field].as_str().unwrap();
+        let (flow, datatype) = text("name").split_once(' ').unwrap();
+        let total = &counter["total"];
+        measured.push(format!("{}|{flow}|{}|{datatype} {total}", text("unit"), text("class")));
+    }
+    expected.sort_unstable();
+    measured.sort();
+    assert_eq!(measured, expected);
+    assert!(measured.len() > 10);
+}
+
 /// Under valgrind; `cargo xtask test` leaves it out, and says so, where there is none, or where the MPI
 /// has findings of its own.
 #[test]
@@ -94,6 +124,6 @@ macro_rules! examples {
 }
 
 examples! {
-    attributes collectives counted datatypes errors files forgotten groups intercommunicators point_to_point
-    ring sessions threads topologies user_op
+    attributes collectives counted datatypes errors files forgotten groups intercommunicators moved owned_buffers
+    point_to_point ring sessions threads topologies typed_messages user_op
 }

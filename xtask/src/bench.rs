@@ -46,6 +46,12 @@ enum Experiment {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// What typed messages cost beside raw ones, and a grid on rmpi beside one in C
+    Messages {
+        /// Options of the experiment, such as --samples 20
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs {
         /// Options of the experiment, such as --quick or --hpcg PATH
@@ -63,6 +69,7 @@ impl Bench {
         match self.experiment {
             Some(Experiment::Overhead { options }) => harness.run("overhead", &options),
             Some(Experiment::Library { options }) => harness.run("library", &options),
+            Some(Experiment::Messages { options }) => harness.run("messages", &options),
             Some(Experiment::Programs { options }) => harness.run("programs", &options),
             Some(Experiment::Boomeramg { .. }) | None => self.everything(&harness),
         }

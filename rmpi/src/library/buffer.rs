@@ -1,5 +1,7 @@
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use super::context::Runtime;
 use super::datatype::{DatatypeRef, handle, same_values};
@@ -40,8 +42,8 @@ impl RawBuffer {
     }
 }
 
-/// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, `Vec<T>`, and their mutable kin, of a
-/// [`SendDatatype`]; [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
+/// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, and their mutable kin; what owns its elements: `Vec<T>`,
+/// `Box<[T]>`, `Box<T>`, `Arc` and `Rc` of a slice or a vector; of a [`SendDatatype`]; a `String`'s bytes; [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
 ///
 /// Arrays count as their elements: `&[[f64; 3]]` of length 2 is six `MPI_DOUBLE`s.
 ///
@@ -154,6 +156,18 @@ buffers! {
     [] Vec<T>, it => it.as_ptr(), it.len();
     [] Box<[T]>, it => it.as_ptr(), it.len();
     [] Box<T>, it => core::ptr::from_ref::<T>(it), 1;
+    [] Rc<[T]>, it => it.as_ptr(), it.len();
+    [] Rc<Vec<T>>, it => it.as_ptr(), it.len();
+    [] Arc<[T]>, it => it.as_ptr(), it.len();
+    [] Arc<Vec<T>>, it => it.as_ptr(), it.len();
+}
+
+// SAFETY: its bytes, which lie on the heap.
+unsafe impl BufferRef for String {
+    #[inline]
+    fn as_raw(&self) -> RmpiResult<RawBuffer> {
+        self.as_bytes().as_raw()
+    }
 }
 
 macro_rules! buffers_mut {

@@ -28,6 +28,7 @@ mod session;
 mod status;
 mod strided;
 mod topology;
+mod typed;
 
 pub use attribute::*;
 pub use blocks::*;
@@ -50,6 +51,7 @@ pub use session::*;
 pub use status::*;
 pub use strided::*;
 pub use topology::*;
+pub use typed::*;
 
 /// The MPI library: can be called as any function of [`call`](crate::call).
 #[derive(Debug, Clone, Copy)]

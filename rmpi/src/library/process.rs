@@ -281,13 +281,15 @@ macro_rules! sends_later {
                 buffer: B,
                 tag: Tag,
             ) -> RmpiResult<OwnedRequest<'c, B>> {
-                let raw = buffer.as_raw()?;
-                // SAFETY: the request keeps the buffer until it is complete, or leaks it.
-                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    call!(mpi, self, raw, tag, request)
-                })?;
-                // SAFETY: that request, of that buffer.
-                Ok(unsafe { OwnedRequest::new(request, buffer) })
+                // SAFETY: the request keeps the buffer until it is complete, or leaks it; the buffer's
+                // type promises that its memory stays.
+                unsafe {
+                    OwnedRequest::begin(
+                        buffer,
+                        |buffer| buffer.as_raw(),
+                        |raw, request| call!(mpi, self, raw, tag, request),
+                    )
+                }
             }
 
             #[doc = concat!("Prepares ", $what, ", to be started often. C: `",
@@ -431,16 +433,18 @@ impl<'c> Source<'c> {
     #[wraps(MPI_Irecv)]
     pub fn irecv_owned<B: BufferMut + 'static>(
         &self,
-        mut buffer: B,
+        buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<OwnedRequest<'c, B>> {
-        let raw = buffer.as_raw_mut()?;
-        // SAFETY: the request keeps the buffer until it is complete, or leaks it.
-        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            call!(mpi, self, raw, tag, request)
-        })?;
-        // SAFETY: that request, of that buffer.
-        Ok(unsafe { OwnedRequest::new(request, buffer) })
+        // SAFETY: the request keeps the buffer until it is complete, or leaks it; the buffer's type
+        // promises that its memory stays.
+        unsafe {
+            OwnedRequest::begin(
+                buffer,
+                |buffer| buffer.as_raw_mut(),
+                |raw, request| call!(mpi, self, raw, tag, request),
+            )
+        }
     }
 
     /// Prepares a receive, to be started often. C: `MPI_Recv_init`. Local.

@@ -5,7 +5,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use smallvec::SmallVec;
 use tool_macros::wraps;
 
-use super::buffer::{BufferMut, TypedBuffer};
+use super::buffer::{BufferMut, RawBuffer, TypedBuffer};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::status::{self, Status};
 use super::sys::{self, MPI_Request, MPI_Status, c_int};
@@ -449,16 +449,73 @@ pub struct Completed<B> {
 /// })
 /// # }
 /// ```
+///
+/// Operations whose buffers moved in go in such a slice, too, and come back from it with their buffers:
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// use rmpi::{RequestSlice, Tag};
+/// let mut requests = Vec::new();
+/// for rank in 0..world.size()? {
+///     requests.push(Some(world.process(rank).irecv_owned(vec![0.0; 10], Tag::new(0))?));
+/// }
+/// while let Some(done) = RequestSlice::new(&mut requests).waitany()? {
+///     let numbers: Vec<f64> = done.buffer;
+///     println!("{} has arrived: {numbers:?}", done.index);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
-pub struct RequestSlice<'a, 'scope, B>(&'a mut [Option<Request<'scope, B>>]);
+pub struct RequestSlice<'a, R>(&'a mut [Option<R>]);
+
+/// What a [`RequestSlice`] has: [`Request`] or [`OwnedRequest`].
+pub trait Pending: sealed::Pending {}
+
+mod sealed {
+    use super::MPI_Request;
+
+    pub trait Pending {
+        type Buffer;
+        fn handle(&self) -> MPI_Request;
+        /// The buffer of what MPI has ended.
+        fn ended(self) -> Self::Buffer;
+    }
+}
+
+impl<B> Pending for Request<'_, B> {}
+impl<B> sealed::Pending for Request<'_, B> {
+    type Buffer = B;
+    #[inline]
+    fn handle(&self) -> MPI_Request {
+        self.slab.get(self.slot)
+    }
+    #[inline]
+    fn ended(self) -> B {
+        self.after(sys::MPI_REQUEST_NULL);
+        self.take_buffer()
+    }
+}
+
+impl<B> Pending for OwnedRequest<'_, B> {}
+impl<B> sealed::Pending for OwnedRequest<'_, B> {
+    type Buffer = B;
+    #[inline]
+    fn handle(&self) -> MPI_Request {
+        self.raw
+    }
+    #[inline]
+    fn ended(self) -> B {
+        self.take_buffer()
+    }
+}
 
 /// C's array of the requests.
 type Raw = SmallVec<[MPI_Request; 16]>;
 type RawStatuses = SmallVec<[MPI_Status; 16]>;
 
-impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
+impl<'a, R: Pending> RequestSlice<'a, R> {
     /// The slice as one of requests.
-    pub const fn new(requests: &'a mut [Option<Request<'scope, B>>]) -> Self {
+    pub const fn new(requests: &'a mut [Option<R>]) -> Self {
         Self(requests)
     }
 
@@ -467,7 +524,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
             .0
             .iter()
             .map(|request| match request {
-                Some(request) => request.slab.get(request.slot),
+                Some(request) => request.handle(),
                 None => sys::MPI_REQUEST_NULL,
             })
             .collect();
@@ -476,13 +533,11 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     }
 
     /// Notes what MPI made of a request; what has ended gives its buffer, if all went well.
-    fn after(&mut self, index: usize, raw: MPI_Request) -> Option<B> {
-        let request = self.0[index].as_ref()?;
+    fn after(&mut self, index: usize, raw: MPI_Request) -> Option<R::Buffer> {
         if raw != sys::MPI_REQUEST_NULL {
             return None;
         }
-        request.after(raw);
-        self.0[index].take().map(Request::take_buffer)
+        self.0[index].take().map(sealed::Pending::ended)
     }
 
     /// What ended without a buffer to give: an operation that failed.
@@ -505,7 +560,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Waitany)]
-    pub fn waitany(&mut self) -> RmpiResult<Option<Completed<B>>> {
+    pub fn waitany(&mut self) -> RmpiResult<Option<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
         // SAFETY: requests that have not ended, or null.
         let result = output((0, status::empty()), |(index, status)| unsafe {
@@ -518,7 +573,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
         &mut self,
         raw: &[MPI_Request],
         result: RmpiResult<(c_int, MPI_Status)>,
-    ) -> RmpiResult<Option<Completed<B>>> {
+    ) -> RmpiResult<Option<Completed<R::Buffer>>> {
         match result {
             Ok((index, status)) => {
                 // MPI_UNDEFINED is negative.
@@ -549,7 +604,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     /// ```
     #[wraps(MPI_Testany)]
     #[allow(clippy::option_option, reason = "nothing yet, or nothing any more")]
-    pub fn testany(&mut self) -> RmpiResult<Option<Option<Completed<B>>>> {
+    pub fn testany(&mut self) -> RmpiResult<Option<Option<Completed<R::Buffer>>>> {
         let (mut raw, count) = self.raw()?;
         let mut flag = 0;
         // SAFETY: requests that have not ended, or null.
@@ -596,7 +651,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Waitall)]
-    pub fn waitall_status(&mut self) -> RmpiResult<Vec<Completed<B>>> {
+    pub fn waitall_status(&mut self) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         // SAFETY: requests that have not ended, or null, and as many statuses.
@@ -609,7 +664,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
         raw: &[MPI_Request],
         statuses: &[MPI_Status],
         result: RmpiResult,
-    ) -> RmpiResult<Vec<Completed<B>>> {
+    ) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         if let Err(error) = result {
             self.after_error(raw);
             return Err(first_error(statuses, error));
@@ -636,7 +691,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Testall)]
-    pub fn testall(&mut self) -> RmpiResult<Option<Vec<Completed<B>>>> {
+    pub fn testall(&mut self) -> RmpiResult<Option<Vec<Completed<R::Buffer>>>> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut flag = 0;
@@ -662,7 +717,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Waitsome)]
-    pub fn waitsome(&mut self) -> RmpiResult<Vec<Completed<B>>> {
+    pub fn waitsome(&mut self) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
@@ -687,7 +742,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
     /// # Ok(()) }
     /// ```
     #[wraps(MPI_Testsome)]
-    pub fn testsome(&mut self) -> RmpiResult<Vec<Completed<B>>> {
+    pub fn testsome(&mut self) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
@@ -705,7 +760,7 @@ impl<'a, 'scope, B> RequestSlice<'a, 'scope, B> {
         statuses: &[MPI_Status],
         indices: &[c_int],
         result: RmpiResult<c_int>,
-    ) -> RmpiResult<Vec<Completed<B>>> {
+    ) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let count = match result {
             Ok(count) => count,
             Err(error) => {
@@ -757,6 +812,29 @@ pub struct OwnedRequest<'c, B> {
 }
 
 impl<'c, B> OwnedRequest<'c, B> {
+    /// Begins an operation on a buffer, which is dropped if that fails.
+    ///
+    /// # Safety
+    /// The call begins an operation that uses no other memory than what `raw` gives, and that memory is
+    /// the buffer's, wherever the buffer moves. MPI runs for `'c`.
+    #[inline]
+    pub(super) unsafe fn begin(
+        buffer: B,
+        raw: impl FnOnce(&mut B) -> RmpiResult<RawBuffer>,
+        call: impl FnOnce(RawBuffer, &mut MPI_Request) -> c_int,
+    ) -> RmpiResult<Self> {
+        // In its place before MPI has its address: moving a box claims what is in it.
+        let mut this = Self {
+            raw: sys::MPI_REQUEST_NULL,
+            buffer: MaybeUninit::new(buffer),
+            _communicator: PhantomData,
+        };
+        // SAFETY: made of a value, which MPI does not use yet.
+        let raw = raw(unsafe { this.buffer.assume_init_mut() })?;
+        this.raw = output(sys::MPI_REQUEST_NULL, |request| call(raw, request))?;
+        Ok(this)
+    }
+
     /// A request of C, with the buffer that it uses.
     ///
     /// # Safety
@@ -855,6 +933,114 @@ impl<'c, B> OwnedRequest<'c, B> {
     pub fn cancel(&mut self) -> RmpiResult {
         // SAFETY: a request that has not ended.
         check(unsafe { mpi.call(&mut self.raw) })
+    }
+}
+
+/// A buffer that is here, or away with an operation: for an operation that begins under a condition and
+/// is waited for under another one, or for the buffer at any time.
+///
+/// ```no_run
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// use rmpi::{Lent, Tag};
+/// let mut numbers = Lent::from(vec![1.0; 100]);
+/// if world.rank()? == 0 {
+///     numbers = numbers.lend(|numbers| world.process(1).isend_owned(numbers, Tag::new(0)))?;
+/// }
+/// // Whatever needs no numbers.
+/// let (mut numbers, _status) = numbers.wait()?;
+/// numbers[0] = 2.0;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+#[must_use = "an operation may be in here"]
+pub enum Lent<'c, B> {
+    /// The buffer.
+    Here(B),
+    /// The operation that has it.
+    Away(OwnedRequest<'c, B>),
+}
+
+impl<B> From<B> for Lent<'_, B> {
+    fn from(buffer: B) -> Self {
+        Self::Here(buffer)
+    }
+}
+
+impl<'c, B> Lent<'c, B> {
+    /// Begins an operation, after waiting for the one before.
+    ///
+    /// # Errors
+    /// Those of that operation, and of [`wait`](Self::wait); the buffer is dropped then.
+    ///
+    /// ```no_run
+    /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let mut numbers = rmpi::Lent::from(vec![1.0; 100]);
+    /// for _ in 0..10 {
+    ///     numbers = numbers.lend(|numbers| to.isend_owned(numbers, rmpi::Tag::new(0)))?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn lend(
+        self,
+        begin: impl FnOnce(B) -> RmpiResult<OwnedRequest<'c, B>>,
+    ) -> RmpiResult<Self> {
+        begin(self.wait()?.0).map(Self::Away)
+    }
+
+    /// The buffer, once no operation has it any more, and the operation's status, if there was one.
+    /// C: `MPI_Wait`, unless the buffer is here. Blocks, not local.
+    ///
+    /// # Errors
+    /// As [`OwnedRequest::wait`].
+    ///
+    /// ```no_run
+    /// # fn example(numbers: rmpi::Lent<'_, Vec<f64>>) -> rmpi::RmpiResult {
+    /// let (numbers, _status) = numbers.wait()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn wait(self) -> RmpiResult<(B, Option<Status>)> {
+        match self {
+            Self::Here(buffer) => Ok((buffer, None)),
+            Self::Away(request) => request.wait().map(|(buffer, status)| (buffer, Some(status))),
+        }
+    }
+
+    /// Is the buffer here, or does it come back now? C: `MPI_Test`, unless it is here. Local.
+    ///
+    /// # Errors
+    /// As [`OwnedRequest::test`].
+    ///
+    /// ```no_run
+    /// # fn example(mut numbers: rmpi::Lent<'_, Vec<f64>>) -> rmpi::RmpiResult {
+    /// while numbers.get().is_none() {
+    ///     numbers = numbers.test()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn test(self) -> RmpiResult<Self> {
+        match self {
+            Self::Away(request) => Ok(match request.test()? {
+                Test::Complete((buffer, _)) => Self::Here(buffer),
+                Test::Pending(request) => Self::Away(request),
+            }),
+            here => Ok(here),
+        }
+    }
+
+    /// The buffer, if it is here.
+    pub const fn get(&self) -> Option<&B> {
+        match self {
+            Self::Here(buffer) => Some(buffer),
+            Self::Away(_) => None,
+        }
+    }
+
+    /// The buffer, if it is here.
+    pub const fn get_mut(&mut self) -> Option<&mut B> {
+        match self {
+            Self::Here(buffer) => Some(buffer),
+            Self::Away(_) => None,
+        }
     }
 }
 

@@ -94,6 +94,6 @@ macro_rules! examples {
 }
 
 examples! {
-    attributes collectives counted datatypes errors files forgotten groups intercommunicators point_to_point
-    sessions threads topologies user_op
+    attributes collectives counted datatypes errors files forgotten groups intercommunicators matrix_rows
+    point_to_point sessions threads topologies user_op windows
 }

@@ -24,6 +24,8 @@ enum Experiment {
     Overhead(overhead::Overhead),
     /// What rmpi costs beside C, in time and in instructions
     Library(library::Library),
+    /// What one-sided communication on rmpi costs beside C, in time
+    OneSided(library::Library),
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs(programs::Programs),
     /// A page of all figures
@@ -40,6 +42,7 @@ fn main() -> Result<()> {
     match Arguments::parse().experiment {
         Experiment::Overhead(overhead) => overhead.run(),
         Experiment::Library(library) => library.run(),
+        Experiment::OneSided(library) => library.run_one_sided(),
         Experiment::Programs(programs) => programs.run(),
         Experiment::Report(report) => report.run(),
         Experiment::WaitFor { command } => programs::wait_for(&command),

@@ -38,6 +38,12 @@ enum Experiment {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// What one-sided communication on rmpi costs beside C: ping-pong, one-to-many, red-black SOR
+    OneSided {
+        /// Options of the experiment, such as --samples 50
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs {
         /// Options of the experiment, such as --quick or --hpcg PATH
@@ -52,6 +58,7 @@ impl Bench {
         match self.experiment {
             Some(Experiment::Overhead { options }) => harness.run("overhead", &options),
             Some(Experiment::Library { options }) => harness.run("library", &options),
+            Some(Experiment::OneSided { options }) => harness.run("one-sided", &options),
             Some(Experiment::Programs { options }) => harness.run("programs", &options),
             None => self.everything(&harness),
         }

@@ -1,7 +1,7 @@
 //! What rmpi costs beside C: patterns of communication, in one program, sample by sample; and
 //! instructions of a call, by callgrind.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
@@ -121,44 +121,79 @@ impl Library {
         }
 
         if !self.no_time {
-            println!("\nTime, Rust by C, {} pairs on {} ranks\n", self.samples, self.ranks);
-            println!("| pattern | bytes | median ratio | 95 % interval | allocations |");
-            println!("|---|---|---|---|---|");
-            let output = Command::new(&self.mpiexec)
-                .args(["-n", &self.ranks.to_string()])
-                .arg(&program)
-                .arg(&c)
-                .args([self.samples.to_string(), self.seconds.to_string()])
-                .stderr(Stdio::inherit())
-                .output()
-                .with_context(|| format!("{} does not run", self.mpiexec.display()))?;
-            if !output.status.success() {
-                bail!("the patterns failed: {}", output.status);
-            }
-            let lines = String::from_utf8(output.stdout)?;
-            for line in lines.lines().filter(|line| line.starts_with('{')) {
-                let sampled: Sampled = serde_json::from_str(line)?;
-                let pairs = sampled.rust.iter().zip(&sampled.c);
-                let ratios: Vec<_> = pairs.map(|(rust, c)| rust / c).collect();
-                let ratio = estimate(&ratios);
-                let Sampled { pattern, bytes, allocations, .. } = sampled;
-                println!(
-                    "| {pattern} | {bytes} | {:.3} | {:.3} to {:.3} | {allocations} |",
-                    ratio.median, ratio.low, ratio.high
-                );
-                // Outside for sure: the interval does not reach into what is allowed.
-                if ratio.low > 1.02 {
-                    missed.push(format!("{pattern} of {bytes} bytes is {:.3} of C", ratio.median));
-                }
-                if allocations > 0 {
-                    missed.push(format!("{pattern} of {bytes} bytes allocates"));
-                }
-                let (ratio, low, high) = (ratio.median, ratio.low, ratio.high);
-                figures.ratios.push(Ratio { pattern, bytes, ratio, low, high, allocations });
-            }
+            self.time(&program, &c, &mut figures, &mut missed)?;
         }
+        self.finish(&figures, &missed)
+    }
+
+    /// One-sided communication, in time only.
+    pub(crate) fn run_one_sided(self) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let c = folder.path().join("libone_sided.so");
+        compile(&self.mpicc, &self.sources.join("one_sided.c"), &c, &["-O2", "-shared", "-fPIC"])?;
+        let program = std::env::current_exe()?.with_file_name("one_sided");
+        let mut figures = Figures {
+            schema: "rmpi-one-sided/1",
+            mpi: self.mpicc.display().to_string(),
+            ranks: self.ranks,
+            ratios: Vec::new(),
+            instructions: Vec::new(),
+        };
+        let mut missed = Vec::new();
+        self.time(&program, &c, &mut figures, &mut missed)?;
+        self.finish(&figures, &missed)
+    }
+
+    /// The pairs of samples that a program makes of the patterns.
+    fn time(
+        &self,
+        program: &Path,
+        c: &Path,
+        figures: &mut Figures,
+        missed: &mut Vec<String>,
+    ) -> Result<()> {
+        println!("\nTime, Rust by C, {} pairs on {} ranks\n", self.samples, self.ranks);
+        println!("| pattern | bytes | median ratio | 95 % interval | allocations |");
+        println!("|---|---|---|---|---|");
+        let output = Command::new(&self.mpiexec)
+            .args(["-n", &self.ranks.to_string()])
+            .arg(program)
+            .arg(c)
+            .args([self.samples.to_string(), self.seconds.to_string()])
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("{} does not run", self.mpiexec.display()))?;
+        if !output.status.success() {
+            bail!("the patterns failed: {}", output.status);
+        }
+        let lines = String::from_utf8(output.stdout)?;
+        for line in lines.lines().filter(|line| line.starts_with('{')) {
+            let sampled: Sampled = serde_json::from_str(line)?;
+            let pairs = sampled.rust.iter().zip(&sampled.c);
+            let ratios: Vec<_> = pairs.map(|(rust, c)| rust / c).collect();
+            let ratio = estimate(&ratios);
+            let Sampled { pattern, bytes, allocations, .. } = sampled;
+            println!(
+                "| {pattern} | {bytes} | {:.3} | {:.3} to {:.3} | {allocations} |",
+                ratio.median, ratio.low, ratio.high
+            );
+            // Outside for sure: the interval does not reach into what is allowed.
+            if ratio.low > 1.02 {
+                missed.push(format!("{pattern} of {bytes} bytes is {:.3} of C", ratio.median));
+            }
+            if allocations > 0 {
+                missed.push(format!("{pattern} of {bytes} bytes allocates"));
+            }
+            let (ratio, low, high) = (ratio.median, ratio.low, ratio.high);
+            figures.ratios.push(Ratio { pattern, bytes, ratio, low, high, allocations });
+        }
+        Ok(())
+    }
+
+    /// Writes the figures, and says if a target was missed.
+    fn finish(&self, figures: &Figures, missed: &[String]) -> Result<()> {
         if let Some(path) = &self.output {
-            std::fs::write(path, serde_json::to_string_pretty(&figures)?)
+            std::fs::write(path, serde_json::to_string_pretty(figures)?)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             println!("\nFigures in {}", path.display());
         }

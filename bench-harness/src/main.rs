@@ -29,6 +29,8 @@ enum Experiment {
     Library(library::Library),
     /// What typed messages cost beside raw ones, and a grid on rmpi beside one in C
     Messages(messages::Messages),
+    /// What one-sided communication on rmpi costs beside C, in time
+    OneSided(library::Library),
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs(Box<programs::Programs>),
     /// A page of all figures
@@ -46,6 +48,7 @@ fn main() -> Result<()> {
         Experiment::Overhead(overhead) => overhead.run(),
         Experiment::Library(library) => library.run(),
         Experiment::Messages(messages) => messages.run(),
+        Experiment::OneSided(library) => library.run_one_sided(),
         Experiment::Programs(programs) => programs.run(),
         Experiment::Report(report) => report.run(),
         Experiment::WaitFor { command } => programs::wait_for(&command),

@@ -4,7 +4,8 @@
 #![allow(clippy::forget_non_drop, reason = "what a user may do")]
 
 use rmpi::{
-    AnyTag, Communicator, Lent, MpiOp, RequestSlice, RmpiResult, Tag, TypedCommunicator, pmpi_mode,
+    Active, AnyTag, Assertion, Communicator, Lent, LockType, MpiOp, Passive, RequestSlice,
+    RmpiResult, Tag, TypedCommunicator, Window, pmpi_mode,
 };
 
 const TAG: Tag = Tag::new(1);
@@ -67,6 +68,8 @@ fn main() -> RmpiResult {
 
     owned(world)?;
     typed(world)?;
+    windows(world, me.rank().expect("a rank"))?;
+
     hidden().expect("no errors");
     expect("MPI_Finalize", 1);
     context.finalize()?;
@@ -138,6 +141,116 @@ fn typed(world: &Communicator<'_>) -> RmpiResult {
     expect("MPI_Improbe", 1);
     assert!(me.try_recv_vec::<f64>().expect("no message").is_none());
     Ok(())
+}
+
+/// One-sided communication with this process itself.
+fn windows(world: &Communicator<'_>, rank: usize) -> RmpiResult {
+    const NONE: Assertion = Assertion::NONE;
+    // What all windows begin with: what the processes have, and errors that return. The world's size and
+    // this process's rank are known.
+    let begins = |function| {
+        expect(function, 1);
+        expect("MPI_Win_set_errhandler", 1);
+        expect("MPI_Allgather", 1);
+        expect("MPI_Win_free", 1);
+    };
+    begins("MPI_Win_allocate");
+    let mut window = Window::<i64, _>::allocate(world, 4, None, Active)?;
+    expect("MPI_Win_fence", 2);
+    expect("MPI_Put", 1);
+    expect("MPI_Get", 1);
+    expect("MPI_Accumulate", 1);
+    let mut got = [0; 1];
+    window.fence(NONE, |epoch| {
+        epoch.process(rank).put(&[1, 2], 0)?;
+        epoch.process(rank).accumulate(&[3], 2, MpiOp::SUM)?;
+        epoch.process(rank).get(&mut got, 3)
+    })?;
+    // Nothing of an operation that is refused.
+    expect("MPI_Win_fence", 2);
+    window.fence(NONE, |epoch| epoch.process(rank).put(&[1, 2], 3)).unwrap_err();
+    expect("MPI_Comm_group", 1);
+    expect("MPI_Group_free", 1);
+    let group = world.group()?;
+    expect("MPI_Put", 1);
+    expect("MPI_Win_post", 1);
+    expect("MPI_Win_start", 1);
+    expect("MPI_Win_complete", 1);
+    expect("MPI_Win_wait", 1);
+    window.post(&group, NONE, |exposure| {
+        exposure.start(&group, NONE, |epoch| epoch.process(rank).put(&[], 0))
+    })?;
+    drop(group);
+    assert_eq!(window.local(), [1, 2, 3, 0]);
+    window.free()?;
+
+    begins("MPI_Win_create");
+    let mut memory = [0_i64; 4];
+    rmpi::window_scope(|scope| {
+        let mut window = Window::create(scope, world, &mut memory, None, Passive)?;
+        expect("MPI_Win_lock", 2);
+        expect("MPI_Win_unlock", 2);
+        expect("MPI_Fetch_and_op", 1);
+        expect("MPI_Compare_and_swap", 1);
+        expect("MPI_Get_accumulate", 1);
+        expect("MPI_Win_flush", 2);
+        expect("MPI_Win_flush_local", 1);
+        let (mut one, mut two, mut three) = (0, 0, [0]);
+        window.lock(LockType::Exclusive, rank, NONE, |epoch| {
+            epoch.flushed(rank, |part| {
+                part.target().fetch_and_op(&1, &mut one, 0, MpiOp::SUM)?;
+                part.target().compare_and_swap(&1, &0, &mut two, 1)?;
+                part.target().get_accumulate(&[5], &mut three, 2, MpiOp::REPLACE)
+            })?;
+            epoch.flush(rank)?;
+            epoch.flush_local(rank)
+        })?;
+        window.lock_local(|memory| assert_eq!(memory, [1, 1, 5, 0]))?;
+        expect("MPI_Win_lock_all", 1);
+        expect("MPI_Win_unlock_all", 1);
+        expect("MPI_Win_flush_all", 1);
+        expect("MPI_Win_flush_local_all", 1);
+        expect("MPI_Win_sync", 1);
+        expect("MPI_Rput", 1);
+        expect("MPI_Rget", 1);
+        expect("MPI_Raccumulate", 1);
+        expect("MPI_Rget_accumulate", 1);
+        // One is left to the epoch, which waits once.
+        expect("MPI_Wait", 4);
+        let (mut one, mut two) = ([0], [0]);
+        window.lock_all(NONE, |epoch| {
+            let target = epoch.process(rank);
+            target.rput(&[7], 3)?.wait()?;
+            epoch.flushed_all(|_| Ok(()))?;
+            target.rget(&mut one, 3)?.wait()?;
+            epoch.flush_local_all()?;
+            epoch.sync()?;
+            target.raccumulate(&[1], 0, MpiOp::SUM)?.wait()?;
+            core::mem::forget(target.rget_accumulate(&[1], &mut two, 1, MpiOp::SUM)?);
+            Ok(())
+        })?;
+        assert_eq!((one, two), ([7], [1]));
+        Ok::<_, rmpi::Error>(())
+    })?;
+    assert_eq!(memory, [2, 2, 5, 7]);
+
+    begins("MPI_Win_create_dynamic");
+    expect("MPI_Comm_dup", 1);
+    expect("MPI_Comm_free", 1);
+    expect("MPI_Comm_size", 1);
+    let mut window = Window::create_dynamic(world, None, Active)?;
+    expect("MPI_Win_attach", 1);
+    expect("MPI_Allgather", 1);
+    let attached = window.attach(vec![0_i64; 3])?;
+    expect("MPI_Barrier", 1);
+    expect("MPI_Win_detach", 1);
+    assert_eq!(window.detach(attached)?, [0; 3]);
+    drop(window);
+
+    begins("MPI_Win_allocate_shared");
+    let window = Window::<i64, _, _>::allocate_shared(world, 3, None, Active)?;
+    expect("MPI_Win_shared_query", 1);
+    window.segment(rank)?.set(1, 4)
 }
 
 /// The same calls, which no tool sees.

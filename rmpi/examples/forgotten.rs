@@ -7,8 +7,8 @@ use core::mem::forget;
 use std::sync::Arc;
 
 use rmpi::{
-    AttributeCopy, Communicator, Datatype, DatatypeRef, ErrorClass, Info, Keyval, MpiOp,
-    RmpiResult, Tag, UserOp,
+    Active, Assertion, AttributeCopy, Communicator, Datatype, DatatypeRef, ErrorClass, Info,
+    Keyval, MpiOp, Passive, RmpiResult, Tag, UserOp, Window,
 };
 
 const TAG: Tag = Tag::new(3);
@@ -19,6 +19,7 @@ fn main() -> RmpiResult {
     requests(world)?;
     objects(&context, world)?;
     operations(&context, world)?;
+    windows(world)?;
     // All of it still works.
     let mut sum = 0;
     world.allreduce(&1, &mut sum, MpiOp::SUM)?;
@@ -88,5 +89,38 @@ fn operations(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResu
         assert_eq!(greatest, 5);
         forget(op);
     }
+    Ok(())
+}
+
+/// Nobody writes to memory of a forgotten window when it is no longer the window's.
+fn windows(world: &Communicator<'_>) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    let right = (rank + 1) % size;
+    let mut memory = [0_i32; 2];
+    let (first, second) = memory.split_at_mut(1);
+    let mine = [rank as i32 + 5];
+    rmpi::window_scope(|scope| {
+        // The scope frees it, after the other one.
+        let mut window = Window::create(scope, world, first, None, Active)?;
+        window.fence(Assertion::NONE, |epoch| epoch.process(right).put(&mine, 0))?;
+        forget(window);
+        let mut window = Window::create(scope, world, second, None, Passive)?;
+        window.lock_all(Assertion::NONE, |epoch| {
+            // The epoch waits for it before it ends.
+            forget(epoch.process(right).rput(&mine, 0)?);
+            Ok(())
+        })?;
+        world.barrier()
+    })?;
+    assert_eq!(memory, [((rank + size - 1) % size) as i32 + 5; 2]);
+    // What MPI allocated, and what was attached, is leaked.
+    forget(Window::<f64, _>::allocate(world, 10, None, Active)?);
+    let mut window = Window::create_dynamic(world, None, Active)?;
+    let attached = window.attach(vec![1_u8; 10])?;
+    // Dropped, it is still attached: the memory is the window's.
+    drop(attached);
+    forget(window.attach(vec![2_u8; 10])?);
+    window.fence(Assertion::NONE, |_| Ok(()))?;
+    forget(window);
     Ok(())
 }

@@ -29,6 +29,7 @@
 //! * [`MpiDatatype`] and [`SendDatatype`]: types that MPI may write and read, derivable;
 //!   [`BufferRef`] and [`BufferMut`]: what is made of them. [`TypeDynamicBufferRef`]: a datatype that
 //!   is known only as the program runs; [`Datatype`]: such a one.
+//! * [`Window`]: one-sided communication, in an [`Epoch`]; [`window_scope()`]: over borrowed memory.
 //! * [`Error`] and [`ErrorClass`]: everything returns them, nothing panics.
 //! * Each `f` has an `f_with` that takes the C function to call, for tools: [`call`].
 
@@ -51,6 +52,10 @@ struct Page;
 #[cfg(all(doctest, feature = "serde"))]
 #[doc = include_str!("../../docs/messages.md")]
 struct Messages;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/one-sided.md")]
+struct OneSidedPage;
 
 use functions::mpi as sys;
 

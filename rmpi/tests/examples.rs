@@ -86,6 +86,29 @@ fn every_message_moves_what_it_says() {
     assert!(measured.len() > 10);
 }
 
+/// One-sided communication of `counted`, in elements of 8 bytes: 2 put, 1 put with a request, 1 replaced
+/// and 1 swapped are sent; 4 are combined with what is there; each of the two gets and of the four
+/// functions that fetch receives 1.
+#[test]
+fn tools_see_every_byte_of_windows() {
+    let tools = env::var_os("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let output = Command::new(examples().join("counted"))
+        .env("LD_PRELOAD", Path::new(&tools).join("libbandwidth_counter.so"))
+        .output()
+        .unwrap();
+    let counted = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{counted}");
+    let one_sided: Vec<_> = counted.lines().filter(|line| line.contains("one-sided")).collect();
+    let expected: Vec<_> = [("sent", 5), ("received", 6), ("reduced", 4)]
+        .into_iter()
+        .flat_map(|(flow, elements)| {
+            let name = format!("{flow} MPI_INT64_T, one-sided");
+            [format!("{name}: {elements} elements"), format!("{name}: {} bytes", 8 * elements)]
+        })
+        .collect();
+    assert_eq!(one_sided, expected, "{counted}");
+}
+
 /// Under valgrind; `cargo xtask test` leaves it out, and says so, where there is none, or where the MPI
 /// has findings of its own.
 #[test]
@@ -124,6 +147,6 @@ macro_rules! examples {
 }
 
 examples! {
-    attributes collectives counted datatypes errors files forgotten groups intercommunicators moved owned_buffers
-    point_to_point ring sessions threads topologies typed_messages user_op
+    attributes collectives counted datatypes errors files forgotten groups intercommunicators matrix_rows
+    moved owned_buffers point_to_point ring sessions threads topologies typed_messages user_op windows
 }

@@ -52,6 +52,12 @@ enum Experiment {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// What one-sided communication on rmpi costs beside C: ping-pong, one-to-many, red-black SOR
+    OneSided {
+        /// Options of the experiment, such as --samples 50
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs {
         /// Options of the experiment, such as --quick or --hpcg PATH
@@ -70,6 +76,7 @@ impl Bench {
             Some(Experiment::Overhead { options }) => harness.run("overhead", &options),
             Some(Experiment::Library { options }) => harness.run("library", &options),
             Some(Experiment::Messages { options }) => harness.run("messages", &options),
+            Some(Experiment::OneSided { options }) => harness.run("one-sided", &options),
             Some(Experiment::Programs { options }) => harness.run("programs", &options),
             Some(Experiment::Boomeramg { .. }) | None => self.everything(&harness),
         }

@@ -3,68 +3,15 @@
 //!
 //! With `calls RUST|C FUNCTION ROUNDS`, only calls in a loop, for callgrind.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::error::Error;
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rmpi::{Communicator, MpiOp, Request, RequestSlice, RmpiContext, RmpiResult, Tag};
-use serde_json::json;
+use rmpi::{Communicator, MpiOp, Request, RequestSlice, RmpiResult, Tag};
 
-/// Counts what Rust allocates.
-struct Counting;
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The patterns in C.
-struct C(*mut libc::c_void);
-
-impl C {
-    fn open(path: &str) -> Result<Self, Box<dyn Error>> {
-        let path = CString::new(path)?;
-        // SAFETY: a library of ours without constructors.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            Err(format!("{path:?} was not loaded").into())
-        } else {
-            Ok(Self(handle))
-        }
-    }
-
-    fn function(&self, name: &str) -> *mut libc::c_void {
-        let name = CString::new(name).expect("a name");
-        // SAFETY: an open library.
-        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        assert!(!address.is_null(), "{name:?} is missing");
-        address
-    }
-
-    fn one(&self, name: &str) -> extern "C" fn(*mut f64, c_int, c_int) {
-        // SAFETY: what patterns.c has under the names that are asked for.
-        unsafe { std::mem::transmute(self.function(name)) }
-    }
-
-    fn two(&self, name: &str) -> extern "C" fn(*const f64, *mut f64, c_int, c_int) {
-        // SAFETY: as above.
-        unsafe { std::mem::transmute(self.function(name)) }
-    }
-}
+#[path = "../pairs.rs"]
+mod pairs;
+use pairs::{C, Measurement};
 
 const TAG: Tag = Tag::new(0);
 
@@ -221,66 +168,6 @@ fn conjugate_gradients(
     Ok(())
 }
 
-/// Small, and the same on all ranks.
-struct Random(u64);
-
-impl Random {
-    fn coin(&mut self) -> bool {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 & 64 != 0
-    }
-}
-
-struct Measurement<'a> {
-    context: &'a RmpiContext,
-    samples: usize,
-    random: Random,
-}
-
-impl Measurement<'_> {
-    /// Both in pairs, in random order; prints seconds a round.
-    fn pairs(
-        &mut self,
-        pattern: &str,
-        bytes: usize,
-        rounds: c_int,
-        mut c: impl FnMut(c_int),
-        mut rust: impl FnMut(c_int) -> RmpiResult,
-    ) -> RmpiResult {
-        let world = self.context.world();
-        c(rounds.min(10));
-        rust(rounds.min(10))?;
-        let mut times = [Vec::with_capacity(self.samples), Vec::with_capacity(self.samples)];
-        let mut allocations = 0;
-        for _ in 0..self.samples {
-            let first = usize::from(self.random.coin());
-            for language in [first, 1 - first] {
-                world.barrier()?;
-                let before = ALLOCATIONS.load(Relaxed);
-                let start = self.context.wtime();
-                if language == 0 {
-                    c(rounds);
-                } else {
-                    rust(rounds)?;
-                }
-                let seconds = (self.context.wtime() - start) / f64::from(rounds);
-                allocations += ALLOCATIONS.load(Relaxed) - before;
-                times[language].push(seconds);
-            }
-        }
-        if world.rank()? == 0 {
-            println!(
-                "{}",
-                json!({"pattern": pattern, "bytes": bytes, "c": times[0], "rust": times[1],
-                    "allocations": allocations})
-            );
-        }
-        Ok(())
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let c = C::open(&arguments[1])?;
@@ -292,18 +179,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let samples = arguments[2].parse()?;
     // About this much time a sample.
     let seconds: f64 = arguments[3].parse()?;
-    let mut measurement = Measurement { context: &context, samples, random: Random(0x2545_f491) };
+    let mut measurement = Measurement::new(&context, samples);
     let size = world.size()?;
 
-    // All ranks agree on how many rounds fit the time.
-    let rounds = |trial: &mut dyn FnMut(c_int) -> RmpiResult| -> RmpiResult<c_int> {
-        world.barrier()?;
-        let start = context.wtime();
-        trial(10)?;
-        let mut rounds = (seconds / ((context.wtime() - start) / 10.0)).clamp(4.0, 100_000.0);
-        world.process(0).bcast(&mut rounds)?;
-        Ok(rounds as c_int)
-    };
+    let rounds =
+        |trial: &mut dyn FnMut(c_int) -> RmpiResult| pairs::rounds(&context, seconds, trial);
 
     for bytes in [1, 8, 64, 512, 4096, 32_768, 262_144, 1_048_576, 4_194_304] {
         let count = bytes as c_int;

@@ -13,6 +13,7 @@ mod communicator;
 mod context;
 mod datatype;
 mod derived;
+mod epoch;
 mod errhandler;
 mod error;
 mod file;
@@ -20,6 +21,7 @@ mod group;
 mod info;
 mod intercommunicator;
 mod neighborhood;
+mod one_sided;
 mod operation;
 mod pack;
 mod process;
@@ -29,6 +31,7 @@ mod status;
 mod strided;
 mod topology;
 mod typed;
+mod window;
 
 pub use attribute::*;
 pub use blocks::*;
@@ -37,12 +40,14 @@ pub use communicator::*;
 pub use context::*;
 pub use datatype::*;
 pub use derived::*;
+pub use epoch::*;
 pub use errhandler::*;
 pub use error::*;
 pub use file::*;
 pub use group::*;
 pub use info::*;
 pub use intercommunicator::*;
+pub use one_sided::*;
 pub use operation::*;
 pub use pack::*;
 pub use process::*;
@@ -52,6 +57,7 @@ pub use status::*;
 pub use strided::*;
 pub use topology::*;
 pub use typed::*;
+pub use window::*;
 
 /// The MPI library: can be called as any function of [`call`](crate::call).
 #[derive(Debug, Clone, Copy)]

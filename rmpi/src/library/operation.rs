@@ -247,6 +247,38 @@ impl Reduction {
         Ok(Self { datatype: element.datatype, op, per_value: element.per_value })
     }
 
+    /// Of an operation of one-sided communication, which also replaces, or fetches only.
+    #[inline]
+    pub(super) fn one_sided<T: MpiDatatype>(op: MpiOp, fetches: bool) -> RmpiResult<Self> {
+        let element = ElementOf::<T>::FLAT.0;
+        let takes = match op.0 {
+            Kind::Replace => matches!(element, TypeMap::Predefined(_)),
+            Kind::NoOp => fetches && matches!(element, TypeMap::Predefined(_)),
+            _ => Operation::<T>::takes(&op, element),
+        };
+        if !takes {
+            return Err(Error::refused(
+                ErrorClass::OP,
+                "the operation does not take such elements, or not here",
+            ));
+        }
+        let element = ElementOf::<T>::get()?;
+        Ok(Self { datatype: element.datatype, op: op.into_raw(), per_value: element.per_value })
+    }
+
+    /// Can elements of this type be compared, and exchanged if they are equal?
+    #[inline]
+    pub(super) fn comparable<T: MpiDatatype>() -> RmpiResult<MPI_Datatype> {
+        match T::TYPE_MAP {
+            TypeMap::Predefined(integers!() | Predefined::CBool | Predefined::Byte) => {
+                handle(T::TYPE_MAP)
+            }
+            _ => {
+                Err(Error::refused(ErrorClass::TYPE, "only integers, CBool and Byte are compared"))
+            }
+        }
+    }
+
     /// The count of so many `T`s.
     #[inline]
     pub(super) fn count(&self, values: usize) -> RmpiResult<MPI_Count> {

@@ -153,17 +153,33 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let scope = Scope {
-        requests: Requests(UnsafeCell::new(Slab { slots: SmallVec::new(), free: NONE })),
-        _scope: PhantomData,
-        _env: PhantomData,
-        _thread: PhantomData,
-    };
+    let scope = Scope::new();
     // The drop of its slab waits, also when the function panics.
     f(&scope)
 }
 
 impl<'scope> Scope<'scope, '_> {
+    #[inline]
+    pub(super) fn new() -> Self {
+        let slab = Slab { slots: SmallVec::new(), free: NONE };
+        Self {
+            requests: Requests(UnsafeCell::new(slab)),
+            _scope: PhantomData,
+            _env: PhantomData,
+            _thread: PhantomData,
+        }
+    }
+
+    /// Waits for what is left, before the scope ends.
+    #[inline]
+    pub(super) fn finish(&self) {
+        // SAFETY: as in the methods of `Requests`.
+        let slab = unsafe { &mut *self.requests.0.get() };
+        if !slab.slots.is_empty() {
+            drop(core::mem::replace(slab, Slab { slots: SmallVec::new(), free: NONE }));
+        }
+    }
+
     /// A request of C, with the buffer that it uses.
     ///
     /// # Safety

@@ -21,6 +21,8 @@ use crate::{MpiDatatype, SendDatatype};
 pub struct Strided<'b, T> {
     slice: &'b [T],
     datatype: Datatype<'b>,
+    /// How many values of `T` are in its blocks.
+    pub(super) values: usize,
 }
 
 /// Blocks of a slice at equal distances, for writing. It keeps the datatype that says so.
@@ -36,6 +38,8 @@ pub struct Strided<'b, T> {
 pub struct StridedMut<'b, T> {
     slice: &'b mut [T],
     datatype: Datatype<'b>,
+    /// How many values of `T` are in its blocks.
+    pub(super) values: usize,
 }
 
 impl<'b, T: SendDatatype> Strided<'b, T> {
@@ -52,7 +56,7 @@ impl<'b, T: SendDatatype> Strided<'b, T> {
         stride: usize,
     ) -> RmpiResult<Self> {
         let datatype = vector::<T>(runtime, slice.len(), count, blocklength, stride)?;
-        Ok(Self { slice, datatype })
+        Ok(Self { slice, datatype, values: count.saturating_mul(blocklength) })
     }
 
     /// Its datatype, of which the buffer is one element.
@@ -77,7 +81,7 @@ impl<'b, T: MpiDatatype> StridedMut<'b, T> {
             return Err(Error::refused(ErrorClass::ARG, "the blocks overlap"));
         }
         let datatype = vector::<T>(runtime, slice.len(), count, blocklength, stride)?;
-        Ok(Self { slice, datatype })
+        Ok(Self { slice, datatype, values: count.saturating_mul(blocklength) })
     }
 
     /// Its datatype, of which the buffer is one element.
@@ -87,7 +91,7 @@ impl<'b, T: MpiDatatype> StridedMut<'b, T> {
 }
 
 /// The datatype of blocks of `T`s, if they lie within so many.
-fn vector<'ctx, T: SendDatatype>(
+pub(super) fn vector<'ctx, T: SendDatatype>(
     runtime: &'ctx impl Runtime,
     length: usize,
     count: usize,

@@ -1,0 +1,144 @@
+//! Samples of the same pattern in C and on rmpi, in pairs: for the programs that measure.
+
+#![allow(dead_code, reason = "not every program has all of it")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::error::Error;
+use std::ffi::{CString, c_int};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rmpi::{RmpiContext, RmpiResult};
+use serde_json::json;
+
+/// Counts what Rust allocates.
+struct Counting;
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The patterns in C.
+pub(crate) struct C(*mut libc::c_void);
+
+impl C {
+    pub(crate) fn open(path: &str) -> Result<Self, Box<dyn Error>> {
+        let path = CString::new(path)?;
+        // SAFETY: a library of ours without constructors.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            Err(format!("{path:?} was not loaded").into())
+        } else {
+            Ok(Self(handle))
+        }
+    }
+
+    pub(crate) fn function(&self, name: &str) -> *mut libc::c_void {
+        let name = CString::new(name).expect("a name");
+        // SAFETY: an open library.
+        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        assert!(!address.is_null(), "{name:?} is missing");
+        address
+    }
+
+    pub(crate) fn one(&self, name: &str) -> extern "C" fn(*mut f64, c_int, c_int) {
+        // SAFETY: what the C source has under the names that are asked for.
+        unsafe { std::mem::transmute(self.function(name)) }
+    }
+
+    pub(crate) fn two(&self, name: &str) -> extern "C" fn(*const f64, *mut f64, c_int, c_int) {
+        // SAFETY: as above.
+        unsafe { std::mem::transmute(self.function(name)) }
+    }
+}
+
+/// Small, and the same on all ranks.
+struct Random(u64);
+
+impl Random {
+    fn coin(&mut self) -> bool {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 & 64 != 0
+    }
+}
+
+pub(crate) struct Measurement<'a> {
+    context: &'a RmpiContext,
+    samples: usize,
+    random: Random,
+}
+
+impl<'a> Measurement<'a> {
+    pub(crate) fn new(context: &'a RmpiContext, samples: usize) -> Self {
+        Self { context, samples, random: Random(0x2545_f491) }
+    }
+
+    /// Both in pairs, in random order; prints seconds a round.
+    pub(crate) fn pairs(
+        &mut self,
+        pattern: &str,
+        bytes: usize,
+        rounds: c_int,
+        mut c: impl FnMut(c_int),
+        mut rust: impl FnMut(c_int) -> RmpiResult,
+    ) -> RmpiResult {
+        let world = self.context.world();
+        c(rounds.min(10));
+        rust(rounds.min(10))?;
+        let mut times = [Vec::with_capacity(self.samples), Vec::with_capacity(self.samples)];
+        let mut allocations = 0;
+        for _ in 0..self.samples {
+            let first = usize::from(self.random.coin());
+            for language in [first, 1 - first] {
+                world.barrier()?;
+                let before = ALLOCATIONS.load(Relaxed);
+                let start = self.context.wtime();
+                if language == 0 {
+                    c(rounds);
+                } else {
+                    rust(rounds)?;
+                }
+                let seconds = (self.context.wtime() - start) / f64::from(rounds);
+                allocations += ALLOCATIONS.load(Relaxed) - before;
+                times[language].push(seconds);
+            }
+        }
+        if world.rank()? == 0 {
+            println!(
+                "{}",
+                json!({"pattern": pattern, "bytes": bytes, "c": times[0], "rust": times[1],
+                    "allocations": allocations})
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How many rounds fit so many seconds: all ranks agree.
+pub(crate) fn rounds(
+    context: &RmpiContext,
+    seconds: f64,
+    trial: &mut dyn FnMut(c_int) -> RmpiResult,
+) -> RmpiResult<c_int> {
+    let world = context.world();
+    world.barrier()?;
+    let start = context.wtime();
+    trial(10)?;
+    let mut rounds = (seconds / ((context.wtime() - start) / 10.0)).clamp(4.0, 100_000.0);
+    world.process(0).bcast(&mut rounds)?;
+    Ok(rounds as c_int)
+}

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, step};
-use crate::test::{build_tools, tools_folder};
+use crate::test::{build, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -55,6 +55,12 @@ const BYTES: [(&str, u64); 5] = [
     ("point-to-point received", 10 * 1000 * 4 * RANKS),
     ("point-to-point sent", 10 * 1000 * 4 * RANKS),
 ];
+
+type Check = fn(Language, &Counts) -> Result<()>;
+
+/// The tools, and what is asked of them.
+const TOOLS: [(&str, Check); 2] =
+    [("call-counter", check_calls), ("bandwidth-counter", |_, counts| check_bytes(counts))];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Language {
@@ -148,7 +154,7 @@ impl Matrix {
                 let mpi = find()?;
                 if mpis.iter().any(|other| other.abi() == mpi.abi()) {
                     if !self.no_build {
-                        build_tools(&mpi)?;
+                        build(&mpi, &TOOLS.map(|(tool, _)| tool.into()))?;
                     }
                     builds.push(mpi);
                 }
@@ -169,11 +175,8 @@ fn cell(mpi: &Mpi, language: Language, builds: &[Mpi]) -> Cell {
         Err(reason) => return Cell::None(format!("{reason:#}")),
     };
     for build in builds.iter().filter(|build| build.abi() == mpi.abi()) {
-        for (tool, check) in [
-            ("call_counter", check_calls as fn(Language, &Counts) -> Result<()>),
-            ("bandwidth_counter", |_, counts| check_bytes(counts)),
-        ] {
-            let tool = tools_folder(build).join(format!("lib{tool}.so"));
+        for (tool, check) in TOOLS {
+            let tool = tools_folder(build).join(format!("lib{}.so", tool.replace('-', "_")));
             if !tool.exists() {
                 return Cell::Wrong(format!("{} is not built", tool.display()));
             }

@@ -305,22 +305,27 @@ pub(crate) fn tools_folder(mpi: &Mpi) -> PathBuf {
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.
 pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
+    let mut packages = vec!["qmpi-shim".to_owned()];
+    for entry in fs::read_dir(environment::root().join("tools"))? {
+        packages.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    build(mpi, &packages)
+}
+
+/// The same for some of them.
+pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
     let folder = tools_folder(mpi);
     step(&format!("Building the tools for {}", mpi.name), || {
         let mut build = cargo();
         build.args(["build", "--release", "--quiet"]);
-        let mut libraries = Vec::new();
-        for entry in fs::read_dir(environment::root().join("tools"))? {
-            let entry = entry?.file_name();
-            let tool = entry.to_string_lossy();
-            libraries.push(format!("lib{}.so", tool.replace('-', "_")));
-            build.args(["--package", &tool]);
-        }
-        libraries.push("libqmpi.so".into());
-        build.args(["--package", "qmpi-shim"]);
+        build.args(packages.iter().map(|package| format!("--package={package}")));
         run(build.current_dir(environment::root()).envs(mpi.variables()))?;
         fs::create_dir_all(&folder)?;
-        for library in libraries {
+        for package in packages {
+            let library = match package.as_str() {
+                "qmpi-shim" => "libqmpi.so".to_owned(),
+                tool => format!("lib{}.so", tool.replace('-', "_")),
+            };
             let built = environment::root().join("target/release").join(&library);
             // A new file: another process may have the old one mapped.
             let _ = fs::remove_file(folder.join(&library));

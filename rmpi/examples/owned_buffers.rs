@@ -112,7 +112,11 @@ fn failed(world: &Communicator<'_>) -> RmpiResult {
     let me = world.process(world.rank()?);
     let short = me.irecv_owned(vec![0_u8; 1], TAG)?;
     let long = me.isend_owned(vec![1_u8; 100], TAG)?;
-    assert_eq!(short.wait().unwrap_err().class(), rmpi::ErrorClass::TRUNCATE);
+    match short.wait() {
+        Err(error) => assert_eq!(error.class(), rmpi::ErrorClass::TRUNCATE),
+        // Open MPI does not say that there was more.
+        Ok((got, _)) => assert_eq!(got, [1]),
+    }
     long.wait()?;
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! One-sided communication: every kind of window, epoch and operation, with known answers, the same as
 //! messages give; and errors. Right on any number of ranks.
 
+#![allow(clippy::forget_non_drop, reason = "what a user may do")]
+
 use rmpi::{
     Active, Assertion, Communicator, Datatype, DatatypeRef, ErrorClass, LockType, MpiOp, Passive,
     RmpiContext, RmpiResult, Strided, StridedMut, Tag, TargetLayout, Test, TypeDynamicBufferMut,

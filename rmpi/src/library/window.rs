@@ -802,10 +802,12 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         let mut memory = ManuallyDrop::new(memory);
         let (pointer, length) = (memory.as_mut_ptr(), memory.len());
         let (size, _) = bytes::<T>(length)?;
-        // SAFETY: memory that the window keeps until it is detached.
-        let attached =
-            if size > 0 { unsafe { mpi.call(self.core.raw, pointer.cast(), size) } } else { 0 };
-        let result = check(attached);
+        let result = if size > 0 {
+            // SAFETY: memory that the window keeps until it is detached.
+            check(unsafe { mpi.call(self.core.raw, pointer.cast(), size) })
+        } else {
+            Ok(())
+        };
         let mine = [pointer.expose_provenance() as u64, length as u64, size_of::<T>() as u64];
         // Who could not attach says so: then nobody has.
         let mine = if result.is_ok() { mine } else { [0, 0, u64::MAX] };

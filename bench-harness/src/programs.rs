@@ -325,11 +325,15 @@ impl Programs {
                 SCALE.iter().map(program).collect()
             }
             // One process, so that its memory is the launched program's own; and some, with the launcher.
-            Experiment::StartUp => vec![
-                ends("start and end", None),
-                ends("start and end, 2 ranks", Some(2)),
-                ends("start and end, 4 ranks", Some(4)),
-            ],
+            Experiment::StartUp => {
+                let mut programs = vec![
+                    ends("start and end", None),
+                    ends("start and end, 2 ranks", Some(2)),
+                    ends("start and end, 4 ranks", Some(4)),
+                ];
+                programs.truncate(if quick { 2 } else { programs.len() });
+                programs
+            }
             Experiment::TimeSplit => solvers()?,
             Experiment::Latency => vec![originals.latencies(quick)?],
             Experiment::AgainstC => {

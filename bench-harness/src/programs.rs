@@ -255,6 +255,10 @@ impl Programs {
             let is_wanted =
                 variant.name == NONE || !self.quick && levels > 0 && deepest[&of] == levels;
             if is_wanted && !walls.contains_key(&of) {
+                if std::io::stderr().is_terminal() {
+                    let line = format!("warming up: {}, {}", program.name, variant.name);
+                    eprint!("\r{line:78.78}\r");
+                }
                 let mut warm_up = run.clone();
                 self.measure(program, variant, &mut warm_up)?;
                 walls.insert(of, warm_up.wall);

@@ -255,6 +255,10 @@ impl Programs {
             let is_wanted =
                 variant.name == NONE || !self.quick && levels > 0 && deepest[&of] == levels;
             if is_wanted && !walls.contains_key(&of) {
+                if std::io::stderr().is_terminal() {
+                    let line = format!("warming up: {}, {}", program.name, variant.name);
+                    eprint!("\r{line:78.78}\r");
+                }
                 let mut warm_up = run.clone();
                 self.measure(program, variant, &mut warm_up)?;
                 walls.insert(of, warm_up.wall);
@@ -325,11 +329,15 @@ impl Programs {
                 SCALE.iter().map(program).collect()
             }
             // One process, so that its memory is the launched program's own; and some, with the launcher.
-            Experiment::StartUp => vec![
-                ends("start and end", None),
-                ends("start and end, 2 ranks", Some(2)),
-                ends("start and end, 4 ranks", Some(4)),
-            ],
+            Experiment::StartUp => {
+                let mut programs = vec![
+                    ends("start and end", None),
+                    ends("start and end, 2 ranks", Some(2)),
+                    ends("start and end, 4 ranks", Some(4)),
+                ];
+                programs.truncate(if quick { 2 } else { programs.len() });
+                programs
+            }
             Experiment::TimeSplit => solvers()?,
             Experiment::Latency => vec![originals.latencies(quick)?],
             Experiment::AgainstC => {

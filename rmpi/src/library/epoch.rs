@@ -164,7 +164,7 @@ pub struct Epoch<'e, 'env: 'e, T, K> {
     // Dropped in this order: requests end before the epoch.
     pub(super) scope: Scope<'e, 'env>,
     pub(super) ending: Ending,
-    core: &'env Core,
+    pub(super) core: &'env Core,
     /// The dynamic window's number.
     number: u64,
     locked: c_int,
@@ -328,7 +328,7 @@ impl<T, M> Window<'_, T, Active, M> {
 #[derive(Debug)]
 pub struct Exposure<'e, 'env: 'e, T> {
     ending: Ending,
-    core: &'env Core,
+    pub(super) core: &'env Core,
     number: u64,
     // Invariant, so that two cannot change places.
     _kind: PhantomData<(*mut T, &'e mut &'e ())>,
@@ -456,7 +456,7 @@ impl<'e, 'env, T: MpiDatatype, K: AccessesAll> Epoch<'e, 'env, T, K> {
     /// errors of class [`RANK`](ErrorClass::RANK).
     #[inline]
     pub fn process(&'e self, rank: usize) -> Target<'e, 'env, T, K> {
-        Target::new(self, rank, self.core.lengths.get(rank).copied())
+        Target::new(self, rank)
     }
 
     /// `MPI_PROC_NULL`: nothing happens there.
@@ -470,7 +470,7 @@ impl<'e, 'env, T: MpiDatatype> Epoch<'e, 'env, T, Locked> {
     #[inline]
     pub fn target(&'e self) -> Target<'e, 'env, T, Locked> {
         let rank = self.locked as usize;
-        Target::new(self, rank, self.core.lengths.get(rank).copied())
+        Target::new(self, rank)
     }
 }
 

@@ -377,14 +377,12 @@ struct At {
 
 impl<'e, 'env, T, K> Target<'e, 'env, T, K> {
     #[inline]
-    pub(super) fn new<U>(
-        epoch: &'e Epoch<'e, 'env, U, K>,
-        rank: usize,
-        length: Option<usize>,
-    ) -> Self {
+    pub(super) fn new<U>(epoch: &'e Epoch<'e, 'env, U, K>, rank: usize) -> Self {
+        let Epoch { scope, ending, core, .. } = epoch;
+        let length = core.lengths.get(rank).copied();
+        let (base, unit) = core.origin(rank, size_of::<T>());
         let rank = rank as c_int;
-        let Epoch { scope, ending, .. } = epoch;
-        Self { scope, ending, rank, base: 0, unit: 1, length, _kind: PhantomData }
+        Self { scope, ending, rank, base, unit, length, _kind: PhantomData }
     }
 
     pub(super) fn null(epoch: &'e Epoch<'e, 'env, T, K>) -> Self {

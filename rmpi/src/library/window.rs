@@ -6,6 +6,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 use core::slice;
+use std::sync::OnceLock;
 
 use tool_macros::wraps;
 
@@ -105,6 +106,9 @@ pub(super) struct Core {
     pub(super) rank: usize,
     /// How many elements each process's memory has.
     pub(super) lengths: Box<[usize]>,
+    /// Where each process's memory begins in its window, in bytes; there displacements count bytes, unless
+    /// it begins with the window.
+    shifts: Box<[usize]>,
     pub(super) shared: bool,
 }
 
@@ -116,22 +120,28 @@ impl Core {
         memory: *mut c_void,
         length: usize,
         element: usize,
+        shift: usize,
         shared: bool,
     ) -> RmpiResult<Self> {
         // SAFETY: a new window.
         let returning = check(unsafe { sys::MPI_Win_set_errhandler(raw, sys::MPI_ERRORS_RETURN) });
-        let mine = [length as u64, element as u64, S::NUMBER];
+        let mine = [element as u64, S::NUMBER, length as u64, shift as u64];
         let agreed = returning.and_then(|()| gather(communicator, mine)).and_then(|all| {
-            if all.iter().any(|one| one[1..] != mine[1..]) {
+            if all.iter().any(|one| one[..2] != mine[..2]) {
                 return Err(Error::refused(
                     ErrorClass::NOT_SAME,
                     "the processes give different types or ways to synchronise",
                 ));
             }
-            Ok(all.iter().map(|one| one[0] as usize).collect())
+            Ok((
+                all.iter().map(|one| one[2] as usize).collect(),
+                all.iter().map(|one| one[3] as usize).collect(),
+            ))
         });
-        match agreed.and_then(|lengths| Ok((lengths, communicator.known_rank()?))) {
-            Ok((lengths, rank)) => Ok(Self { raw, memory, rank, lengths, shared }),
+        match agreed.and_then(|agreed| Ok((agreed, communicator.known_rank()?))) {
+            Ok(((lengths, shifts), rank)) => {
+                Ok(Self { raw, memory, rank, lengths, shifts, shared })
+            }
             Err(error) => {
                 // SAFETY: a new window, which nobody gets.
                 unsafe { sys::MPI_Win_free(&mut raw) };
@@ -142,6 +152,15 @@ impl Core {
 
     pub(super) fn length(&self) -> usize {
         self.lengths[self.rank]
+    }
+
+    /// Where a process's memory begins, and how much an element is, in what displacements count.
+    #[inline]
+    pub(super) fn origin(&self, rank: usize, element: usize) -> (MPI_Aint, MPI_Aint) {
+        match self.shifts.get(rank) {
+            Some(shift) if *shift != 0 => (*shift as MPI_Aint, element as MPI_Aint),
+            _ => (0, 1),
+        }
     }
 }
 
@@ -164,6 +183,33 @@ fn gather<const N: usize>(
         )
     })?;
     Ok(all)
+}
+
+/// MPICH over UCX (seen in Debian's 4.0.2) writes to the multiple of 16 bytes below, where a window begins at
+/// none: into what is another's. What windows begin at there.
+const UCX_ALIGNMENT: usize = 16;
+
+/// Does this MPI move data by UCX? Asks once.
+fn over_ucx() -> RmpiResult<bool> {
+    static OVER_UCX: OnceLock<bool> = OnceLock::new();
+    if let Some(known) = OVER_UCX.get() {
+        return Ok(*known);
+    }
+    let version = context::get_library_version()?;
+    Ok(*OVER_UCX.get_or_init(|| version.contains("ch4:ucx")))
+}
+
+/// How many bytes a window has to begin before its memory.
+fn shift(memory: *mut c_void) -> RmpiResult<usize> {
+    let shift = memory.addr() % UCX_ALIGNMENT;
+    Ok(if shift != 0 && over_ucx()? { shift } else { 0 })
+}
+
+/// How many bytes MPI has to allocate, so that those of the next process begin where they should.
+fn padded(size: MPI_Aint) -> RmpiResult<MPI_Aint> {
+    let alignment = UCX_ALIGNMENT as MPI_Aint;
+    let padding = (alignment - size % alignment) % alignment;
+    Ok(if padding != 0 && over_ucx()? { size.saturating_add(padding) } else { size })
 }
 
 /// Bytes of so many elements, and of one: what a displacement counts, which is never 0.
@@ -271,14 +317,17 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         communicator.intra()?;
         let length = memory.len();
         let (size, unit) = bytes::<T>(length)?;
-        let memory = memory.as_mut_ptr().cast();
+        let memory: *mut c_void = memory.as_mut_ptr().cast();
+        let shift = if size == 0 { 0 } else { shift(memory)? };
+        let begin = memory.wrapping_byte_sub(shift);
+        let (size, unit) = if shift == 0 { (size, unit) } else { (size + shift as MPI_Aint, 1) };
         let (info, comm) = (info::handle(info), communicator.as_raw());
         // SAFETY: so many bytes, which nobody else uses until the window is freed: by its drop, or at
-        // the end of the scope.
+        // the end of the scope. No operation is given a place in the bytes before the memory.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
-            mpi.call(memory, size, unit, info, comm, window)
+            mpi.call(begin, size, unit, info, comm, window)
         })?;
-        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), false)?;
+        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), shift, false)?;
         let mut list = scope.windows.0.borrow_mut();
         list.push(raw);
         let list = Some((&scope.windows, list.len() - 1));
@@ -308,6 +357,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         let _ = synchronization;
         communicator.intra()?;
         let (size, unit) = bytes::<T>(length)?;
+        let size = padded(size)?;
         let (info, comm) = (info::handle(info), communicator.as_raw());
         let mut memory: *mut c_void = ptr::null_mut();
         // SAFETY: a communicator; MPI writes the address to what the argument points to.
@@ -315,7 +365,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
         let memory = zeroed::<T>(memory, length);
-        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), false)?;
+        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), 0, false)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 }
@@ -369,7 +419,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
         let memory = zeroed::<T>(memory, length);
-        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), true)?;
+        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), 0, true)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 
@@ -775,7 +825,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         // SAFETY: a communicator.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe { mpi.call(info, comm, window) })?;
         let none = NonNull::<u64>::dangling().as_ptr().cast();
-        let core = Core::new::<S>(raw, communicator, none, 0, 0, false)?;
+        let core = Core::new::<S>(raw, communicator, none, 0, 0, 0, false)?;
         let number = NUMBER.get() + 1;
         NUMBER.set(number);
         let dynamic = Attachments { communicator: copy, memory: Vec::new(), number };

@@ -176,7 +176,7 @@ fn cell(mpi: &Mpi, language: Language, builds: &[Mpi]) -> Cell {
     };
     for build in builds.iter().filter(|build| build.abi() == mpi.abi()) {
         for (tool, check) in TOOLS {
-            let tool = tools_folder(build).join(format!("lib{}.so", tool.replace('-', "_")));
+            let tool = tools_folder(&build.name).join(format!("lib{}.so", tool.replace('-', "_")));
             if !tool.exists() {
                 return Cell::Wrong(format!("{} is not built", tool.display()));
             }

@@ -12,7 +12,7 @@ use crate::step::{cargo, run, run_reading, step};
 
 #[derive(Args)]
 pub(crate) struct Test {
-    /// Only on MPIs whose name has this in it
+    /// Only on MPIs whose name has this in it, also on such as are not usually tested
     #[arg(long)]
     mpi: Option<String>,
     /// Also what takes long: mpi4py's whole suite, also on four ranks, with each tool alone; every package
@@ -26,39 +26,32 @@ pub(crate) struct Test {
 
 impl Test {
     pub(crate) fn run(self) -> Result<()> {
-        type Find = fn() -> Result<Mpi>;
-        let all: [(&str, Find); 4] = [
-            ("mpich-5.0.2", environment::mpich),
-            ("openmpi-5.0.11", environment::openmpi),
-            ("mpich-5.0.2-abi", environment::mpich_abi),
-            ("mpich-debian", environment::debian_mpich),
-        ];
-        let wanted = |name: &str| self.mpi.as_deref().is_none_or(|part| name.contains(part));
+        let wanted = |name: &str| match &self.mpi {
+            Some(part) => name.contains(part),
+            None => USUAL.contains(&name),
+        };
         let mut left_out = Vec::new();
         let mut mpis = Vec::new();
-        for (name, find) in all {
+        for (_, name, find) in environment::MPIS {
             if !wanted(name) {
-                left_out.push(format!("{name}: not asked for"));
+                left_out.push(format!("{name}: not asked for (--mpi {name})"));
                 continue;
             }
             match find() {
                 Ok(mpi) => mpis.push(mpi),
                 // An extra, where there is no Debian.
-                Err(reason) if name == "mpich-debian" => {
+                Err(reason) if name.ends_with("-debian") => {
                     left_out.push(format!("{name}: {reason}"));
                 }
                 Err(reason) => return Err(reason),
             }
         }
-        // Tools of other ABIs are tested too: one of each is built, whatever was asked for.
-        // And one build serves all MPIs of an ABI.
+        // Tools of other ABIs are tested too: these are built, whatever was asked for.
         for mpi in [environment::mpich()?, environment::openmpi()?] {
-            if mpis.iter().all(|wanted: &Mpi| wanted.name != mpi.name) {
-                build_tools(&mpi)?;
-            }
+            build_tools(&mpi)?;
         }
         for mpi in &mpis {
-            if serving(mpi) == mpi.name {
+            if serving(mpi) == mpi.name && !is_first(mpi) {
                 build_tools(mpi)?;
             }
         }
@@ -132,7 +125,8 @@ impl Test {
         }
         let tested: Vec<_> = mpis.iter().map(|mpi| mpi.name.as_str()).collect();
         if tested.is_empty() {
-            bail!("no MPI of that name; there are {}", all.map(|(name, _)| name).join(", "));
+            let all = environment::MPIS.map(|(_, name, _)| name);
+            bail!("no MPI of that name; there are {}", all.join(", "));
         }
         eprintln!("\nTested on: {}", tested.join(", "));
         for reason in left_out {
@@ -176,8 +170,12 @@ impl Test {
     /// The packages that are tested on an MPI, where it is not all: what differs from one ABI and one
     /// version to another.
     fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 4]> {
-        let is_first = ["mpich-5.0.2", "openmpi-5.0.11"].contains(&mpi.name.as_str());
-        (!is_first && !self.long).then_some(["rmpi-sys", "rmpi", "mpi-tool-layer", "qmpi-shim"])
+        (!is_first(mpi) && !self.long).then_some([
+            "rmpi-sys",
+            "rmpi",
+            "mpi-tool-layer",
+            "qmpi-shim",
+        ])
     }
 
     fn test_on(&self, mpi: &Mpi, hosts: bool, count: &mut Count) -> Result<()> {
@@ -200,7 +198,7 @@ impl Test {
             .args(&self.arguments)
             .current_dir(environment::root())
             .envs(mpi.variables())
-            .env("MPI_TOOLS", tools_folder(mpi))
+            .env("MPI_TOOLS", tools_folder(serving(mpi)))
             .env("IMB", environment::benchmarks()?)
             .env("OPENMP", environment::openmp()?)
             .env("MPI4PY", environment::mpi4py()?)
@@ -220,7 +218,7 @@ impl Test {
             .current_dir(environment::root())
             .envs(mpi.variables())
             .envs(fortran)
-            .env("MPI_TOOLS", tools_folder(mpi));
+            .env("MPI_TOOLS", tools_folder(serving(mpi)));
         run_reading(&mut tests, |line| count.read(line))
     }
 
@@ -233,7 +231,7 @@ impl Test {
             .current_dir(environment::root())
             .envs(mpi.variables())
             .envs(programs)
-            .env("MPI_TOOLS", tools_folder(mpi));
+            .env("MPI_TOOLS", tools_folder(serving(mpi)));
         run_reading(&mut tests, |line| count.read(line))
     }
 }
@@ -293,14 +291,26 @@ impl Count {
     }
 }
 
-/// The MPI whose build of the tools an MPI's tests take: a build serves all MPIs of its ABI.
-fn serving(mpi: &Mpi) -> &str {
-    if mpi.name == "mpich-debian" { "mpich-5.0.2" } else { &mpi.name }
+/// The MPIs that are tested if nothing else is said.
+const USUAL: [&str; 4] = ["mpich-5.0.2", "openmpi-5.0.11", "mpich-5.0.2-abi", "mpich-debian"];
+
+/// Those on which all is tested, and whose tools serve the other MPIs of their ABIs.
+fn is_first(mpi: &Mpi) -> bool {
+    ["mpich-5.0.2", "openmpi-5.0.11"].contains(&mpi.name.as_str())
 }
 
-/// Where the tools are for an MPI.
-pub(crate) fn tools_folder(mpi: &Mpi) -> PathBuf {
-    environment::root().join("target/tools").join(serving(mpi))
+/// The MPI whose build of the tools an MPI's tests take.
+fn serving(mpi: &Mpi) -> &str {
+    match mpi.abi() {
+        "mpich" => "mpich-5.0.2",
+        "openmpi" => "openmpi-5.0.11",
+        _ => &mpi.name,
+    }
+}
+
+/// Where the tools are that are built for an MPI.
+pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
+    environment::root().join("target/tools").join(mpi)
 }
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.
@@ -314,7 +324,7 @@ pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
 
 /// The same for some of them.
 pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
-    let folder = tools_folder(mpi);
+    let folder = tools_folder(&mpi.name);
     step(&format!("Building the tools for {}", mpi.name), || {
         let mut build = cargo();
         build.args(["build", "--release", "--quiet"]);

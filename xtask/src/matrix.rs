@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use clap::Args;
 use serde_json::Value;
 
@@ -100,9 +100,9 @@ struct Program {
 
 enum Cell {
     Exact,
-    /// There is no such program.
-    None(String),
-    Wrong(String),
+    /// There is no such program; the last context of why is for the page.
+    None(anyhow::Error),
+    Wrong(anyhow::Error),
 }
 
 impl Matrix {
@@ -124,11 +124,11 @@ impl Matrix {
             let cells = step(&format!("Programs under {}", mpi.name), || {
                 Ok(Language::ALL.map(|(language, name)| {
                     let cell = cell(mpi, language, &builds);
-                    let shown = match &cell {
-                        Cell::Exact => "exact",
-                        Cell::None(reason) | Cell::Wrong(reason) => reason,
-                    };
-                    eprintln!("      {name}: {shown}");
+                    match &cell {
+                        Cell::Exact => eprintln!("      {name}: exact"),
+                        Cell::None(reason) => eprintln!("      {name}: {reason:#}"),
+                        Cell::Wrong(reason) => eprintln!("      {name}: WRONG: {reason:#}"),
+                    }
                     cell
                 }))
             })?;
@@ -168,24 +168,25 @@ impl Matrix {
 fn cell(mpi: &Mpi, language: Language, builds: &[Mpi]) -> Cell {
     let program = match make(mpi, language) {
         Ok(program) => program,
-        Err(reason) => return Cell::None(format!("{reason:#}")),
+        Err(reason) => return Cell::None(reason),
     };
-    let plain = match program.run(mpi, None) {
+    let plain = match program.run(mpi, None).context("it does not run without tools, either") {
         Ok((printed, _)) => printed,
-        Err(reason) => return Cell::None(format!("{reason:#}")),
+        Err(reason) => return Cell::None(reason),
     };
     for build in builds.iter().filter(|build| build.abi() == mpi.abi()) {
-        for (tool, check) in TOOLS {
-            let tool = tools_folder(&build.name).join(format!("lib{}.so", tool.replace('-', "_")));
+        for (name, check) in TOOLS {
+            let tool = tools_folder(&build.name).join(format!("lib{}.so", name.replace('-', "_")));
             if !tool.exists() {
-                return Cell::Wrong(format!("{} is not built", tool.display()));
+                return Cell::Wrong(anyhow!("{} is not built", tool.display()));
             }
             let result = program.run(mpi, Some(&tool)).and_then(|(printed, counts)| {
                 ensure!(printed == plain, "it printed {printed:?} and not {plain:?}");
                 check(language, &counts)
             });
             if let Err(reason) = result {
-                return Cell::Wrong(format!("{} of {}: {reason:#}", tool.display(), build.name));
+                let what = format!("the {name} that is built for {}", build.name);
+                return Cell::Wrong(reason.context(what));
             }
         }
     }
@@ -279,13 +280,13 @@ fn make(mpi: &Mpi, language: Language) -> Result<Program> {
     };
     match language {
         Language::C => {
-            output(compiler(mpi).arg("-o").arg(&built).arg(sources.join("ring.c")))?;
+            build_by(compiler(mpi).arg("-o").arg(&built).arg(sources.join("ring.c")))?;
         }
         Language::Cxx => {
             let mut cxx = compiler(mpi);
             // Without the C++ bindings that MPI-3.0 removed and that old headers still bring.
             cxx.args(["-DMPICH_SKIP_MPICXX=1", "-DOMPI_SKIP_MPICXX=1", "-o"]).arg(&built);
-            output(cxx.args(["-x", "c++"]).arg(sources.join("ring.c")).arg("-lstdc++"))?;
+            build_by(cxx.args(["-x", "c++"]).arg(sources.join("ring.c")).arg("-lstdc++"))?;
         }
         Language::Mpif | Language::Module | Language::F08 => {
             let fortran = environment::fortran_of(mpi)?;
@@ -312,7 +313,7 @@ fn make(mpi: &Mpi, language: Language) -> Result<Program> {
                 .arg(&built)
                 .arg(sources.join("ring.F90"))
                 .args(word("FORTRAN_LIBRARIES"));
-            output(&mut command)?;
+            build_by(&mut command)?;
             variables.extend(fortran);
         }
         Language::Mpi4py => {
@@ -327,7 +328,7 @@ fn make(mpi: &Mpi, language: Language) -> Result<Program> {
             return Ok(Program { command, variables });
         }
         Language::Rmpi => {
-            output(cargo_for("rmpi").args(["--package", "rmpi", "--example", "ring"]))?;
+            build_by(cargo_for("rmpi").args(["--package", "rmpi", "--example", "ring"]))?;
             fs::copy(environment::root().join("target/matrix/rmpi/debug/examples/ring"), &built)?;
         }
         Language::Rsmpi => {
@@ -339,7 +340,10 @@ fn make(mpi: &Mpi, language: Language) -> Result<Program> {
             let target = format!("rsmpi-{}", mpi.name);
             let mut cargo = cargo_for(&target);
             cargo.env("LIBCLANG_PATH", packages.join("clang/native"));
-            output(cargo.arg("--manifest-path").arg(sources.join("rsmpi/Cargo.toml")))?;
+            // The compiler's own headers, which this libclang comes without.
+            let headers = output(Command::new("cc").arg("-print-file-name=include"))?;
+            cargo.env("BINDGEN_EXTRA_CLANG_ARGS", format!("-isystem {}", headers.trim()));
+            build_by(cargo.arg("--manifest-path").arg(sources.join("rsmpi/Cargo.toml")))?;
             let target = environment::root().join("target/matrix").join(target);
             fs::copy(target.join("debug/ring"), &built)?;
         }
@@ -351,6 +355,10 @@ fn compiler(mpi: &Mpi) -> Command {
     let mut compiler = Command::new(&mpi.mpicc);
     compiler.args(["-O1", "-w"]).envs(mpi.variables());
     compiler
+}
+
+fn build_by(command: &mut Command) -> Result<()> {
+    output(command).map(drop).context("it does not build")
 }
 
 fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Mpi], absent: &[String]) -> String {
@@ -377,7 +385,7 @@ fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Mpi], absent: &[String]) -> String
                 Cell::Wrong(reason) => ("WRONG", Some(reason)),
             };
             let note = note.map(|reason| {
-                let reason = reason.lines().next().unwrap_or_default().to_owned();
+                let reason = reason.to_string();
                 let known = notes.iter().position(|known| *known == reason);
                 known.unwrap_or_else(|| {
                     notes.push(reason);

@@ -170,7 +170,7 @@ impl Level {
     #[doc(hidden)]
     pub fn has_mpi(&self, table: &NextTable) -> bool {
         self.load(table);
-        if !self.has_mpi.load(Acquire) && find_late_mpi(self.info, table) {
+        if !self.has_mpi.load(Acquire) && find_late_mpi(table) {
             self.has_mpi.store(true, Release);
         }
         self.has_mpi.load(Acquire)

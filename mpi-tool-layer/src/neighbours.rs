@@ -147,51 +147,54 @@ impl ToolInfo {
             };
             // SAFETY: what has the name of an MPI function is one.
             unsafe { table.link(next_of) };
-            self.settle(&library);
+            settle();
         }
         clear_message();
         is_mpi
     }
+}
 
-    /// Takes from the exports of this tool what MPI lacks: programs ask by `dlsym` and weak references
-    /// which functions there are (mpi4py does). A tool has all of them, since it serves every MPI of its ABI.
-    ///
-    /// Has a Fortran library convert handles without the tools: Intel MPI's calls `MPI_Comm_fromint` and so
-    /// on by their public names, for each call of Fortran, which the program knows nothing of.
-    fn settle(&self, library: &Range<usize>) {
-        // A tool behind this one may not have come to hide what it has.
-        let is_followed = !self.next.load(Relaxed).is_null();
-        let is_missing = |function: &FunctionId| {
-            if mpi_sys::pmpi::available(*function as usize) {
-                return false;
-            }
-            let next = find(libc::RTLD_NEXT, function.c_name());
-            next.is_null() || is_followed && !library.contains(&next.addr())
-        };
-        let missing: BTreeSet<_> =
-            FunctionId::all().filter(is_missing).map(FunctionId::c_name).collect();
-        let conversion = |function: FunctionId| {
-            let address = mpi_sys::pmpi::address(function as usize)?.addr().get();
-            Some((function.c_name(), address))
-        };
-        let conversions: BTreeMap<_, _> = FunctionId::all()
-            .filter(|function| function.class() == FunctionClass::Conversion)
-            .filter_map(conversion)
-            .collect();
-        let own = object_of((&raw const *self).cast());
-        each_object(|object| {
-            if object.addresses() == own {
-                object.hide(&missing);
-            } else if object.is_fortran_library() {
-                object.rebind(|name, _| conversions.get(name).copied());
-            } else if !missing.is_empty() {
-                object.rebind(|name, reference| {
-                    let is_ours = reference.is_weak && own.contains(&reference.bound);
-                    (is_ours && missing.contains(name)).then_some(0)
-                });
-            }
-        });
-    }
+/// Takes from the exports of all tools what MPI lacks: programs ask by `dlsym` and weak references which
+/// functions there are (mpi4py does). A tool has all of them, since it serves every MPI of its ABI. Where
+/// there is no MPI yet, all is left as it is.
+///
+/// Has a Fortran library convert handles without the tools: Intel MPI's calls `MPI_Comm_fromint` and so
+/// on by their public names, for each call of Fortran, which the program knows nothing of.
+fn settle() {
+    let Some(init) = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize) else { return };
+    let library = object_of(init.as_ptr());
+    let is_missing = |function: &FunctionId| {
+        let next = || find(libc::RTLD_NEXT, function.c_name());
+        !mpi_sys::pmpi::available(*function as usize) && !library.contains(&next().addr())
+    };
+    let missing: BTreeSet<_> =
+        FunctionId::all().filter(is_missing).map(FunctionId::c_name).collect();
+    let conversion = |function: FunctionId| {
+        let address = mpi_sys::pmpi::address(function as usize)?.addr().get();
+        Some((function.c_name(), address))
+    };
+    let conversions: BTreeMap<_, _> = FunctionId::all()
+        .filter(|function| function.class() == FunctionClass::Conversion)
+        .filter_map(conversion)
+        .collect();
+    let mut tools = Vec::new();
+    each_object(|object| {
+        if object.exports(SYMBOL) {
+            tools.push(object.addresses());
+        }
+    });
+    each_object(|object| {
+        if tools.contains(&object.addresses()) {
+            object.hide(&missing);
+        } else if object.is_fortran_library() {
+            object.rebind(|name, _| conversions.get(name).copied());
+        } else if !missing.is_empty() {
+            object.rebind(|name, reference| {
+                let is_of_tool = || tools.iter().any(|tool| tool.contains(&reference.bound));
+                (reference.is_weak && missing.contains(name) && is_of_tool()).then_some(0)
+            });
+        }
+    });
 }
 
 /// Is MPI's Fortran library there? Without it there are no calls of Fortran to look out for.
@@ -213,7 +216,7 @@ fn library_function(function: FunctionId, has_fortran: bool) -> *const c_void {
 /// application calls it all the same, it was the tool's exports that made it believe in one (as
 /// mpi4py does, which asks for them before it loads anything): then the library is loaded here, by
 /// the name that the application would use. False if that fails, too.
-pub fn find_late_mpi(info: &ToolInfo, table: &NextTable) -> bool {
+pub fn find_late_mpi(table: &NextTable) -> bool {
     let found = fill_late_pmpi()
         || mpi_sys::Abi::CURRENT.library_names().iter().any(|name| {
             let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);
@@ -223,7 +226,7 @@ pub fn find_late_mpi(info: &ToolInfo, table: &NextTable) -> bool {
         let has_fortran = has_fortran();
         // SAFETY: these are the library's functions.
         unsafe { table.link(|function| library_function(function, has_fortran)) };
-        info.settle(&(0..0));
+        settle();
     }
     clear_message();
     found

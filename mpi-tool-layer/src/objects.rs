@@ -67,6 +67,11 @@ impl Object<'_> {
         })
     }
 
+    /// Does it export a symbol of this name?
+    pub(crate) fn exports(&self, name: &CStr) -> bool {
+        self.symbols().is_some_and(|table| table.find(name).is_some())
+    }
+
     /// Takes exported symbols out of the object's table, for all that look them up from now on.
     pub(crate) fn hide(&self, names: &BTreeSet<&CStr>) {
         let Some(table) = self.symbols() else { return };

@@ -87,6 +87,33 @@ fn gfortran_module_mpi_f08() {
     transparent_and_exact("F08");
 }
 
+/// Callbacks of generalized requests, arrays of addresses, strings, on three ranks.
+#[test]
+fn gfortran_callbacks_and_strings() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let program = compile("more", dialect, &[]);
+        let plain = Run::new(&program, 3).run();
+        plain.expect_success("more");
+        assert_eq!(plain.lines().len(), 3 * 3, "{}", plain.stdout);
+        for others in [0, 1] {
+            let mut run = Run::new(&program, 3);
+            if others == 1 {
+                run = run.preload(tool("empty_raw"));
+            }
+            let counted = run.count().run();
+            assert_eq!(counted.lines(), plain.lines(), "{dialect}: {}", counted.stderr);
+            let mut calls = counted.counted.clone();
+            // What the query function calls is a call, too, as often as MPI calls it.
+            for name in ["MPI_Status_set_elements", "MPI_Status_set_cancelled"] {
+                assert!(calls.remove(name).is_some(), "{dialect}: {name}");
+            }
+            // Open MPI converts its status for it by the public functions.
+            calls.retain(|name, _| !["MPI_Status_c2f", "MPI_Status_f2c"].contains(&name.as_str()));
+            assert_eq!(calls, counted.expected, "{dialect}");
+        }
+    }
+}
+
 /// A call counts once, whichever language it comes from.
 #[test]
 fn gfortran_and_c() {

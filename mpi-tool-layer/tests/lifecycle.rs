@@ -374,12 +374,16 @@ fn mpi_that_is_loaded_late_is_seen() {
     let cc = Command::new("cc").arg("-o").arg(&program).arg(&source).arg("-ldl").status().unwrap();
     assert!(cc.success());
     for arguments in [&[][..], &["privately"]] {
-        for empties in [0, 1] {
+        for (before, behind) in [(false, false), (true, false), (false, true)] {
             let mut run = Run::new(&program, 2).arguments(arguments);
-            if empties == 1 {
+            if before {
                 run = run.preload(tool("empty_raw"));
             }
-            let outcome = run.count().run();
+            run = run.count();
+            if behind {
+                run = run.preload(tool("empty_raw"));
+            }
+            let outcome = run.run();
             outcome.expect_success("late");
             for name in ["MPI_Get_version", "MPI_Init", "MPI_Finalize"] {
                 assert_eq!(outcome.counted.get(name), Some(&2), "{name}\n{}", outcome.stderr);

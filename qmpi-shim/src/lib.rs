@@ -129,7 +129,7 @@ impl Shim {
 
     fn find_mpi(&self) -> bool {
         self.load();
-        if !self.has_mpi.load(Acquire) && find_late_mpi(&INFO, &BOTTOM) {
+        if !self.has_mpi.load(Acquire) && find_late_mpi(&BOTTOM) {
             self.has_mpi.store(true, Release);
             fill_below();
         }

@@ -10,7 +10,9 @@ use mpi_sys::{Abi, pmpi, prototypes::*};
 use super::language::is_out;
 use super::plan::{Handle, How, Length, MOST, Plan};
 use super::process::{Fortran, Sentinels};
-use super::values::{Descriptor, LONGEST_TEXT, contiguous, pack, pad, partners, texts, trimmed};
+use super::values::{
+    Descriptor, LONGEST_TEXT, contiguous, pack, pad, partners, stripped, texts, trimmed,
+};
 use super::{Entry, Form};
 use crate::neighbours::find;
 
@@ -264,7 +266,7 @@ impl<'a> Conversion<'a> {
                     self.array(index, vec![NOTHING; length.div_ceil(2)])
                 }
                 How::Text => {
-                    let text = trimmed(given, self.text_length(index));
+                    let text = stripped(given, self.text_length(index));
                     self.bytes.push((index, text));
                     self.last_bytes()
                 }

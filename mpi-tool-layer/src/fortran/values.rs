@@ -24,8 +24,20 @@ pub(super) const LONGEST_TEXT: usize = {
     (if version > value { version } else { value }) as usize
 };
 
-/// A `CHARACTER` as a C string: without the blanks behind it, and those before it where MPI's own
-/// conversion strips them.
+/// A `CHARACTER` as a C string, without the blanks behind it and before it, as MPI's own conversions have it.
+///
+/// # Safety
+/// There are as many characters.
+pub(super) unsafe fn stripped(from: usize, length: usize) -> Vec<u8> {
+    // SAFETY: as said.
+    let mut text = unsafe { trimmed(from, length) };
+    let leading = text.iter().take_while(|byte| **byte == b' ').count();
+    text.drain(..leading);
+    text
+}
+
+/// One of an array of them: without the blanks behind it, and those before it where MPI's own conversion
+/// strips them there, too.
 ///
 /// # Safety
 /// There are as many characters.

@@ -7,11 +7,11 @@ use std::error::Error;
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rmpi::{RmpiContext, RmpiResult};
+use rmpi::{Communicator, MpiDatatype, RmpiContext, RmpiResult, Tag};
 use serde_json::json;
 
-/// Counts what Rust allocates.
-struct Counting;
+/// Counts what Rust allocates, where a program takes it for its allocator.
+pub(crate) struct Counting;
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: the system's allocator does the work.
@@ -26,9 +26,6 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(pointer, layout) }
     }
 }
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// The patterns in C.
 pub(crate) struct C(*mut libc::c_void);
@@ -77,7 +74,7 @@ impl Random {
 }
 
 pub(crate) struct Measurement<'a> {
-    context: &'a RmpiContext,
+    pub(crate) context: &'a RmpiContext,
     samples: usize,
     random: Random,
 }
@@ -87,7 +84,35 @@ impl<'a> Measurement<'a> {
         Self { context, samples, random: Random(0x2545_f491) }
     }
 
-    /// Both in pairs, in random order; prints seconds a round.
+    /// The seconds of each sample of two functions, in pairs, in random order; and how often they allocate.
+    pub(crate) fn samples<E: From<rmpi::Error>>(
+        &mut self,
+        mut one: impl FnMut() -> Result<(), E>,
+        mut other: impl FnMut() -> Result<(), E>,
+    ) -> Result<([Vec<f64>; 2], u64), E> {
+        let world = self.context.world();
+        let mut times = [Vec::with_capacity(self.samples), Vec::with_capacity(self.samples)];
+        let mut allocations = 0;
+        for _ in 0..self.samples {
+            let first = usize::from(self.random.coin());
+            for which in [first, 1 - first] {
+                world.barrier()?;
+                let before = ALLOCATIONS.load(Relaxed);
+                let start = self.context.wtime();
+                if which == 0 {
+                    one()?;
+                } else {
+                    other()?;
+                }
+                let seconds = self.context.wtime() - start;
+                allocations += ALLOCATIONS.load(Relaxed) - before;
+                times[which].push(seconds);
+            }
+        }
+        Ok((times, allocations))
+    }
+
+    /// A pattern in C and on rmpi; prints seconds a round.
     pub(crate) fn pairs(
         &mut self,
         pattern: &str,
@@ -96,28 +121,15 @@ impl<'a> Measurement<'a> {
         mut c: impl FnMut(c_int),
         mut rust: impl FnMut(c_int) -> RmpiResult,
     ) -> RmpiResult {
-        let world = self.context.world();
         c(rounds.min(10));
         rust(rounds.min(10))?;
-        let mut times = [Vec::with_capacity(self.samples), Vec::with_capacity(self.samples)];
-        let mut allocations = 0;
-        for _ in 0..self.samples {
-            let first = usize::from(self.random.coin());
-            for language in [first, 1 - first] {
-                world.barrier()?;
-                let before = ALLOCATIONS.load(Relaxed);
-                let start = self.context.wtime();
-                if language == 0 {
-                    c(rounds);
-                } else {
-                    rust(rounds)?;
-                }
-                let seconds = (self.context.wtime() - start) / f64::from(rounds);
-                allocations += ALLOCATIONS.load(Relaxed) - before;
-                times[language].push(seconds);
-            }
-        }
-        if world.rank()? == 0 {
+        let in_c = || -> RmpiResult {
+            c(rounds);
+            Ok(())
+        };
+        let (mut times, allocations) = self.samples(in_c, || rust(rounds))?;
+        times.iter_mut().flatten().for_each(|seconds| *seconds /= f64::from(rounds));
+        if self.context.world().rank()? == 0 {
             println!(
                 "{}",
                 json!({"pattern": pattern, "bytes": bytes, "c": times[0], "rust": times[1],
@@ -141,4 +153,25 @@ pub(crate) fn rounds(
     let mut rounds = (seconds / ((context.wtime() - start) / 10.0)).clamp(4.0, 100_000.0);
     world.process(0).bcast(&mut rounds)?;
     Ok(rounds as c_int)
+}
+
+/// Messages between ranks 0 and 1, to and fro.
+pub(crate) fn ping_pong<T: MpiDatatype>(
+    world: &Communicator<'_>,
+    buffer: &mut [T],
+    rounds: c_int,
+) -> RmpiResult {
+    const TAG: Tag = Tag::new(0);
+    let rank = world.rank()?;
+    let other = world.process(1 - rank.min(1));
+    for _ in 0..rounds {
+        if rank == 0 {
+            other.send(&*buffer, TAG)?;
+            other.recv(&mut *buffer, TAG)?;
+        } else if rank == 1 {
+            other.recv(&mut *buffer, TAG)?;
+            other.send(&*buffer, TAG)?;
+        }
+    }
+    Ok(())
 }

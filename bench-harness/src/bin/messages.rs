@@ -6,47 +6,35 @@
 
 use std::cell::RefCell;
 use std::error::Error;
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::hint::black_box;
 use std::time::Instant;
 
-use rmpi::{Communicator, MpiOp, RequestSlice, RmpiContext, RmpiResult, Tag, TypedCommunicator};
+use rmpi::{Communicator, MpiOp, RequestSlice, RmpiResult, Tag, TypedCommunicator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+#[path = "../pairs.rs"]
+mod pairs;
+use pairs::{C, Measurement};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 type Messages = extern "C" fn(*mut f64, c_int, c_int);
 type GridInC = extern "C" fn(*mut f64, *mut f64, c_int, c_int, c_int) -> f64;
 
 /// The counterparts in C: messages.c.
-struct C {
+struct InC {
     messages: Messages,
     grid: GridInC,
 }
 
-impl C {
+impl InC {
     fn open(path: &str) -> Outcome<Self> {
-        let path = CString::new(path)?;
-        // SAFETY: a library of ours without constructors.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            return Err(format!("{path:?} was not loaded").into());
-        }
-        let function = |name: &std::ffi::CStr| {
-            // SAFETY: an open library.
-            let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
-            assert!(!address.is_null(), "{name:?} is missing");
-            address
-        };
-        // SAFETY: the types that messages.c has.
-        unsafe {
-            Ok(Self {
-                messages: std::mem::transmute::<*mut libc::c_void, Messages>(function(
-                    c"c_messages",
-                )),
-                grid: std::mem::transmute::<*mut libc::c_void, GridInC>(function(c"c_grid")),
-            })
-        }
+        let library = C::open(path)?;
+        let grid = library.function("c_grid");
+        // SAFETY: the type that messages.c has.
+        let grid = unsafe { std::mem::transmute::<*mut libc::c_void, GridInC>(grid) };
+        Ok(Self { messages: library.one("c_messages"), grid })
     }
 }
 
@@ -148,7 +136,7 @@ fn grid(world: &Communicator<'_>, old: &mut Grid, new: &mut Grid, steps: c_int) 
 /// Both, which have to agree to the last bit, with each other and with one process that has it all.
 fn check_grid(
     world: &Communicator<'_>,
-    c: &C,
+    c: &InC,
     rows: usize,
     columns: usize,
     steps: c_int,
@@ -199,61 +187,28 @@ fn check_grid(
     Ok(())
 }
 
-/// Small, and the same on all ranks.
-struct Random(u64);
-
-impl Random {
-    fn coin(&mut self) -> bool {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 & 64 != 0
+/// Both in pairs; prints the seconds of each sample. `alone` is what a value's serialisation takes without
+/// a message.
+fn measure(
+    measurement: &mut Measurement<'_>,
+    pattern: &str,
+    bytes: usize,
+    alone: Option<f64>,
+    mut reference: impl FnMut() -> Outcome,
+    mut ours: impl FnMut() -> Outcome,
+) -> Outcome {
+    let world = measurement.context.world();
+    reference()?;
+    ours()?;
+    let (times, _) = measurement.samples(reference, ours)?;
+    if world.rank()? == 0 {
+        println!(
+            "{}",
+            json!({"pattern": pattern, "ranks": world.size()?, "bytes": bytes, "alone": alone,
+                "reference": times[0], "ours": times[1]})
+        );
     }
-}
-
-struct Measurement<'a> {
-    context: &'a RmpiContext,
-    samples: usize,
-    random: Random,
-}
-
-impl Measurement<'_> {
-    /// Both in pairs, in random order; prints the seconds of each sample. `alone` is what a value's
-    /// serialisation takes without a message.
-    fn pairs(
-        &mut self,
-        pattern: &str,
-        bytes: usize,
-        alone: Option<f64>,
-        reference: &mut dyn FnMut() -> Outcome,
-        ours: &mut dyn FnMut() -> Outcome,
-    ) -> Outcome {
-        let world = self.context.world();
-        reference()?;
-        ours()?;
-        let mut times = [Vec::with_capacity(self.samples), Vec::with_capacity(self.samples)];
-        for _ in 0..self.samples {
-            let first = usize::from(self.random.coin());
-            for which in [first, 1 - first] {
-                world.barrier()?;
-                let start = self.context.wtime();
-                if which == 0 {
-                    reference()?;
-                } else {
-                    ours()?;
-                }
-                times[which].push(self.context.wtime() - start);
-            }
-        }
-        if world.rank()? == 0 {
-            println!(
-                "{}",
-                json!({"pattern": pattern, "ranks": world.size()?, "bytes": bytes, "alone": alone,
-                    "reference": times[0], "ours": times[1]})
-            );
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Something with a structure: numbers of several kinds, texts, what may be missing.
@@ -300,7 +255,7 @@ fn messages(
 
 fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().collect();
-    let c = C::open(&arguments[1])?;
+    let c = InC::open(&arguments[1])?;
     let context = rmpi::init()?;
     let world = context.world();
     if arguments[2] == "grid" {
@@ -309,7 +264,7 @@ fn main() -> Outcome {
     }
     let samples = arguments[2].parse()?;
     let rounds: c_int = arguments[3].parse()?;
-    let mut measurement = Measurement { context: &context, samples, random: Random(0x2545_f491) };
+    let mut measurement = Measurement::new(&context, samples);
     if world.size()? > 1 {
         measure_messages(&mut measurement, &c, rounds)?;
     }
@@ -320,17 +275,18 @@ fn main() -> Outcome {
         let start = Grid::new(rank * rows, rows, rows * size, columns);
         // The same memory for both: where it lies matters to the caches.
         let grids = RefCell::new((start.clone(), start));
-        measurement.pairs(
+        measure(
+            &mut measurement,
             "grid",
             8 * rows * columns,
             None,
-            &mut || {
+            || {
                 let (old, new) = &mut *grids.borrow_mut();
                 let (old, new) = (old.cells.as_mut_ptr(), new.cells.as_mut_ptr());
                 black_box((c.grid)(old, new, rows as c_int, columns as c_int, 20));
                 Ok(())
             },
-            &mut || {
+            || {
                 let (old, new) = &mut *grids.borrow_mut();
                 black_box(grid(world, old, new, 20)?);
                 Ok(())
@@ -340,7 +296,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-fn measure_messages(measurement: &mut Measurement<'_>, c: &C, rounds: c_int) -> Outcome {
+fn measure_messages(measurement: &mut Measurement<'_>, c: &InC, rounds: c_int) -> Outcome {
     let world = measurement.context.world();
     let typed = TypedCommunicator::new(world)?;
     let (to, from) = (typed.process(1), typed.process(0));
@@ -348,15 +304,16 @@ fn measure_messages(measurement: &mut Measurement<'_>, c: &C, rounds: c_int) -> 
         let count = bytes / 8;
         let (sent, mut got, mut in_c) = (vec![1.0; count], vec![0.0; count], vec![1.0; count]);
         let pointer = in_c.as_mut_ptr();
-        measurement.pairs(
+        measure(
+            measurement,
             "plain",
             8 * count,
             None,
-            &mut || {
+            || {
                 (c.messages)(pointer, count as c_int, rounds);
                 Ok(())
             },
-            &mut || {
+            || {
                 let receive = || from.recv(&mut got).map(drop).map_err(Into::into);
                 messages(world, rounds, || to.send(&sent).map_err(Into::into), receive)
             },
@@ -375,12 +332,13 @@ fn measure_messages(measurement: &mut Measurement<'_>, c: &C, rounds: c_int) -> 
         }
         let alone = start.elapsed().as_secs_f64();
         let tag = Tag::new(0);
-        measurement.pairs(
+        measure(
+            measurement,
             "value",
             length,
             Some(alone),
             // As one writes it by hand, where both know how long the message is.
-            &mut || {
+            || {
                 let send = || -> Outcome {
                     let form = postcard::to_extend(&value, Vec::new())?;
                     Ok(world.process(1).send(&form, tag)?)
@@ -393,7 +351,7 @@ fn measure_messages(measurement: &mut Measurement<'_>, c: &C, rounds: c_int) -> 
                 };
                 messages(world, rounds, send, receive)
             },
-            &mut || {
+            || {
                 let receive = || -> Outcome {
                     black_box(from.recv_value::<Vec<Record>>()?);
                     Ok(())

@@ -7,34 +7,18 @@ use std::error::Error;
 use std::ffi::c_int;
 
 use rmpi::{
-    Active, Assertion, Communicator, Group, LockType, Passive, RmpiContext, RmpiResult, Tag, Window,
+    AccessesAll, Active, Assertion, Communicator, Epoch, Group, LockType, Passive, RmpiContext,
+    RmpiResult, Window,
 };
 
 #[path = "../pairs.rs"]
 mod pairs;
-use pairs::{C, Measurement};
+use pairs::{C, Counting, Measurement, ping_pong};
 
-const TAG: Tag = Tag::new(0);
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
 const NONE: Assertion = Assertion::NONE;
-
-fn send_ping_pong(
-    world: &Communicator<'_>,
-    rank: usize,
-    buffer: &mut [f64],
-    rounds: c_int,
-) -> RmpiResult {
-    let other = world.process(1 - rank.min(1));
-    for _ in 0..rounds {
-        if rank == 0 {
-            other.send(&*buffer, TAG)?;
-            other.recv(&mut *buffer, TAG)?;
-        } else if rank == 1 {
-            other.recv(&mut *buffer, TAG)?;
-            other.send(&*buffer, TAG)?;
-        }
-    }
-    Ok(())
-}
 
 fn put_ping_pong(
     window: &mut Window<'_, f64, Active>,
@@ -154,14 +138,17 @@ impl Grid {
     }
 }
 
+/// Gives the neighbours this process's first and last row.
+fn put_edges<'e, K: AccessesAll>(epoch: &'e Epoch<'e, '_, f64, K>, grid: Grid) -> RmpiResult {
+    for (other, place, rows) in [grid.above(), grid.below()].into_iter().flatten() {
+        epoch.process(other).put(epoch.own(rows)?, place)?;
+    }
+    Ok(())
+}
+
 fn sor_fence(window: &mut Window<'_, f64, Active>, grid: Grid, rounds: c_int) -> RmpiResult {
     for step in 0..2 * rounds as usize {
-        window.fence(NONE, |epoch| {
-            for (other, place, rows) in [grid.above(), grid.below()].into_iter().flatten() {
-                epoch.process(other).put(epoch.own(rows)?, place)?;
-            }
-            Ok(())
-        })?;
+        window.fence(NONE, |epoch| put_edges(epoch, grid))?;
         grid.relax(window.local_mut(), step % 2);
     }
     Ok(())
@@ -175,12 +162,7 @@ fn sor_pscw(
 ) -> RmpiResult {
     for step in 0..2 * rounds as usize {
         window.post(neighbours, NONE, |exposure| {
-            exposure.start(neighbours, NONE, |epoch| {
-                for (other, place, rows) in [grid.above(), grid.below()].into_iter().flatten() {
-                    epoch.process(other).put(epoch.own(rows)?, place)?;
-                }
-                Ok(())
-            })
+            exposure.start(neighbours, NONE, |epoch| put_edges(epoch, grid))
         })?;
         grid.relax(window.local_mut(), step % 2);
     }
@@ -331,7 +313,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let n = rounds(rust)?;
             measurement.pairs(name, bytes, n, |n| function(pointer, in_c_count, n), rust)
         };
-        measure("send ping-pong", &mut |n| send_ping_pong(world, rank, &mut buffer[..count], n))?;
+        measure("send ping-pong", &mut |n| ping_pong(world, &mut buffer[..count], n))?;
         measure("put ping-pong", &mut |n| put_ping_pong(&mut window, &other, &buffer[..count], n))?;
         measure("get ping-pong", &mut |n| {
             get_ping_pong(&mut window, &other, &mut buffer[..count], n)

@@ -11,28 +11,12 @@ use rmpi::{Communicator, MpiOp, Request, RequestSlice, RmpiResult, Tag};
 
 #[path = "../pairs.rs"]
 mod pairs;
-use pairs::{C, Measurement};
+use pairs::{C, Counting, Measurement, ping_pong};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 const TAG: Tag = Tag::new(0);
-
-fn ping_pong<T: rmpi::MpiDatatype>(
-    world: &Communicator<'_>,
-    buffer: &mut [T],
-    rounds: c_int,
-) -> RmpiResult {
-    let rank = world.rank()?;
-    let other = world.process(1 - rank.min(1));
-    for _ in 0..rounds {
-        if rank == 0 {
-            other.send(&*buffer, TAG)?;
-            other.recv(&mut *buffer, TAG)?;
-        } else if rank == 1 {
-            other.recv(&mut *buffer, TAG)?;
-            other.send(&*buffer, TAG)?;
-        }
-    }
-    Ok(())
-}
 
 fn bandwidth(
     world: &Communicator<'_>,

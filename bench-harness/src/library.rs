@@ -2,13 +2,14 @@
 //! instructions of a call, by callgrind.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::compile;
+use crate::outcome::{finish, samples};
 use crate::sample::estimate;
 
 #[derive(Args)]
@@ -123,7 +124,7 @@ impl Library {
         if !self.no_time {
             self.time(&program, &c, &mut figures, &mut missed)?;
         }
-        self.finish(&figures, &missed)
+        finish(&figures, self.output.as_deref(), &missed)
     }
 
     /// One-sided communication, in time only.
@@ -141,7 +142,7 @@ impl Library {
         };
         let mut missed = Vec::new();
         self.time(&program, &c, &mut figures, &mut missed)?;
-        self.finish(&figures, &missed)
+        finish(&figures, self.output.as_deref(), &missed)
     }
 
     /// The pairs of samples that a program makes of the patterns.
@@ -155,20 +156,9 @@ impl Library {
         println!("\nTime, Rust by C, {} pairs on {} ranks\n", self.samples, self.ranks);
         println!("| pattern | bytes | median ratio | 95 % interval | allocations |");
         println!("|---|---|---|---|---|");
-        let output = Command::new(&self.mpiexec)
-            .args(["-n", &self.ranks.to_string()])
-            .arg(program)
-            .arg(c)
-            .args([self.samples.to_string(), self.seconds.to_string()])
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("{} does not run", self.mpiexec.display()))?;
-        if !output.status.success() {
-            bail!("the patterns failed: {}", output.status);
-        }
-        let lines = String::from_utf8(output.stdout)?;
-        for line in lines.lines().filter(|line| line.starts_with('{')) {
-            let sampled: Sampled = serde_json::from_str(line)?;
+        let mut program = Command::new(program);
+        program.arg(c).args([self.samples.to_string(), self.seconds.to_string()]);
+        for sampled in samples::<Sampled>(&self.mpiexec, self.ranks, &mut program)? {
             let pairs = sampled.rust.iter().zip(&sampled.c);
             let ratios: Vec<_> = pairs.map(|(rust, c)| rust / c).collect();
             let ratio = estimate(&ratios);
@@ -187,20 +177,6 @@ impl Library {
             let (ratio, low, high) = (ratio.median, ratio.low, ratio.high);
             figures.ratios.push(Ratio { pattern, bytes, ratio, low, high, allocations });
         }
-        Ok(())
-    }
-
-    /// Writes the figures, and says if a target was missed.
-    fn finish(&self, figures: &Figures, missed: &[String]) -> Result<()> {
-        if let Some(path) = &self.output {
-            std::fs::write(path, serde_json::to_string_pretty(figures)?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            println!("\nFigures in {}", path.display());
-        }
-        if !missed.is_empty() {
-            bail!("targets missed:\n  {}", missed.join("\n  "));
-        }
-        println!("\nAll targets met.");
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ mod library;
 mod messages;
 mod model;
 mod originals;
+mod outcome;
 mod overhead;
 mod programs;
 mod report;

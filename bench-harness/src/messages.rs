@@ -2,13 +2,14 @@
 //! on rmpi beside one in C.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::compile;
+use crate::outcome::{finish, samples};
 use crate::sample::{estimate, median};
 
 #[derive(Args)]
@@ -94,21 +95,10 @@ impl Messages {
         println!("| pattern | ranks | bytes | median ratio | 95 % interval |");
         println!("|---|---|---|---|---|");
         for ranks in &self.ranks {
-            let output = Command::new(&self.mpiexec)
-                .args(["-n", &ranks.to_string()])
-                .arg(&program)
-                .arg(&c)
-                .args([self.samples.to_string(), self.messages.to_string()])
-                .stderr(Stdio::inherit())
-                .output()
-                .with_context(|| format!("{} does not run", self.mpiexec.display()))?;
-            if !output.status.success() {
-                bail!("the messages failed: {}", output.status);
-            }
-            let lines = String::from_utf8(output.stdout)?;
-            for line in lines.lines().filter(|line| line.starts_with('{')) {
-                let Sampled { pattern, ranks, bytes, alone, mut reference, ours } =
-                    serde_json::from_str(line)?;
+            let mut program = Command::new(&program);
+            program.arg(&c).args([self.samples.to_string(), self.messages.to_string()]);
+            for sampled in samples(&self.mpiexec, *ranks, &mut program)? {
+                let Sampled { pattern, ranks, bytes, alone, mut reference, ours } = sampled;
                 let ratios: Vec<_> = ours.iter().zip(&reference).map(|(a, b)| a / b).collect();
                 let ratio = estimate(&ratios);
                 println!(
@@ -133,15 +123,6 @@ impl Messages {
                 });
             }
         }
-        if let Some(path) = &self.output {
-            std::fs::write(path, serde_json::to_string_pretty(&figures)?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            println!("\nFigures in {}", path.display());
-        }
-        if !missed.is_empty() {
-            bail!("targets missed:\n  {}", missed.join("\n  "));
-        }
-        println!("\nAll targets met.");
-        Ok(())
+        finish(&figures, self.output.as_deref(), &missed)
     }
 }

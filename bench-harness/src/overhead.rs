@@ -5,11 +5,12 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::Serialize;
 
 use crate::compile::compile;
+use crate::outcome::finish;
 use crate::sample::{Random, estimate};
 
 #[derive(Args)]
@@ -173,16 +174,7 @@ impl Overhead {
             }
             self.depth(&bench, &mut figures)?;
         }
-        if let Some(path) = &self.output {
-            std::fs::write(path, serde_json::to_string_pretty(&figures)?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            println!("\nFigures in {}", path.display());
-        }
-        if !missed.is_empty() {
-            bail!("targets missed:\n  {}", missed.join("\n  "));
-        }
-        println!("\nAll targets met.");
-        Ok(())
+        finish(&figures, self.output.as_deref(), &missed)
     }
 
     fn build(&self) -> Result<Bench> {

@@ -68,18 +68,17 @@ enum Experiment {
 
 impl Bench {
     pub(crate) fn run(self) -> Result<()> {
-        if let Some(Experiment::Boomeramg { options }) = &self.experiment {
-            return boomeramg(options);
-        }
-        let harness = Harness::build(&environment::default_mpi()?)?;
-        match self.experiment {
-            Some(Experiment::Overhead { options }) => harness.run("overhead", &options),
-            Some(Experiment::Library { options }) => harness.run("library", &options),
-            Some(Experiment::Messages { options }) => harness.run("messages", &options),
-            Some(Experiment::OneSided { options }) => harness.run("one-sided", &options),
-            Some(Experiment::Programs { options }) => harness.run("programs", &options),
-            Some(Experiment::Boomeramg { .. }) | None => self.everything(&harness),
-        }
+        let harness = || Harness::build(&environment::default_mpi()?);
+        let (name, options) = match &self.experiment {
+            None => return self.everything(&harness()?),
+            Some(Experiment::Boomeramg { options }) => return boomeramg(options),
+            Some(Experiment::Overhead { options }) => ("overhead", options),
+            Some(Experiment::Library { options }) => ("library", options),
+            Some(Experiment::Messages { options }) => ("messages", options),
+            Some(Experiment::OneSided { options }) => ("one-sided", options),
+            Some(Experiment::Programs { options }) => ("programs", options),
+        };
+        harness()?.run(name, options)
     }
 
     fn everything(&self, harness: &Harness) -> Result<()> {

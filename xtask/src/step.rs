@@ -73,5 +73,10 @@ fn show(command: &Command) -> String {
 
 /// The cargo that runs us.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    if std::env::var_os("CI").is_some() {
+        // Ten gigabytes that make a second build faster.
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
+    cargo
 }

@@ -145,20 +145,10 @@ pub(crate) fn hypre() -> Result<(PathBuf, Vec<(&'static str, String)>)> {
         })?;
     }
     let mut variables = mpi.variables();
-    variables.retain(|(name, _)| *name != "LD_LIBRARY_PATH");
     let libraries = prefix.join("usr/lib/x86_64-linux-gnu");
-    let mut folders = Vec::new();
-    if let Some(of_mpi) = &mpi.libraries {
-        let root = of_mpi.ancestors().nth(3).context("the packages' folder")?;
-        variables.push(("OPAL_PREFIX", root.join("usr").display().to_string()));
-        folders =
-            vec![of_mpi.clone(), of_mpi.join("openmpi/lib"), root.join("lib/x86_64-linux-gnu")];
-    }
     // Where Debian's alternatives for BLAS and LAPACK are.
     let kinds = ["", "openblas-pthread", "blas", "lapack"];
-    folders.extend(kinds.map(|kind| libraries.join(kind)));
-    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    variables.push(("LD_LIBRARY_PATH", folders.join(":")));
+    add_libraries(&mut variables, &kinds.map(|kind| libraries.join(kind)));
     // As many threads as the machine has would wait for each other.
     variables.extend(["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"].map(|name| (name, "1".into())));
     Ok((prefix.join("usr"), variables))
@@ -249,30 +239,62 @@ pub(crate) fn programs(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     }
     let libraries = prefix.join("usr/lib/x86_64-linux-gnu");
     // Links to these two are made where the packages are installed.
-    let folders = [libraries.clone(), libraries.join("blas"), libraries.join("lapack")];
-    let folders = folders.map(|folder| folder.display().to_string()).join(":");
+    let kinds = ["", "blas", "lapack"];
+    add_libraries(&mut variables, &kinds.map(|kind| libraries.join(kind)));
+    // Of several that are installed in part, the others are in `/usr`.
+    variables.push(("PROGRAMS", format!("{}:/usr", prefix.join("usr").display())));
+    Ok(variables)
+}
+
+/// apt-get with lists of its own, which needs no root.
+fn apt(folder: &Path) -> Command {
+    let mut apt = Command::new("apt-get");
+    apt.current_dir(folder)
+        .arg("-oDebug::NoLocking=1")
+        .arg(format!("-oDir::State::lists={}", folder.join("lists").display()))
+        .args(["-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache=", "-qq"]);
+    apt
+}
+
+/// A folder for apt-get that names where this machine has its packages from, for their sources.
+fn source_packages(folder: &Path) -> Result<PathBuf> {
+    let sources = folder.join("sources");
+    fs::create_dir_all(&sources)?;
+    let apt = Path::new("/etc/apt");
+    let mut lists = vec![apt.join("sources.list")];
+    if let Ok(more) = fs::read_dir(apt.join("sources.list.d")) {
+        lists.extend(more.filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    for list in lists {
+        let (Ok(text), Some(name)) = (fs::read_to_string(&list), list.file_name()) else {
+            continue;
+        };
+        // Of both ways to write it.
+        let lines = text.lines().map(|line| match line.strip_prefix("deb ") {
+            Some(rest) => format!("deb-src {rest}\n"),
+            None if line.starts_with("Types:") => "Types: deb-src\n".to_owned(),
+            None => format!("{line}\n"),
+        });
+        fs::write(sources.join(name), lines.collect::<String>())?;
+    }
+    Ok(sources)
+}
+
+/// Has libraries found in these folders, too.
+fn add_libraries(variables: &mut Vec<(&'static str, String)>, folders: &[PathBuf]) {
+    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let folders = folders.join(":");
     match variables.iter_mut().find(|(name, _)| *name == "LD_LIBRARY_PATH") {
         Some((_, path)) => *path = format!("{path}:{folders}"),
         None => variables.push(("LD_LIBRARY_PATH", folders)),
     }
-    // Of several that are installed in part, the others are in `/usr`.
-    variables.push(("PROGRAMS", format!("{}:/usr", prefix.join("usr").display())));
-    Ok(variables)
 }
 
 /// Unpacks Debian's packages, and of those that they need what is not installed.
 fn unpack(prefix: &Path, wanted: &[&str]) -> Result<()> {
     let debs = prefix.join("debs");
     fs::create_dir_all(debs.join("lists/partial"))?;
-    // apt-get with lists of its own, which needs no root.
-    let apt = || {
-        let mut apt = Command::new("apt-get");
-        apt.current_dir(&debs)
-            .arg("-oDebug::NoLocking=1")
-            .arg(format!("-oDir::State::lists={}", debs.join("lists").display()))
-            .args(["-oDir::Cache::pkgcache=", "-oDir::Cache::srcpkgcache=", "-qq"]);
-        apt
-    };
+    let apt = || apt(&debs);
     run(apt().arg("update"))?;
     let install = ["install", "--print-uris", "--no-install-recommends", "-y"];
     let missing = output(apt().args(install).args(wanted))?;
@@ -306,17 +328,11 @@ pub(crate) fn mpich_with_qmpi() -> Result<Mpi> {
             fs::remove_dir_all(&build)?;
         }
         fs::create_dir_all(build.join("lists/partial"))?;
-        let sources = build.join("sources.list");
-        fs::write(&sources, "deb-src http://deb.debian.org/debian bookworm main\n")?;
-        // apt-get with lists of its own, which needs no root.
+        let sources = source_packages(&build)?;
         let apt = || {
-            let mut apt = Command::new("apt-get");
-            apt.current_dir(&build)
-                .arg("-oDebug::NoLocking=1")
-                .arg(format!("-oDir::State::lists={}", build.join("lists").display()))
-                .arg(format!("-oDir::Etc::sourcelist={}", sources.display()))
-                .args(["-oDir::Etc::sourceparts=-", "-oDir::Cache::pkgcache="])
-                .args(["-oDir::Cache::srcpkgcache=", "-qq"]);
+            let mut apt = apt(&build);
+            apt.arg(format!("-oDir::Etc::sourceparts={}", sources.display()))
+                .arg("-oDir::Etc::sourcelist=/dev/null");
             apt
         };
         run(apt().arg("update"))?;

@@ -158,7 +158,19 @@ impl Library {
         println!("|---|---|---|---|---|");
         let mut program = Command::new(program);
         program.arg(c).args([self.samples.to_string(), self.seconds.to_string()]);
-        for sampled in samples::<Sampled>(&self.mpiexec, self.ranks, &mut program)? {
+        let mut all: Vec<Sampled> = Vec::new();
+        for mut more in samples::<Sampled>(&self.mpiexec, self.ranks, &mut program)? {
+            let is_same =
+                |one: &&mut Sampled| (&one.pattern, one.bytes) == (&more.pattern, more.bytes);
+            if let Some(one) = all.iter_mut().find(is_same) {
+                one.c.append(&mut more.c);
+                one.rust.append(&mut more.rust);
+                one.allocations += more.allocations;
+            } else {
+                all.push(more);
+            }
+        }
+        for sampled in all {
             let pairs = sampled.rust.iter().zip(&sampled.c);
             let ratios: Vec<_> = pairs.map(|(rust, c)| rust / c).collect();
             let ratio = estimate(&ratios);

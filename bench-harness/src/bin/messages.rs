@@ -95,14 +95,14 @@ impl Grid {
         let columns = self.columns;
         let rows = self.cells.windows(3 * columns).step_by(columns);
         for (around, to) in rows.zip(to.cells[columns..].chunks_exact_mut(columns)) {
-            let (above, rest) = around.split_at(columns);
-            let (row, below) = rest.split_at(columns);
-            let (above, below) = (&above[1..columns - 1], &below[1..columns - 1]);
-            let (left, right) = (&row[..columns - 2], &row[2..]);
-            // Together, so that nothing is checked element by element.
-            let columns = above.iter().zip(below).zip(left.iter().zip(right));
-            for (to, ((above, below), (left, right))) in to[1..].iter_mut().zip(columns) {
-                *to = 0.25 * (above + below + left + right);
+            // Of one length, so that nothing is checked element by element.
+            let inner = columns - 2;
+            let part = |begin: usize| &around[begin..][..inner];
+            let (above, below) = (part(1), part(2 * columns + 1));
+            let (left, right) = (part(columns), part(columns + 2));
+            let to = &mut to[1..][..inner];
+            for j in 0..inner {
+                to[j] = 0.25 * (above[j] + below[j] + left[j] + right[j]);
             }
         }
     }

@@ -219,6 +219,21 @@ impl Drop for InC<'_> {
     }
 }
 
+/// Makes two things, one of them first.
+fn in_order<A, B>(
+    a_first: bool,
+    a: impl FnOnce() -> RmpiResult<A>,
+    b: impl FnOnce() -> RmpiResult<B>,
+) -> RmpiResult<(A, B)> {
+    if a_first {
+        let a = a()?;
+        Ok((a, b()?))
+    } else {
+        let b = b()?;
+        Ok((a()?, b))
+    }
+}
+
 /// What the whole grid begins with at a row and a column.
 fn start(row: usize, column: usize) -> f64 {
     ((row * 31 + column * 17) % 101) as f64 / 7.0
@@ -313,12 +328,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut buffer = vec![1.0; count * size];
         let pointer = buffer.as_mut_ptr();
         let allocate = || Window::<f64, _>::allocate(world, count * size, None, Active);
-        let (in_c, mut window) = if c_first {
-            (InC::open(&c, count * size, 0), allocate()?)
-        } else {
-            let window = allocate()?;
-            (InC::open(&c, count * size, 0), window)
-        };
+        let open = || Ok(InC::open(&c, count * size, 0));
+        let (in_c, mut window) = in_order(c_first, open, allocate)?;
         let mut measure = |name: &str, rust: &mut dyn FnMut(c_int) -> RmpiResult| -> RmpiResult {
             let function = c.one(&format!("c_{}", name.replace([' ', '-'], "_")));
             let n = rounds(rust)?;
@@ -333,8 +344,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         measure("get one-to-many", &mut |n| get_one_to_many(&mut window, &mut buffer, count, n))?;
         drop(in_c);
     }
-    let mut whole = Measurement::new(&context, samples);
-
     let (rows, columns) = (512 / size, 512);
     let grid = Grid { rank, size, rows, columns };
     let length = (rows + 2) * columns;
@@ -343,21 +352,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         .flatten()
         .collect();
     let neighbours = group.incl(&neighbours)?;
-    let mut in_c = InC::open(&c, length, columns);
-    fill(in_c.memory(length), grid);
-    let mut active = Window::<f64, _>::allocate(world, length, None, Active)?;
-    fill(active.local_mut(), grid);
-    let mut passive = Window::<f64, _>::allocate(world, length, None, Passive)?;
-    passive.lock_local(|memory| fill(memory, grid))?;
-    world.barrier()?;
     let mut measure = |name: &str, rust: &mut dyn FnMut(c_int) -> RmpiResult| -> RmpiResult {
         let function = c.one(&format!("c_{}", name.replace([' ', '-'], "_")));
         let n = rounds(rust)?;
-        whole.pairs(name, 8 * columns, n, |n| function(std::ptr::null_mut(), 0, n), rust)
+        measurement.pairs(name, 8 * columns, n, |n| function(std::ptr::null_mut(), 0, n), rust)
     };
-    measure("sor fence", &mut |n| sor_fence(&mut active, grid, n))?;
-    measure("sor pscw", &mut |n| sor_pscw(&mut active, &neighbours, grid, n))?;
-    measure("sor lock", &mut |n| sor_lock(world, &mut passive, grid, n))?;
-    drop(in_c);
+    let open = || {
+        let mut in_c = InC::open(&c, length, columns);
+        fill(in_c.memory(length), grid);
+        Ok(in_c)
+    };
+    for c_first in [true, false] {
+        let allocate = || Window::<f64, _>::allocate(world, length, None, Active);
+        let (in_c, mut window) = in_order(c_first, open, allocate)?;
+        fill(window.local_mut(), grid);
+        measure("sor fence", &mut |n| sor_fence(&mut window, grid, n))?;
+        measure("sor pscw", &mut |n| sor_pscw(&mut window, &neighbours, grid, n))?;
+        drop((in_c, window));
+
+        let allocate = || Window::<f64, _>::allocate(world, length, None, Passive);
+        let (in_c, mut window) = in_order(c_first, open, allocate)?;
+        window.lock_local(|memory| fill(memory, grid))?;
+        world.barrier()?;
+        measure("sor lock", &mut |n| sor_lock(world, &mut window, grid, n))?;
+        drop((in_c, window));
+    }
     Ok(())
 }

@@ -13,7 +13,7 @@ const LIST: &str = "OMPI_MCA_mca_base_env_list";
 ///
 /// # Safety
 /// The process has one thread.
-pub(crate) unsafe fn to_all_hosts() {
+pub unsafe fn to_all_hosts() {
     let program = fs::read_link("/proc/self/exe").unwrap_or_default();
     let is_prterun = program.file_name() == Some(OsStr::new("prterun"));
     if !is_prterun && program.file_name() != Some(OsStr::new("orterun")) {

@@ -5,12 +5,17 @@ use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use crate::fortran;
-pub use crate::level::{Level, LevelRequest, Source, launched_rank};
+pub use crate::forward::to_all_hosts;
+pub use crate::level::{Level, LevelRequest, Source, launched_rank, why_nothing_was_seen};
 pub use crate::lifecycle::Lifecycle;
-pub use crate::neighbours::{ToolInfo, find_late_mpi};
+pub use crate::neighbours::{
+    Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find, find_in_fortran_library,
+    find_late_mpi, find_next, host_slot, object_of, open,
+};
+pub use crate::options::{help, is_silent};
 pub use crate::output::say;
 pub use crate::table::missing;
-pub use crate::world::wrong_abi;
+pub use crate::world::{abi, wrong_abi};
 
 /// The boundary to C: a panic of the layer ends here.
 #[inline(always)]

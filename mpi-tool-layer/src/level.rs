@@ -450,17 +450,7 @@ impl Level {
         if launched_rank().unwrap_or(0) != 0 || !self.speaks.load(Relaxed) {
             return;
         }
-        let objects = mpi_objects();
-        let known = pmpi::available(FunctionId::MPI_Init as usize);
-        let why = if objects.library && !known {
-            "MPI was loaded privately (dlopen); preload its library behind the tool"
-        } else if objects.program {
-            "the program made none, or another tool in front of this one kept them"
-        } else if launched_rank().is_some() && static_mpi_in_program() {
-            "MPI is linked statically into the program, which no preloaded tool can intercept"
-        } else {
-            return;
-        };
+        let Some(why) = why_nothing_was_seen() else { return };
         if self.options().output != Output::None {
             // A tool without counters knows of the start only.
             let what =
@@ -506,6 +496,21 @@ pub fn launched_rank() -> Option<u32> {
     ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"]
         .iter()
         .find_map(|variable| std::env::var(variable).ok()?.parse().ok())
+}
+
+/// Why a tool may have seen nothing in a process with MPI; `None` in other processes.
+pub fn why_nothing_was_seen() -> Option<&'static str> {
+    let objects = mpi_objects();
+    let known = pmpi::available(FunctionId::MPI_Init as usize);
+    if objects.library && !known {
+        Some("MPI was loaded privately (dlopen); preload its library behind the tool")
+    } else if objects.program {
+        Some("the program made none, or another tool in front of this one kept them")
+    } else if launched_rank().is_some() && static_mpi_in_program() {
+        Some("MPI is linked statically into the program, which no preloaded tool can intercept")
+    } else {
+        None
+    }
 }
 
 /// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI

@@ -1,5 +1,6 @@
 //! What else is in the process: other tools, and MPI.
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
@@ -29,6 +30,78 @@ pub struct ToolInfo {
 unsafe impl Sync for ToolInfo {}
 
 const SYMBOL: &CStr = c"mpi_tool_info";
+
+/// What stands in a tool's place among the objects of the process: a universal build, which opens the
+/// tool by `dlopen`. What comes next is what is behind the host, and the dynamic linker tells that to the
+/// host only.
+#[repr(C)]
+pub struct Host {
+    /// The address of a symbol behind the host, or null.
+    next: extern "C" fn(name: *const c_char) -> *mut c_void,
+}
+
+/// The thread's host that opens a tool: what universal builds export a function for, as
+/// `mpi_tool_host`. The tools of a process use the first one's.
+pub type HostSlot = extern "C" fn() -> *const Cell<*const Host>;
+
+/// This object's.
+pub extern "C" fn host_slot() -> *const Cell<*const Host> {
+    std::thread_local! {
+        static OPENING: Cell<*const Host> = const { Cell::new(ptr::null()) };
+    }
+    OPENING.with(ptr::from_ref)
+}
+
+/// What opened this tool; null where it was preloaded.
+static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+
+impl Host {
+    #[doc(hidden)]
+    pub const fn new(next: extern "C" fn(name: *const c_char) -> *mut c_void) -> Self {
+        Self { next }
+    }
+
+    /// The thread's slot, if the process has a universal build.
+    fn slot() -> Option<&'static Cell<*const Host>> {
+        let exported = find(libc::RTLD_DEFAULT, c"mpi_tool_host").cast::<*mut c_void>();
+        // SAFETY: the symbol is this framework's: a pointer to a `HostSlot` that is never written. The cell
+        // is the thread's own, and not kept.
+        unsafe {
+            let slot = *exported.as_ref()?;
+            core::mem::transmute::<*mut c_void, HostSlot>(slot)().as_ref()
+        }
+    }
+
+    /// Has `open` open a tool, for which this stands. The second value says whether the tool took it so.
+    #[doc(hidden)]
+    pub fn open<R>(&'static self, open: impl FnOnce() -> R) -> (R, bool) {
+        let slot = Self::slot();
+        let outer = slot.map(|slot| slot.replace(self));
+        let opened = open();
+        let left = slot.zip(outer).map(|(slot, outer)| slot.replace(outer));
+        (opened, left.is_some_and(|left| left.is_null()))
+    }
+
+    /// In a tool's constructor: what opens it. Nobody whom this one opens finds it again.
+    fn take() {
+        if let Some(slot) = Self::slot() {
+            HOST.store(slot.replace(ptr::null()).cast_mut(), Release);
+        }
+    }
+
+    fn get() -> Option<&'static Self> {
+        // SAFETY: null, or what `open` was called on.
+        unsafe { HOST.load(Acquire).as_ref() }
+    }
+}
+
+/// The symbol of a name behind this tool.
+pub fn find_next(name: &CStr) -> *mut c_void {
+    match Host::get() {
+        Some(host) => (host.next)(name.as_ptr()),
+        None => find(libc::RTLD_NEXT, name),
+    }
+}
 
 impl ToolInfo {
     #[doc(hidden)]
@@ -124,19 +197,25 @@ impl ToolInfo {
     /// a process without MPI is left at the first.
     #[doc(hidden)]
     pub fn take_place(&self, table: &NextTable) -> bool {
-        self.next.store(Self::look_up(libc::RTLD_NEXT).cast_mut(), Relaxed);
+        Host::take();
+        if Host::get().is_none() {
+            self.next.store(Self::look_up(libc::RTLD_NEXT).cast_mut(), Relaxed);
+        } else {
+            // The host puts it into the chain. It knows that there is MPI, if perhaps a private one.
+            fill_late_pmpi();
+        }
 
         let own = object_of((&raw const *self).cast());
         let library = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize)
             .map_or(0..0, |init| object_of(init.as_ptr()));
-        let next_init = find(libc::RTLD_NEXT, FunctionId::MPI_Init.c_name());
+        let next_init = find_next(FunctionId::MPI_Init.c_name());
         let is_mpi =
             !library.is_empty() || !next_init.is_null() && !own.contains(&next_init.addr());
         if is_mpi {
             let has_fortran = has_fortran();
             let next_of = |function: FunctionId| {
                 let known = library_function(function, has_fortran);
-                let next = find(libc::RTLD_NEXT, function.c_name()).cast_const();
+                let next = find_next(function.c_name()).cast_const();
                 // The library itself is entered by PMPI_.
                 let is_library = !known.is_null() && library.contains(&next.addr());
                 if next.is_null() || is_library || own.contains(&next.addr()) {
@@ -164,7 +243,7 @@ fn settle() {
     let Some(init) = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize) else { return };
     let library = object_of(init.as_ptr());
     let is_missing = |function: &FunctionId| {
-        let next = || find(libc::RTLD_NEXT, function.c_name());
+        let next = || find_next(function.c_name());
         !mpi_sys::pmpi::available(*function as usize) && !library.contains(&next().addr())
     };
     let missing: BTreeSet<_> =
@@ -177,6 +256,8 @@ fn settle() {
         .filter(|function| function.class() == FunctionClass::Conversion)
         .filter_map(conversion)
         .collect();
+    // A host looks into the tool that it opens, and nobody else does.
+    let hosted = Host::get().map(|_| object_of((&raw const HOST).cast()));
     let mut tools = Vec::new();
     each_object(|object| {
         if object.exports(SYMBOL) {
@@ -185,7 +266,9 @@ fn settle() {
     });
     each_object(|object| {
         if tools.contains(&object.addresses()) {
-            object.hide(&missing);
+            if hosted != Some(object.addresses()) {
+                object.hide(&missing);
+            }
         } else if object.is_fortran_library() {
             object.rebind(|name, _| conversions.get(name).copied());
         } else if !missing.is_empty() {
@@ -233,7 +316,7 @@ pub fn find_late_mpi(table: &NextTable) -> bool {
 }
 
 /// Fills `mpi_sys::pmpi` from a library that came after the tool, if it has not been filled.
-pub(crate) fn fill_late_pmpi() -> bool {
+pub fn fill_late_pmpi() -> bool {
     let is_filled = || mpi_sys::pmpi::available(FunctionId::MPI_Init as usize);
     if is_filled() {
         return true;
@@ -254,13 +337,14 @@ pub(crate) fn fill_late_pmpi() -> bool {
     is_filled()
 }
 
-fn open(name: &CStr, flags: c_int) -> *mut c_void {
+/// `dlopen`.
+pub fn open(name: &CStr, flags: c_int) -> *mut c_void {
     // SAFETY: `name` is a C string.
     unsafe { libc::dlopen(name.as_ptr(), flags) }
 }
 
 /// Clears the message of failed look-ups, which are not the application's.
-fn clear_message() {
+pub fn clear_message() {
     // SAFETY: always allowed.
     unsafe { libc::dlerror() };
 }
@@ -268,14 +352,14 @@ fn clear_message() {
 /// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
 /// knows what is next. The result is used here, so that the call is no tail call.
 #[inline(never)]
-pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
+pub fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: `name` is a C string.
     let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
     core::hint::black_box(address)
 }
 
 /// The same in MPI's Fortran libraries, however they were loaded; null if there are none.
-pub(crate) fn find_in_fortran_library(name: &CStr) -> *mut c_void {
+pub fn find_in_fortran_library(name: &CStr) -> *mut c_void {
     let mut paths = Vec::new();
     each_object(|object| {
         if object.is_fortran_library() {
@@ -290,7 +374,7 @@ pub(crate) fn find_in_fortran_library(name: &CStr) -> *mut c_void {
 }
 
 /// The addresses of the loaded object that an address belongs to.
-fn object_of(address: *const c_void) -> Range<usize> {
+pub fn object_of(address: *const c_void) -> Range<usize> {
     let mut found = 0..0;
     each_object(|object| {
         let range = object.addresses();

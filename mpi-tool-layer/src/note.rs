@@ -1,7 +1,7 @@
 //! What a tool's file says of itself, to programs that look at it before anything loads it: an ELF
 //! note (section `.note.mpi-tool`, owner `mpi-tool`, type 1) whose text has a line `key=value` each
 //! for `name`, `version`, `description`, `abi`, `mpi` (what it was built against) and `roles`
-//! (`preload`, `level`, `host`). `mpi-tool list` shows it.
+//! (`preload`, `level`, `host`, `universal`). `mpi-tool list` shows it.
 
 const OWNER: [u8; 12] = *b"mpi-tool\0\0\0\0";
 const KIND: u32 = 1;
@@ -53,7 +53,7 @@ pub const fn length(pieces: &[&str]) -> usize {
 }
 
 /// Puts the note into a tool: `__note! { NAME }`, for a stack's level `__note! { NAME __qmpi }`, for
-/// the library that runs stacks `__note! { NAME host }`.
+/// the library that runs stacks `__note! { NAME host }`, for universal builds `__note! { NAME universal }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __note {
@@ -66,7 +66,15 @@ macro_rules! __note {
     ($name:ident host) => {
         $crate::__note! { $name = "host" }
     };
+    ($name:ident universal) => {
+        $crate::__note! { $name = "universal", "any", "" }
+    };
     ($name:ident = $roles:literal) => {
+        $crate::__note! {
+            $name = $roles, $crate::mpi_sys::Abi::CURRENT.name(), $crate::mpi_sys::BUILT_AGAINST
+        }
+    };
+    ($name:ident = $roles:literal, $abi:expr, $mpi:expr) => {
         const _: () = {
             const PIECES: &[&str] = &[
                 "name=",
@@ -74,9 +82,9 @@ macro_rules! __note {
                 concat!("\nversion=", env!("CARGO_PKG_VERSION")),
                 concat!("\ndescription=", env!("CARGO_PKG_DESCRIPTION")),
                 "\nabi=",
-                $crate::mpi_sys::Abi::CURRENT.name(),
+                $abi,
                 "\nmpi=",
-                $crate::mpi_sys::BUILT_AGAINST,
+                $mpi,
                 concat!("\nroles=", $roles, "\n"),
             ];
             #[used]

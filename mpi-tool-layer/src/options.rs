@@ -59,7 +59,7 @@ const PREFIX: &str = "MPI_TOOL_";
 const NAMES: [&str; 5] = ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "HELP"];
 
 /// The text of `MPI_TOOL_HELP`.
-pub(crate) fn help(tool: &str, version: &str) -> String {
+pub fn help(tool: &str, version: &str) -> String {
     let own = variable_part(tool);
     format!(
         "{tool} {version}: an MPI tool; preload it with LD_PRELOAD into the ranks of an MPI program.
@@ -76,6 +76,11 @@ It understands these variables of the environment:
 {PREFIX}{own}_OUTPUT and so on set the same for {tool} alone.
 "
     )
+}
+
+/// Shall the tool print nothing at all?
+pub fn is_silent(tool: &str) -> bool {
+    Options::read(tool, None).output == Output::None
 }
 
 /// `call-counter` → `CALL_COUNTER`

@@ -10,9 +10,14 @@ use crate::report::Row;
 /// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
 /// and constants would mean something else there.
 pub fn wrong_abi() -> Option<Abi> {
+    abi().filter(|actual| *actual != Abi::CURRENT)
+}
+
+/// The ABI of the MPI in this process, if there is one.
+pub fn abi() -> Option<Abi> {
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
     // SAFETY: addresses and C strings of this process.
-    let actual = unsafe {
+    Some(unsafe {
         let mut object: libc::Dl_info = core::mem::zeroed();
         let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
         let name = if found { CStr::from_ptr(object.dli_fname) } else { c"" };
@@ -28,8 +33,7 @@ pub fn wrong_abi() -> Option<Abi> {
         } else {
             Abi::Mpich
         }
-    };
-    (actual != Abi::CURRENT).then_some(actual)
+    })
 }
 
 /// Why a tool can do nothing with the world of this process, where it can not.

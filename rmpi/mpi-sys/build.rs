@@ -96,7 +96,35 @@ struct Parameter<'a> {
 ///
 /// Which ones there are follows from the ABI and not from the Fortran library of this MPI, which
 /// may have none: a tool serves all MPIs of its ABI.
+///
+/// A universal build has those of all ABIs.
 fn fortran(out: &mut String, abi: &str) {
+    let Some(manglings) = manglings() else { return };
+    let (entries, own_language) = fortran_of(abi, &manglings);
+    let entries: String = entries.iter().map(|(line, _)| line.as_str()).collect();
+    let all = ["mpich", "openmpi", "standard"].map(|abi| fortran_of(abi, &manglings).0);
+    let symbols: BTreeSet<String> = all.into_iter().flatten().map(|(_, symbol)| symbol).collect();
+    let symbols: String = symbols.iter().map(|symbol| format!("        {symbol:?}\n")).collect();
+    let _ = write!(
+        out,
+        "/// Calls the macro in the first brackets with the rest of the arguments, in brackets, and the\n\
+         /// entry points for Fortran: `MPI_Send send Mpif \"mpi_send_\";`, where the third word says how\n\
+         /// arguments are passed.\n\
+         #[macro_export]\n\
+         macro_rules! fortran_entries {{\n    \
+             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{entries}    }} }};\n}}\n\
+         /// The same for the functions whose callbacks or attributes are of the language that gave them.\n\
+         #[macro_export]\n\
+         macro_rules! language_bound_functions {{\n    \
+             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{own_language}    }} }};\n}}\n\
+         /// The same for the symbols of all entry points for Fortran, of whichever ABI.\n\
+         #[macro_export]\n\
+         macro_rules! fortran_symbols {{\n    \
+             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{symbols}    }} }};\n}}\n"
+    );
+}
+
+fn manglings() -> Option<Vec<fn(&str) -> String>> {
     let names = env::var(FORTRAN_NAMES).unwrap_or_else(|_| "name_".into());
     let mut manglings: Vec<fn(&str) -> String> = Vec::new();
     for name in names.split(',') {
@@ -109,11 +137,17 @@ fn fortran(out: &mut String, abi: &str) {
                 println!(
                     "cargo::error={FORTRAN_NAMES}: {other:?} is none of name_, name__, name, NAME"
                 );
-                return;
+                return None;
             }
         });
     }
-    let mut entries = String::new();
+    Some(manglings)
+}
+
+/// The entry points under an ABI, each as a line and its symbol, and the lines of the functions with
+/// callbacks or attributes.
+fn fortran_of(abi: &str, manglings: &[fn(&str) -> String]) -> (Vec<(String, String)>, String) {
+    let mut entries = Vec::new();
     let mut own_language = String::new();
     for line in include_str!("src/functions.rs").lines() {
         let Some((head, rest)) = line.trim().split_once(" (").filter(|_| line.contains(") -> "))
@@ -142,9 +176,10 @@ fn fortran(out: &mut String, abi: &str) {
         let base = large.unwrap_or(method);
         let mut entry = |form: &str, name: &str| {
             let form = if result.starts_with("f64") { "Same" } else { form };
-            for mangled in &manglings {
-                let _ =
-                    writeln!(entries, "        {function} {method} {form} {:?};", mangled(name));
+            for mangled in manglings {
+                let symbol = mangled(name);
+                let line = format!("        {function} {method} {form} {symbol:?};\n");
+                entries.push((line, symbol));
             }
         };
         let aside = has(&["Function", "AttributeVal"]);
@@ -182,19 +217,7 @@ fn fortran(out: &mut String, abi: &str) {
             _ => {}
         }
     }
-    let _ = write!(
-        out,
-        "/// Calls the macro in the first brackets with the rest of the arguments, in brackets, and the\n\
-         /// entry points for Fortran: `MPI_Send send Mpif \"mpi_send_\";`, where the third word says how\n\
-         /// arguments are passed.\n\
-         #[macro_export]\n\
-         macro_rules! fortran_entries {{\n    \
-             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{entries}    }} }};\n}}\n\
-         /// The same for the functions whose callbacks or attributes are of the language that gave them.\n\
-         #[macro_export]\n\
-         macro_rules! language_bound_functions {{\n    \
-             ([$($callback:tt)*] $($context:tt)*) => {{ $($callback)*! {{ [$($context)*]\n{own_language}    }} }};\n}}\n"
-    );
+    (entries, own_language)
 }
 
 struct Mpi {

@@ -27,7 +27,7 @@ pub use language::{Slot, slot};
 use process::Fortran;
 
 use crate::FunctionId;
-use crate::neighbours::find;
+use crate::neighbours::{find, find_next};
 use crate::output::say;
 
 /// How an entry point gets its arguments.
@@ -85,7 +85,7 @@ impl Entry {
     fn next(&self) -> *mut c_void {
         let mut next = self.next.load(Relaxed);
         if next.is_null() {
-            next = find(libc::RTLD_NEXT, self.name);
+            next = find_next(self.name);
             if next.is_null() {
                 next = crate::neighbours::find_in_fortran_library(self.name);
             }

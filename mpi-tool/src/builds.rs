@@ -15,16 +15,35 @@ use crate::mpi::Abi;
 use crate::tools::source_tree;
 use crate::words::in_path;
 
+/// The framework's package that makes universal builds.
+const UNIVERSAL: &str = "mpi-tool-universal";
+
 impl Build {
     pub(crate) fn run(&self) -> Result<()> {
         let project = self.project()?;
         let compilers = self.compilers()?;
         let output = self.output.clone().unwrap_or_else(|| project.root.join("target/tools"));
+        let mut files = BTreeSet::new();
         for (abi, mpicc) in &compilers {
             let folder = output.join(abi.name());
             eprintln!("mpi-tool: building for the {} ABI, with {mpicc}", abi.name());
             for library in project.build(*abi, mpicc, &self.profile)? {
-                println!("{}", put(&library, &folder)?.display());
+                let file = library.file_name().context("a library has a name")?;
+                files.insert(file.to_owned());
+                println!("{}", put(&library, folder.join(file))?.display());
+            }
+        }
+        if self.universal
+            && let Some((abi, mpicc)) = compilers.first()
+        {
+            // Of no ABI, whichever it is compiled for, and of no tool.
+            let mut framework = Project::read(&source_tree())?;
+            framework.packages = vec![UNIVERSAL.into()];
+            eprintln!("mpi-tool: building what takes these for any ABI, with {mpicc}");
+            for library in framework.build(*abi, mpicc, &self.profile)? {
+                for file in &files {
+                    println!("{}", put(&library, output.join(file))?.display());
+                }
             }
         }
         Ok(())
@@ -210,6 +229,7 @@ impl Project {
 fn is_tool(package: &Value) -> bool {
     let all = |key: &str| package[key].as_array().cloned().unwrap_or_default();
     all("targets").iter().any(|target| has_kind(target, "cdylib"))
+        && package["name"] != UNIVERSAL
         && all("dependencies").iter().any(|dependency| {
             dependency["name"] == "mpi-tool-layer" && dependency["kind"].is_null()
         })
@@ -223,12 +243,10 @@ fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Puts a library into a folder. A process that has the old one mapped keeps it.
-fn put(library: &Path, folder: &Path) -> Result<PathBuf> {
-    let name = library.file_name().context("a library has a name")?;
-    let path = folder.join(name);
-    let new = folder.join(format!(".{}.new", name.to_string_lossy()));
-    fs::create_dir_all(folder)
+/// Puts a library where it shall be. A process that has the old one mapped keeps it.
+fn put(library: &Path, path: PathBuf) -> Result<PathBuf> {
+    let new = path.with_extension("so.new");
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))
         .and_then(|()| fs::copy(library, &new))
         .and_then(|_| fs::rename(&new, &path))
         .with_context(|| format!("cannot write {}", path.display()))?;

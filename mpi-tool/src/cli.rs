@@ -182,9 +182,11 @@ Examples:
   mpi-tool build
   mpi-tool build --mpicc /opt/mpich/bin/mpicc --mpicc /opt/openmpi/bin/mpicc
   mpi-tool build --output ~/.local/lib/mpi-tools
+  mpi-tool build --universal
 
 MPIs are found by mpicc, mpicc.mpich, mpicc.openmpi and mpicc_abi in PATH, and by MPICC. The tools
-go to target/tools/ABI of the project, where `mpi-tool run` finds them.")]
+go to target/tools/ABI of the project, where `mpi-tool run` finds them; universal builds, each of
+which takes the one of the right ABI when it is preloaded, to target/tools.")]
 pub(crate) struct Build {
     /// Build for the MPI of this compiler wrapper, and not for those that are found
     #[arg(long, value_name = "PATH")]
@@ -193,7 +195,7 @@ pub(crate) struct Build {
     /// the framework's source tree]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) project: Option<PathBuf>,
-    /// Where to put the tools: into a folder for each ABI [default: target/tools of the project]
+    /// Where to put the tools: into a folder for each ABI, universal builds beside these [default: target/tools of the project]
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
     /// Cargo's profile
@@ -202,6 +204,10 @@ pub(crate) struct Build {
     /// Only these packages
     #[arg(short, long)]
     pub(crate) package: Vec<String>,
+    /// Also make universal builds, to be preloaded by hand whatever the MPI is: each opens the build
+    /// for the MPI of the process
+    #[arg(long)]
+    pub(crate) universal: bool,
 }
 
 /// Print a shell's completion script

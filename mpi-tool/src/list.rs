@@ -29,7 +29,10 @@ impl List {
             return Ok(());
         }
         let mut by_name: BTreeMap<&str, Vec<&Build>> = BTreeMap::new();
-        for build in &builds {
+        // Universal builds say nothing of the tool, so they are last.
+        let (universal, others): (Vec<_>, Vec<_>) =
+            builds.iter().partition(|build| build.universal);
+        for build in others.into_iter().chain(universal) {
             by_name.entry(&build.name).or_default().push(build);
         }
         for (name, builds) in by_name {
@@ -43,6 +46,11 @@ impl List {
                     if index == 0 || self.all {
                         println!("  {:<9}{}{}", abi.name(), build.path.display(), remarks(build));
                     }
+                }
+            }
+            for (index, build) in builds.iter().filter(|build| build.universal).enumerate() {
+                if index == 0 || self.all {
+                    println!("  {:<9}{}", "any", build.path.display());
                 }
             }
         }
@@ -78,6 +86,7 @@ fn as_json(build: &Build) -> serde_json::Value {
         "mpi": build.mpi,
         "level": build.is_level,
         "fortran": build.fortran,
+        "universal": build.universal,
         "path": build.path,
     })
 }

@@ -37,7 +37,9 @@ impl<'a> Wanted<'a> {
         let mut tools: Vec<(&ToolRequest, Vec<Build>)> = Vec::new();
         for request in requests {
             let builds = tools::of_name(&request.name)?;
-            if stack && let Some(build) = builds.iter().find(|build| !build.is_level) {
+            if stack
+                && let Some(build) = builds.iter().find(|build| !build.is_level && !build.universal)
+            {
                 bail!(
                     "{} cannot be a level of a stack: {} neither was made by install_qmpi_layer! nor calls PMPI_; \
                      without --qmpi it can be preloaded",
@@ -77,6 +79,9 @@ impl<'a> Wanted<'a> {
             return Selection::default();
         }
         let Some(abi) = abi else {
+            if let Some(selection) = self.universal() {
+                return selection;
+            }
             problems.push(format!(
                 "{name}: {reason}; it runs without tools (--abi says which ones it should have)"
             ));
@@ -122,10 +127,28 @@ impl<'a> Wanted<'a> {
         problems: &mut Vec<String>,
     ) -> Selection {
         let Some(abi) = abi else {
+            if let Some(selection) = self.universal() {
+                return selection;
+            }
             problems.push(format!("{what}: their MPI is not known; --abi tells it"));
             return Selection::default();
         };
         self.of_abi(abi, &format!("{what} seems to use it"), problems).0
+    }
+
+    /// What finds out itself in the process, where all tools have such a build.
+    fn universal(&self) -> Option<Selection> {
+        let of = |builds: &[Build]| {
+            let universal = builds.iter().filter(|build| build.universal);
+            let mut paths = universal.map(|build| build.path.display().to_string());
+            paths.find(|path| !path.contains([' ', ':']))
+        };
+        if self.stack.is_some() {
+            return None;
+        }
+        let preload =
+            self.tools.iter().map(|(_, builds)| of(builds)).collect::<Option<Vec<_>>>()?;
+        Some(Selection { tools: preload.len(), preload, variables: Vec::new() })
     }
 
     fn of_abi(&self, abi: Abi, uses: &str, problems: &mut Vec<String>) -> (Selection, Vec<&Build>) {
@@ -159,7 +182,8 @@ fn fitting<'a>(
     problems: &mut Vec<String>,
 ) -> Option<&'a Build> {
     let mut reason = None;
-    for build in builds.iter().filter(|build| build.abi.is_none_or(|own| own == abi)) {
+    let fits = |build: &&Build| !build.universal && build.abi.is_none_or(|own| own == abi);
+    for build in builds.iter().filter(fits) {
         // The dynamic linker takes both for the end of a name.
         if build.path.display().to_string().contains([' ', ':']) {
             reason = Some(format!(

@@ -26,6 +26,8 @@ pub(crate) struct Build {
     pub(crate) mpi: String,
     /// It can be a level of a stack.
     pub(crate) is_level: bool,
+    /// It opens the tool's build for the MPI of the process, which lies beside it.
+    pub(crate) universal: bool,
     /// It has entry points for Fortran.
     pub(crate) fortran: bool,
     pub(crate) path: PathBuf,
@@ -41,13 +43,17 @@ impl Build {
                 .find_map(|line| line.split_once('=').filter(|pair| pair.0 == key))
                 .map_or(String::new(), |pair| pair.1.to_owned())
         };
+        let is = |role: &str| value("roles").split(' ').any(|known| known == role);
+        // One file under the names of all tools.
+        let universal = is("universal");
         Some(Self {
-            name: value("name"),
+            name: if universal { plain(&stem(path)) } else { value("name") },
             version: value("version"),
             description: value("description"),
             abi: Abi::of_name(&value("abi")),
             mpi: value("mpi"),
-            is_level: value("roles").split(' ').any(|role| role == "level"),
+            is_level: is("level"),
+            universal,
             fortran: has_fortran(&elf),
             path: path.into(),
         })
@@ -70,9 +76,8 @@ impl Build {
             let mut imports = elf.imports.iter();
             imports.any(|name| name.starts_with("ompi_mpi_")).then_some(Abi::OpenMpi)
         };
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
-            name: name.strip_prefix("lib").unwrap_or(&name).into(),
+            name: stem(&path),
             version: String::new(),
             description: "a tool of another framework".into(),
             abi: linked.or_else(open_mpi),
@@ -80,10 +85,26 @@ impl Build {
             // A PMPI tool's PMPI_ functions become the next level's.
             is_level: elf.has("get_interceptions")
                 || elf.imports.iter().any(|name| name.starts_with("PMPI_")),
+            universal: false,
             fortran: has_fortran(&elf),
             path,
         })
     }
+}
+
+/// `call_counter` of `libcall_counter.so`
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    stem.strip_prefix("lib").unwrap_or(&stem).into()
+}
+
+/// What a universal build opens.
+fn beside(universal: &Path) -> Vec<Build> {
+    let (Some(folder), Some(file)) = (universal.parent(), universal.file_name()) else {
+        return Vec::new();
+    };
+    let paths = Abi::ALL.map(|abi| folder.join(abi.name()).join(file));
+    paths.iter().filter_map(|path| Build::read(&fs::canonicalize(path).ok()?)).collect()
 }
 
 fn has_fortran(elf: &Elf) -> bool {
@@ -132,17 +153,22 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The builds of a tool that was asked for.
+/// The builds of a tool that was asked for, universal ones behind the others.
 ///
 /// # Errors
 /// There is no such tool; the message says which there are.
 pub(crate) fn of_name(name: &str) -> Result<Vec<Build>> {
     if name.contains('/') || name.ends_with(".so") {
-        return Ok(vec![Build::at(Path::new(name))?]);
+        let build = Build::at(Path::new(name))?;
+        let mut builds = if build.universal { beside(&build.path) } else { Vec::new() };
+        builds.push(build);
+        return Ok(builds);
     }
     let all = all();
     let wanted = plain(name);
-    let found: Vec<_> = all.iter().filter(|tool| plain(&tool.name) == wanted).cloned().collect();
+    let mut found: Vec<_> =
+        all.iter().filter(|tool| plain(&tool.name) == wanted).cloned().collect();
+    found.sort_by_key(|build| build.universal);
     if found.is_empty() {
         let names: BTreeSet<_> = all
             .iter()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,6 +57,7 @@ impl Test {
                 build_tools(mpi)?;
             }
         }
+        build_universal()?;
         let hosts = environment::hosts();
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));
@@ -367,6 +369,34 @@ pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
         packages.push(entry?.file_name().to_string_lossy().into_owned());
     }
     build(mpi, &packages)
+}
+
+/// Makes universal builds of some tools, which take what [`build_tools`] makes for each ABI.
+pub(crate) fn build_universal() -> Result<()> {
+    let mpi = environment::mpich()?;
+    let folder = tools_folder("universal");
+    step("Building for any MPI", || {
+        let mut build = cargo();
+        build.args(["build", "--release", "--quiet", "--package=mpi-tool-universal"]);
+        run(build.current_dir(environment::root()).envs(mpi.variables()))?;
+        fs::create_dir_all(&folder)?;
+        for tool in ["call_counter", "empty_raw"] {
+            let file = folder.join(format!("lib{tool}.so"));
+            let _ = fs::remove_file(&file);
+            fs::copy(environment::root().join("target/release/libuniversal.so"), file)?;
+        }
+        let builds = [
+            ("mpich", "mpich-5.0.2"),
+            ("openmpi", "openmpi-5.0.11"),
+            ("standard", "mpich-5.0.2-abi"),
+        ];
+        for (abi, mpi) in builds {
+            let link = folder.join(abi);
+            let _ = fs::remove_file(&link);
+            symlink(Path::new("..").join(mpi), link)?;
+        }
+        Ok(())
+    })
 }
 
 /// The same for some of them.

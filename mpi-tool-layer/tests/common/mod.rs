@@ -24,6 +24,11 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     setting("MPI_TOOLS").join(format!("lib{name}.so"))
 }
 
+/// The universal build of a tool: the same file whichever the MPI is.
+pub(crate) fn universal(name: &str) -> PathBuf {
+    setting("MPI_TOOLS").with_file_name("universal").join(format!("lib{name}.so"))
+}
+
 /// A tool of `examples/`, which `cargo test` has built.
 pub(crate) fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{build_folder, exported, tool};
+use common::{build_folder, exported, tool, universal};
+use mpi_tool_layer::mpi_sys::Abi;
 use mpi_tool_layer::{Direction, FunctionId, Parameter, ParameterKind, mpi_sys};
 
 /// A C type of the same size and register class.
@@ -249,6 +250,12 @@ fn all_bits_of_all_functions_pass_through() {
     expect_same(&program, &[tool("empty_high")]);
     expect_same(&program, &[tool("empty_high"), tool("call_counter"), tool("empty_raw")]);
     expect_same(&program, &copies("empty_high", 20));
+    // What is made up looks like MPICH.
+    if Abi::CURRENT == Abi::Mpich {
+        expect_same(&program, &[universal("empty_raw")]);
+        expect_same(&program, &[universal("empty_raw"), universal("call_counter")]);
+        expect_same(&program, &[tool("empty_high"), universal("empty_raw"), tool("call_counter")]);
+    }
     expect_same(&program, &copies("empty_raw", 10));
     expect_same(&program, &copies("call_counter", 20));
 }
@@ -357,6 +364,12 @@ fn what_the_library_lacks_no_tool_has() {
         assert_eq!(alone.matches(" 0000\n").count(), exported().len() - functions.len());
         let mut tools = vec![vec![tool("empty_raw")], copies("empty_raw", 3), vec![tool("qmpi")]];
         tools.push(vec![tool("call_counter"), tool("empty_high"), tool("bandwidth_counter")]);
+        if Abi::CURRENT == Abi::Mpich {
+            tools.push(vec![universal("empty_raw")]);
+            tools.push(vec![universal("call_counter"), universal("empty_raw")]);
+            tools.push(vec![tool("call_counter"), universal("empty_raw")]);
+            tools.push(vec![universal("empty_raw"), tool("call_counter")]);
+        }
         for tools in tools {
             let output = run(&program, &tools, &[("MPI_TOOL_OUTPUT", "none")]);
             assert_eq!(String::from_utf8_lossy(&output.stdout), alone, "{name}, {tools:?}");

@@ -8,7 +8,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, build_folder, setting, tool};
+use common::{Run, build_folder, setting, tool, universal};
 
 /// How a program sees MPI: a macro of `tests/fortran/dialect.h`.
 fn compile(name: &str, dialect: &str, parts: &[&str]) -> PathBuf {
@@ -85,6 +85,30 @@ fn gfortran_module_mpi() {
 #[test]
 fn gfortran_module_mpi_f08() {
     transparent_and_exact("F08");
+}
+
+/// The same file under MPICH and Open MPI, whose Fortran libraries have different names and call different
+/// functions.
+#[test]
+fn gfortran_with_universal_builds() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let program = compile("calls", dialect, &[]);
+        let plain = Run::new(&program, 2).run();
+        for others in [0, 1, 2] {
+            let mut run = Run::new(&program, 2);
+            if others == 1 {
+                run = run.preload(universal("empty_raw"));
+            } else if others == 2 {
+                run = run.preload(tool("empty_raw"));
+            }
+            let counted = run.count_with(&universal("call_counter")).run();
+            assert_eq!((counted.status, counted.lines()), (Some(0), plain.lines()), "{dialect}");
+            assert_eq!(counted.counted, counted.expected, "{dialect}: {}", counted.stderr);
+        }
+        let counted = Run::new(&program, 2).preload(universal("empty_raw")).count().run();
+        assert_eq!(counted.lines(), plain.lines(), "{dialect}");
+        assert_eq!(counted.counted, counted.expected, "{dialect}: {}", counted.stderr);
+    }
 }
 
 /// Callbacks of generalized requests, arrays of addresses, strings, on three ranks.

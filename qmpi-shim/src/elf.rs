@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mpi_tool_layer::mpi_sys::Abi;
 use object::elf::{DT_NEEDED, DT_NULL, EM_X86_64, ET_DYN, FileHeader64};
@@ -80,6 +80,24 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
         return Err(NO_TOOL.into());
     }
     Ok(())
+}
+
+/// The tool's build for this ABI, where a file is a universal build and this lies beside it.
+pub(crate) fn build_beside(path: &Path) -> Option<PathBuf> {
+    let beside = |path: &Path| {
+        let build = path.parent()?.join(Abi::CURRENT.name()).join(path.file_name()?);
+        build.exists().then_some(build)
+    };
+    let build = beside(path).or_else(|| beside(&fs::canonicalize(path).ok()?))?;
+    let data = fs::read(path).ok()?;
+    let header = FileHeader64::<Endianness>::parse(&*data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, &*data).ok()?;
+    let symbols = sections.symbols(endian, &*data, object::elf::SHT_DYNSYM).ok()?;
+    let is_host = symbols.iter().any(|symbol| {
+        symbol.name(endian, symbols.strings()).is_ok_and(|name| name == b"mpi_tool_host")
+    });
+    is_host.then_some(build)
 }
 
 pub(crate) fn other_abi(abi: Abi) -> String {

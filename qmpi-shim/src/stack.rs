@@ -58,10 +58,12 @@ fn load_one(
     checked: &mut Checked,
     before: &[Level],
 ) -> Result<(*mut c_void, Tool), String> {
+    // A universal build would open it, but be no level.
+    let path = &elf::build_beside(path).unwrap_or_else(|| path.to_owned());
     // A name without a slash is the dynamic linker's to find.
     if path.as_os_str().as_bytes().contains(&b'/') {
         if !checked.contains_key(path) {
-            checked.insert(path.into(), elf::check(path));
+            checked.insert(path.clone(), elf::check(path));
         }
         checked[path].clone()?;
     }

@@ -79,7 +79,10 @@ impl<'a> Wanted<'a> {
             return Selection::default();
         }
         let Some(abi) = abi else {
-            if let Some(selection) = self.universal() {
+            // What starts others, or loads MPI when it runs.
+            let is_open = application.loads_mpi_late
+                || [Kind::Script, Kind::Python].contains(&application.kind);
+            if let Some(selection) = self.universal().filter(|_| is_open) {
                 return selection;
             }
             problems.push(format!(

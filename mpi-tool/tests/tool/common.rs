@@ -41,6 +41,12 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     folder.join(format!("lib{name}.so"))
 }
 
+/// Its universal build.
+pub(crate) fn universal(name: &str) -> PathBuf {
+    let folder = Path::new(&setting("MPI_TOOLS")).with_file_name("universal");
+    fs::canonicalize(folder).unwrap().join(format!("lib{name}.so"))
+}
+
 /// The same tool, built for another ABI, and that ABI's name: xtask builds both of these.
 pub(crate) fn foreign_tool(name: &str) -> (PathBuf, &'static str) {
     let (folder, abi) =

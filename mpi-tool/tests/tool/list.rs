@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{abi, mpi_tool, text, tool};
+use crate::common::{abi, mpi_tool, text, tool, universal};
 
 #[test]
 fn builds_are_listed_with_their_abi() {
@@ -23,7 +23,13 @@ fn builds_are_listed_with_their_abi() {
         let first = tools.iter().find(|build| build["name"] == name && build["abi"] == abi());
         assert_eq!(first.unwrap()["path"], text(&path));
     }
+    let path = universal("call_counter");
+    let tools = list["tools"].as_array().unwrap();
+    let build = tools.iter().find(|build| build["path"] == text(&path)).unwrap();
+    assert_eq!((&build["name"], &build["universal"]), (&"call-counter".into(), &true.into()));
+    assert!(build["abi"].is_null());
     let outcome = mpi_tool(Path::new("/"), &["list"]);
+    assert!(outcome.stdout.contains(&format!("\n  any      {}\n", text(&path))), "{outcome:?}");
     let line = format!("\n  {:<9}{}", abi(), text(&tool("call_counter")));
     assert!(outcome.stdout.contains(&line), "{outcome:?}");
     assert!(

@@ -27,14 +27,17 @@ fn a_new_tool_builds_and_runs() {
     // The compiler needs more time than a run.
     let mut build = Command::new("timeout");
     build.args(["1500", "nice", env!("CARGO_BIN_EXE_mpi-tool")]);
-    build.args(["build", "--profile", "dev", "--mpicc", &mpicc, "--mpicc", &mpicc]);
+    build.args(["build", "--profile", "dev", "--universal"]);
+    build.args(["--mpicc", &mpicc, "--mpicc", &mpicc]);
     // What it is made of stays for the next time.
     build.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-tool"));
     let built = Outcome::of(build.current_dir(&project));
     assert_eq!(built.status, Some(0), "{built:?}");
-    let tool = fs::canonicalize(&project).unwrap();
-    let tool = tool.join("target/tools").join(abi()).join("libmy_profiler.so");
-    assert_eq!(built.stdout, format!("{}\n", tool.display()), "{built:?}");
+    let tools = fs::canonicalize(&project).unwrap().join("target/tools");
+    let tool = tools.join(abi()).join("libmy_profiler.so");
+    let universal = tools.join("libmy_profiler.so");
+    let files = format!("{}\n{}\n", tool.display(), universal.display());
+    assert_eq!(built.stdout, files, "{built:?}");
     assert!(
         built.said().contains(
             &format!("{mpicc}: of the {} ABI as {mpicc} is, whose tools serve it, too", abi())
@@ -55,6 +58,13 @@ fn a_new_tool_builds_and_runs() {
         assert!(outcome.stderr.contains(title), "{outcome:?}");
         assert!(outcome.stderr.contains("\nMPI_Barrier: "), "{outcome:?}");
     }
+    // And by hand, without a word on the ABI.
+    let mut by_hand = Command::new("timeout");
+    by_hand.args(["60", &mpiexec, &n, &two]).arg(&program).env("LD_PRELOAD", &universal);
+    let outcome = Outcome::of(&mut by_hand);
+    assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
+    assert!(outcome.stderr.contains("# my-profiler 0.1.0: nanoseconds, summed over 2 ranks"));
+
     let listed = mpi_tool(&project, &["list", "my-profiler"]);
     let description = "my-profiler 0.1.0: Measures the time that is spent in each MPI function\n";
     assert!(listed.stdout.starts_with(description), "{listed:?}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::{
     FINE, Outcome, abi, calls, compile, compile_plain, compile_with, counters, has_mpi4py,
     launcher, limited, mpi_name, mpi_tool, mpi_tool_command, run_two, setting, text, tool,
-    write_program,
+    universal, write_program,
 };
 
 #[test]
@@ -138,6 +138,34 @@ fn a_script_has_the_launchers_mpi() {
         assert_eq!(counters(&folder.path().join("r.json")), calls(2));
         fs::remove_file(folder.path().join("r.json")).unwrap();
     }
+}
+
+/// Nobody says which MPI a script's program has, so it is found in the process.
+#[test]
+fn a_script_without_a_launcher_has_universal_builds() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    write_program(&folder.path().join("job"), format!("#!/bin/sh\nexec {}\n", text(&program)));
+    let command = ["run", "-tcall-counter", "-fjson", "-or.json", "--", "./job"];
+    let outcome = mpi_tool(folder.path(), &command);
+    assert_eq!((outcome.status, outcome.said()), (Some(0), vec![]), "{outcome:?}");
+    assert_eq!(outcome.lines(), ["rank 0 of 1 is fine"]);
+    assert_eq!(counters(&folder.path().join("r.json")), calls(1));
+}
+
+/// It stands for the builds beside it.
+#[test]
+fn a_universal_build_by_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let universal = universal("call_counter");
+    let options = ["--tool", text(&universal), "-fjson", "-or.json"];
+    let outcome = run_two(folder.path(), &options, &[text(&compile("calls"))]);
+    assert_eq!((outcome.status, outcome.said()), (Some(0), vec![]), "{outcome:?}");
+    assert_eq!(counters(&folder.path().join("r.json")), calls(2));
+    let command = ["run", "--tool", text(&universal), "--dry-run", "--", text(&compile("calls"))];
+    let outcome = mpi_tool(folder.path(), &command);
+    let build = format!("LD_PRELOAD={} ", text(&tool("call_counter")));
+    assert!(outcome.stdout.contains(&build), "{outcome:?}");
 }
 
 #[test]

@@ -347,13 +347,8 @@ impl Tool {
         if handle.is_null() {
             return Err(format!("its build for this MPI cannot be loaded: {}", linker_message()));
         }
+        let tool = Self { handle, addresses: addresses(handle) };
         let info = find(handle, c"mpi_tool_info").cast::<&'static ToolInfo>();
-        let inside = if info.is_null() {
-            find(handle, FunctionId::MPI_Init.c_name())
-        } else {
-            info.cast::<c_void>()
-        };
-        let tool = Self { handle, addresses: object_of(inside) };
         // SAFETY: the symbol is this framework's: a pointer that is never written. Tools are never
         // unloaded.
         if let Some(info) = unsafe { info.as_ref() }.filter(|_| tool.contains(info.cast())) {
@@ -376,6 +371,24 @@ impl Tool {
     fn contains(&self, address: *const c_void) -> bool {
         self.addresses.contains(&address.addr())
     }
+}
+
+/// The addresses of an opened library.
+fn addresses(handle: *mut c_void) -> core::ops::Range<usize> {
+    /// The beginning of the dynamic linker's `struct link_map`.
+    #[repr(C)]
+    struct LinkMap {
+        base: usize,
+        name: *const c_char,
+        dynamic: *const c_void,
+    }
+    let mut map: *const LinkMap = ptr::null();
+    // SAFETY: a handle of `dlopen`; what it gives lives as long as the library, which is for ever.
+    let map = unsafe {
+        libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
+        map.as_ref()
+    };
+    map.map_or(0..0, |map| object_of(map.dynamic))
 }
 
 /// Open MPI's handles are addresses, which the dynamic linker finds for the tool only in a library that

@@ -70,7 +70,7 @@ impl Test {
                 left_out.push(format!("{name}: Intel MPI Benchmarks, {reason}"));
             }
             if let Some(reason) = no_mpi4py(mpi) {
-                left_out.push(format!("{name}: mpi4py's suite, {reason}"));
+                left_out.push(format!("{name}: mpi4py and its suite, {reason}"));
             } else if !self.long {
                 left_out.push(format!(
                     "{name}: mpi4py's suite on four ranks, what takes long of it, each tool alone \
@@ -298,13 +298,15 @@ const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 
 const LONG_TESTS: &str = "mpi4py_suite_on_four_ranks";
 
-const MPI4PY_TESTS: &str = "mpi4py_suite";
+const MPI4PY_TESTS: &str = "mpi4py_";
 
-/// Why mpi4py's own tests do not run with tools.
+/// Why mpi4py, and its own tests, do not run with tools.
 fn no_mpi4py(mpi: &Mpi) -> Option<&'static str> {
     match mpi.name.as_str() {
         "mpich-5.0.2-abi" => Some("whose wheel is for the ABIs of MPICH and of Open MPI"),
-        "mpich-debian" => Some("which spawns processes, what this MPI fails to do"),
+        "mpich-debian" => {
+            Some("which spawns processes, what this MPI fails to do, and knows it by no name")
+        }
         _ => None,
     }
 }

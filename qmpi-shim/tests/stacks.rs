@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{Outcome, Run, build_folder, example, is_openmpi, setting, tool};
+use common::{Outcome, Run, build_folder, example, is_openmpi, setting, tool, universal};
 use mpi_tool_layer::mpi_sys::Abi;
 
 /// Compiles a source of `tests/c`; in parallel tests once for each name.
@@ -38,8 +38,12 @@ fn program() -> &'static Path {
 const PRINTED: [&str; 2] = ["rank 0 of 2 is fine", "rank 1 of 2 is fine"];
 
 fn with_tools(tools: &[&Path]) -> Run {
+    with_library(&tool("qmpi"), tools)
+}
+
+fn with_library(libqmpi: &Path, tools: &[&Path]) -> Run {
     let tools: Vec<_> = tools.iter().map(|tool| tool.to_str().unwrap()).collect();
-    Run::new(program(), 2).preload(tool("qmpi")).variable("TOOLS", &tools.join(":"))
+    Run::new(program(), 2).preload(libqmpi).variable("TOOLS", &tools.join(":"))
 }
 
 /// With a stack file in the folder of the run.
@@ -81,6 +85,29 @@ fn tools_of_both_kinds_count_on_real_ranks() {
         assert!(report.contains(&"MPI_Comm_rank: 9"), "{report:?}");
         assert!(report.contains(&"MPI_Send: 10"), "{report:?}");
         assert!(report.contains(&"MPI_Init: 2"), "{report:?}");
+    }
+}
+
+/// A universal `libqmpi.so` opens the one for this MPI, and levels that are universal builds are those
+/// beside them.
+#[test]
+fn universal_builds_are_the_builds_beside_them() {
+    let counter = universal("call_counter");
+    let tools = [count(), &counter, &tool("empty_raw"), &tool("call_counter")];
+    for libqmpi in [tool("qmpi"), universal("qmpi")] {
+        let outcome = with_library(&libqmpi, &tools).run();
+        expect_fine(&outcome);
+        for rank in 0..2 {
+            assert_eq!(outcome.stderr.matches(&c_line(1, rank)).count(), 1, "{}", outcome.stderr);
+        }
+        for name in ["call-counter-1", "call-counter-2"] {
+            let title = format!("# {name} 0.1.0: calls, summed over 2 ranks\n");
+            let (_, report) = outcome.stderr.split_once(&title).unwrap();
+            let report: Vec<_> =
+                report.lines().take_while(|line| line.starts_with("MPI_")).collect();
+            assert!(report.contains(&"MPI_Comm_rank: 9"), "{report:?}");
+            assert!(report.contains(&"MPI_Send: 10"), "{report:?}");
+        }
     }
 }
 

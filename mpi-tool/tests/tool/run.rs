@@ -45,7 +45,7 @@ fn two_tools_with_options_of_their_own() {
             "--format=csv",
         ];
         options.extend(qmpi);
-        let outcome = run_two(folder.path(), &options, &[text(&program)]);
+        let outcome = run_two(folder.path(), &options, &[text(&compile("calls"))]);
         assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
         assert_eq!(counters(&folder.path().join("calls.json")), calls(2));
         let bytes = fs::read_to_string(folder.path().join("bytes.csv")).unwrap();
@@ -64,7 +64,7 @@ fn two_tools_with_options_of_their_own() {
 fn a_stack_has_several_levels_of_a_tool() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["-tcall-counter", "-tcall-counter", "--qmpi", "-fjson", "-o%t.json"];
-    let outcome = run_two(folder.path(), &options, &[text(&program)]);
+    let outcome = run_two(folder.path(), &options, &[text(&compile("calls"))]);
     assert_eq!((outcome.status, outcome.said()), (Some(0), vec![]), "{outcome:?}");
     for level in [1, 2] {
         let report = folder.path().join(format!("call-counter-{level}.json"));
@@ -290,7 +290,7 @@ fn a_foreign_tool_stands_last() {
     let folder = tempfile::tempdir().unwrap();
     let c_tool = compile_with(setting("MPICC"), "c_tool", "libc_tool.so", &["-shared", "-fPIC"]);
     let options = ["-tcall-counter", "-t", text(&c_tool), "-fjson", "-or.json"];
-    let outcome = run_two(folder.path(), &options, &[text(&program)]);
+    let outcome = run_two(folder.path(), &options, &[text(&compile("calls"))]);
     assert_eq!((outcome.status, outcome.said()), (Some(0), vec![]), "{outcome:?}");
     assert_eq!(outcome.stderr.matches("the C tool sees MPI_Finalize").count(), 2, "{outcome:?}");
     assert_eq!(counters(&folder.path().join("r.json")), calls(2));

@@ -124,9 +124,12 @@ fn fortran(out: &mut String, abi: &str) {
     );
 }
 
-fn manglings() -> Option<Vec<fn(&str) -> String>> {
+/// How a compiler makes a symbol of a name.
+type Mangling = fn(&str) -> String;
+
+fn manglings() -> Option<Vec<Mangling>> {
     let names = env::var(FORTRAN_NAMES).unwrap_or_else(|_| "name_".into());
-    let mut manglings: Vec<fn(&str) -> String> = Vec::new();
+    let mut manglings: Vec<Mangling> = Vec::new();
     for name in names.split(',') {
         manglings.push(match name.trim() {
             "name_" => |name| format!("{name}_"),
@@ -146,7 +149,7 @@ fn manglings() -> Option<Vec<fn(&str) -> String>> {
 
 /// The entry points under an ABI, each as a line and its symbol, and the lines of the functions with
 /// callbacks or attributes.
-fn fortran_of(abi: &str, manglings: &[fn(&str) -> String]) -> (Vec<(String, String)>, String) {
+fn fortran_of(abi: &str, manglings: &[Mangling]) -> (Vec<(String, String)>, String) {
     let mut entries = Vec::new();
     let mut own_language = String::new();
     for line in include_str!("src/functions.rs").lines() {

@@ -9,7 +9,7 @@ pub use crate::forward::to_all_hosts;
 pub use crate::level::{Level, LevelRequest, Source, launched_rank, why_nothing_was_seen};
 pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::{
-    Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find, find_in_fortran_library,
+    Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
     find_late_mpi, find_next, host_slot, object_of, open,
 };
 pub use crate::options::{help, is_silent};

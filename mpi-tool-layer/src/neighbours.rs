@@ -352,10 +352,18 @@ pub fn clear_message() {
 /// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
 /// knows what is next. The result is used here, so that the call is no tail call.
 #[inline(never)]
-pub fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
+pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: `name` is a C string.
     let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
     core::hint::black_box(address)
+}
+
+/// The same in an opened library.
+///
+/// # Safety
+/// `library` is what [`open`] gave, and not null.
+pub unsafe fn find_in(library: *mut c_void, name: &CStr) -> *mut c_void {
+    find(library, name)
 }
 
 /// The same in MPI's Fortran libraries, however they were loaded; null if there are none.

@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::install::{
-    Answer, Host, HostSlot, ToolInfo, abi, clear_message, fill_late_pmpi, find,
-    find_in_fortran_library, help, host_slot, is_silent, launched_rank, object_of, open, say,
-    to_all_hosts, why_nothing_was_seen,
+    Answer, Host, HostSlot, ToolInfo, abi, clear_message, fill_late_pmpi, find_in,
+    find_in_fortran_library, find_next, help, host_slot, is_silent, launched_rank, object_of, open,
+    say, to_all_hosts, why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
 use mpi_tool_layer::{FunctionId, NextTable};
@@ -185,7 +185,7 @@ fn next_in_fortran(name: &CStr) -> *mut c_void {
 /// What is behind this library, under a name; null if there is nothing.
 extern "C" fn next(name: *const c_char) -> *mut c_void {
     // SAFETY: a C string, this library's own or of the tool that it has opened.
-    let found = find(libc::RTLD_NEXT, unsafe { CStr::from_ptr(name) });
+    let found = find_next(unsafe { CStr::from_ptr(name) });
     clear_message();
     if !found.is_null() && own().contains(&found.addr()) { ptr::null_mut() } else { found }
 }
@@ -348,7 +348,8 @@ impl Tool {
             return Err(format!("its build for this MPI cannot be loaded: {}", linker_message()));
         }
         let tool = Self { handle, addresses: addresses(handle) };
-        let info = find(handle, c"mpi_tool_info").cast::<&'static ToolInfo>();
+        // SAFETY: what `open` gave.
+        let info = unsafe { find_in(handle, c"mpi_tool_info") }.cast::<&'static ToolInfo>();
         // SAFETY: the symbol is this framework's: a pointer that is never written. Tools are never
         // unloaded.
         if let Some(info) = unsafe { info.as_ref() }.filter(|_| tool.contains(info.cast())) {
@@ -365,7 +366,9 @@ impl Tool {
 
     /// The tool's own, and not one of the libraries that it needs.
     fn function(&self, name: &CStr) -> Option<*const c_void> {
-        Some(find(self.handle, name).cast_const()).filter(|address| self.contains(*address))
+        // SAFETY: what `open` gave.
+        let found = unsafe { find_in(self.handle, name) };
+        Some(found.cast_const()).filter(|address| self.contains(*address))
     }
 
     fn contains(&self, address: *const c_void) -> bool {

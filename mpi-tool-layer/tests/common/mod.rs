@@ -50,9 +50,22 @@ pub(crate) fn is_openmpi() -> bool {
     mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
 }
 
+/// Is this Open MPI 4?
+pub(crate) fn is_openmpi_4() -> bool {
+    let name = setting("MPI_NAME");
+    name.to_string_lossy().starts_with("openmpi-4") || name.as_os_str() == "openmpi-debian"
+}
+
 /// Is this Debian's MPICH 4.0.2?
 pub(crate) fn is_debian() -> bool {
     setting("MPI_NAME").to_string_lossy() == "mpich-debian"
+}
+
+/// Is this MPICH 3 or 4?
+pub(crate) fn is_mpich_before_5() -> bool {
+    let name = setting("MPI_NAME");
+    let name = name.to_string_lossy();
+    is_debian() || name.starts_with("mpich-3") || name.starts_with("mpich-4")
 }
 
 /// The functions that a tool exports: all.
@@ -289,8 +302,9 @@ impl Outcome {
     /// The lines of standard output, sorted, since ranks print in any order; without the process
     /// ids in launchers' words about a bad end.
     pub(crate) fn lines(&self) -> Vec<&str> {
-        let mut lines: Vec<_> =
-            self.stdout.lines().filter(|line| !line.starts_with("=   PID")).collect();
+        let names_process =
+            |line: &str| line.starts_with("=   PID") || line.starts_with("=   RANK");
+        let mut lines: Vec<_> = self.stdout.lines().filter(|line| !names_process(line)).collect();
         lines.sort_unstable();
         lines
     }

@@ -70,8 +70,10 @@ impl Test {
                 ));
             }
             if self.packages(mpi).is_some() {
-                left_out
-                    .push(format!("{name}: the command-line program and the benchmarks (--long)"));
+                left_out.push(format!(
+                    "{name}: the command-line program, the benchmarks, examples in documentation, and what must \
+                     not compile (--long)"
+                ));
             }
             for (_, test, reason) in tests_left_out(mpi) {
                 left_out.push(format!("{name}: {test}, {reason}"));
@@ -199,6 +201,7 @@ impl Test {
             .args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
             .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
+            .args(if self.packages(mpi).is_none() { &[][..] } else { &COMPILER_TESTS })
             .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(&self.arguments)
             .env("IMB", environment::benchmarks()?)
@@ -272,6 +275,10 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
 }
 
 type Variables = Vec<(&'static str, String)>;
+
+/// What asks the compiler more than the MPI: documentation's examples, whose names are files, and what must not
+/// compile.
+const COMPILER_TESTS: [&str; 4] = ["--skip", "src/", "--skip", "promises"];
 
 const FORTRAN_TESTS: &str = "gfortran_";
 

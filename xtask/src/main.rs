@@ -5,6 +5,7 @@ mod demo;
 mod environment;
 mod matrix;
 mod step;
+mod suites;
 mod test;
 
 use anyhow::{Context as _, Result};
@@ -24,7 +25,8 @@ enum Chore {
     Demo(demo::Demo),
     /// Run all tests, on every MPI that is to be had
     Test(test::Test),
-    /// Try the tools on programs in each language, under many MPIs, and write docs/visibility.md
+    /// Try the tools on programs in each language, or the tests, under many MPIs, and write docs/visibility.md
+    /// or docs/suites.md
     Matrix(matrix::Matrix),
     /// Build an MPICH with its own QMPI, from Debian's source package, and test tools in it
     TestMpichQmpi,

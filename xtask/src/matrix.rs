@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, step};
-use crate::test::{build, tools_folder};
+use crate::suites;
+use crate::test::{build, build_serving, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -26,6 +27,9 @@ pub(crate) struct Matrix {
     /// Take the tools as they were last built
     #[arg(long)]
     no_build: bool,
+    /// Run suites of tests in place of the programs, and write docs/suites.md
+    #[arg(long)]
+    suites: bool,
 }
 
 const RANKS: u64 = 3;
@@ -117,6 +121,12 @@ impl Matrix {
                 Ok(mpi) => mpis.push(mpi),
                 Err(reason) => absent.push(format!("{name}: {reason:#}")),
             }
+        }
+        if self.suites {
+            if !self.no_build {
+                build_serving(&mpis)?;
+            }
+            return suites::run(&mpis, &absent, self.mpi.is_none());
         }
         let builds = self.builds(&mpis)?;
         let mut rows = Vec::new();

@@ -47,15 +47,7 @@ impl Test {
                 Err(reason) => return Err(reason),
             }
         }
-        // Tools of other ABIs are tested too: these are built, whatever was asked for.
-        for mpi in [environment::mpich()?, environment::openmpi()?] {
-            build_tools(&mpi)?;
-        }
-        for mpi in &mpis {
-            if serving(mpi) == mpi.name && !is_first(mpi) {
-                build_tools(mpi)?;
-            }
-        }
+        build_serving(&mpis)?;
         let hosts = environment::hosts();
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));
@@ -79,8 +71,8 @@ impl Test {
                 left_out
                     .push(format!("{name}: the command-line program and the benchmarks (--long)"));
             }
-            if let Some(reason) = no_valgrind(mpi) {
-                left_out.push(format!("{name}: valgrind, {reason}"));
+            for (_, test, reason) in tests_left_out(mpi) {
+                left_out.push(format!("{name}: {test}, {reason}"));
             }
             let result = step(&format!("Building the tests for {name}"), || self.build_tests(mpi));
             let executables = match result {
@@ -197,26 +189,22 @@ impl Test {
     }
 
     fn test_on(&self, mpi: &Mpi, hosts: bool, count: &mut Count) -> Result<()> {
-        let checks = environment::checks()?;
-        let packages = environment::site_packages(&checks)?;
         let mut tests = self.cargo_test(mpi);
         tests
             .args(["--no-fail-fast", "--"])
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
-            .args(if no_valgrind(mpi).is_none() { &[][..] } else { &["--skip", VALGRIND_TEST] })
+            .args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
             .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
             .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(&self.arguments)
-            .env("MPI_TOOLS", tools_folder(serving(mpi)))
+            .envs(settings(mpi)?)
             .env("IMB", environment::benchmarks()?)
             .env("OPENMP", environment::openmp()?)
             .env("MPI4PY", environment::mpi4py()?)
             .env("MPI4PY_SUITE", environment::mpi4py_suite()?)
-            .env("LONG", if self.long { "1" } else { "0" })
-            .env("PYTHONPATH", &packages)
-            .env("LIBCLANG_PATH", packages.join("clang/native"));
+            .env("LONG", if self.long { "1" } else { "0" });
         run_reading(&mut tests, |line| count.read(line))
     }
 
@@ -307,27 +295,37 @@ fn no_mpi4py(mpi: &Mpi) -> Option<&'static str> {
     }
 }
 
-/// Why rmpi's examples do not run under valgrind.
-fn no_valgrind(mpi: &Mpi) -> Option<&'static str> {
+/// What most tests must know of an MPI.
+pub(crate) fn settings(mpi: &Mpi) -> Result<[(&'static str, PathBuf); 3]> {
+    let packages = environment::site_packages(&environment::checks()?)?;
+    Ok([
+        ("MPI_TOOLS", tools_folder(serving(mpi))),
+        ("LIBCLANG_PATH", packages.join("clang/native")),
+        ("PYTHONPATH", packages),
+    ])
+}
+
+/// Tests that do not run on an MPI: the suite that has each, its name, and why.
+pub(crate) fn tests_left_out(mpi: &Mpi) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut tests = Vec::new();
     if mpi.name != "mpich-debian" {
-        Some("which finds something in this MPI itself")
+        tests.push(("examples", VALGRIND_TEST, "valgrind finds something in this MPI itself"));
     } else if environment::find_program("valgrind").is_none() {
-        Some("which is not installed")
-    } else {
-        None
+        tests.push(("examples", VALGRIND_TEST, "valgrind is not installed"));
     }
+    tests
 }
 
 /// How many tests there were, from the closing lines of cargo's test programs.
 #[derive(Default)]
-struct Count {
-    passed: u64,
-    failed: u64,
+pub(crate) struct Count {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
 }
 
 impl Count {
     /// Reads `test result: ok. 4 passed; 0 failed; …`.
-    fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };
         let number = |what: &str| {
             let part = result.split([';', '.']).find(|part| part.ends_with(what))?;
@@ -353,6 +351,20 @@ fn serving(mpi: &Mpi) -> &str {
         "openmpi" => "openmpi-5.0.11",
         _ => &mpi.name,
     }
+}
+
+/// Builds the tools that the tests on some MPIs take.
+pub(crate) fn build_serving(mpis: &[Mpi]) -> Result<()> {
+    // Tools of other ABIs are tested too: these are built, whatever was asked for.
+    for mpi in [environment::mpich()?, environment::openmpi()?] {
+        build_tools(&mpi)?;
+    }
+    for mpi in mpis {
+        if serving(mpi) == mpi.name && !is_first(mpi) {
+            build_tools(mpi)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the tools are that are built for an MPI.

@@ -10,10 +10,12 @@ use crate::step::{cargo, run as run_command, run_reading, step};
 use crate::test::{Count, cargo_test, tests_left_out};
 
 /// What differs from one MPI to another.
-const SUITES: [&str; 6] = ["examples", "programs", "lifecycle", "boundary", "bandwidth", "stacks"];
+const SUITES: [&str; 7] =
+    ["headers", "examples", "programs", "lifecycle", "boundary", "bandwidth", "stacks"];
 
-/// The packages that have them. Always all three, so that they are built once for an MPI.
-const PACKAGES: [&str; 3] = ["--package=rmpi", "--package=mpi-tool-layer", "--package=qmpi-shim"];
+/// The packages that have them. Always all, so that they are built once for an MPI.
+const PACKAGES: [&str; 4] =
+    ["--package=rmpi-sys", "--package=rmpi", "--package=mpi-tool-layer", "--package=qmpi-shim"];
 
 /// What came of a suite under an MPI.
 #[derive(Default)]
@@ -81,11 +83,12 @@ fn cell(mpi: &Mpi, suite: &str) -> Cell {
 fn page(rows: &[(&Mpi, [Cell; SUITES.len()])], absent: &[String]) -> String {
     let mut page = String::from(
         "# The tests under each MPI\n\n\
-         Made by `cargo xtask matrix --suites`: how many tests of a suite passed, with programs and \
-         examples that are compiled for this MPI, and the tools that serve all MPIs of its ABI. `examples` \
-         are rmpi's, each on one, two and four ranks; `programs`, `lifecycle`, `boundary` and `bandwidth` are \
-         of `mpi-tool-layer`, `stacks` of `qmpi-shim`. What an MPI lacks, its tests leave out: functions of \
-         a newer standard, and what `tests/c` and `rmpi/examples` name with the reason.\n\n",
+         Made by `cargo xtask matrix --suites`: how many tests of a suite passed, with programs and examples \
+         that are compiled for this MPI, and the tools that serve all MPIs of its ABI. `headers` compares \
+         `mpi.h` with the list of functions and constants; `examples` are rmpi's, each on one, two and four \
+         ranks; `programs`, `lifecycle`, `boundary` and `bandwidth` are of `mpi-tool-layer`, `stacks` of \
+         `qmpi-shim`. What an MPI lacks, its tests leave out: functions of a newer standard, and what \
+         `tests/c` and `rmpi/examples` name with the reason.\n\n",
     );
     let _ = writeln!(page, "| MPI | {} |", SUITES.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(SUITES.len()));

@@ -183,6 +183,10 @@ fn a_signal_leaves_the_reports_of_all_tools() {
 #[test]
 fn a_second_init_ends_as_it_would() {
     let outcome = same_as_plain("init_twice", 1);
+    if common::is_openmpi_4() {
+        // It ends the process by `_exit`, of which nobody in the process hears.
+        return;
+    }
     assert!(!outcome.reports.is_empty(), "{}", outcome.stderr);
 }
 

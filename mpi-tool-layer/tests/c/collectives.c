@@ -17,7 +17,14 @@ static void *volatile garbage = (void *)8;
 #define NO_TYPE MPI_DATATYPE_NULL
 #define NO_TYPES ((const MPI_Datatype *)garbage)
 
-enum { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+enum {
+    BLOCKING,
+    NONBLOCKING,
+#ifdef HAVE_MPI_Barrier_init
+    PERSISTENT,
+#endif
+    FORMS
+};
 static const char *const form_names[] = {"blocking", "nonblocking", "persistent"};
 
 #ifdef HAVE_MPI_Barrier_init

@@ -8,7 +8,14 @@
 
 enum { MAX = 9, DEGREES = 8 };
 
-enum { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+enum {
+    BLOCKING,
+    NONBLOCKING,
+#ifdef HAVE_MPI_Neighbor_allgather_init
+    PERSISTENT,
+#endif
+    FORMS
+};
 
 #ifdef HAVE_MPI_Neighbor_allgather_init
 #define PERSISTENT_CASE(call)                                                                     \

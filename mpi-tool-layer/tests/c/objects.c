@@ -344,6 +344,9 @@ static void conversions(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     memset(&back, 0, sizeof back);
 #if defined(HAVE_MPI_Status_c2f) && !defined(MPI_H_ABI)
+#ifndef MPI_F_STATUS_SIZE /* of MPI-4 */
+#define MPI_F_STATUS_SIZE (sizeof(MPI_Status) / sizeof(MPI_Fint))
+#endif
     MPI_Fint fortran[MPI_F_STATUS_SIZE];
     MPI_Status_c2f(&status, fortran);
     MPI_Status_f2c(fortran, &back);

@@ -2,6 +2,10 @@
  * within and after it. What variables there are depends on the MPI, which need not have any. */
 #include "expect.h"
 
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
+#define IS_OPEN_MPI_4 1
+#endif
+
 enum { TEXT = 1024, SPACE = 65536 };
 
 static int rank;
@@ -73,6 +77,10 @@ static int performance_variables(void)
                                 &text_length, &bind, &readonly, &continuous, &atomic)
             != MPI_SUCCESS)
             continue;
+#ifdef IS_OPEN_MPI_4 /* which asks PSM2 for them where it has no such network, and crashes */
+        if (strncmp(name, "mtl_psm", 7) == 0)
+            continue;
+#endif
         CHECK(MPI_T_pvar_get_index(name, class, &index) == MPI_SUCCESS);
         if (set != MPI_T_ENUM_NULL && i < 100)
             look_at_enum(set);
@@ -231,11 +239,17 @@ int main(int argc, char **argv)
         printf("%d events, %d sources\n", kinds, origins);
 #endif
     CHECK(MPI_T_finalize() == MPI_SUCCESS);
+#ifdef IS_OPEN_MPI_4 /* which crashes if this comes after MPI_Finalize */
+    MPI_T_cvar_get_num(&after);
+    CHECK(MPI_T_finalize() == MPI_SUCCESS);
+    MPI_Finalize();
+#else
     MPI_Finalize();
 
     /* The interface outlives MPI. */
     MPI_T_cvar_get_num(&after);
     CHECK(MPI_T_finalize() == MPI_SUCCESS);
+#endif
     if (rank == 0)
         printf("variables before %d, after %d\n", before, after);
     return 0;

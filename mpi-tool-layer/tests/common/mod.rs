@@ -45,6 +45,12 @@ pub(crate) fn is_openmpi() -> bool {
     mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
 }
 
+/// Is this Open MPI 4?
+pub(crate) fn is_openmpi_4() -> bool {
+    let name = setting("MPI_NAME");
+    name.to_string_lossy().starts_with("openmpi-4") || name.as_os_str() == "openmpi-debian"
+}
+
 /// Is this Debian's MPICH 4.0.2?
 pub(crate) fn is_debian() -> bool {
     setting("MPI_NAME").to_string_lossy() == "mpich-debian"

@@ -1,7 +1,9 @@
-/* Counts two functions of each level in the level's context. */
+/* Counts two functions of each level in the level's context, and says so on standard error, or in a
+ * file for each rank in the folder COUNT_DIR: some launchers cut lines of ranks that say much. */
 #include "qmpi.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct counts {
     int ranks, sends;
@@ -41,7 +43,17 @@ int Count_Finalize(int level, vector *v)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     snprintf(line, sizeof line, "count: level %d on rank %d: %d ranks, %d sends\n", level, rank,
              mine(v, level)->ranks, mine(v, level)->sends);
-    fputs(line, stderr);
+    const char *folder = getenv("COUNT_DIR");
+    FILE *to = stderr;
+    if (folder) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%d", folder, rank);
+        to = fopen(path, "a");
+    }
+    if (to)
+        fputs(line, to);
+    if (to && folder)
+        fclose(to);
     QMPI_TABLE_QUERY(_MPI_Finalize, &next, VECTOR_GET(v, level)->table);
     return EXEC_FUNC(next, level, _MPI_Finalize, v);
 }

@@ -354,7 +354,8 @@ fn first_versions_agree_with_the_version_that_the_header_claims() {
         }
         // Added by an erratum to MPI-4.0, and MPICH 4.0.2 is older.
         Abi::Mpich => claimed == (4, 0) && name == "MPI_Status_set_elements_c",
-        Abi::OpenMpi => false,
+        // Those of Fortran's newer statuses came with Open MPI 5.
+        Abi::OpenMpi => claimed < (4, 0) && name.starts_with("MPI_Status_") && name.contains("f08"),
     };
     let missing: Vec<String> = lines()
         .into_iter()

@@ -79,7 +79,12 @@ impl Mpi {
             ]);
         }
         if self.name.starts_with("openmpi-4") {
-            variables.push(("OMPI_MCA_rmaps_base_oversubscribe", "1".into()));
+            // Programs that run without a launcher start one, which is looked for there.
+            let prefix = self.mpicc.ancestors().nth(2).unwrap_or(Path::new("/"));
+            variables.extend([
+                ("OMPI_MCA_rmaps_base_oversubscribe", "1".into()),
+                ("OPAL_PREFIX", prefix.display().to_string()),
+            ]);
         }
         if let Some((libraries, prefix)) = self.unpacked().filter(|_| self.name == "openmpi-debian")
         {
@@ -98,7 +103,8 @@ impl Mpi {
                 ("OMPI_MCA_rmaps_base_oversubscribe", "1".into()),
                 ("OMPI_MCA_mca_base_component_show_load_errors", "0".into()),
                 ("OMPI_MCA_pml", "ob1".into()),
-                ("OMPI_MCA_btl", "self,vader".into()),
+                // Processes that were spawned are reached by TCP.
+                ("OMPI_MCA_btl", "self,vader,tcp".into()),
                 ("OMPI_MCA_btl_vader_single_copy_mechanism", "none".into()),
                 ("PMIX_MCA_gds", "hash".into()),
                 ("PMIX_MCA_pcompress_base_silence_warning", "1".into()),

@@ -42,9 +42,28 @@ fn transparent_and_exact(name: &str, ranks: u32) {
     expect_equal(name, &high);
 }
 
+/// What an old ROMIO calls so that tools see it, in `MPI_Finalize`, and where there are files.
+const BY_ROMIO: [&str; 12] = [
+    "MPI_Comm_get_info",
+    "MPI_File_set_errhandler",
+    "MPI_Get_count",
+    "MPI_Iallgather",
+    "MPI_Iallreduce",
+    "MPI_Ialltoall",
+    "MPI_Ibcast",
+    "MPI_Irecv",
+    "MPI_Isend",
+    "MPI_Type_create_hindexed",
+    "MPI_Type_create_struct",
+    "MPI_Type_free_keyval",
+];
+
 fn expect_equal(name: &str, outcome: &Outcome) {
-    // MPICH 4.0.2 itself calls this, by its public name, in MPI_Finalize, once a rank that used files.
-    let by_library = |function: &str| common::is_debian() && function == "MPI_Type_free_keyval";
+    // MPICH before 5 itself calls these, by their public names, for files: ROMIO was made without PMPI.
+    let by_library = |function: &str| {
+        let name = function.strip_suffix("_c").unwrap_or(function);
+        common::is_mpich_before_5() && BY_ROMIO.contains(&name)
+    };
     let differences: BTreeMap<&String, (Option<&u64>, Option<&u64>)> = outcome
         .expected
         .keys()

@@ -56,6 +56,13 @@ pub(crate) fn is_debian() -> bool {
     setting("MPI_NAME").to_string_lossy() == "mpich-debian"
 }
 
+/// Is this MPICH 3 or 4?
+pub(crate) fn is_mpich_before_5() -> bool {
+    let name = setting("MPI_NAME");
+    let name = name.to_string_lossy();
+    is_debian() || name.starts_with("mpich-3") || name.starts_with("mpich-4")
+}
+
 /// The functions that a tool exports: all.
 pub(crate) fn exported() -> Vec<FunctionId> {
     FunctionId::all().collect()
@@ -290,8 +297,9 @@ impl Outcome {
     /// The lines of standard output, sorted, since ranks print in any order; without the process
     /// ids in launchers' words about a bad end.
     pub(crate) fn lines(&self) -> Vec<&str> {
-        let mut lines: Vec<_> =
-            self.stdout.lines().filter(|line| !line.starts_with("=   PID")).collect();
+        let names_process =
+            |line: &str| line.starts_with("=   PID") || line.starts_with("=   RANK");
+        let mut lines: Vec<_> = self.stdout.lines().filter(|line| !names_process(line)).collect();
         lines.sort_unstable();
         lines
     }

@@ -273,7 +273,8 @@ fn agrees_with_mpi_h() {
             differences.push(format!("{name}:\n    list:   {ours}\n    header: {theirs}"));
         }
     }
-    assert!(compared >= 400, "only {compared} prototypes of the list are in the header");
+    // MPI-3.1 has 399.
+    assert!(compared >= 399, "only {compared} prototypes of the list are in the header");
     // Open MPI's own, under a name of the standard's.
     let extension = |name: &str| Abi::CURRENT == Abi::OpenMpi && name == "MPI_Session_set_info";
     let unlisted = |name: &&String| !ours.functions.contains_key(*name) && !extension(name);
@@ -311,7 +312,9 @@ fn agrees_with_mpi_h() {
             .iter()
             .any(|prefix| name.strip_prefix(prefix).is_some_and(|size| size.parse::<u8>().is_ok()));
         let is_null = optional && theirs == declared.constants.get("MPI_DATATYPE_NULL");
-        if ours != theirs && !is_null {
+        // More than Intel MPI asks for.
+        let is_enough = name == "MPI_BSEND_OVERHEAD" && ours >= theirs;
+        if ours != theirs && !is_null && !is_enough {
             differences.push(format!("{name}: ours {ours:?}, header {theirs:?}"));
         }
     }
@@ -353,9 +356,9 @@ fn first_versions_agree_with_the_version_that_the_header_claims() {
             ["_c2f", "_f2c", "f08", "f082c", "f082f"].iter().any(|end| name.ends_with(end))
         }
         // Added by an erratum to MPI-4.0, and MPICH 4.0.2 is older.
-        Abi::Mpich => claimed == (4, 0) && name == "MPI_Status_set_elements_c",
-        // Those of Fortran's newer statuses came with Open MPI 5.
-        Abi::OpenMpi => claimed < (4, 0) && name.starts_with("MPI_Status_") && name.contains("f08"),
+        Abi::Mpich if claimed == (4, 0) => name == "MPI_Status_set_elements_c",
+        // Those of Fortran's newer statuses came with MPICH 4 and Open MPI 5.
+        _ => claimed < (4, 0) && name.starts_with("MPI_Status_") && name.contains("f08"),
     };
     let missing: Vec<String> = lines()
         .into_iter()

@@ -639,7 +639,8 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     }
 
     /// Frees the window, as its drop does, and says what went wrong. C: `MPI_Win_free`. Collective:
-    /// it waits for the others, and MPI frees memory that it allocated.
+    /// it waits for the others, and MPI frees memory that it allocated. What is still attached to a dynamic
+    /// one is detached before: `MPI_Barrier` and `MPI_Win_detach`.
     ///
     /// # Errors
     /// What MPI says.
@@ -660,6 +661,9 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
         if raw == sys::MPI_WIN_NULL {
             return Ok(());
         }
+        if let Some(attachments) = &self.dynamic {
+            attachments.detach_all(raw)?;
+        }
         // After an error, memory that others may still write to stays where it is: attached memory is
         // leaked, and the end of the scope of borrowed memory tries once more.
         check(call(&mut raw))?;
@@ -667,7 +671,7 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
             windows.0.borrow_mut()[index] = sys::MPI_WIN_NULL;
         }
         if let Some(attachments) = &mut self.dynamic {
-            for memory in attachments.memory.drain(..).flatten() {
+            for (_, memory) in attachments.memory.drain(..).flatten() {
                 drop(ManuallyDrop::into_inner(memory));
             }
         }
@@ -773,9 +777,27 @@ impl<T, S, M> Drop for Window<'_, T, S, M> {
 struct Attachments {
     /// Of the window's processes, for attaching and detaching together.
     communicator: Communicator<'static>,
-    /// What is attached, until it is detached. Leaked with the window.
-    memory: Vec<Option<ManuallyDrop<Box<dyn Any>>>>,
+    /// What is attached, until it is detached, and where, unless it is empty. Leaked with the window.
+    memory: Vec<Option<(Option<NonNull<c_void>>, ManuallyDrop<Box<dyn Any>>)>>,
     number: u64,
+}
+
+impl Attachments {
+    /// Before the window is freed, which does the same, but not in Open MPI 4.1 with UCX: it crashes.
+    fn detach_all(&self, raw: MPI_Win) -> RmpiResult {
+        // Attached together, so all processes have some, or none.
+        if self.memory.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        self.communicator.barrier()?;
+        for (address, _) in self.memory.iter().flatten() {
+            if let Some(address) = address {
+                // SAFETY: it was attached, and all processes are done with it.
+                check(unsafe { sys::MPI_Win_detach(raw, address.as_ptr()) })?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Memory of all processes that was attached to a dynamic window, by [`Window::attach`].
@@ -875,7 +897,8 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
             ));
         }
         let memory: Box<dyn Any> = Box::new(ManuallyDrop::into_inner(memory));
-        dynamic.memory.push(Some(ManuallyDrop::new(memory)));
+        let address = NonNull::new(pointer.cast()).filter(|_| size > 0);
+        dynamic.memory.push(Some((address, ManuallyDrop::new(memory))));
         Ok(Attached {
             window: dynamic.number,
             index: dynamic.memory.len() - 1,
@@ -911,7 +934,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
             // SAFETY: it was attached, and all processes are done with it.
             check(unsafe { mpi.call(self.core.raw, attached.memory.cast()) })?;
         }
-        let memory = dynamic.memory[attached.index].take().ok_or_else(foreign)?;
+        let (_, memory) = dynamic.memory[attached.index].take().ok_or_else(foreign)?;
         let memory =
             ManuallyDrop::into_inner(memory).downcast::<Vec<T>>().map_err(|_| foreign())?;
         Ok(*memory)

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, run as run_command, run_reading, step};
-use crate::test::{Count, cargo_test, tests_left_out};
+use crate::test::{Count, settings, tests_left_out};
 
 /// What differs from one MPI to another.
 const SUITES: [&str; 7] =
@@ -68,8 +68,9 @@ pub(crate) fn run(mpis: &[Mpi], absent: &[String], all: bool) -> Result<()> {
 fn cell(mpi: &Mpi, suite: &str) -> Cell {
     let mut cell = Cell::default();
     let result = step(&format!("{suite} on {}", mpi.name), || {
-        let mut tests = cargo_test(mpi)?;
-        tests.args(PACKAGES).args(["--test", suite, "--"]);
+        let mut tests = cargo();
+        tests.args(["test", "--no-fail-fast"]).args(PACKAGES).args(["--test", suite, "--"]);
+        tests.current_dir(environment::root()).envs(mpi.variables()).envs(settings(mpi)?);
         tests.args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]));
         run_reading(&mut tests, |line| cell.read(line))
     });

@@ -447,8 +447,12 @@ int main(int argc, char **argv)
     }
     operators();
     passed("collectives");
+#ifdef I_MPI_VERSION /* Intel MPI crashes in the wait for MPI_Rput_c and its like */
+    (void)windows;
+#else
     windows();
     passed("windows");
+#endif
     MPI_Finalize();
     return 0;
 }

@@ -671,8 +671,8 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
             windows.0.borrow_mut()[index] = sys::MPI_WIN_NULL;
         }
         if let Some(attachments) = &mut self.dynamic {
-            for (_, memory) in attachments.memory.drain(..).flatten() {
-                drop(ManuallyDrop::into_inner(memory));
+            for memory in attachments.memory.drain(..).flatten() {
+                drop(ManuallyDrop::into_inner(memory.values));
             }
         }
         Ok(())
@@ -777,9 +777,16 @@ impl<T, S, M> Drop for Window<'_, T, S, M> {
 struct Attachments {
     /// Of the window's processes, for attaching and detaching together.
     communicator: Communicator<'static>,
-    /// What is attached, until it is detached, and where, unless it is empty. Leaked with the window.
-    memory: Vec<Option<(Option<NonNull<c_void>>, ManuallyDrop<Box<dyn Any>>)>>,
+    /// What is attached, until it is detached. Leaked with the window.
+    memory: Vec<Option<Memory>>,
     number: u64,
+}
+
+#[derive(Debug)]
+struct Memory {
+    /// Where it is, unless it is empty.
+    address: Option<NonNull<c_void>>,
+    values: ManuallyDrop<Box<dyn Any>>,
 }
 
 impl Attachments {
@@ -790,11 +797,9 @@ impl Attachments {
             return Ok(());
         }
         self.communicator.barrier()?;
-        for (address, _) in self.memory.iter().flatten() {
-            if let Some(address) = address {
-                // SAFETY: it was attached, and all processes are done with it.
-                check(unsafe { sys::MPI_Win_detach(raw, address.as_ptr()) })?;
-            }
+        for address in self.memory.iter().flatten().filter_map(|memory| memory.address) {
+            // SAFETY: it was attached, and all processes are done with it.
+            check(unsafe { sys::MPI_Win_detach(raw, address.as_ptr()) })?;
         }
         Ok(())
     }
@@ -898,7 +903,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         }
         let memory: Box<dyn Any> = Box::new(ManuallyDrop::into_inner(memory));
         let address = NonNull::new(pointer.cast()).filter(|_| size > 0);
-        dynamic.memory.push(Some((address, ManuallyDrop::new(memory))));
+        dynamic.memory.push(Some(Memory { address, values: ManuallyDrop::new(memory) }));
         Ok(Attached {
             window: dynamic.number,
             index: dynamic.memory.len() - 1,
@@ -934,9 +939,9 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
             // SAFETY: it was attached, and all processes are done with it.
             check(unsafe { mpi.call(self.core.raw, attached.memory.cast()) })?;
         }
-        let (_, memory) = dynamic.memory[attached.index].take().ok_or_else(foreign)?;
+        let memory = dynamic.memory[attached.index].take().ok_or_else(foreign)?;
         let memory =
-            ManuallyDrop::into_inner(memory).downcast::<Vec<T>>().map_err(|_| foreign())?;
+            ManuallyDrop::into_inner(memory.values).downcast::<Vec<T>>().map_err(|_| foreign())?;
         Ok(*memory)
     }
 

@@ -62,7 +62,12 @@ fn expect_equal(name: &str, outcome: &Outcome) {
     // MPICH before 5 itself calls these, by their public names, for files: ROMIO was made without PMPI.
     let by_library = |function: &str| {
         let name = function.strip_suffix("_c").unwrap_or(function);
-        common::is_mpich_before_5() && BY_ROMIO.contains(&name)
+        if common::is_debian() {
+            // Of these only one, in 4.0.2.
+            name == "MPI_Type_free_keyval"
+        } else {
+            common::is_mpich_before_5() && BY_ROMIO.contains(&name)
+        }
     };
     let differences: BTreeMap<&String, (Option<&u64>, Option<&u64>)> = outcome
         .expected

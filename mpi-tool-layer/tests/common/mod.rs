@@ -65,7 +65,7 @@ pub(crate) fn is_debian() -> bool {
 pub(crate) fn is_mpich_before_5() -> bool {
     let name = setting("MPI_NAME");
     let name = name.to_string_lossy();
-    is_debian() || name.starts_with("mpich-3") || name.starts_with("mpich-4")
+    is_debian() || ["mpich-3", "mpich-4"].iter().any(|old| name.starts_with(old))
 }
 
 /// The functions that a tool exports: all.

@@ -2,7 +2,7 @@
 //! `docs/visibility.md`.
 //!
 //! One build of the tools for each ABI serves all its MPIs; of MPICH's there are two, to show that a build
-//! for an old one serves a new one, too.
+//! for an old one serves a new one, too. Universal builds serve all.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, step};
 use crate::suites;
-use crate::test::{build, build_serving, tools_folder};
+use crate::test::{build, build_serving, build_universal, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -96,6 +96,14 @@ impl Language {
     }
 }
 
+/// Built tools.
+struct Build {
+    /// Of the MPI that they were built for.
+    name: String,
+    /// Which they serve; `None` if any.
+    abi: Option<&'static str>,
+}
+
 /// A program that can be run: the command, and the environment.
 struct Program {
     command: Vec<PathBuf>,
@@ -155,8 +163,8 @@ impl Matrix {
         Ok(())
     }
 
-    /// The MPIs that tools are built for, of the ABIs that are asked for.
-    fn builds(&self, mpis: &[Mpi]) -> Result<Vec<Mpi>> {
+    /// Builds of the ABIs that are asked for.
+    fn builds(&self, mpis: &[Mpi]) -> Result<Vec<Build>> {
         let mut builds = Vec::new();
         for (_, name, find) in environment::MPIS {
             let is_built = ["mpich-5.0.2", "mpich-3.4.3", "openmpi-5.0.11", "mpich-5.0.2-abi"];
@@ -166,16 +174,20 @@ impl Matrix {
                     if !self.no_build {
                         build(&mpi, &TOOLS.map(|(tool, _)| tool.into()))?;
                     }
-                    builds.push(mpi);
+                    builds.push(Build { abi: Some(mpi.abi()), name: mpi.name });
                 }
             }
         }
+        if !self.no_build {
+            build_universal()?;
+        }
+        builds.push(Build { name: "universal".into(), abi: None });
         Ok(builds)
     }
 }
 
 /// One program under one MPI, with each build of each tool that serves this MPI.
-fn cell(mpi: &Mpi, language: Language, builds: &[Mpi]) -> Cell {
+fn cell(mpi: &Mpi, language: Language, builds: &[Build]) -> Cell {
     let program = match make(mpi, language) {
         Ok(program) => program,
         Err(reason) => return Cell::None(reason),
@@ -184,7 +196,7 @@ fn cell(mpi: &Mpi, language: Language, builds: &[Mpi]) -> Cell {
         Ok((printed, _)) => printed,
         Err(reason) => return Cell::None(reason),
     };
-    for build in builds.iter().filter(|build| build.abi() == mpi.abi()) {
+    for build in builds.iter().filter(|build| build.abi.is_none_or(|abi| abi == mpi.abi())) {
         for (name, check) in TOOLS {
             let tool = tools_folder(&build.name).join(format!("lib{}.so", name.replace('-', "_")));
             if !tool.exists() {
@@ -195,7 +207,7 @@ fn cell(mpi: &Mpi, language: Language, builds: &[Mpi]) -> Cell {
                 check(language, &counts)
             });
             if let Err(reason) = result {
-                let what = format!("the {name} that is built for {}", build.name);
+                let what = format!("the {name}, build {}", build.name);
                 return Cell::Wrong(reason.context(what));
             }
         }
@@ -371,7 +383,7 @@ fn build_by(command: &mut Command) -> Result<()> {
     output(command).map(drop).context("it does not build")
 }
 
-fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Mpi], absent: &[String]) -> String {
+fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Build], absent: &[String]) -> String {
     let mut page = String::from(
         "# Who sees what\n\n\
          Made by `cargo xtask matrix`: the program of `mpi-tool-layer/tests/visibility` in each language, \
@@ -411,7 +423,7 @@ fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Mpi], absent: &[String]) -> String
     for (number, note) in notes.iter().enumerate() {
         let _ = writeln!(page, "{}. {note}", number + 1);
     }
-    page.push_str("\nBuilds of the tools, each tried under every MPI of its ABI: ");
+    page.push_str("\nBuilds of the tools, each tried under every MPI of its ABI, the universal ones under all: ");
     let names: Vec<_> = builds.iter().map(|build| build.name.as_str()).collect();
     let _ = writeln!(page, "{}.", names.join(", "));
     for reason in absent {

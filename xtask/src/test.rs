@@ -402,7 +402,7 @@ pub(crate) fn build_universal() -> Result<()> {
         build.args(["build", "--release", "--quiet", "--package=mpi-tool-universal"]);
         run(build.current_dir(environment::root()).envs(mpi.variables()))?;
         fs::create_dir_all(&folder)?;
-        for tool in ["call_counter", "empty_raw", "qmpi"] {
+        for tool in ["call_counter", "bandwidth_counter", "empty_raw", "qmpi"] {
             let file = folder.join(format!("lib{tool}.so"));
             let _ = fs::remove_file(&file);
             fs::copy(environment::root().join("target/release/libuniversal.so"), file)?;

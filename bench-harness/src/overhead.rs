@@ -27,6 +27,9 @@ pub(crate) struct Overhead {
     /// Paired runs of each comparison in time
     #[arg(long, default_value_t = 25)]
     runs: usize,
+    /// Levels of the stacks whose instructions shall be those of a straight line over the first three
+    #[arg(long, value_delimiter = ',', default_values_t = [5, 10, 50, 100, 300])]
+    levels: Vec<usize>,
     /// Only instructions
     #[arg(long)]
     no_time: bool,
@@ -80,8 +83,8 @@ struct Figures {
 
 type Variables = [(&'static str, String)];
 
-/// How many levels the stacks have.
-const LEVELS: [usize; 8] = [0, 1, 2, 5, 10, 50, 100, 300];
+/// How many levels the stacks have, for what the first and each further one costs; more are asked for.
+const LEVELS: [usize; 3] = [0, 1, 2];
 /// And where their time is measured.
 const DEPTHS: [usize; 2] = [50, 300];
 /// At most so many instructions for an empty stack, and for each kind of level. What TUM's library
@@ -222,18 +225,19 @@ impl Overhead {
 
     /// Instructions of stacks: a straight line over their levels.
     fn stacks(&self, bench: &Bench, figures: &mut Figures, missed: &mut Vec<String>) -> Result<()> {
+        let all: Vec<usize> = LEVELS.iter().chain(&self.levels).copied().collect();
         println!("\nInstructions that a QMPI stack adds to MPI_Comm_rank, by its levels\n");
         println!(
             "| levels | {} | each further | at most |",
-            LEVELS.map(|n| n.to_string()).join(" | ")
+            all.iter().map(usize::to_string).collect::<Vec<_>>().join(" | ")
         );
-        println!("|---|{}---|---|", "---|".repeat(LEVELS.len()));
+        println!("|---|{}---|---|", "---|".repeat(all.len()));
         let function = FUNCTIONS[0];
         let none = bench.instructions(function, &[])?;
         let shim = [self.tools.join("libqmpi.so")];
         for (index, (kind, at_most)) in KINDS.into_iter().enumerate() {
             let mut added = Vec::new();
-            for levels in LEVELS {
+            for &levels in &all {
                 let variables = self.stack(bench, index, levels);
                 added.push(bench.instructions_with(function, &shim, &variables)? - none);
                 let added = added[added.len() - 1];
@@ -247,7 +251,7 @@ impl Overhead {
             if at_most.is_some_and(|at_most| exceeds(each, at_most)) {
                 missed.push(format!("{kind}: {each} instructions a level"));
             }
-            for (levels, added_here) in LEVELS.iter().zip(&added).skip(2) {
+            for (levels, added_here) in all.iter().zip(&added).skip(2) {
                 let line = added[1] + each * (levels - 1) as f64;
                 if (added_here - line).abs() > 0.5 {
                     missed.push(format!("{kind}: no straight line at {levels} levels"));

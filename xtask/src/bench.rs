@@ -98,8 +98,11 @@ impl Bench {
             eprintln!("The calls' costs take about ten minutes. The programs:");
             harness.run("programs", &[&words[..], &options(&["--estimate"])].concat())?;
         }
+        let levels: &[_] = if self.quick { &["--levels", "300"] } else { &[] };
+        let file_of_calls = path("overhead.json");
+        let overhead = [&["--runs", pairs, "--output", &file_of_calls], levels].concat();
         let figures = [
-            ("overhead", options(&["--runs", pairs, "--output", &path("overhead.json")])),
+            ("overhead", options(&overhead)),
             ("library", options(&["--samples", samples, "--output", &path("library.json")])),
         ];
         for (experiment, options) in figures {

@@ -23,7 +23,7 @@ struct Arguments {
 enum Chore {
     /// Count the MPI calls of a benchmark that nobody here wrote
     Demo(demo::Demo),
-    /// Run all tests, on every MPI that is to be had
+    /// Run the tests, on MPICH and Open MPI, in half an hour; on further MPIs if asked
     Test(test::Test),
     /// Try the tools on programs in each language, or the tests, under many MPIs, and write docs/visibility.md
     /// or docs/suites.md

@@ -10,9 +10,9 @@ pub use crate::level::{Level, LevelRequest, Source, launched_rank, why_nothing_w
 pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
-    find_late_mpi, find_next, host_slot, object_of, open,
+    find_late_mpi, find_next, host_slot, linker_message, object_of, open,
 };
-pub use crate::options::{help, is_silent};
+pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
 pub use crate::table::missing;
 pub use crate::world::{abi, wrong_abi};

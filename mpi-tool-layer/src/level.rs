@@ -157,10 +157,7 @@ impl Level {
                 // SAFETY: a launcher's constructors run before it starts threads.
                 unsafe { crate::forward::to_all_hosts() };
             }
-            let asked = std::env::var_os("MPI_TOOL_HELP");
-            if asked.is_some_and(|value| !value.is_empty() && value != "0")
-                && launched_rank().unwrap_or(0) == 0
-            {
+            if options::is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
                 say(format_args!("{}", options::help(self.tool, self.version)));
             }
         });

@@ -349,6 +349,18 @@ pub fn clear_message() {
     unsafe { libc::dlerror() };
 }
 
+/// What the dynamic linker says about the last failure; clears it.
+pub fn linker_message() -> String {
+    // SAFETY: null, or a C string that stays until the thread's next call.
+    unsafe {
+        let message = libc::dlerror();
+        if message.is_null() {
+            return "no reason given".into();
+        }
+        CStr::from_ptr(message).to_string_lossy().into_owned()
+    }
+}
+
 /// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
 /// knows what is next. The result is used here, so that the call is no tail call.
 #[inline(never)]

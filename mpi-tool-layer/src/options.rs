@@ -78,6 +78,11 @@ It understands these variables of the environment:
     )
 }
 
+/// Is a variable set, and not to `0`?
+pub fn is_on(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// Shall the tool print nothing at all?
 pub fn is_silent(tool: &str) -> bool {
     Options::read(tool, None).output == Output::None

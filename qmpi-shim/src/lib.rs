@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
-use mpi_tool_layer::install::{ToolInfo, find_late_mpi, launched_rank, missing, wrong_abi};
+use mpi_tool_layer::install::{ToolInfo, find_late_mpi, is_on, launched_rank, missing, wrong_abi};
 use mpi_tool_layer::mpi_sys::{Abi, mpi_functions, prototypes::*};
 use mpi_tool_layer::{FunctionId, NextFunctions, NextTable};
 
@@ -110,10 +110,6 @@ mpi_tool_layer::__note! { NAME host }
 
 pub(crate) fn say(line: fmt::Arguments<'_>) {
     mpi_tool_layer::install::say(format_args!("libqmpi: {line}"));
-}
-
-fn is_on(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 impl Shim {

@@ -215,7 +215,10 @@ pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
     // SAFETY: a C string; the tool is one that the user asked for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        return Err(format!("cannot be loaded a second time: {}", crate::stack::linker_message()));
+        return Err(format!(
+            "cannot be loaded a second time: {}",
+            mpi_tool_layer::install::linker_message()
+        ));
     }
     Ok(handle)
 }

@@ -6,9 +6,9 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use mpi_tool_layer::install::ToolInfo;
+use mpi_tool_layer::install::{ToolInfo, linker_message};
 use mpi_tool_layer::qmpi::{
     Address, Beginning, Cell, Created, DynamicLib, Entry, Request, StackTool, TUM_FUNCTIONS,
     VERSION, Vector, abi_number, abi_of, list_fingerprint,
@@ -35,15 +35,15 @@ pub(crate) struct Level {
     tool: Tool,
 }
 
-/// What a file is, for levels that name it again.
-type Checked = HashMap<std::path::PathBuf, Result<(), String>>;
+/// What a file is, for levels that name it again: what to load for it, or why it is no tool.
+type Files = HashMap<PathBuf, Result<PathBuf, String>>;
 
 /// Loads the tools; those that cannot be had are problems.
 pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) -> Vec<Level> {
-    let mut checked = Checked::new();
+    let mut files = Files::new();
     let mut levels = Vec::new();
     for wanted in wanted.into_iter().filter(|wanted| wanted.is_on(rank)) {
-        match load_one(&wanted.path, &mut checked, &levels) {
+        match load_one(&wanted.path, &mut files, &levels) {
             Ok((handle, tool)) => levels.push(Level { wanted, handle, tool }),
             Err(what) => {
                 problems.push(Problem { level: Some(wanted.number), path: wanted.path, what });
@@ -53,20 +53,26 @@ pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) 
     levels
 }
 
-fn load_one(
-    path: &Path,
-    checked: &mut Checked,
-    before: &[Level],
-) -> Result<(*mut c_void, Tool), String> {
+/// What to load for a path.
+fn file_of(path: &Path) -> Result<PathBuf, String> {
     // A universal build would open it, but be no level.
-    let path = &elf::build_beside(path).unwrap_or_else(|| path.to_owned());
+    let path = elf::build_beside(path).unwrap_or_else(|| path.to_owned());
     // A name without a slash is the dynamic linker's to find.
     if path.as_os_str().as_bytes().contains(&b'/') {
-        if !checked.contains_key(path) {
-            checked.insert(path.clone(), elf::check(path));
-        }
-        checked[path].clone()?;
+        elf::check(&path)?;
     }
+    Ok(path)
+}
+
+fn load_one(
+    path: &Path,
+    files: &mut Files,
+    before: &[Level],
+) -> Result<(*mut c_void, Tool), String> {
+    if !files.contains_key(path) {
+        files.insert(path.to_owned(), file_of(path));
+    }
+    let path = files[path].clone()?;
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
     // SAFETY: a C string. The tool's constructors are what the user asked for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -155,19 +161,6 @@ pub(crate) fn find(handle: *mut c_void, name: &CStr) -> Found {
         linker_message();
     }
     Found(found)
-}
-
-/// What the dynamic linker says about the last failure; clears it.
-pub(crate) fn linker_message() -> String {
-    // SAFETY: null, or a C string until the next call.
-    let message = unsafe {
-        let message = libc::dlerror();
-        if message.is_null() {
-            return "no reason given".into();
-        }
-        CStr::from_ptr(message)
-    };
-    message.to_string_lossy().into_owned()
 }
 
 /// What came of it.

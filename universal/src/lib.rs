@@ -30,8 +30,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::install::{
     Answer, Host, HostSlot, ToolInfo, abi, clear_message, fill_late_pmpi, find_in,
-    find_in_fortran_library, find_next, help, host_slot, is_silent, launched_rank, object_of, open,
-    say, to_all_hosts, why_nothing_was_seen,
+    find_in_fortran_library, find_next, help, host_slot, is_on, is_silent, launched_rank,
+    linker_message, object_of, open, say, to_all_hosts, why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
 use mpi_tool_layer::{FunctionId, NextTable};
@@ -408,18 +408,6 @@ fn make_global() {
     }
 }
 
-/// Why the dynamic linker has refused.
-fn linker_message() -> String {
-    // SAFETY: null or a C string that stays until the thread's next call.
-    unsafe {
-        let message = libc::dlerror();
-        if message.is_null() {
-            return "no reason is known".into();
-        }
-        CStr::from_ptr(message).to_string_lossy().into_owned()
-    }
-}
-
 extern "C" fn load() {
     let place = Place::get();
     if choose(false) {
@@ -427,10 +415,7 @@ extern "C" fn load() {
     }
     // SAFETY: a launcher's constructors run before it starts threads.
     unsafe { to_all_hosts() };
-    let asked = env::var_os("MPI_TOOL_HELP");
-    if asked.is_some_and(|value| !value.is_empty() && value != "0")
-        && launched_rank().unwrap_or(0) == 0
-    {
+    if is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
         let folder = place.folder.display();
         say(format_args!(
             "{}\nThis is a universal build: it takes what is for the MPI of the program, of the folders\n\

@@ -122,8 +122,6 @@ impl Test {
                     "{name}: of Debian's programs LAMMPS and HPCC, which are linked to Open MPI, NetPIPE -z, \
                      which hangs there, and ScaLAPACK on four ranks, which takes minutes there"
                 ));
-            }
-            if name == "mpich-5.0.2" {
                 let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
                     self.test_sanitized(mpi, &mut count)
                 });

@@ -18,10 +18,7 @@ impl Count {
             let part = result.split([';', '.']).find(|part| part.ends_with(what))?;
             part.trim().strip_suffix(what)?.trim().parse::<u64>().ok()
         };
-        Some(Self {
-            passed: number("passed").unwrap_or(0),
-            failed: number("failed").unwrap_or(0),
-        })
+        Some(Self { passed: number("passed").unwrap_or(0), failed: number("failed").unwrap_or(0) })
     }
 }
 

@@ -155,7 +155,12 @@ impl Test {
         }
         tally.end();
         let count = tally.count();
-        println!("\n{}\ntotal: {} passed, {} failed", tally.longest(20), count.passed, count.failed);
+        println!(
+            "\n{}\ntotal: {} passed, {} failed",
+            tally.longest(20),
+            count.passed,
+            count.failed
+        );
         // What the test programs said comes first, and what did not even become a test.
         let failed = tally.failures();
         if !failures.is_empty() || !failed.is_empty() {

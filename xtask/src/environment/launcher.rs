@@ -99,7 +99,9 @@ fn candidates(mpicc: &Path) -> Vec<PathBuf> {
     for path in links.iter().rev() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some((_, suffix)) = name.split_once('.') {
-            all.extend(["mpiexec", "mpirun"].map(|name| path.with_file_name(format!("{name}.{suffix}"))));
+            all.extend(
+                ["mpiexec", "mpirun"].map(|name| path.with_file_name(format!("{name}.{suffix}"))),
+            );
         }
     }
     for path in &links {
@@ -248,6 +250,9 @@ mod tests {
         assert!(none.contains("none at all"), "{none}");
         let mpiexec = machine.program("bin/mpiexec", "mpiexec (OpenRTE) 4.1.4");
         let other = launcher_of(&mpicc).unwrap_err().to_string();
-        assert!(other.contains("is MPICH's") && other.contains(mpiexec.to_str().unwrap()), "{other}");
+        assert!(
+            other.contains("is MPICH's") && other.contains(mpiexec.to_str().unwrap()),
+            "{other}"
+        );
     }
 }

@@ -11,8 +11,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use debian::debian_openmpi;
-pub(crate) use launcher::of_compiler;
 pub(crate) use debian::{debian_mpich, fortran, fortran_of, hypre, mpich_with_qmpi, programs};
+pub(crate) use launcher::of_compiler;
 
 use crate::step::{output, run, step};
 

@@ -29,6 +29,9 @@ pub(crate) struct Test {
     /// Only test programs of this name, such as lifecycle
     #[arg(long)]
     suite: Option<String>,
+    /// Takes the tools as they were built before
+    #[arg(long)]
+    no_build: bool,
     /// So many times, to find what fails now and then
     #[arg(long, default_value_t = 1)]
     times: u32,
@@ -62,8 +65,10 @@ impl Test {
                 Err(reason) => return Err(reason),
             }
         }
-        build_serving(&mpis)?;
-        build_universal()?;
+        if !self.no_build {
+            build_serving(&mpis)?;
+            build_universal()?;
+        }
         let hosts = environment::hosts();
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));

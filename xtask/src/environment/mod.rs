@@ -120,6 +120,9 @@ impl Mpi {
                 // Processes that were spawned are reached by TCP.
                 ("OMPI_MCA_btl", "self,vader,tcp".into()),
                 ("OMPI_MCA_btl_vader_single_copy_mechanism", "none".into()),
+                // Debian's own settings, which are there only where it is installed, leave none that can do one-sided
+                // communication with these.
+                ("OMPI_MCA_osc", "^ucx".into()),
                 ("PMIX_MCA_gds", "hash".into()),
                 ("PMIX_MCA_pcompress_base_silence_warning", "1".into()),
             ]);

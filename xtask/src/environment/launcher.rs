@@ -242,6 +242,53 @@ mod tests {
         }
     }
 
+    /// The wrapper alone leads to all that `cargo xtask test` knows of the MPI that it tests with: a program that it
+    /// compiles is started by the right launcher, and finds its library.
+    #[test]
+    fn a_compiler_leads_to_its_launcher_and_libraries() {
+        let setting = |name: &str| {
+            let value = std::env::var(name);
+            value.unwrap_or_else(|_| {
+                panic!("{name} is not set: run the tests by `cargo xtask test`")
+            })
+        };
+        let mpi = of_compiler(&setting("MPICC")).unwrap();
+        let real = |path: &Path| fs::canonicalize(path).unwrap();
+        assert_eq!(real(&mpi.mpiexec), real(Path::new(&setting("MPIEXEC"))));
+        let name = setting("MPI_NAME");
+        assert_eq!(mpi.abi() == "openmpi", name.starts_with("openmpi"), "{name}");
+        assert_eq!(mpi.abi() == "standard", name.ends_with("-abi"), "{name}");
+        if let Some(libraries) = mpi.libraries {
+            // Cargo puts folders of its own in front.
+            let all = setting("LD_LIBRARY_PATH");
+            let mut all =
+                std::env::split_paths(&all).filter_map(|folder| fs::canonicalize(folder).ok());
+            assert!(all.any(|folder| folder == real(&libraries)), "{}", libraries.display());
+        } else {
+            assert!(name.ends_with("-debian"), "{name}: no libraries");
+        }
+    }
+
+    /// Where Debian's two MPIs are installed, each one's compiler has its own launcher, whatever `mpicc` and
+    /// `mpiexec` are.
+    #[test]
+    fn installed_mpis_are_not_mixed() {
+        for (mpicc, says) in
+            [("mpicc.mpich", "HYDRA"), ("mpicc.openmpi", "OpenRTE"), ("/usr/bin/mpicc", "")]
+        {
+            if find_program(mpicc).is_none() {
+                continue;
+            }
+            let Ok(mpi) = of_compiler(mpicc) else {
+                panic!("{mpicc} has no launcher");
+            };
+            let said = output(Command::new(&mpi.mpiexec).arg("--version")).unwrap();
+            assert!(said.contains(says), "{mpicc}: {said}");
+            let is_openmpi = ["OpenRTE", "Open MPI"].iter().any(|name| said.contains(name));
+            assert_eq!(is_openmpi, mpi.abi() == "openmpi", "{mpicc}: {said}");
+        }
+    }
+
     #[test]
     fn a_launcher_of_another_mpi_is_refused() {
         let machine = Machine::new("other");

@@ -27,6 +27,9 @@ impl Build {
         for (abi, mpicc) in &compilers {
             let folder = output.join(abi.name());
             eprintln!("mpi-tool: building for the {} ABI, with {mpicc}", abi.name());
+            if !project.was_built(*abi) {
+                eprintln!("mpi-tool: the first build for an ABI takes some minutes");
+            }
             for library in project.build(*abi, mpicc, &self.profile)? {
                 let file = library.file_name().context("a library has a name")?;
                 files.insert(file.to_owned());
@@ -194,14 +197,27 @@ impl Project {
         })
     }
 
-    /// Builds the tools and returns their shared objects.
+    /// Where an ABI's parts are built, and stay for the next time.
+    fn target_of(&self, abi: Abi) -> PathBuf {
+        self.target.join("mpi-tool").join(abi.name())
+    }
+
+    fn was_built(&self, abi: Abi) -> bool {
+        self.target_of(abi).is_dir()
+    }
+
+    /// Builds the tools and returns their shared objects. Cargo shows on standard error what it is doing.
     fn build(&self, abi: Abi, mpicc: &str, profile: &str) -> Result<Vec<PathBuf>> {
         let mut build = cargo();
-        build.args(["build", "--quiet", "--profile", profile]);
+        build.args(["build", "--profile", profile]);
         build.arg("--message-format=json-render-diagnostics");
         build.arg("--manifest-path").arg(self.root.join("Cargo.toml"));
-        // What was built for another MPI stays there for the next time.
-        build.arg("--target-dir").arg(self.target.join("mpi-tool").join(abi.name()));
+        // Cargo reads the settings of the folder that it is started in.
+        let settings = self.root.join(".cargo/config.toml");
+        if settings.is_file() && !env::current_dir()?.starts_with(fs::canonicalize(&self.root)?) {
+            build.arg("--config").arg(settings);
+        }
+        build.arg("--target-dir").arg(self.target_of(abi));
         for package in &self.packages {
             build.args(["--package", package]);
         }

@@ -44,7 +44,7 @@ pub(crate) enum Command {
 ///
 /// Starts a launcher as it stands, with the tools preloaded into the application's ranks and not
 /// into the launcher. What cannot work is told before the start, in a line each, and the application
-/// then runs without it. The exit status is the launcher's.
+/// then runs without it, unless you say --strict. The exit status is the launcher's.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -88,7 +88,7 @@ pub(crate) struct Run {
     /// Take tools of this ABI, whatever the application seems to use
     #[arg(long)]
     pub(crate) abi: Option<Abi>,
-    /// Start nothing if a tool will not work
+    /// Start nothing if a tool will not work, or if launcher and application belong to different MPIs
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print the command that would be started, for a shell, and start nothing
@@ -119,7 +119,9 @@ pub(crate) enum Format {
 Examples:
   mpi-tool list
   mpi-tool list call-counter
-  MPI_TOOL_PATH=/opt/mpi-tools mpi-tool list --json")]
+  MPI_TOOL_PATH=/opt/mpi-tools mpi-tool list --json
+
+Exit status: 0 if there are tools, 1 if none were found, 2 if there is none of the name that you gave.")]
 pub(crate) struct List {
     /// Only this tool, with its options
     pub(crate) tool: Option<String>,

@@ -1,10 +1,13 @@
 //! `mpi-tool new` and `mpi-tool build`, by cargo and under a real MPI.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::common::{FINE, Outcome, abi, compile, launcher, mpi_name, mpi_tool, setting, text};
+use crate::common::{
+    FINE, Outcome, abi, compile, launcher, mpi_name, mpi_tool, setting, text, write_program,
+};
 
 #[test]
 fn a_new_tool_builds_and_runs() {
@@ -139,4 +142,53 @@ fn what_is_no_mpi_is_not_built_for() {
     let outcome = build(&[]);
     assert_eq!(outcome.status, Some(2));
     assert!(outcome.said()[0].starts_with("./Cargo.toml: error: "), "{outcome:?}");
+}
+
+/// Cargo says what it compiles, while it does: minutes without a word would look like a hang.
+#[test]
+fn a_build_shows_its_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(folder.path()).unwrap();
+    fs::write(here.join("Cargo.toml"), "").unwrap();
+    write_program(&here.join("mpicc"), "#!/bin/sh\ncat > rest\necho 'ABI: mpich'\n");
+    // Says something only where it may, and goes on when somebody has read it.
+    let cargo = format!(
+        "#!/bin/sh\n\
+         if [ \"$1\" = metadata ]; then\n\
+         echo '{{\"workspace_root\": \"{0}\", \"target_directory\": \"{0}/target\", \"packages\": [\
+         {{\"name\": \"mine\", \"targets\": [{{\"kind\": [\"cdylib\"]}}], \
+         \"dependencies\": [{{\"name\": \"mpi-tool-layer\", \"kind\": null}}]}}]}}'\nexit\nfi\n\
+         case \" $* \" in *' --quiet '*|*' -q '*) ;; *) echo '   Compiling mine v0.1.0' >&2 ;; esac\n\
+         n=0; while [ ! -e {0}/read ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done\n\
+         [ -e {0}/read ] || exit 1\n\
+         echo '{{\"reason\": \"compiler-artifact\", \"target\": {{\"kind\": [\"cdylib\"]}}, \
+         \"filenames\": [\"{0}/libmine.so\"]}}'\n",
+        text(&here)
+    );
+    write_program(&here.join("cargo"), cargo);
+    fs::write(here.join("libmine.so"), "").unwrap();
+    let mut build = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
+    build.args(["build", "--mpicc", "./mpicc"]).current_dir(&here).env("CARGO", here.join("cargo"));
+    build.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut build = build.spawn().unwrap();
+    let mut said = Vec::new();
+    for line in BufReader::new(build.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line.contains("Compiling mine") {
+            fs::write(here.join("read"), "").unwrap();
+        }
+        said.push(line);
+    }
+    let output = build.wait_with_output().unwrap();
+    assert!(output.status.success(), "{said:?}");
+    assert_eq!(
+        said,
+        [
+            "mpi-tool: building for the mpich ABI, with ./mpicc",
+            "mpi-tool: the first build for an ABI takes some minutes",
+            "   Compiling mine v0.1.0",
+        ]
+    );
+    let tool = here.join("target/tools/mpich/libmine.so");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{}\n", tool.display()));
 }

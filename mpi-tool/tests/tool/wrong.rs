@@ -67,7 +67,12 @@ fn a_tool_of_another_abi() {
     let strict = ["--strict", "--tool", text(&foreign)];
     let outcome = run_two(folder.path(), &strict, &[text(&program)]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
-    assert_eq!(outcome.said()[1..], ["nothing was started (--strict)"]);
+    // Nothing runs, so nothing is said of what runs.
+    let said = outcome.said();
+    assert_eq!(said.len(), 2, "{said:?}");
+    let end = format!(", of the {} ABI", abi());
+    assert!(said[0].starts_with(&begin) && said[0].ends_with(&end), "{said:?}");
+    assert_eq!(said[1], "nothing was started (--strict)");
 }
 
 #[test]
@@ -125,11 +130,13 @@ fn a_setuid_program() {
 fn a_program_that_is_not_there() {
     expect_unchanged(
         &["mpiexec", "-n", "2", "/no/program", "-x"],
-        "/no/program: no such program; it runs without tools",
+        "/no/program: no such program on this machine; the command is started without tools",
     );
     let folder = tempfile::tempdir().unwrap();
     let outcome = run_two(folder.path(), &["--tool", "call-counter"], &["./no-program"]);
-    assert_eq!(outcome.said(), ["./no-program: no such program; it runs without tools"]);
+    let line =
+        "./no-program: no such program on this machine; the command is started without tools";
+    assert_eq!(outcome.said(), [line]);
     let [mpiexec, n, two] = launcher("2");
     let mut by_hand = Command::new(mpiexec);
     let by_hand = Outcome::of(by_hand.args([&n, &two, "./no-program"]).current_dir(folder.path()));
@@ -262,7 +269,7 @@ fn a_library_that_is_not_found() {
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
     assert!(said[0].starts_with("./calls: it is linked to libmpi"), "{said:?}");
-    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it has tools of that ABI";
+    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it gets tools of that ABI";
     assert!(said[0].ends_with(end), "{said:?}");
     assert!(outcome.stdout.contains("libcall_counter.so"), "{outcome:?}");
 }

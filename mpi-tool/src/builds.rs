@@ -42,7 +42,9 @@ impl Build {
             // Of no ABI, whichever it is compiled for, and of no tool.
             let mut framework = Project::read(&source_tree())?;
             framework.packages = vec![UNIVERSAL.into()];
-            eprintln!("mpi-tool: building what takes these for any ABI, with {mpicc}");
+            eprintln!(
+                "mpi-tool: building the universal builds, which choose among these, with {mpicc}"
+            );
             for library in framework.build(*abi, mpicc, &self.profile)? {
                 for file in &files {
                     println!("{}", put(&library, output.join(file))?.display());
@@ -63,7 +65,10 @@ impl Build {
             Some(project) => project,
             None => {
                 let framework = source_tree();
-                eprintln!("mpi-tool: no tools here; taking those of {}", framework.display());
+                eprintln!(
+                    "mpi-tool: no tools in this folder; building the framework's own, in {}",
+                    framework.display()
+                );
                 Project::read(&framework)?
             }
         };
@@ -95,7 +100,7 @@ impl Build {
             let abi = abi(&mpicc)?;
             match compilers.iter().find(|known| known.0 == abi) {
                 Some((_, first)) => eprintln!(
-                    "mpi-tool: {mpicc}: of the {} ABI as {first} is, whose tools serve it, too",
+                    "mpi-tool: {mpicc}: of the {} ABI, as {first}; the same tools serve both",
                     abi.name()
                 ),
                 None => compilers.push((abi, mpicc)),
@@ -158,8 +163,11 @@ ABI: mpich
     let abi = said.lines().find_map(|line| Abi::of_name(line.trim().strip_prefix("ABI: ")?));
     abi.ok_or_else(|| {
         let errors = String::from_utf8_lossy(&output.stderr);
-        let reason = errors.lines().next().unwrap_or("its mpi.h is of no ABI that is known here");
-        anyhow!("{mpicc}: no compiler wrapper of an MPI: {reason}")
+        let reason = errors
+            .lines()
+            .next()
+            .unwrap_or("its mpi.h has none of the ABIs that tools are built for");
+        anyhow!("{mpicc}: not a compiler wrapper of an MPI: {reason}")
     })
 }
 

@@ -10,8 +10,8 @@ use crate::request::ToolRequest;
 
 /// Runs MPI programs with interception tools
 ///
-/// Runs MPI programs with interception tools, which nobody has to be recompiled for: finds which MPI
-/// a program uses, takes the builds of the tools that fit it, and starts the launcher with them.
+/// Runs MPI programs with interception tools, without recompiling the programs: finds which MPI a
+/// program uses, takes the builds of the tools that fit it, and starts the launcher with them.
 #[derive(Debug, Parser)]
 #[command(name = "mpi-tool", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -58,8 +58,8 @@ Tools are looked for in the folders of MPI_TOOL_PATH, in ../lib/mpi-tools and ..
 program, in its own folder, and in target/tools of its source tree and of the working folder; in
 each, also one folder deeper. Variables MPI_TOOL_* that are set go to the ranks, too.
 
-Exit status: the launcher's; 2 if something in this command is wrong, 127 if the launcher does not
-start.")]
+Exit status: the launcher's; 2 if something in this command is wrong, or if --strict started nothing;
+127 if there is no such launcher.")]
 pub(crate) struct Run {
     /// A tool: its name, or the path of its shared object; the first one sees a call first. Options
     /// for it alone may follow: call-counter:output=PATH,format=json,merge=0,signals=0
@@ -81,8 +81,8 @@ pub(crate) struct Run {
     /// Make the tools levels of a QMPI stack (libqmpi.so) rather than preload each
     #[arg(long)]
     pub(crate) qmpi: bool,
-    /// Also into processes that the application spawns (MPI_Comm_spawn), which have the launcher's
-    /// environment. It is done without this option for programs that seem to spawn some
+    /// Bring the tools also into processes that the application spawns (MPI_Comm_spawn), by the
+    /// launcher's environment. Programs that seem to spawn some get this without the option
     #[arg(long)]
     pub(crate) spawned: bool,
     /// Take tools of this ABI, whatever the application seems to use
@@ -128,7 +128,7 @@ pub(crate) struct List {
     /// Also builds that are never taken, because another of the same ABI is found first
     #[arg(long)]
     pub(crate) all: bool,
-    /// For programs
+    /// Print one JSON object, for programs to read
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -147,7 +147,7 @@ Examples:
 
 Exit status: 0 if tools will work, 1 if they will not, 3 if that cannot be told.")]
 pub(crate) struct Inspect {
-    /// For programs
+    /// Print one JSON object, for programs to read
     #[arg(long)]
     pub(crate) json: bool,
     /// The program, and perhaps its arguments
@@ -219,7 +219,7 @@ Examples:
   mpi-tool completions bash > ~/.local/share/bash-completion/completions/mpi-tool
   mpi-tool completions zsh > ~/.zfunc/_mpi-tool")]
 pub(crate) struct Completions {
-    /// Whose
+    /// The shell to complete for
     pub(crate) shell: Shell,
 }
 
@@ -230,7 +230,7 @@ Examples:
   mpi-tool man | man -l -
   mpi-tool man --output ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// A folder for the pages of all commands
+    /// Write the pages of all commands into this folder
     #[arg(short, long, value_name = "FOLDER", action = ArgAction::Set)]
     pub(crate) output: Option<PathBuf>,
 }

@@ -38,6 +38,12 @@ impl<'a> Wanted<'a> {
         let mut tools: Vec<(&ToolRequest, Vec<Build>)> = Vec::new();
         for request in requests {
             let builds = tools::of_name(&request.name)?;
+            if builds.iter().any(|build| build.name == STACK_LIBRARY) {
+                bail!(
+                    "{}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them",
+                    request.name
+                );
+            }
             if stack
                 && let Some(build) = builds.iter().find(|build| !build.is_level && !build.universal)
             {

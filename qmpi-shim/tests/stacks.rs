@@ -189,7 +189,7 @@ fn a_file_that_is_no_shared_object() {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
         "not a shared object",
     );
-    expect_bad_level(build_folder(), "cannot be read: Is a directory");
+    expect_bad_level(build_folder(), "a directory, not a shared object");
 }
 
 #[test]

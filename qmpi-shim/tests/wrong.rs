@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, build_folder, setting, tool, universal};
+use common::{Run, build_folder, tool, universal};
 use mpi_tool_layer::mpi_sys::Abi;
 use stack::{expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_tools};
 
@@ -181,19 +181,15 @@ fn blanks_and_colons_in_paths() {
     assert!(outcome.stderr.contains("MPI_Send: 10"), "{}", outcome.stderr);
 }
 
-/// What is no file at all, and what is there twice.
+/// Lists that name no file.
 #[test]
 fn lists_of_odd_words() {
     let run = |tools: &str| Run::new(program(), 2).preload(tool("qmpi")).variable("TOOLS", tools);
-    let line = "libqmpi: level 1 (:): ";
     expect_stop(&run(" "), &["libqmpi: level 1 ( ): "]);
     expect_skip(run(" "), &["libqmpi: level 1 ( ): "], false);
-    let outcome = run(":").run();
-    assert!(!outcome.stderr.contains(line), "{}", outcome.stderr);
     expect_stop(
         &run(":"),
         &["libqmpi: level 1 (): an empty path", "libqmpi: level 2 (): an empty path"],
     );
     expect_stop(&run("libnowhere.so"), &["libqmpi: level 1 (libnowhere.so): cannot be loaded: "]);
-    let _ = setting("MPIEXEC");
 }

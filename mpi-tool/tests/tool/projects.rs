@@ -43,7 +43,7 @@ fn a_new_tool_builds_and_runs() {
     assert_eq!(built.stdout, files, "{built:?}");
     assert!(
         built.said().contains(
-            &format!("{mpicc}: of the {} ABI as {mpicc} is, whose tools serve it, too", abi())
+            &format!("{mpicc}: of the {} ABI, as {mpicc}; the same tools serve both", abi())
                 .as_str()
         ),
         "{built:?}"
@@ -78,10 +78,10 @@ fn what_is_there_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("mine")).unwrap();
     for (arguments, line) in [
-        (&["new", "mine"][..], "mine exists"),
+        (&["new", "mine"][..], "mine exists already; nothing was written"),
         (
             &["new", "2fast"],
-            "`2fast` is no name for a tool: it begins with a letter and has letters, digits, - and _",
+            "`2fast` cannot be a tool's name: a name begins with a letter and has letters, digits, - and _",
         ),
         (
             &["new", "yours", "--framework", "mine"],
@@ -104,7 +104,10 @@ fn what_is_there_is_not_overwritten() {
 fn what_is_no_mpi_is_not_built_for() {
     let folder = tempfile::tempdir().unwrap();
     let framework = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let no_tools = format!("no tools here; taking those of {}", framework.display());
+    let no_tools = format!(
+        "no tools in this folder; building the framework's own, in {}",
+        framework.display()
+    );
     let build = |arguments: &[&str]| mpi_tool(folder.path(), &[&["build"], arguments].concat());
     let outcome = build(&["--mpicc", "/no/mpicc"]);
     assert_eq!(outcome.status, Some(2));
@@ -116,7 +119,9 @@ fn what_is_no_mpi_is_not_built_for() {
     assert_eq!(outcome.status, Some(2));
     assert_eq!(
         outcome.said()[1..],
-        ["false: no compiler wrapper of an MPI: its mpi.h is of no ABI that is known here"]
+        [
+            "false: not a compiler wrapper of an MPI: its mpi.h has none of the ABIs that tools are built for"
+        ]
     );
     // With an empty PATH.
     let mut without = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));

@@ -1,6 +1,7 @@
 //! Wrong combinations are told before the start, in one line each, and the application runs.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -43,7 +44,53 @@ fn a_tool_that_is_not_there() {
     let outcome = run_two(folder.path(), &["--tool", "./libtext.so"], &[text(&program)]);
     assert_eq!(outcome.status, Some(2));
     let path = fs::canonicalize(folder.path()).unwrap().join("libtext.so");
-    assert_eq!(outcome.said(), [format!("{}: no shared object for x86-64", path.display())]);
+    assert_eq!(outcome.said(), [format!("{}: not a shared object for x86-64", path.display())]);
+
+    for (words, line) in [
+        ("./", "a directory, not a shared object"),
+        ("./libpipe.so", "not a shared object for x86-64"),
+        ("./libloop.so", "Too many levels of symbolic links (os error 40)"),
+    ] {
+        let place = |name: &str| folder.path().join(name);
+        let _ = Command::new("mkfifo").arg(place("libpipe.so")).output();
+        let _ = symlink("libloop.so", place("libloop.so"));
+        let outcome = run_two(folder.path(), &["--tool", words], &[text(&program)]);
+        assert_eq!(outcome.status, Some(2), "{outcome:?}");
+        let said = outcome.said();
+        assert!(said.len() == 1 && said[0].ends_with(line), "{said:?}");
+    }
+}
+
+/// What would break the application, preloaded or in a stack.
+#[test]
+fn a_library_that_is_no_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let mpi = mpi_tool(folder.path(), &["inspect", "--json", text(&program)]);
+    let mpi: serde_json::Value = serde_json::from_str(&mpi.stdout).unwrap();
+    let library = mpi["mpi"]["path"].as_str().unwrap();
+    for stack in [&[][..], &["--qmpi"]] {
+        let run = |tool: &str| {
+            run_two(folder.path(), &[&["-t", tool], stack].concat(), &[text(&program)])
+        };
+        let outcome = run(library);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+        let real = fs::canonicalize(library).unwrap();
+        let line = format!(
+            "{}: an MPI library and no tool (it defines PMPI_Init); the application brings its MPI itself",
+            real.display()
+        );
+        assert_eq!(outcome.said(), [line]);
+        let stacks = crate::common::tool("qmpi");
+        for name in ["qmpi", text(&stacks)] {
+            let outcome = run(name);
+            assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+            let line = format!(
+                "{name}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them"
+            );
+            assert_eq!(outcome.said(), [line]);
+        }
+    }
 }
 
 #[test]
@@ -112,7 +159,8 @@ fn a_program_for_32_bit_processors() {
         "{}: it is a 32-bit program; tools are 64-bit; it runs without tools",
         text(&program)
     );
-    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+    let [mpiexec, n, two] = launcher("2");
+    expect_unchanged(&[&mpiexec, &n, &two, text(&program)], &line);
 }
 
 #[test]
@@ -123,7 +171,8 @@ fn a_setuid_program() {
         "{}: it is setuid, for which the dynamic linker ignores LD_PRELOAD; it runs without tools",
         text(&program)
     );
-    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+    let [mpiexec, n, two] = launcher("2");
+    expect_unchanged(&[&mpiexec, &n, &two, text(&program)], &line);
 }
 
 #[test]

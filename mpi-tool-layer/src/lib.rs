@@ -59,6 +59,7 @@ pub mod note;
 mod objects;
 pub mod options;
 mod output;
+mod pcontrol;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;

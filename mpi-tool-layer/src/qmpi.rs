@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_sys::{mpi_functions, pmpi, *};
 
+pub use crate::pcontrol::Pcontrol;
+
 use crate::level::{Level, LevelRequest, Source};
 use crate::lifecycle::Lifecycle;
 use crate::neighbours::ToolInfo;
@@ -647,6 +649,33 @@ macro_rules! __qmpi_entry {
 #[macro_export]
 macro_rules! __qmpi_tum {
     (- $($rest:tt)*) => {};
+    ($tum:literal MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        const _: () = {
+            #[unsafe(export_name = "mpi_tool_MPI_Pcontrol")]
+            unsafe extern "C" fn $name(
+                $($arg: $ty,)*
+                given: c_int,
+                v: *const $crate::qmpi::Vector,
+            ) -> $ret {
+                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
+                // SAFETY: a level's function gets a pointer to TUM's structures.
+                let call = unsafe { $crate::qmpi::Pcontrol::of(given, v) };
+                let instance = TUM.get(call.level, &LEVEL);
+                let below = $crate::qmpi::TumBelow { v, level: call.level };
+                let next = |$($arg: $ty),*| match call.goes_on {
+                    // SAFETY: for the layer that unwraps it.
+                    true => unsafe { below.$name($($arg),*) },
+                    false => $crate::mpi_sys::MPI_SUCCESS,
+                };
+                let result = $crate::install::boundary(
+                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
+                    |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
+                );
+                call.done();
+                result
+            }
+        };
+    };
     ($tum:literal $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: () = {
             #[unsafe(export_name = concat!("mpi_tool_", stringify!($c_name)))]

@@ -1,6 +1,7 @@
 //! Wrong combinations are told before the start, in one line each, and the application runs.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -43,7 +44,53 @@ fn a_tool_that_is_not_there() {
     let outcome = run_two(folder.path(), &["--tool", "./libtext.so"], &[text(&program)]);
     assert_eq!(outcome.status, Some(2));
     let path = fs::canonicalize(folder.path()).unwrap().join("libtext.so");
-    assert_eq!(outcome.said(), [format!("{}: no shared object for x86-64", path.display())]);
+    assert_eq!(outcome.said(), [format!("{}: not a shared object for x86-64", path.display())]);
+
+    for (words, line) in [
+        ("./", "a directory, not a shared object"),
+        ("./libpipe.so", "not a shared object for x86-64"),
+        ("./libloop.so", "Too many levels of symbolic links (os error 40)"),
+    ] {
+        let place = |name: &str| folder.path().join(name);
+        let _ = Command::new("mkfifo").arg(place("libpipe.so")).output();
+        let _ = symlink("libloop.so", place("libloop.so"));
+        let outcome = run_two(folder.path(), &["--tool", words], &[text(&program)]);
+        assert_eq!(outcome.status, Some(2), "{outcome:?}");
+        let said = outcome.said();
+        assert!(said.len() == 1 && said[0].ends_with(line), "{said:?}");
+    }
+}
+
+/// What would break the application, preloaded or in a stack.
+#[test]
+fn a_library_that_is_no_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let mpi = mpi_tool(folder.path(), &["inspect", "--json", text(&program)]);
+    let mpi: serde_json::Value = serde_json::from_str(&mpi.stdout).unwrap();
+    let library = mpi["mpi"]["path"].as_str().unwrap();
+    for stack in [&[][..], &["--qmpi"]] {
+        let run = |tool: &str| {
+            run_two(folder.path(), &[&["-t", tool], stack].concat(), &[text(&program)])
+        };
+        let outcome = run(library);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+        let real = fs::canonicalize(library).unwrap();
+        let line = format!(
+            "{}: an MPI library and no tool (it defines PMPI_Init); the application brings its MPI itself",
+            real.display()
+        );
+        assert_eq!(outcome.said(), [line]);
+        let stacks = crate::common::tool("qmpi");
+        for name in ["qmpi", text(&stacks)] {
+            let outcome = run(name);
+            assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+            let line = format!(
+                "{name}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them"
+            );
+            assert_eq!(outcome.said(), [line]);
+        }
+    }
 }
 
 #[test]
@@ -67,7 +114,12 @@ fn a_tool_of_another_abi() {
     let strict = ["--strict", "--tool", text(&foreign)];
     let outcome = run_two(folder.path(), &strict, &[text(&program)]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
-    assert_eq!(outcome.said()[1..], ["nothing was started (--strict)"]);
+    // Nothing runs, so nothing is said of what runs.
+    let said = outcome.said();
+    assert_eq!(said.len(), 2, "{said:?}");
+    let end = format!(", of the {} ABI", abi());
+    assert!(said[0].starts_with(&begin) && said[0].ends_with(&end), "{said:?}");
+    assert_eq!(said[1], "nothing was started (--strict)");
 }
 
 #[test]
@@ -107,7 +159,8 @@ fn a_program_for_32_bit_processors() {
         "{}: it is a 32-bit program; tools are 64-bit; it runs without tools",
         text(&program)
     );
-    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+    let [mpiexec, n, two] = launcher("2");
+    expect_unchanged(&[&mpiexec, &n, &two, text(&program)], &line);
 }
 
 #[test]
@@ -118,18 +171,21 @@ fn a_setuid_program() {
         "{}: it is setuid, for which the dynamic linker ignores LD_PRELOAD; it runs without tools",
         text(&program)
     );
-    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+    let [mpiexec, n, two] = launcher("2");
+    expect_unchanged(&[&mpiexec, &n, &two, text(&program)], &line);
 }
 
 #[test]
 fn a_program_that_is_not_there() {
     expect_unchanged(
         &["mpiexec", "-n", "2", "/no/program", "-x"],
-        "/no/program: no such program; it runs without tools",
+        "/no/program: no such program on this machine; the command is started without tools",
     );
     let folder = tempfile::tempdir().unwrap();
     let outcome = run_two(folder.path(), &["--tool", "call-counter"], &["./no-program"]);
-    assert_eq!(outcome.said(), ["./no-program: no such program; it runs without tools"]);
+    let line =
+        "./no-program: no such program on this machine; the command is started without tools";
+    assert_eq!(outcome.said(), [line]);
     let [mpiexec, n, two] = launcher("2");
     let mut by_hand = Command::new(mpiexec);
     let by_hand = Outcome::of(by_hand.args([&n, &two, "./no-program"]).current_dir(folder.path()));
@@ -265,7 +321,7 @@ fn a_library_that_is_not_found() {
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
     assert!(said[0].starts_with(&format!("./calls: it is linked to {name}")), "{said:?}");
-    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it has tools of that ABI";
+    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it gets tools of that ABI";
     assert!(said[0].ends_with(end), "{said:?}");
     assert!(outcome.stdout.contains("libcall_counter.so"), "{outcome:?}");
 }

@@ -11,14 +11,16 @@ use core::sync::atomic::{
     AtomicPtr,
     Ordering::{Acquire, Release},
 };
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use mpi_sys::{mpi_functions, pmpi, *};
 
 use crate::level::{Level, LevelRequest, Source};
 use crate::lifecycle::Lifecycle;
 use crate::neighbours::ToolInfo;
+use crate::settings::{Settings, Setup};
 use crate::{
     Counters, FunctionId, LayerChain, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
     UnsafeBox,
@@ -236,6 +238,10 @@ impl<L: Tool> Instance<L> {
             // SAFETY: the instance that the source belongs to.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.0.counters()
         }
+        fn configure<L: Tool>(instance: *const (), settings: &Settings) {
+            // SAFETY: the instance that the source belongs to, whose layer is there.
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.0.configure(settings);
+        }
         let place: &'static mut MaybeUninit<Self> = Box::leak(Box::new_uninit());
         let instance = place.as_mut_ptr();
         let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
@@ -245,9 +251,12 @@ impl<L: Tool> Instance<L> {
             let level = &raw mut (*instance).level;
             (&raw mut (*instance).info).write(ToolInfo::new(label, signalled, level.cast()));
             let source = Source::new(counters::<L>, instance.cast::<()>().cast_const());
-            level.write(Level::in_stack(tool, version, &(*instance).info, source, request));
+            let setup = Setup::new(L::SETTINGS, configure::<L>);
+            let new = Level::in_stack(tool, version, &(*instance).info, source, request);
+            level.write(new.with_setup(setup));
             (&raw mut (*instance).layer).write(LayerChain(L::NEW, Lifecycle(&*level)));
             (&raw mut (*instance).below).write(NextTable::unlinked());
+            (*level).configure();
             LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(&*level);
             &*instance
         }
@@ -374,37 +383,61 @@ const _: () = {
     );
 };
 
-/// The instances of a tool in the stack of TUM's library, by level.
-pub struct TumLevels<L: 'static>([AtomicPtr<Instance<L>>; TumLevels::<()>::COUNT]);
+/// The instances of a tool in a stack that others made, by level: TUM's, or MPICH's.
+///
+/// The first ones are found by their number. Stacks with more levels are not known; they are
+/// found in a map, so that two levels never share a state.
+pub struct TumLevels<L: 'static> {
+    first: [AtomicPtr<Instance<L>>; TumLevels::<()>::COUNT],
+    others: RwLock<BTreeMap<usize, &'static Instance<L>>>,
+}
 
 impl<L> TumLevels<L> {
-    const COUNT: usize = 4096;
+    const COUNT: usize = 1024;
 }
 
 impl<L: Tool> TumLevels<L> {
     /// None yet.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        Self([const { AtomicPtr::new(ptr::null_mut()) }; TumLevels::<()>::COUNT])
+        Self {
+            first: [const { AtomicPtr::new(ptr::null_mut()) }; TumLevels::<()>::COUNT],
+            others: RwLock::new(BTreeMap::new()),
+        }
     }
 
     /// The instance of a level, which is made at its first call.
     #[inline(always)]
     pub fn get(&self, level: c_int, own: &'static Level) -> &Instance<L> {
-        let index = (level as usize).min(self.0.len() - 1);
+        let index = level as usize;
+        let known = self.first.get(index);
         // SAFETY: null, or an instance, which is never freed.
-        match unsafe { self.0[index].load(Acquire).as_ref() } {
+        match known.and_then(|known| unsafe { known.load(Acquire).as_ref() }) {
             Some(instance) => instance,
-            None => self.make(index, own),
+            None => self.find_or_make(index, own),
+        }
+    }
+
+    /// The instance of a level that is there.
+    fn find(&self, index: usize) -> Option<&'static Instance<L>> {
+        match self.first.get(index) {
+            // SAFETY: null, or an instance, which is never freed.
+            Some(first) => unsafe { first.load(Acquire).as_ref() },
+            None => {
+                self.others.read().unwrap_or_else(PoisonError::into_inner).get(&index).copied()
+            }
         }
     }
 
     #[cold]
-    fn make(&self, index: usize, own: &'static Level) -> &Instance<L> {
+    fn find_or_make(&self, index: usize, own: &'static Level) -> &Instance<L> {
         static MAKING: Mutex<()> = Mutex::new(());
+        if let Some(instance) = self.find(index) {
+            return instance;
+        }
         let _one = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as above.
-        if let Some(instance) = unsafe { self.0[index].load(Acquire).as_ref() } {
+        // Another thread may have been faster.
+        if let Some(instance) = self.find(index) {
             return instance;
         }
         own.silence();
@@ -416,7 +449,13 @@ impl<L: Tool> TumLevels<L> {
         }
         let label: &'static CStr = Box::leak(label.into_boxed_c_str());
         let instance = Instance::<L>::create(tool, version, label, &[], first);
-        self.0[index].store(ptr::from_ref(instance).cast_mut(), Release);
+        match self.first.get(index) {
+            Some(first) => first.store(ptr::from_ref(instance).cast_mut(), Release),
+            None => {
+                let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+                others.insert(index, instance);
+            }
+        }
         instance
     }
 }

@@ -80,10 +80,10 @@ fn a_c_tool_behind_makes_no_mpi_program_of_others() {
     outcome.expect_success("with a C tool");
     assert_eq!(outcome.counted, outcome.expected);
     assert_eq!(outcome.lines(), ["C tool: 1000", "C tool: 1000", "token 1000"]);
-    assert!(!outcome.stderr.contains("saw no MPI call"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("saw no"), "{}", outcome.stderr);
     let shell = Run::new("/bin/true".as_ref(), 2).count().preload(&c_tool).run();
     shell.expect_success("/bin/true");
-    assert!(!shell.stderr.contains("saw no MPI call"), "{}", shell.stderr);
+    assert!(!shell.stderr.contains("saw no"), "{}", shell.stderr);
 }
 
 #[test]
@@ -91,11 +91,29 @@ fn a_program_that_calls_nothing_is_told_so_once() {
     let program = compile("nothing");
     let outcome = Run::new(&program, 2).preload(tool("call_counter")).run();
     outcome.expect_success("nothing");
-    let said = outcome.stderr.matches("call-counter: saw no MPI call in this process").count();
-    assert_eq!(said, 1, "{}", outcome.stderr);
+    let line = "call-counter: saw no start of MPI in this process, and counted nothing: the program did \
+                not start it, or another tool in front of this one kept its calls\n";
+    assert_eq!(outcome.stderr.matches(line).count(), 1, "{}", outcome.stderr);
     let quiet =
         Run::new(&program, 2).preload(tool("call_counter")).variable("MPI_TOOL_OUTPUT", "none");
     assert_eq!(quiet.run().stderr, "");
+}
+
+/// A program that calls what this tool does not watch has made calls, and is not told otherwise.
+#[test]
+fn a_program_that_is_not_watched_is_not_told_that_it_called_nothing() {
+    let source = build_folder().join("version.c");
+    let c = "#include <mpi.h>\nint main(void) { int a, b; return MPI_Get_version(&a, &b); }";
+    fs::write(&source, c).unwrap();
+    let program = compile_with(&source, "version", &[]);
+    let outcome = Run::new(&program, 2).preload(tool("bandwidth_counter")).run();
+    outcome.expect_success("version");
+    assert!(!outcome.stderr.contains("no MPI call"), "{}", outcome.stderr);
+    let said = outcome.stderr.matches("bandwidth-counter: saw no start of MPI in this process");
+    assert_eq!(said.count(), 1, "{}", outcome.stderr);
+    // Who counts it reports it.
+    let counted = Run::new(&program, 1).preload(tool("call_counter")).run();
+    assert!(counted.stderr.contains("\nMPI_Get_version: 1\n"), "{}", counted.stderr);
 }
 
 /// As one that is linked to a `libmpi.a`, with symbols and stripped.
@@ -110,8 +128,8 @@ fn a_program_that_contains_its_mpi_is_told_so_once() {
         let outcome = Run::new(&program, 2).preload(tool("call_counter")).run();
         outcome.expect_success(flag);
         assert_eq!(outcome.lines(), ["an MPI of its own"; 2]);
-        let line = "call-counter: saw no MPI call in this process: MPI is linked statically into the \
-                    program, which no preloaded tool can intercept\n";
+        let line = "call-counter: saw no start of MPI in this process, and counted nothing: MPI is linked \
+                    statically into the program, which no preloaded tool can intercept\n";
         assert_eq!(outcome.stderr.matches(line).count(), 1, "{flag}: {}", outcome.stderr);
     }
 }
@@ -206,6 +224,158 @@ fn calls_after_finalize_are_reported_too() {
         assert_eq!(report["reason"], "calls after the merged report");
     }
     assert_eq!(late.count(), 2, "{}", outcome.stderr);
+}
+
+/// What is printed unasked does not grow with the number of ranks: a report, and a line.
+#[test]
+fn calls_after_finalize_are_a_line_of_rank_0() {
+    let program = compile("outside");
+    let run = |ranks, variable: Option<(&str, &str)>| {
+        let mut run = Run::new(&program, ranks).preload(tool("call_counter"));
+        if let Some((name, value)) = variable {
+            run = run.variable(name, value);
+        }
+        let outcome = run.run();
+        outcome.expect_success("outside");
+        (outcome.stderr, run)
+    };
+    let count = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
+    for ranks in [1, 3] {
+        let (stderr, _) = run(ranks, None);
+        assert_eq!(count(&stderr, "# call-counter "), 1, "{stderr}");
+        let line = "call-counter: rank 0's counts after the merged report";
+        assert_eq!(count(&stderr, line), 1, "{stderr}");
+        assert_eq!(count(&stderr, "MPI_Finalized: "), 1, "{stderr}");
+    }
+    let (all, _) = run(3, Some(("MPI_TOOL_ALL_RANKS", "1")));
+    assert_eq!(count(&all, "# call-counter "), 4, "{all}");
+    assert_eq!(count(&all, "partial: calls after the merged report"), 3, "{all}");
+    // In files: the merged report, and rank 0's.
+    let (stderr, files) = run(3, Some(("MPI_TOOL_OUTPUT", "calls")));
+    assert_eq!(stderr, "");
+    let mut names: Vec<_> = fs::read_dir(files.folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("calls"))
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["calls", "calls.rank0"]);
+}
+
+/// Reports that cannot be merged: rank 0's is printed, and a line says that there are others.
+#[test]
+fn reports_of_ranks_do_not_fill_the_screen() {
+    let program = compile("no_finalize");
+    let outcome = Run::new(&program, 1).preload(tool("call_counter")).run();
+    assert_eq!(outcome.stderr.matches("# call-counter ").count(), 1, "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("other ranks"), "{}", outcome.stderr);
+    // A tool of another ABI cannot merge.
+    let other = if is_openmpi() { "mpich-5.0.2" } else { "openmpi-5.0.11" };
+    let foreign = setting("MPI_TOOLS").with_file_name(other).join("libcall_counter.so");
+    let program = compile("ring");
+    for (all, reports) in [("0", 1), ("1", 3)] {
+        let run = Run::new(&program, 3).preload(&foreign).variable("MPI_TOOL_ALL_RANKS", all);
+        let outcome = run.run();
+        outcome.expect_success("ring");
+        assert_eq!(outcome.stderr.matches("# call-counter ").count(), reports, "{}", outcome.stderr);
+        let told = outcome.stderr.matches("call-counter: what the other ranks (2) counted is not shown");
+        assert_eq!(told.count(), usize::from(all == "0"), "{}", outcome.stderr);
+    }
+}
+
+/// A program under the launcher of another MPI becomes singletons. Each says so in its report, one of them
+/// prints, and no report is lost.
+#[test]
+fn singletons_under_another_launcher_keep_their_reports_apart() {
+    let program = compile("collectives_few");
+    let [rank_name, size_name] = if is_openmpi() {
+        ["PMI_RANK", "PMI_SIZE"]
+    } else {
+        ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"]
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let run = |rank: &str, output: Option<&Path>| {
+        let mut command = Command::new(&program);
+        command.current_dir(folder.path()).env(rank_name, rank).env(size_name, "2");
+        command.env("LD_PRELOAD", tool("call_counter"));
+        if let Some(output) = output {
+            command.env("MPI_TOOL_OUTPUT", output).env("MPI_TOOL_FORMAT", "json");
+        }
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        stderr
+    };
+    let said = |rank: &str| run(rank, None).matches("launcher says rank").count();
+    assert_eq!([said("0"), said("1")], [1, 0]);
+    run("0", Some(&report));
+    run("1", Some(&report));
+    let mut ranks: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("report"))
+        .map(|path| {
+            let text = fs::read_to_string(path).unwrap();
+            let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((&report["complete"], &report["ranks"]), (&true.into(), &1.into()));
+            let launcher = &report["launcher"];
+            assert_eq!((&launcher["ranks"], &launcher["variable"]), (&2.into(), &rank_name.into()));
+            launcher["rank"].as_u64().unwrap()
+        })
+        .collect();
+    ranks.sort_unstable();
+    assert_eq!(ranks, [0, 1]);
+}
+
+/// Two processes that know nothing of each other and write to one path at the same time.
+#[test]
+fn processes_without_a_launcher_keep_their_reports_apart() {
+    let program = compile("collectives_few");
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut command = Command::new(&program);
+        command.current_dir(folder.path()).env("LD_PRELOAD", tool("call_counter"));
+        command.env("MPI_TOOL_OUTPUT", "report").spawn().unwrap()
+    };
+    let mut processes = [start(), start(), start()];
+    for process in &mut processes {
+        assert!(process.wait().unwrap().success());
+    }
+    let reports = fs::read_dir(folder.path()).unwrap();
+    let reports: Vec<_> = reports.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(reports.len(), 3, "{reports:?}");
+    for path in reports {
+        assert!(fs::read_to_string(&path).unwrap().contains("MPI_Finalize: 1\n"), "{path:?}");
+    }
+}
+
+#[test]
+fn a_tool_has_settings_of_its_own() {
+    let program = compile("ring");
+    let run = |value: Option<&str>| {
+        // Another tool in the process is not told of it.
+        let mut run = Run::new(&program, 2).preload(example("slow_calls")).count();
+        if let Some(value) = value {
+            run = run.variable("MPI_TOOL_SLOW_CALLS_MICROSECONDS", value);
+        }
+        let outcome = run.run();
+        outcome.expect_success("ring");
+        outcome.stderr
+    };
+    assert!(run(Some("0")).contains("\nMPI_Send: 2000\n"));
+    assert!(!run(Some("1000000000")).contains("MPI_"));
+    let wrong = run(Some("many"));
+    let line = "MPI_TOOL_SLOW_CALLS_MICROSECONDS=many: not a number";
+    assert_eq!(wrong.matches(line).count(), 1, "{wrong}");
+    let help = Command::new("/bin/true")
+        .env("LD_PRELOAD", example("slow_calls"))
+        .env("MPI_TOOL_HELP", "1")
+        .output()
+        .unwrap();
+    let help = String::from_utf8_lossy(&help.stderr);
+    let line = "  MPI_TOOL_SLOW_CALLS_MICROSECONDS  how long a call takes that is slow (a number; default 1000)";
+    assert!(help.contains(line), "{help}");
 }
 
 #[test]
@@ -306,9 +476,17 @@ fn a_report_can_go_anywhere() {
     assert!(outcome.stdout.contains("MPI_Send: 2000\n") && outcome.stderr.is_empty());
     let (outcome, _) = with("MPI_TOOL_OUTPUT", "none");
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("token 1000\n", ""));
+    // Where it is, is said when asked, once, and nothing else is: some compare what a program prints.
     let (outcome, run) = with("MPI_TOOL_OUTPUT", "a%t-%%.txt");
     let file = run.folder.path().join("acall-counter-%.txt");
-    assert_eq!(outcome.stderr, format!("call-counter: report in {}\n", file.display()));
+    assert_eq!(outcome.stderr, "");
+    for merge in ["1", "0"] {
+        let run = Run::new(&program, 2).preload(tool("call_counter"));
+        let run = run.variable("MPI_TOOL_OUTPUT", "calls").variable("MPI_TOOL_MERGE", merge);
+        let stderr = run.variable("MPI_TOOL_VERBOSE", "1").run().stderr;
+        assert_eq!(stderr.matches("call-counter: report in /").count(), 1, "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains("MPI_Send: 2000\n"), "{text}");
     // Each rank for itself, without communication.
@@ -406,7 +584,7 @@ fn help_lists_every_option() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    for option in ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "HELP"] {
+    for option in ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "ALL_RANKS", "VERBOSE", "HELP"] {
         assert!(text.contains(&format!("MPI_TOOL_{option} ")), "{text}");
     }
     assert_eq!(output.status.code(), Some(0));

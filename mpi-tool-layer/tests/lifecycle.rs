@@ -576,6 +576,41 @@ fn mpi_that_is_loaded_late_is_seen() {
     }
 }
 
+/// Levels of a stack that others made, as TUM's library calls them, however high their numbers are: each has a
+/// state and a report of its own.
+#[test]
+fn levels_with_high_numbers_share_nothing() {
+    let source = build_folder().join("levels.c");
+    let c = "#include <mpi.h>\n#include <dlfcn.h>\n#include <string.h>\n
+        int main(int argc, char **argv) {
+            static const int levels[] = {1, 1023, 1024, 4095, 4096, 5000, 5000};
+            int flag, calls = 0;
+            MPI_Initialized(&flag);
+            void *tool = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : 0;
+            if (!tool) return 1;
+            char *(*get)(int) = (char *(*)(int))dlsym(tool, \"get_interceptions\");
+            for (int id = 0; id < 360; id++) {
+                char *name = get(id);
+                if (!strstr(name, \"MPI_Initialized\")) continue;
+                int (*f)(int *, int, void *) = (int (*)(int *, int, void *))dlsym(tool, name);
+                for (int i = 0; f && i < 7; i++, calls++) f(&flag, levels[i], 0);
+            }
+            return calls == 7 ? 0 : 2; }";
+    fs::write(&source, c).unwrap();
+    let program = compile_with(&source, "levels", &["-ldl"]);
+    let outcome = Run::new(&program, 0).arguments(&[tool("call_counter").to_str().unwrap()]).run();
+    outcome.expect_success("levels");
+    // The first level has the tool's name.
+    let reports: Vec<_> = outcome.stderr.split("# call-counter").skip(1).collect();
+    let numbers = ["", "-1023", "-1024", "-4095", "-4096", "-5000"];
+    assert_eq!(reports.len(), numbers.len(), "{}", outcome.stderr);
+    for (report, number) in reports.iter().zip(numbers) {
+        let calls = if number == "-5000" { 2 } else { 1 };
+        assert!(report.starts_with(&format!("{number} ")), "{number}: {}", outcome.stderr);
+        assert!(report.contains(&format!("\nMPI_Initialized: {calls}\n")), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn help_lists_every_option() {
     let output = Command::new("/bin/true")

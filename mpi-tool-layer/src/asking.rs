@@ -265,14 +265,9 @@ pub(crate) enum Topology {
     /// There is none.
     None,
     /// Cartesian.
-    Grid {
-        dimensions: c_int,
-    },
+    Grid { dimensions: c_int },
     /// A graph, with so many edges of this process.
-    Graph {
-        sources: c_int,
-        destinations: c_int,
-    },
+    Graph { sources: c_int, destinations: c_int },
 }
 
 /// How many bytes a status tells of, and whether the operation was cancelled, by MPI's functions. They

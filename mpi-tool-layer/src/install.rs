@@ -7,16 +7,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use crate::fortran;
 pub use crate::forward::to_all_hosts;
 pub use crate::launcher::launched_rank;
-pub use crate::level::{Level, LevelRequest, Source, why_nothing_was_seen};
+pub use crate::level::{Level, LevelRequest, Source};
 pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
     find_late_mpi, find_next, host_slot, linker_message, object_of, open,
 };
 pub use crate::options::{help, is_on, is_silent};
-pub use crate::settings::Setup;
 pub use crate::output::say;
+pub use crate::settings::Setup;
 pub use crate::table::missing;
+pub use crate::unseen::why_nothing_was_seen;
 pub use crate::world::{abi, wrong_abi};
 
 /// The boundary to C: a panic of the layer ends here.

@@ -9,15 +9,16 @@ use core::sync::atomic::{
 use std::ffi::CString;
 use std::sync::{Once, OnceLock};
 
-use mpi_sys::{Abi, pmpi};
+use mpi_sys::Abi;
 
 use crate::file::ReportFile;
 use crate::launcher::{Launched, launched_elsewhere, launched_rank};
-use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, mpi_objects};
+use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::options::{Format, Options, Output};
 use crate::output::{Sink, is_terminal, reason, say};
 use crate::report::{Report, Row, Scope};
 use crate::settings::Setup;
+use crate::unseen::why_nothing_was_seen;
 use crate::{Counters, FunctionId, NextTable, options, signals, world};
 
 /// Why a process reports for itself: all is well otherwise, and its merged report is there.
@@ -504,7 +505,9 @@ impl Level {
             Scope::Process { .. } => process,
         };
         let tool = self.label;
-        match file.write(|sink| drop(report.write(sink, prepared.options.format))) {
+        let format = prepared.options.format;
+        // The sink keeps its first error.
+        match file.write(|sink| report.write(sink, format).unwrap_or_default()) {
             Ok(path) if prepared.says_where && prepared.prints => {
                 say(format_args!("{tool}: report in {}", Path(path)));
             }
@@ -568,34 +571,4 @@ fn report_to(report: &Report<'_>, descriptor: c_int, format: Format) {
 fn process_id() -> i32 {
     // SAFETY: always succeeds.
     unsafe { libc::getpid() }
-}
-
-/// Why a tool may have seen nothing in a process with MPI; `None` in other processes.
-pub fn why_nothing_was_seen() -> Option<&'static str> {
-    let objects = mpi_objects();
-    let known = pmpi::available(FunctionId::MPI_Init as usize);
-    if objects.library && !known {
-        Some("MPI was loaded privately (dlopen); preload its library behind the tool")
-    } else if objects.program {
-        Some("the program did not start it, or another tool in front of this one kept its calls")
-    } else if launched_rank().is_some() && static_mpi_in_program() {
-        Some("MPI is linked statically into the program, which no preloaded tool can intercept")
-    } else {
-        None
-    }
-}
-
-/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI
-/// library says when it is called too early?
-fn static_mpi_in_program() -> bool {
-    const LARGEST: u64 = 1 << 28;
-    const SIGNS: [&[u8]; 3] = [
-        b"\0PMPI_Init\0",
-        b"Attempting to use an MPI routine",
-        b"function was called before MPI_INIT was invoked",
-    ];
-    std::fs::metadata("/proc/self/exe").is_ok_and(|file| file.len() < LARGEST)
-        && std::fs::read("/proc/self/exe").is_ok_and(|program| {
-            SIGNS.iter().any(|sign| program.windows(sign.len()).any(|window| window == *sign))
-        })
 }

@@ -53,6 +53,7 @@ mod high;
 pub mod install;
 mod launcher;
 mod level;
+mod levels;
 mod lifecycle;
 #[doc(hidden)]
 pub mod mpich;
@@ -69,6 +70,7 @@ mod report;
 mod settings;
 mod signals;
 mod table;
+mod unseen;
 mod world;
 
 pub use call::{
@@ -86,9 +88,9 @@ pub use high::*;
 pub use mpi_sys;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
 pub use report::Counters;
-pub use settings::{Default as SettingDefault, Setting, Settings};
 /// Safe MPI for tools: calls that no tool sees.
 pub use rmpi::pmpi_mode as rmpi;
+pub use settings::{Default as SettingDefault, Setting, Settings};
 pub use table::{NextFunctions, NextTable};
 
 /// A layer that can be installed.

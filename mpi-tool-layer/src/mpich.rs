@@ -268,7 +268,8 @@ impl MpichBelow {
     #[cold]
     fn find_or_make(&self, place: Option<&AtomicPtr<Next>>) -> &'static Next {
         let Some(place) = place else {
-            let known = FURTHER.read().unwrap_or_else(PoisonError::into_inner).get(&self.id).copied();
+            let known =
+                FURTHER.read().unwrap_or_else(PoisonError::into_inner).get(&self.id).copied();
             return known.unwrap_or_else(|| {
                 let new = Box::leak(Box::new(self.look_up()));
                 let mut further = FURTHER.write().unwrap_or_else(PoisonError::into_inner);

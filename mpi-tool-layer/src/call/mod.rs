@@ -302,7 +302,7 @@ pub trait Call<'c>: Copy {
     /// the call's communicator; in an inter-communicator by `MPI_ROOT`. Communication with
     /// `MPI_PROC_NULL` moves nothing.
     #[inline(always)]
-    fn transfers(self, accepted: Accepted<'c>) -> Transfers {
+    fn transfers(self, accepted: Accepted<'c>) -> Transfers<'c> {
         Transfers::of(self, accepted)
     }
 
@@ -332,7 +332,7 @@ pub trait Call<'c>: Copy {
     /// The first of the [transfers](Self::transfers): all there is of a call that
     /// [moves one](Self::moves_one), and quicker then.
     #[inline(always)]
-    fn transfer(self, accepted: Accepted<'c>) -> Option<Transfer> {
+    fn transfer(self, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
         self.transfers(accepted).next()
     }
 

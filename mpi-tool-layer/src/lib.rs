@@ -51,8 +51,6 @@ mod high;
 pub mod install;
 mod level;
 mod lifecycle;
-#[doc(hidden)]
-pub mod mpich;
 mod neighbours;
 #[doc(hidden)]
 pub mod note;

@@ -419,3 +419,122 @@ pub(super) unsafe fn behind(
     };
     (word(parameters) as c_int, ptr::with_exposed_provenance(word(parameters + 1) as usize))
 }
+
+#[cfg(test)]
+mod tests {
+    use core::cell::RefCell;
+
+    use super::*;
+
+    std::thread_local! {
+        /// What a function was called with.
+        static SEEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    }
+
+    fn seen() -> Vec<u64> {
+        SEEN.with_borrow_mut(core::mem::take)
+    }
+
+    /// Functions of so many arguments in each convention, and a test that calls them through thunks.
+    macro_rules! conventions {
+        ($($test:ident $count:literal ($($arg:ident)*);)*) => {$(
+            #[test]
+            fn $test() {
+                extern "C" fn entry($($arg: u64,)* place: f64) -> u64 {
+                    SEEN.set(vec![place.to_bits() $(, $arg)*]);
+                    77
+                }
+                extern "C" fn in_mpich(context: u64, id: u64 $(, $arg: u64)*) -> u64 {
+                    SEEN.set(vec![context, id & 0xffff_ffff $(, $arg)*]);
+                    78
+                }
+                extern "C" fn in_tum($($arg: u64,)* level: u64, v: u64) -> u64 {
+                    SEEN.set(vec![level & 0xffff_ffff, v $(, $arg)*]);
+                    79
+                }
+                unsafe extern "C" fn complete(level: *const AtomicU32) {
+                    // SAFETY: the number below.
+                    unsafe { &*level }.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+                }
+                static LEVEL: AtomicU32 = AtomicU32::new(0);
+                let place = Box::leak(Box::new(Place { next: ptr::null(), instance: ptr::null() }));
+                let address = ptr::from_ref(place) as u64;
+                let from = Box::leak(Box::new(FromMpich {
+                    place,
+                    entry: entry as *const c_void,
+                    on_stack: ($count + 2_usize).saturating_sub(6),
+                    level: &LEVEL,
+                    complete,
+                }));
+                let to = Box::leak(Box::new(ToMpich {
+                    function: AtomicPtr::new(in_mpich as *mut c_void),
+                    id: AtomicI32::new(5),
+                    mpi: ptr::null(),
+                }));
+                let cell = Box::leak(Box::new(Cell {
+                    func_ptr: in_tum as *const c_void,
+                    level: 6,
+                    is_last: -1,
+                }));
+                let v: *const Vector = ptr::without_provenance(0x1234_5678_9abc);
+                let to_tum_of = Box::leak(Box::new(ToTum {
+                    cell,
+                    v,
+                    parameters: $count,
+                    mpi: ptr::null(),
+                }));
+                let mut thunks = Thunks::room(4).expect("memory");
+                let from_mpich = thunks.to(from, from_mpich);
+                let to_mpich = thunks.to(to, to_mpich);
+                let to_tum = thunks.to(to_tum_of, to_tum);
+                let to_entry = thunks.to_entry(place, entry as *const c_void);
+                thunks.done().expect("code");
+
+                let arguments: [u64; $count] =
+                    core::array::from_fn(|index| 0xfedc_ba98_0000_0000 + index as u64);
+                let [$($arg),*] = arguments;
+                let expect = |first: &[u64]| [first, &arguments].concat();
+                type Plain = unsafe extern "C" fn($(same!($arg)),*) -> u64;
+                type Mpich = unsafe extern "C" fn(u64, u64 $(, same!($arg))*) -> u64;
+                // SAFETY: thunks to functions of these conventions.
+                unsafe {
+                    let plain = |thunk| core::mem::transmute::<*const c_void, Plain>(thunk);
+                    let from_mpich = core::mem::transmute::<*const c_void, Mpich>(from_mpich);
+                    for _ in 0..2 {
+                        assert_eq!(from_mpich(0, 9 $(, $arg)*), 77);
+                        assert_eq!(seen(), expect(&[address]));
+                    }
+                    assert_eq!(plain(to_entry)($($arg),*), 77);
+                    assert_eq!(seen(), expect(&[address]));
+                    assert_eq!(plain(to_mpich)($($arg),*), 78);
+                    assert_eq!(seen(), expect(&[0, 5]));
+                    assert_eq!(plain(to_tum)($($arg),*), 79);
+                    assert_eq!(seen(), expect(&[6, 0x1234_5678_9abc]));
+                }
+                assert_eq!(LEVEL.load(core::sync::atomic::Ordering::Relaxed), 1);
+            }
+        )*};
+    }
+    macro_rules! same {
+        ($arg:ident) => {
+            u64
+        };
+    }
+    conventions! {
+        no_argument 0 ();
+        one_argument 1 (a);
+        two_arguments 2 (a b);
+        three_arguments 3 (a b c);
+        four_arguments 4 (a b c d);
+        five_arguments 5 (a b c d e);
+        six_arguments 6 (a b c d e f);
+        seven_arguments 7 (a b c d e f g);
+        eight_arguments 8 (a b c d e f g h);
+        nine_arguments 9 (a b c d e f g h i);
+        ten_arguments 10 (a b c d e f g h i j);
+        eleven_arguments 11 (a b c d e f g h i j k);
+        twelve_arguments 12 (a b c d e f g h i j k l);
+        thirteen_arguments 13 (a b c d e f g h i j k l m);
+        fourteen_arguments 14 (a b c d e f g h i j k l m n);
+    }
+}

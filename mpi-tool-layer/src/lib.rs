@@ -53,17 +53,13 @@ mod high;
 pub mod install;
 mod launcher;
 mod level;
-mod levels;
 mod lifecycle;
-#[doc(hidden)]
-pub mod mpich;
 mod neighbours;
 #[doc(hidden)]
 pub mod note;
 mod objects;
 pub mod options;
 mod output;
-mod pcontrol;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;

@@ -24,11 +24,11 @@ use crate::qmpi::{Cell, Vector};
 
 /// A call of a level's `MPI_Pcontrol`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pcontrol {
+pub(super) struct Pcontrol {
     /// The level that the call is for.
-    pub level: c_int,
+    pub(super) level: c_int,
     /// The level passes the call on. Where the loop hands it to further levels, it does not.
-    pub goes_on: bool,
+    pub(super) goes_on: bool,
     by_loop: bool,
 }
 
@@ -42,7 +42,7 @@ impl Pcontrol {
     ///
     /// # Safety
     /// `v` is null or points to TUM's structures: `total` levels, each with its table.
-    pub unsafe fn of(given: c_int, v: *const Vector) -> Self {
+    pub(super) unsafe fn of(given: c_int, v: *const Vector) -> Self {
         static OWN: OnceLock<Range<usize>> = OnceLock::new();
         let own = OWN.get_or_init(|| object_of((&raw const OWN).cast()));
         let is_own = |function: *const c_void| own.contains(&function.addr());
@@ -77,8 +77,8 @@ impl Pcontrol {
         Self { level: behind.level, goes_on: behind.level >= last_level, by_loop }
     }
 
-    /// Notes that the level has done its part.
-    pub fn done(self) {
+    /// Notes that the level does its part.
+    pub(super) fn note(self) {
         if self.by_loop {
             LAST.set(self.level);
         }

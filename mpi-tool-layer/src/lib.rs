@@ -100,7 +100,7 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     const SETTINGS: &'static [Setting] = &[];
 
     /// Gets the settings: once for each level of the tool, in processes with MPI only, and before the
-    /// level's first call.
+    /// level's first call. MPI has not been initialized then, and must not be called here.
     fn configure(&self, settings: &Settings) {
         let _ = settings;
     }

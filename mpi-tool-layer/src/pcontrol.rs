@@ -27,7 +27,7 @@ use crate::qmpi::{Cell, Vector};
 pub struct Pcontrol {
     /// The level that the call is for.
     pub level: c_int,
-    /// The level passes the call on. Where the loop hands it to further levels, it does not.
+    /// Whether the level passes the call on. Where the loop hands it to further levels, it does not.
     pub goes_on: bool,
     by_loop: bool,
 }
@@ -38,7 +38,8 @@ std::thread_local! {
 }
 
 impl Pcontrol {
-    /// Finds out which level a call is for that came with a number and a stack.
+    /// Finds out which level a call is for that came with a number and a stack. To be asked once for each call, before
+    /// the level gets it.
     ///
     /// # Safety
     /// `v` is null or points to TUM's structures: `total` levels, each with its table.
@@ -52,7 +53,11 @@ impl Pcontrol {
             Some(stack) => (|level| unsafe { next(stack, level) }, stack.total - 1),
             None => return Self { level: given, goes_on: true, by_loop: false },
         };
-        Self::find(given, last_level, levels, is_own, LAST.get())
+        let call = Self::find(given, last_level, levels, is_own, LAST.get());
+        if call.by_loop {
+            LAST.set(call.level);
+        }
+        call
     }
 
     /// The same for levels that are known by who comes behind each. `last` is what the loop has called last.
@@ -75,13 +80,6 @@ impl Pcontrol {
             return from_above;
         }
         Self { level: behind.level, goes_on: behind.level >= last_level, by_loop }
-    }
-
-    /// Notes that the level has done its part.
-    pub fn done(self) {
-        if self.by_loop {
-            LAST.set(self.level);
-        }
     }
 }
 

@@ -667,12 +667,10 @@ macro_rules! __qmpi_tum {
                     true => unsafe { below.$name($($arg),*) },
                     false => $crate::mpi_sys::MPI_SUCCESS,
                 };
-                let result = $crate::install::boundary(
+                $crate::install::boundary(
                     || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
                     |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
-                );
-                call.done();
-                result
+                )
             }
         };
     };

@@ -114,7 +114,7 @@ fn function_of(level: c_int, next: impl Fn(c_int) -> Option<Cell>) -> *const c_v
 mod tests {
     use core::ptr;
 
-    use super::{Cell, Pcontrol, c_int};
+    use super::{Cell, Pcontrol, c_int, c_void};
 
     /// What a stack hears of one call under TUM's loop. `tools` says for each level which tool it is of.
     fn heard(tools: &[usize], tool: usize) -> Vec<(c_int, bool)> {
@@ -123,7 +123,7 @@ mod tests {
             let func_ptr = ptr::without_provenance(100 + function);
             Some(Cell { func_ptr, level: level + 1, is_last: 0 })
         };
-        let is_own = |function: *const _| function.addr() == 100 + tool;
+        let is_own = |function: *const c_void| function.addr() == 100 + tool;
         let mut last = 0;
         let mut heard = Vec::new();
         for round in 0..2 {
@@ -161,7 +161,7 @@ mod tests {
             assert_eq!((call.level, call.goes_on, call.by_loop), (level, true, false));
         }
         // Behind another tool's level: the levels 1 and 3 are not ours.
-        let is_own = |function: *const _| function != ptr::without_provenance(7);
+        let is_own = |function: *const c_void| function.addr() != 7;
         let mixed = |level: c_int| {
             let func_ptr = ptr::without_provenance(if level == 1 { 100 } else { 7 });
             (level < 3).then_some(Cell { func_ptr, level: level + 1, is_last: 0 })

@@ -180,7 +180,6 @@ pub(super) unsafe extern "C" fn arrive(
     if function == FunctionId::MPI_Pcontrol {
         // SAFETY: the library's own structures.
         let call = unsafe { Pcontrol::of(level, v) };
-        call.note();
         let level = tool.level(v, call.level);
         let place = if call.goes_on { level.place(function) } else { level.ends_here() };
         return Arrival { entry, place };

@@ -342,6 +342,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let mut next = Vec::new();
     let mut methods = Vec::new();
     let mut raw = Vec::new();
+    let mut signatures = Vec::new();
     for call in &calls {
         if stays_raw(call.function) || twins.contains(&&call.function.name) {
             continue;
@@ -349,6 +350,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         let arguments = arguments(call);
         next.push(next_trait(call, &arguments));
         methods.push(method(call, &arguments));
+        signatures.push(signature(call, &arguments));
         raw.push(raw_method(call, &arguments, false));
         if call.twin.is_some() {
             raw.push(raw_method(call, &arguments, true));
@@ -366,6 +368,12 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         #(#layer)* {
             #items
             #(#methods)*
+        }
+
+        /// What each method's next function takes, for the tests.
+        #[cfg(test)]
+        pub(crate) fn signatures() -> Vec<(FunctionId, Vec<tests::ArgumentType>)> {
+            vec![#(#signatures),*]
         }
 
         // SAFETY: a layer's methods return success only as they got it from the next function, which
@@ -386,6 +394,27 @@ fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
         pub trait #name<'c>: FnOnce(#(#types),*) -> CallResult<'c> {}
         impl<'c, F: FnOnce(#(#types),*) -> CallResult<'c>> #name<'c> for F {}
     }
+}
+
+/// A function with the types of its method's arguments. The function inside compiles only if the next
+/// function takes just these.
+fn signature(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
+    let name = &call.function.name;
+    let names: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
+    let types: Vec<_> = arguments
+        .iter()
+        .map(|argument| argument.with_lifetimes(&quote!('c), &quote!('c)))
+        .collect();
+    quote! {{
+        type Arguments<'c> = (#(#types,)*);
+        fn _passed_on<'c>(
+            next_f: impl next::#name<'c>,
+            (#(#names,)*): Arguments<'c>,
+        ) -> CallResult<'c> {
+            next_f(#(#names),*)
+        }
+        (FunctionId::#name, <Arguments<'static> as tests::ArgumentTypes>::types())
+    }}
 }
 
 fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {

@@ -1,6 +1,8 @@
 //! The high-level layer: values that say what they are, one method for each MPI function.
 
 mod arguments;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use core::ffi::{c_char, c_int, c_void};

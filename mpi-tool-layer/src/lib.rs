@@ -63,6 +63,7 @@ mod output;
 pub mod qmpi;
 mod raw;
 mod report;
+mod rows;
 mod signals;
 mod table;
 mod world;
@@ -84,6 +85,7 @@ pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
 pub use report::Counters;
 /// Safe MPI for tools: calls that no tool sees.
 pub use rmpi::pmpi_mode as rmpi;
+pub use rows::Counter;
 pub use table::{NextFunctions, NextTable};
 
 /// A layer that can be installed.

@@ -2,14 +2,19 @@
 
 use core::fmt::{self, Write};
 
+use crate::Counter;
 use crate::options::Format;
+use crate::rows::Rows;
 
 /// The schema of JSON and CSV reports: a reader checks it, and `docs/report.md` describes it.
 pub(crate) const SCHEMA: &str = "mpi-tool-report/1";
 
 /// What a tool has counted: a fixed list of named counters, the same on all ranks.
 ///
-/// Reports are also written from signal handlers: these methods must neither allocate nor lock.
+/// The framework asks once, when MPI starts, and keeps the answers: which counters there are, what they
+/// are called, and where they are in memory. What they count is read from there when a report is
+/// written, which may be in a signal handler. So these methods are never called in one, and may do what any
+/// code may do.
 pub trait Counters: Sync {
     /// What is counted, in the plural: `calls`, `bytes`.
     fn unit(&self) -> &'static str;
@@ -28,8 +33,8 @@ pub trait Counters: Sync {
     /// What the counter belongs to, such as a function's class.
     fn class(&self, index: usize) -> &'static str;
 
-    /// What this process has counted so far.
-    fn value(&self, index: usize) -> u64;
+    /// Where the counter is: what this process has counted so far is read from there.
+    fn counter(&self, index: usize) -> Counter<'_>;
 
     /// The counter's unit, if there are several: then [`unit`](Self::unit) names them all, and reports
     /// say class and unit of each counter.
@@ -60,7 +65,7 @@ pub(crate) struct Report<'a> {
     pub(crate) tool: &'a str,
     pub(crate) version: &'a str,
     pub(crate) scope: Scope<'a>,
-    pub(crate) counters: &'a dyn Counters,
+    pub(crate) counters: &'a Rows,
     pub(crate) row: &'a dyn Fn(usize) -> Row,
 }
 

@@ -4,21 +4,21 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::compile;
-use crate::outcome::{finish, samples};
+use crate::outcome::{Troubles, cell, collected, finish, samples};
 use crate::sample::estimate;
 
 #[derive(Args)]
 pub(crate) struct Library {
     /// The MPI's C compiler
-    #[arg(long, env = "MPICC", default_value = "mpicc")]
+    #[arg(long, env = "MPICC")]
     mpicc: PathBuf,
-    /// The MPI's launcher
-    #[arg(long, env = "MPIEXEC", default_value = "mpiexec")]
+    /// The launcher of the same MPI, which `cargo xtask bench` finds
+    #[arg(long, env = "MPIEXEC")]
     mpiexec: PathBuf,
     /// The folder with the C programs
     #[arg(long)]
@@ -91,7 +91,7 @@ impl Library {
             ratios: Vec::new(),
             instructions: Vec::new(),
         };
-        let mut missed = Vec::new();
+        let mut troubles = Troubles::default();
 
         println!("Instructions of a call that has nothing to do (callgrind)\n");
         println!("| call | C | rmpi |\n|---|---|---|");
@@ -99,32 +99,30 @@ impl Library {
             let count = |language: &str| -> Result<f64> {
                 const CALLS: u32 = 2000;
                 let collect = |calls: u32| -> Result<f64> {
-                    let output = Command::new("valgrind")
-                        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-                        .arg("--toggle-collect=*patterns*calls*")
-                        .arg(&program)
-                        .arg(&c)
-                        .args(["calls", language, call, &calls.to_string()])
-                        .output()
-                        .context("valgrind does not run; it counts the instructions")?;
-                    let errors = String::from_utf8_lossy(&output.stderr);
-                    errors
-                        .lines()
-                        .find_map(|line| line.split_once("Collected : "))
-                        .and_then(|(_, count)| count.trim().parse().ok())
-                        .with_context(|| format!("callgrind counted nothing:\n{errors}"))
+                    collected(
+                        Command::new("valgrind")
+                            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                            .arg("--toggle-collect=*patterns*calls*")
+                            .arg(&program)
+                            .arg(&c)
+                            .args(["calls", language, call, &calls.to_string()]),
+                    )
                 };
                 Ok((collect(2 * CALLS)? - collect(CALLS)?) / f64::from(CALLS))
             };
-            let (c, rust) = (count("c")?, count("rust")?);
-            println!("| {call} | {c:.1} | {rust:.1} |");
-            figures.instructions.push(Instructions { call, c, rust });
+            let [c, rust] = ["c", "rust"].map(|language| {
+                troubles.note(&format!("instructions of {call} in {language}"), count(language))
+            });
+            println!("| {call} | {} | {} |", cell(c, 1), cell(rust, 1));
+            if let (Some(c), Some(rust)) = (c, rust) {
+                figures.instructions.push(Instructions { call, c, rust });
+            }
         }
 
         if !self.no_time {
-            self.time(&program, &c, &mut figures, &mut missed)?;
+            self.time(&program, &c, &mut figures, &mut troubles);
         }
-        finish(&figures, self.output.as_deref(), &missed)
+        finish(&figures, self.output.as_deref(), &troubles)
     }
 
     /// One-sided communication, in time only.
@@ -140,26 +138,21 @@ impl Library {
             ratios: Vec::new(),
             instructions: Vec::new(),
         };
-        let mut missed = Vec::new();
-        self.time(&program, &c, &mut figures, &mut missed)?;
-        finish(&figures, self.output.as_deref(), &missed)
+        let mut troubles = Troubles::default();
+        self.time(&program, &c, &mut figures, &mut troubles);
+        finish(&figures, self.output.as_deref(), &troubles)
     }
 
     /// The pairs of samples that a program makes of the patterns.
-    fn time(
-        &self,
-        program: &Path,
-        c: &Path,
-        figures: &mut Figures,
-        missed: &mut Vec<String>,
-    ) -> Result<()> {
+    fn time(&self, program: &Path, c: &Path, figures: &mut Figures, troubles: &mut Troubles) {
         println!("\nTime, Rust by C, {} pairs on {} ranks\n", self.samples, self.ranks);
         println!("| pattern | bytes | median ratio | 95 % interval | allocations |");
         println!("|---|---|---|---|---|");
         let mut program = Command::new(program);
         program.arg(c).args([self.samples.to_string(), self.seconds.to_string()]);
         let mut all: Vec<Sampled> = Vec::new();
-        for mut more in samples::<Sampled>(&self.mpiexec, self.ranks, &mut program)? {
+        let sampled = samples::<Sampled>(&self.mpiexec, self.ranks, &mut program);
+        for mut more in troubles.note("time by C's", sampled).unwrap_or_default() {
             let is_same =
                 |one: &&mut Sampled| (&one.pattern, one.bytes) == (&more.pattern, more.bytes);
             if let Some(one) = all.iter_mut().find(is_same) {
@@ -181,14 +174,15 @@ impl Library {
             );
             // Outside for sure: the interval does not reach into what is allowed.
             if ratio.low > 1.02 {
-                missed.push(format!("{pattern} of {bytes} bytes is {:.3} of C", ratio.median));
+                troubles
+                    .missed
+                    .push(format!("{pattern} of {bytes} bytes is {:.3} of C", ratio.median));
             }
             if allocations > 0 {
-                missed.push(format!("{pattern} of {bytes} bytes allocates"));
+                troubles.missed.push(format!("{pattern} of {bytes} bytes allocates"));
             }
             let (ratio, low, high) = (ratio.median, ratio.low, ratio.high);
             figures.ratios.push(Ratio { pattern, bytes, ratio, low, high, allocations });
         }
-        Ok(())
     }
 }

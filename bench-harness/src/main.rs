@@ -12,8 +12,12 @@ mod programs;
 mod report;
 mod sample;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+use crate::outcome::{FAILURES, write_failure};
 
 #[derive(Parser)]
 #[command(about = "What MPI tools cost")]
@@ -44,14 +48,42 @@ enum Experiment {
     },
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().experiment {
-        Experiment::Overhead(overhead) => overhead.run(),
-        Experiment::Library(library) => library.run(),
-        Experiment::Messages(messages) => messages.run(),
-        Experiment::OneSided(library) => library.run_one_sided(),
-        Experiment::Programs(programs) => programs.run(),
-        Experiment::Report(report) => report.run(),
-        Experiment::WaitFor { command } => programs::wait_for(&command),
+impl Experiment {
+    fn run(self) -> Result<()> {
+        match self {
+            Self::Overhead(overhead) => overhead.run(),
+            Self::Library(library) => library.run(),
+            Self::Messages(messages) => messages.run(),
+            Self::OneSided(library) => library.run_one_sided(),
+            Self::Programs(programs) => programs.run(),
+            Self::Report(report) => report.run(),
+            Self::WaitFor { command } => programs::wait_for(&command),
+        }
     }
+
+    /// What the page calls it; nothing for what measures nothing.
+    fn name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Overhead(_) => "overhead",
+            Self::Library(_) => "library",
+            Self::Messages(_) => "messages",
+            Self::OneSided(_) => "one-sided",
+            Self::Programs(_) => "programs",
+            Self::Report(_) | Self::WaitFor { .. } => return None,
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let experiment = Arguments::parse().experiment;
+    let name = experiment.name();
+    let Err(error) = experiment.run() else { return ExitCode::SUCCESS };
+    // A backtrace of ours says nothing of what was measured.
+    eprintln!("\nError: {error:#}");
+    if let (Some(name), Some(path)) = (name, std::env::var_os(FAILURES))
+        && let Err(error) = write_failure(path.as_ref(), name, &error)
+    {
+        eprintln!("{error:#}");
+    }
+    ExitCode::FAILURE
 }

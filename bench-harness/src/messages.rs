@@ -9,16 +9,16 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::compile::compile;
-use crate::outcome::{finish, samples};
+use crate::outcome::{Troubles, finish, samples};
 use crate::sample::{estimate, median};
 
 #[derive(Args)]
 pub(crate) struct Messages {
     /// The MPI's C compiler
-    #[arg(long, env = "MPICC", default_value = "mpicc")]
+    #[arg(long, env = "MPICC")]
     mpicc: PathBuf,
-    /// The MPI's launcher
-    #[arg(long, env = "MPIEXEC", default_value = "mpiexec")]
+    /// The launcher of the same MPI, which `cargo xtask bench` finds
+    #[arg(long, env = "MPIEXEC")]
     mpiexec: PathBuf,
     /// The folder with the C programs
     #[arg(long)]
@@ -83,7 +83,7 @@ impl Messages {
             messages: self.messages,
             ratios: Vec::new(),
         };
-        let mut missed = Vec::new();
+        let mut troubles = Troubles::default();
         println!(
             "Plain messages beside MPI_Send and MPI_Recv in C, values beside the same serialisation by"
         );
@@ -97,7 +97,9 @@ impl Messages {
         for ranks in &self.ranks {
             let mut program = Command::new(&program);
             program.arg(&c).args([self.samples.to_string(), self.messages.to_string()]);
-            for sampled in samples(&self.mpiexec, *ranks, &mut program)? {
+            let sampled = samples(&self.mpiexec, *ranks, &mut program);
+            let what = format!("messages on {ranks} ranks");
+            for sampled in troubles.note(&what, sampled).unwrap_or_default() {
                 let Sampled { pattern, ranks, bytes, alone, mut reference, ours } = sampled;
                 let ratios: Vec<_> = ours.iter().zip(&reference).map(|(a, b)| a / b).collect();
                 let ratio = estimate(&ratios);
@@ -108,7 +110,9 @@ impl Messages {
                 // Outside for sure: the interval does not reach into what is allowed. The grid's time is
                 // mostly that of its loops: two compilers are compared there.
                 if pattern != "grid" && ratio.low > 1.1 {
-                    missed.push(format!("{pattern} of {bytes} bytes is {:.3}", ratio.median));
+                    troubles
+                        .missed
+                        .push(format!("{pattern} of {bytes} bytes is {:.3}", ratio.median));
                 }
                 let reference = median(&mut reference);
                 figures.ratios.push(Ratio {
@@ -123,6 +127,6 @@ impl Messages {
                 });
             }
         }
-        finish(&figures, self.output.as_deref(), &missed)
+        finish(&figures, self.output.as_deref(), &troubles)
     }
 }

@@ -5,18 +5,18 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
 use crate::compile::compile;
-use crate::outcome::finish;
-use crate::sample::{Random, estimate};
+use crate::outcome::{Troubles, cell, collected, finish, succeeded};
+use crate::sample::{Random, estimate, off_the_line};
 
 #[derive(Args)]
 pub(crate) struct Overhead {
     /// The MPI's C compiler
-    #[arg(long, env = "MPICC", default_value = "mpicc")]
+    #[arg(long, env = "MPICC")]
     mpicc: PathBuf,
     /// The folder with the built tools
     #[arg(long, env = "MPI_TOOLS")]
@@ -97,9 +97,11 @@ const KINDS: [(&str, Option<f64>); 4] = [
     ("C, for TUM's QMPI", Some(50.0)),
 ];
 
-/// More than what a single event in ten thousand calls makes.
+/// How exact a number of instructions is: what a single event in ten thousand calls makes.
+const RESOLUTION: f64 = 0.01;
+
 fn exceeds(instructions: f64, at_most: f64) -> bool {
-    instructions > at_most + 0.01
+    instructions > at_most + RESOLUTION
 }
 
 struct Bench {
@@ -139,17 +141,23 @@ impl Overhead {
         println!("Instructions added to a call (callgrind)\n");
         println!("| tools | {} | at most |", FUNCTIONS.join(" | "));
         println!("|---|{}---|", "---|".repeat(FUNCTIONS.len()));
-        let mut missed = Vec::new();
-        let none = FUNCTIONS.map(|function| bench.instructions(function, &[]));
+        let mut troubles = Troubles::default();
+        let none = FUNCTIONS.map(|function| {
+            troubles.note(&format!("{function} without tools"), bench.instructions(function, &[]))
+        });
         for (name, tools, at_most) in &stacks {
             let mut cells = Vec::new();
-            for (function, none) in FUNCTIONS.into_iter().zip(&none) {
-                let none = none.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
-                let added = bench.instructions(function, tools)? - none;
+            for (function, none) in FUNCTIONS.into_iter().zip(none) {
+                // Without the one there is no use for the other.
+                let added = none.and_then(|none| {
+                    let with = bench.instructions(function, tools);
+                    Some(troubles.note(&format!("{name} on {function}"), with)? - none)
+                });
+                cells.push(cell(added, 2));
+                let Some(added) = added else { continue };
                 if at_most.is_some_and(|at_most| exceeds(added, at_most)) {
-                    missed.push(format!("{name}: {added} instructions on {function}"));
+                    troubles.missed.push(format!("{name}: {added} instructions on {function}"));
                 }
-                cells.push(format!("{added:.2}"));
                 figures.instructions.push(Instructions {
                     tools: (*name).into(),
                     function,
@@ -165,24 +173,27 @@ impl Overhead {
             &ours("bandwidth_counter"),
             &c("bandwidth_counter"),
             &mut figures,
-            &mut missed,
-        )?;
-        self.stacks(&bench, &mut figures, &mut missed)?;
+            &mut troubles,
+        );
+        self.stacks(&bench, &mut figures, &mut troubles);
 
         if !self.no_time {
             println!("\nTime of MPI_Comm_rank, call-counter by C counter, {} pairs\n", self.runs);
             println!("| threads | median ratio | 95 % interval |\n|---|---|---|");
             for threads in [1, 8] {
-                let time = self.pairs(&bench, &ours("call_counter"), &c("counter"), threads)?;
+                let pairs = self.pairs(&bench, &ours("call_counter"), &c("counter"), threads);
+                let what = format!("call-counter by C counter, {threads} threads");
+                let Some(time) = troubles.note(&what, pairs) else { continue };
                 println!("| {threads} | {:.3} | {:.3} to {:.3} |", time.ratio, time.low, time.high);
                 if time.low > 1.0 {
-                    missed.push(format!("call-counter is slower than C on {threads} threads"));
+                    let slower = format!("call-counter is slower than C on {threads} threads");
+                    troubles.missed.push(slower);
                 }
                 figures.time.push(time);
             }
-            self.depth(&bench, &mut figures)?;
+            self.depth(&bench, &mut figures, &mut troubles);
         }
-        finish(&figures, self.output.as_deref(), &missed)
+        finish(&figures, self.output.as_deref(), &troubles)
     }
 
     fn build(&self) -> Result<Bench> {
@@ -224,7 +235,7 @@ impl Overhead {
     }
 
     /// Instructions of stacks: a straight line over their levels.
-    fn stacks(&self, bench: &Bench, figures: &mut Figures, missed: &mut Vec<String>) -> Result<()> {
+    fn stacks(&self, bench: &Bench, figures: &mut Figures, troubles: &mut Troubles) {
         let all: Vec<usize> = LEVELS.iter().chain(&self.levels).copied().collect();
         println!("\nInstructions that a QMPI stack adds to MPI_Comm_rank, by its levels\n");
         println!(
@@ -233,78 +244,89 @@ impl Overhead {
         );
         println!("|---|{}---|---|", "---|".repeat(all.len()));
         let function = FUNCTIONS[0];
-        let none = bench.instructions(function, &[])?;
+        let none = bench.instructions(function, &[]);
+        let Some(none) = troubles.note("stacks, without tools", none) else { return };
         let shim = [self.tools.join("libqmpi.so")];
         for (index, (kind, at_most)) in KINDS.into_iter().enumerate() {
-            let mut added = Vec::new();
-            for &levels in &all {
-                let variables = self.stack(bench, index, levels);
-                added.push(bench.instructions_with(function, &shim, &variables)? - none);
-                let added = added[added.len() - 1];
-                figures.stacks.push(Stack { kind, levels, added });
+            let added: Vec<Option<f64>> = all
+                .iter()
+                .map(|&levels| {
+                    let variables = self.stack(bench, index, levels);
+                    let with = bench.instructions_with(function, &shim, &variables);
+                    Some(troubles.note(&format!("{kind}, {levels} levels"), with)? - none)
+                })
+                .collect();
+            for (&levels, added) in all.iter().zip(&added) {
+                figures.stacks.extend(added.map(|added| Stack { kind, levels, added }));
             }
-            if exceeds(added[0], EMPTY_STACK) {
-                missed.push(format!("an empty stack: {} instructions", added[0]));
+            if let Some(added) = added[0].filter(|added| exceeds(*added, EMPTY_STACK)) {
+                troubles.missed.push(format!("an empty stack: {added} instructions"));
             }
             // What the second level adds, every further one does.
-            let each = added[2] - added[1];
-            if at_most.is_some_and(|at_most| exceeds(each, at_most)) {
-                missed.push(format!("{kind}: {each} instructions a level"));
+            let each = added[1].zip(added[2]).map(|(first, second)| second - first);
+            if let Some(each) = each.filter(|each| at_most.is_some_and(|most| exceeds(*each, most)))
+            {
+                troubles.missed.push(format!("{kind}: {each} instructions a level"));
             }
-            for (levels, added_here) in all.iter().zip(&added).skip(2) {
-                let line = added[1] + each * (levels - 1) as f64;
-                if (added_here - line).abs() > 0.5 {
-                    missed.push(format!("{kind}: no straight line at {levels} levels"));
+            let measured = all.iter().zip(&added).skip(1);
+            let points: Vec<(f64, f64)> =
+                measured.filter_map(|(levels, added)| Some((*levels as f64, (*added)?))).collect();
+            if each.is_some() {
+                for (levels, added, line) in off_the_line(&points, RESOLUTION) {
+                    troubles.missed.push(format!(
+                        "{kind}: no straight line at {levels} levels: {added:.2} instructions, where the \
+                         first levels say {line:.2}"
+                    ));
                 }
             }
-            let cells: Vec<_> = added.iter().map(|added| format!("{added:.0}")).collect();
+            let cells: Vec<_> = added.iter().map(|added| cell(*added, 0)).collect();
             let limit = at_most.map(|limit| limit.to_string()).unwrap_or_default();
-            println!("| {kind} | {} | {each:.0} | {limit} |", cells.join(" | "));
+            println!("| {kind} | {} | {} | {limit} |", cells.join(" | "), cell(each, 0));
         }
-        Ok(())
     }
 
     /// Time of deep stacks, against one table of jumps.
-    fn depth(&self, bench: &Bench, figures: &mut Figures) -> Result<()> {
+    fn depth(&self, bench: &Bench, figures: &mut Figures, troubles: &mut Troubles) {
         let runs = self.runs;
         println!(
             "\nTime that levels add, by the time that as many jumps of one table add, {runs} pairs\n"
         );
         println!("| levels | median ratio | 95 % interval | ns added a level |\n|---|---|---|---|");
         for levels in DEPTHS {
-            let jumps = [bench.folder.path().join(format!("libjumps{levels}.so"))];
-            let shim = [self.tools.join("libqmpi.so")];
-            let variables = self.stack(bench, 1, levels);
-            let calls = 40_000_000 / levels as u64;
-            let mut random = Random::new();
-            let (mut ratios, mut each) = (Vec::new(), Vec::new());
-            for _ in 0..self.runs {
-                let mut order = [0, 1, 2];
-                random.shuffle(&mut order);
-                let mut times = [0.0; 3];
-                for which in order {
-                    times[which] = match which {
-                        0 => bench.nanoseconds_with(&[], &[], calls, 1)?,
-                        1 => bench.nanoseconds_with(&jumps, &[], calls, 1)?,
-                        _ => bench.nanoseconds_with(&shim, &variables, calls, 1)?,
-                    };
-                }
-                ratios.push((times[2] - times[0]) / (times[1] - times[0]));
-                each.push((times[2] - times[0]) / levels as f64);
-            }
+            let what = format!("{levels} levels by {levels} jumps");
+            let measured = self.depth_of(bench, levels);
+            let Some((ratios, each)) = troubles.note(&what, measured) else { continue };
             let ratio = estimate(&ratios);
             let (low, high) = (ratio.low, ratio.high);
             let each = estimate(&each).median;
             println!("| {levels} | {:.2} | {low:.2} to {high:.2} | {each:.2} |", ratio.median);
-            figures.time.push(Time {
-                what: format!("{levels} levels by {levels} jumps"),
-                threads: 1,
-                ratio: ratio.median,
-                low,
-                high,
-            });
+            figures.time.push(Time { what, threads: 1, ratio: ratio.median, low, high });
         }
-        Ok(())
+    }
+
+    /// For each pair of runs: time by the jumps' time, and nanoseconds a level.
+    fn depth_of(&self, bench: &Bench, levels: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+        let jumps = [bench.folder.path().join(format!("libjumps{levels}.so"))];
+        let shim = [self.tools.join("libqmpi.so")];
+        let variables = self.stack(bench, 1, levels);
+        let calls = 40_000_000 / levels as u64;
+        let mut random = Random::new();
+        let (mut ratios, mut each) = (Vec::new(), Vec::new());
+        for _ in 0..self.runs {
+            let mut order = [0, 1, 2];
+            random.shuffle(&mut order);
+            let mut times = [0.0; 3];
+            for which in order {
+                times[which] = match which {
+                    0 => bench.nanoseconds_with(&[], &[], calls, 1)?,
+                    1 => bench.nanoseconds_with(&jumps, &[], calls, 1)?,
+                    _ => bench.nanoseconds_with(&shim, &variables, calls, 1)?,
+                };
+            }
+            ratios.push((times[2] - times[0]) / (times[1] - times[0]));
+            each.push((times[2] - times[0]) / levels as f64);
+        }
+        Ok((ratios, each))
     }
 
     /// Runs both, in random order, as often as asked.
@@ -340,37 +362,30 @@ impl Overhead {
 
 impl Bench {
     /// What the bandwidth counter adds, and one in C.
-    fn data(
-        &self,
-        ours: &Path,
-        theirs: &Path,
-        figures: &mut Figures,
-        missed: &mut Vec<String>,
-    ) -> Result<()> {
+    fn data(&self, ours: &Path, theirs: &Path, figures: &mut Figures, troubles: &mut Troubles) {
         println!("\nInstructions that counting data adds\n");
         println!("| calls | C, bandwidth counter | bandwidth-counter |\n|---|---|---|");
         for function in DATA {
-            let none = self.instructions(function, &[])?;
-            let added = |tool: &Path| -> Result<f64> {
-                Ok(self.instructions(function, &[tool.to_owned()])? - none)
-            };
-            let (c, rust) = (added(theirs)?, added(ours)?);
-            println!("| {function} | {c:.2} | {rust:.2} |");
-            if exceeds(rust, c) {
-                missed.push(format!("bandwidth-counter: {rust} instructions on {function}, C {c}"));
+            let none = self.instructions(function, &[]);
+            let none = troubles.note(&format!("{function} without tools"), none);
+            let [c, rust] = [("C, bandwidth counter", theirs), ("bandwidth-counter", ours)].map(
+                |(name, tool)| {
+                    let with = none.map(|_| self.instructions(function, &[tool.to_owned()]))?;
+                    Some(troubles.note(&format!("{name} on {function}"), with)? - none?)
+                },
+            );
+            println!("| {function} | {} | {} |", cell(c, 2), cell(rust, 2));
+            if let Some((c, rust)) = c.zip(rust).filter(|(c, rust)| exceeds(*rust, *c)) {
+                let more = format!("bandwidth-counter: {rust} instructions on {function}, C {c}");
+                troubles.missed.push(more);
             }
             for (tools, added, at_most) in
-                [("C, bandwidth counter", c, None), ("bandwidth-counter", rust, Some(c))]
+                [("C, bandwidth counter", c, None), ("bandwidth-counter", rust, c)]
             {
-                figures.instructions.push(Instructions {
-                    tools: tools.into(),
-                    function,
-                    added,
-                    at_most,
-                });
+                let row = |added| Instructions { tools: tools.into(), function, added, at_most };
+                figures.instructions.extend(added.map(row));
             }
         }
-        Ok(())
     }
 
     /// Instructions of one call, between the caller's call and its return: the difference of two
@@ -403,21 +418,14 @@ impl Bench {
         calls: u32,
     ) -> Result<f64> {
         let measured = format!("measured_{}", function.trim_start_matches("MPI_").to_lowercase());
-        let output = self
-            .program(tools, &["valgrind"])
-            .envs(variables.iter().cloned())
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(format!("--toggle-collect={measured}"))
-            .arg(&self.program)
-            .args([function, &calls.to_string()])
-            .output()
-            .context("valgrind does not run; it counts the instructions (Debian: valgrind)")?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        errors
-            .lines()
-            .find_map(|line| line.split_once("Collected : "))
-            .and_then(|(_, count)| count.trim().parse().ok())
-            .with_context(|| format!("callgrind counted nothing:\n{errors}"))
+        collected(
+            self.program(tools, &["valgrind"])
+                .envs(variables.iter().cloned())
+                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                .arg(format!("--toggle-collect={measured}"))
+                .arg(&self.program)
+                .args([function, &calls.to_string()]),
+        )
     }
 
     fn nanoseconds(&self, tool: &Path, calls: u64, threads: usize) -> Result<f64> {
@@ -432,15 +440,22 @@ impl Bench {
         threads: usize,
     ) -> Result<f64> {
         let program = self.program.to_str().context("a path that is not UTF-8")?;
-        let output = self
-            .program(tools, &[program])
-            .envs(variables.iter().cloned())
-            .args(["MPI_Comm_rank", &calls.to_string(), &threads.to_string()])
-            .output()?;
+        let mut command = self.program(tools, &[program]);
+        command.envs(variables.iter().cloned()).args([
+            "MPI_Comm_rank",
+            &calls.to_string(),
+            &threads.to_string(),
+        ]);
+        let output = command.output()?;
+        succeeded(&command, &output)?;
         let said = String::from_utf8_lossy(&output.stdout);
-        said.trim().parse().with_context(|| {
-            format!("{program} failed:\n{}", String::from_utf8_lossy(&output.stderr))
-        })
+        let time = said.trim().parse().with_context(|| {
+            format!("{program}: no time:\n{}", String::from_utf8_lossy(&output.stderr))
+        })?;
+        if time <= 0.0 {
+            bail!("{program}: {time} nanoseconds");
+        }
+        Ok(time)
     }
 
     fn program(&self, tools: &[PathBuf], words: &[&str]) -> Command {

@@ -18,15 +18,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::compile::compile;
 use crate::originals::{Originals, Program, Said, number_after, own};
+use crate::outcome::Troubles;
 use crate::sample::Random;
 
 #[derive(Args)]
 pub(crate) struct Programs {
     /// The MPI's C compiler
-    #[arg(long, env = "MPICC", default_value = "mpicc")]
+    #[arg(long, env = "MPICC")]
     mpicc: PathBuf,
-    /// The MPI's launcher
-    #[arg(long, env = "MPIEXEC", default_value = "mpiexec")]
+    /// The launcher of the same MPI, which `cargo xtask bench` finds
+    #[arg(long, env = "MPIEXEC")]
     mpiexec: PathBuf,
     /// The folder with the built tools
     #[arg(long, env = "MPI_TOOLS")]
@@ -211,8 +212,9 @@ impl Programs {
         let total = runs.len();
         runs.retain(|(_, _, sample)| !done.contains(&key(sample)));
         let left = runs.len();
+        let mut troubles = Troubles::default();
         if left > 0 {
-            let seconds = self.estimate(&runs)?;
+            let seconds = self.estimate(&mut runs, &mut troubles);
             eprintln!(
                 "{total} runs, {} of them done before; the others take about {}",
                 total - left,
@@ -220,7 +222,7 @@ impl Programs {
             );
         }
         if self.estimate {
-            return Ok(());
+            return troubles.tell();
         }
         let mut file = fs::OpenOptions::new()
             .create(true)
@@ -228,42 +230,64 @@ impl Programs {
             .open(&self.output)
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let start = Instant::now();
+        let (mut written, mut broken) = (total - left, HashSet::new());
+        let left = runs.len();
         for (number, (program, variant, mut sample)) in runs.into_iter().enumerate() {
-            self.measure(program, variant, &mut sample)?;
+            // What has failed once would fail again, and may take an hour for it.
+            let way = (identity(program), variant.name.clone(), variant.levels);
+            if broken.contains(&way) {
+                continue;
+            }
+            let measured = self.measure(program, variant, &mut sample);
+            if troubles.note(&title(program, variant), measured).is_none() {
+                broken.insert(way);
+                continue;
+            }
             writeln!(file, "{}", serde_json::to_string(&sample)?)?;
+            written += 1;
             progress(start, number + 1, left, &sample);
         }
         if std::io::stderr().is_terminal() {
             eprint!("\r{:78}\r", "");
         }
-        println!("{total} runs in {}", self.output.display());
-        Ok(())
+        println!("{written} of {total} runs in {}", self.output.display());
+        troubles.tell()
     }
 
     /// Warms up, and says how long these runs will take, in seconds: each program runs once without tools
-    /// and, if there is time, once in the deepest stack of each kind.
-    fn estimate(&self, runs: &[(&Program, &Variant, Sample)]) -> Result<f64> {
+    /// and, if there is time, once in the deepest stack of each kind. Removes the runs of what does not run.
+    fn estimate(&self, runs: &mut Vec<Planned<'_>>, troubles: &mut Troubles) -> f64 {
         let mut walls: HashMap<(String, String), f64> = HashMap::new();
+        let mut broken: HashSet<(String, String)> = HashSet::new();
         let mut deepest: HashMap<(String, String), usize> = HashMap::new();
-        for (program, variant, _) in runs {
+        for (program, variant, _) in &*runs {
             let levels = deepest.entry((identity(program), variant.name.clone())).or_default();
             *levels = (*levels).max(variant.levels.unwrap_or(0));
         }
-        for (program, variant, run) in runs {
+        for (program, variant, run) in &*runs {
             let of = (identity(program), variant.name.clone());
             let levels = variant.levels.unwrap_or(0);
             let is_wanted =
                 variant.name == NONE || !self.quick && levels > 0 && deepest[&of] == levels;
-            if is_wanted && !walls.contains_key(&of) {
+            if is_wanted && !walls.contains_key(&of) && !broken.contains(&of) {
                 if std::io::stderr().is_terminal() {
                     let line = format!("warming up: {}, {}", program.name, variant.name);
                     eprint!("\r{line:78.78}\r");
                 }
                 let mut warm_up = run.clone();
-                self.measure(program, variant, &mut warm_up)?;
-                walls.insert(of, warm_up.wall);
+                let measured = self.measure(program, variant, &mut warm_up);
+                match troubles.note(&title(program, variant), measured) {
+                    Some(()) => walls.insert(of, warm_up.wall).is_some(),
+                    None => broken.insert(of),
+                };
             }
         }
+        // Without the run without tools there is nothing to compare others with.
+        runs.retain(|(program, variant, _)| {
+            [NONE, &variant.name]
+                .iter()
+                .all(|variant| !broken.contains(&(identity(program), (*variant).to_owned())))
+        });
         let each = runs.iter().map(|(program, variant, _)| {
             let of = (identity(program), variant.name.clone());
             let none = (identity(program), NONE.to_owned());
@@ -271,7 +295,7 @@ impl Programs {
             let levels = variant.levels.unwrap_or(0) as f64 / deepest[&of].max(1) as f64;
             none + levels * (walls.get(&of).copied().unwrap_or(none) - none)
         });
-        Ok(each.sum())
+        each.sum()
     }
 
     /// Runs of other arguments are other measurements.
@@ -533,6 +557,15 @@ fn sample(experiment: Experiment, program: &Program, variant: &Variant, round: u
         memory: None,
         parts: Vec::new(),
     }
+}
+
+/// A run that is still to be made: of what, and how.
+type Planned<'a> = (&'a Program, &'a Variant, Sample);
+
+/// A way to run a program, for people.
+fn title(program: &Program, variant: &Variant) -> String {
+    let levels = variant.levels.map(|levels| format!(" of {levels} levels")).unwrap_or_default();
+    format!("{}, {}{levels}", program.name, variant.name)
 }
 
 /// Several experiments have the same program.

@@ -12,6 +12,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::figure::{Line, figure};
+use crate::outcome::{Failure, read_failures};
 use crate::programs;
 use crate::sample::{Estimate, slope};
 
@@ -26,6 +27,9 @@ pub(crate) struct Report {
     /// Figures of `library`
     #[arg(long)]
     library: Option<PathBuf>,
+    /// How experiments failed
+    #[arg(long)]
+    failures: Option<PathBuf>,
     /// The page
     #[arg(long, default_value = "report.html")]
     output: PathBuf,
@@ -42,6 +46,7 @@ struct Target {
 struct Page {
     body: String,
     targets: Vec<Target>,
+    failures: Vec<Failure>,
 }
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\
@@ -64,6 +69,9 @@ impl Report {
                 bail!("{} has no runs", path.display());
             }
             page.programs(&samples)?;
+        }
+        if let Some(path) = &self.failures {
+            page.failures = read_failures(path)?;
         }
         let html = page.finish();
         fs::write(&self.output, html)
@@ -176,6 +184,7 @@ impl Page {
                 })
                 .collect();
             if pairs.is_empty() {
+                // It was not measured.
                 continue;
             }
             let measured: Vec<_> =
@@ -243,6 +252,10 @@ impl Page {
                 worst = (low, format!("{pattern} of {} bytes: {median:.3}", row["bytes"]));
             }
         }
+        if lines.is_empty() {
+            self.body += "<p>Not measured.</p>";
+            return Ok(());
+        }
         self.body += &figure("bytes of a message, as a power of two", "time by C's time", &lines)?;
         self.target(
             "rmpi's patterns within 2 % of C's",
@@ -262,7 +275,16 @@ impl Page {
         for (what, value) in rows {
             let _ = write!(html, "<tr><td>{what}</td><td>{}</td></tr>", escape(&value));
         }
-        html += "</table><h2>Targets</h2><table><tr><th>target</th><th>measured</th><th></th></tr>";
+        html += "</table>";
+        if !self.failures.is_empty() {
+            html +=
+                "<h2>What did not come out</h2><p>The rest of the page has what was measured.</p>";
+            for Failure { experiment, reason } in &self.failures {
+                let (experiment, reason) = (escape(experiment), escape(reason));
+                let _ = write!(html, "<h3 class=missed>{experiment}</h3><pre>{reason}</pre>");
+            }
+        }
+        html += "<h2>Targets</h2><table><tr><th>target</th><th>measured</th><th></th></tr>";
         for Target { what, measured, met } in &self.targets {
             let word = if *met { "met" } else { "missed" };
             let _ = write!(
@@ -294,8 +316,8 @@ fn machine() -> Vec<(&'static str, String)> {
         Some(line.split_once(": ")?.1.to_owned())
     });
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
     let unknown = || "unknown".to_owned();
+    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| unknown());
     vec![
         ("processor", format!("{}, {cores} cores", processor.unwrap_or_else(unknown))),
         ("system", first_line("uname", "-sr").unwrap_or_else(unknown)),
@@ -304,4 +326,57 @@ fn machine() -> Vec<(&'static str, String)> {
         ("MPI", std::env::var("MPI_NAME").unwrap_or(mpicc)),
         ("command", std::env::var("BENCH_COMMAND").unwrap_or_else(|_| "cargo xtask bench".into())),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(folder: &Path, files: [&str; 3]) -> String {
+        let path = |name: &str| (!name.is_empty()).then(|| folder.join(name));
+        let [overhead, library, failures] = files.map(path);
+        let output = folder.join("report.html");
+        Report { runs: None, overhead, library, failures, output: output.clone() }.run().unwrap();
+        fs::read_to_string(output).unwrap()
+    }
+
+    /// The page of an evening on which one experiment did not run, and another missed a target.
+    #[test]
+    fn what_failed_stands_beside_what_did_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let figures = serde_json::json!({
+            "schema": "mpi-tool-overhead/1",
+            "instructions": [
+                {"tools": "C, empty", "function": "MPI_Send", "added": 4.25, "at_most": null},
+            ],
+            "time": [],
+            "stacks": [{"kind": "empty-raw", "levels": 1, "added": 1.0}],
+        });
+        fs::write(folder.path().join("overhead.json"), figures.to_string()).unwrap();
+        let failures = [("overhead", "targets missed:\n  a < b"), ("library", "mpiexec failed")];
+        for (experiment, reason) in failures {
+            let file = folder.path().join("failures.jsonl");
+            crate::outcome::write_failure(&file, experiment, &anyhow::anyhow!(reason)).unwrap();
+        }
+        let page = report(folder.path(), ["overhead.json", "", "failures.jsonl"]);
+        assert!(page.contains("<td>4.25</td>"), "{page}");
+        assert!(page.contains("overhead</h3><pre>targets missed:\n  a &lt; b</pre>"), "{page}");
+        assert!(page.contains("library</h3><pre>mpiexec failed</pre>"), "{page}");
+        let page = report(folder.path(), ["overhead.json", "", ""]);
+        assert!(!page.contains("What did not come out"), "{page}");
+    }
+
+    /// No target is called met, and no number printed, of what was not measured.
+    #[test]
+    fn no_figures_no_targets() {
+        let folder = tempfile::tempdir().unwrap();
+        let none = serde_json::json!({"schema": "rmpi-speed/1", "ratios": [], "instructions": []});
+        fs::write(folder.path().join("library.json"), none.to_string()).unwrap();
+        let none = serde_json::json!({
+            "schema": "mpi-tool-overhead/1", "instructions": [], "time": [], "stacks": [],
+        });
+        fs::write(folder.path().join("overhead.json"), none.to_string()).unwrap();
+        let page = report(folder.path(), ["overhead.json", "library.json", ""]);
+        assert!(!page.contains("class=met") && !page.contains("NaN"), "{page}");
+    }
 }

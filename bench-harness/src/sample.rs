@@ -28,6 +28,23 @@ pub(crate) fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (!slopes.is_empty()).then(|| median(&mut slopes))
 }
 
+/// The points that are not on the line through the first two, as (place, value, the line's value there).
+///
+/// Each value is as exact as `resolution` says, and so is the line at the first two points; further on it is less
+/// exact the further it goes: by as many times the resolution of the slope, which is the difference of two
+/// values. More than that and a half is another line.
+pub(crate) fn off_the_line(points: &[(f64, f64)], resolution: f64) -> Vec<(f64, f64, f64)> {
+    let [first, second, rest @ ..] = points else { return Vec::new() };
+    let each = (second.1 - first.1) / (second.0 - first.0);
+    rest.iter()
+        .map(|&(x, y)| (x, y, first.1 + each * (x - first.0)))
+        .filter(|(x, y, line)| {
+            let steps = (x - first.0) / (second.0 - first.0);
+            (y - line).abs() > 0.5 + 2.0 * resolution * steps
+        })
+        .collect()
+}
+
 /// The slope, and a 95 % interval of it, from resampling the points of each place.
 pub(crate) fn slope_estimate(points: &[(f64, f64)]) -> Option<Estimate> {
     const RESAMPLES: usize = 200;
@@ -115,6 +132,24 @@ mod tests {
         }
         assert_eq!(narrow.median, 1.0);
         assert!(narrow.high - narrow.low < wide.high - wide.low);
+    }
+
+    /// One and 50 instructions a level, read within a hundredth: what a level's first two say of the 300th is
+    /// exact to some instructions only.
+    #[test]
+    fn a_straight_line_is_one() {
+        let levels = |second: f64, last: f64| [(1.0, 56.0), (2.0, second), (300.0, last)];
+        for (second, last) in [(106.0, 15006.0), (106.01, 15006.0), (105.99, 15006.01)] {
+            assert_eq!(off_the_line(&levels(second, last), 0.01), [], "{second} {last}");
+        }
+        // An instruction in ten levels, or one that comes with the depth, is no line any more.
+        for last in [15036.0, 14976.0, 15006.0 + 0.001 * 299.0 * 298.0] {
+            let off = off_the_line(&levels(106.0, last), 0.01);
+            assert_eq!(off, [(300.0, last, 15006.0)]);
+        }
+        let near = [(1.0, 56.0), (2.0, 106.0), (5.0, 257.0), (10.0, 506.0)];
+        assert_eq!(off_the_line(&near, 0.01), [(5.0, 257.0, 256.0)]);
+        assert_eq!(off_the_line(&near[..1], 0.01), []);
     }
 
     #[test]

@@ -7,8 +7,10 @@ mod compile;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn variable(name: &str, otherwise: &str) -> PathBuf {
-    std::env::var_os(name).unwrap_or_else(|| otherwise.into()).into()
+/// What `cargo xtask test` sets: a compiler and a launcher that belong together.
+fn setting(name: &str) -> PathBuf {
+    let value = std::env::var_os(name);
+    value.unwrap_or_else(|| panic!("{name} is not set: run the tests by `cargo xtask test`")).into()
 }
 
 /// What the program says of a grid of so many rows in all.
@@ -16,10 +18,10 @@ fn run(ranks: usize, rows: usize, columns: usize, steps: usize) -> serde_json::V
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libmessages.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/messages.c");
-    compile::compile(&variable("MPICC", "mpicc"), &source, &library, compile::GRID_FLAGS).unwrap();
+    compile::compile(&setting("MPICC"), &source, &library, compile::GRID_FLAGS).unwrap();
     let output = Command::new("timeout")
         .args(["--kill-after=5", "60"])
-        .arg(variable("MPIEXEC", "mpiexec"))
+        .arg(setting("MPIEXEC"))
         .args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_messages")])
         .arg(&library)
         .arg("grid")

@@ -6,10 +6,13 @@ use std::process::Command;
 
 #[test]
 fn sor_is_the_same_in_c_on_rmpi_and_on_one_process() {
-    let variable = |name: &str, default: &str| env::var(name).unwrap_or_else(|_| default.into());
+    let setting = |name: &str| {
+        let value = env::var_os(name);
+        value.unwrap_or_else(|| panic!("{name} is not set: run the tests by `cargo xtask test`"))
+    };
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libone_sided.so");
-    let compiled = Command::new(variable("MPICC", "mpicc"))
+    let compiled = Command::new(setting("MPICC"))
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .arg(&library)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("c/one_sided.c"))
@@ -19,7 +22,7 @@ fn sor_is_the_same_in_c_on_rmpi_and_on_one_process() {
     for ranks in [1, 2, 4] {
         let output = Command::new("timeout")
             .args(["--kill-after=5", "60"])
-            .arg(variable("MPIEXEC", "mpiexec"))
+            .arg(setting("MPIEXEC"))
             .args(["-n", &ranks.to_string()])
             .arg(env!("CARGO_BIN_EXE_one_sided"))
             .arg(&library)

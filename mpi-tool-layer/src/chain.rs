@@ -1,8 +1,13 @@
 //! Two layers as one.
 
+use core::sync::atomic::AtomicU64;
+
 use mpi_sys::{mpi_functions, *};
 
-use crate::{Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Tool, UnsafeBox};
+use crate::{
+    Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting, SettingDefault,
+    Settings, Tool, UnsafeBox,
+};
 
 /// The first layer above the second: the first sees a call of the application first, and its next
 /// functions are the second's methods.
@@ -54,11 +59,183 @@ macro_rules! chain {
 }
 mpi_functions! { [chain] }
 
-/// Two tools as one, which reports what the first of them that has counters has counted.
+/// Two tools as one, which has the settings of both and reports what both have counted: the first one's
+/// counters, then the second one's.
 impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     const NEW: Self = LayerChain(A::NEW, B::NEW);
 
+    const SETTINGS: &'static [Setting] = {
+        let joined: &'static [Setting] = &Self::SETTINGS_AND_MORE;
+        joined.split_at(A::SETTINGS.len() + B::SETTINGS.len()).0
+    };
+
+    fn configure(&self, settings: &Settings) {
+        self.0.configure(settings);
+        self.1.configure(settings);
+    }
+
     fn counters(&self) -> Option<&dyn Counters> {
-        self.0.counters().or_else(|| self.1.counters())
+        match (self.0.counters(), self.1.counters()) {
+            (Some(_), Some(_)) => Some(self),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// How many settings the tools of a chain may have together.
+const MOST_SETTINGS: usize = 64;
+
+impl<A: Tool, B: Tool> LayerChain<A, B> {
+    /// The settings of both, in an array whose length does not depend on the tools.
+    const SETTINGS_AND_MORE: [Setting; MOST_SETTINGS] = {
+        let none = Setting { name: "", default: SettingDefault::Text(""), help: "" };
+        let (mut joined, mut index) = ([none; MOST_SETTINGS], 0);
+        let (one, other) = (A::SETTINGS, B::SETTINGS);
+        assert!(
+            one.len() + other.len() <= MOST_SETTINGS,
+            "the tools of a chain have too many settings"
+        );
+        while index < one.len() + other.len() {
+            let from_one = index < one.len();
+            joined[index] = if from_one { one[index] } else { other[index - one.len()] };
+            index += 1;
+        }
+        joined
+    };
+
+    /// The counters of the layer that has a counter, and its number there.
+    fn counters_of(&self, index: usize) -> Option<(&dyn Counters, usize)> {
+        let first = self.0.counters()?;
+        match index.checked_sub(first.len()) {
+            None => Some((first, index)),
+            Some(index) => Some((self.1.counters()?, index)),
+        }
+    }
+
+    /// The unit that both count in, if it is one.
+    fn common_unit(&self) -> Option<&'static str> {
+        let (one, other) = (self.0.counters()?.unit(), self.1.counters()?.unit());
+        (one == other).then_some(one)
+    }
+}
+
+/// The counters of two tools, where both have some.
+impl<A: Tool, B: Tool> Counters for LayerChain<A, B> {
+    fn unit(&self) -> &'static str {
+        self.common_unit().unwrap_or("several units")
+    }
+
+    fn len(&self) -> usize {
+        [self.0.counters(), self.1.counters()].into_iter().flatten().map(Counters::len).sum()
+    }
+
+    fn name(&self, index: usize) -> &'static str {
+        self.counters_of(index).map_or("", |(counters, index)| counters.name(index))
+    }
+
+    fn class(&self, index: usize) -> &'static str {
+        self.counters_of(index).map_or("", |(counters, index)| counters.class(index))
+    }
+
+    fn unit_of(&self, index: usize) -> Option<&'static str> {
+        let (counters, index) = self.counters_of(index)?;
+        let own = counters.unit_of(index);
+        if self.common_unit().is_some() { own } else { own.or(Some(counters.unit())) }
+    }
+
+    fn counter(&self, index: usize) -> Counter<'_> {
+        static NOTHING: AtomicU64 = AtomicU64::new(0);
+        match self.counters_of(index) {
+            Some((counters, index)) => counters.counter(index),
+            None => Counter::from(&NOTHING),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ThreadCounters;
+
+    /// Counts nothing by itself: two counters, of a name and a unit.
+    struct Counting<const BYTES: bool>(ThreadCounters<2>);
+
+    // SAFETY: every call goes on to MPI as it came.
+    unsafe impl<const BYTES: bool> RawMpiInterceptionLayer for Counting<BYTES> {}
+
+    impl<const BYTES: bool> Counters for Counting<BYTES> {
+        fn unit(&self) -> &'static str {
+            if BYTES { "bytes" } else { "calls" }
+        }
+        fn len(&self) -> usize {
+            2
+        }
+        fn name(&self, index: usize) -> &'static str {
+            [["a", "b"], ["c", "d"]][usize::from(BYTES)][index]
+        }
+        fn class(&self, _: usize) -> &'static str {
+            "x"
+        }
+        fn counter(&self, index: usize) -> Counter<'_> {
+            self.0.counter(index)
+        }
+    }
+
+    impl<const BYTES: bool> Tool for Counting<BYTES> {
+        const NEW: Self = Self(ThreadCounters::new());
+        const SETTINGS: &'static [Setting] = &[Setting {
+            name: if BYTES { "ONE" } else { "OTHER" },
+            default: SettingDefault::Number(1),
+            help: "a number",
+        }];
+        fn counters(&self) -> Option<&dyn Counters> {
+            Some(self)
+        }
+    }
+
+    /// Has no counters.
+    struct Silent;
+    // SAFETY: as above.
+    unsafe impl RawMpiInterceptionLayer for Silent {}
+    impl Tool for Silent {
+        const NEW: Self = Silent;
+    }
+
+    fn rows(tool: &impl Tool) -> Vec<(&'static str, Option<&'static str>, u64)> {
+        let counters = tool.counters().unwrap();
+        let row = |at| (counters.name(at), counters.unit_of(at), counters.counter(at).value());
+        (0..counters.len()).map(row).collect()
+    }
+
+    #[test]
+    fn a_chain_reports_what_both_layers_have_counted() {
+        let chain: LayerChain<Counting<false>, Counting<true>> = Tool::NEW;
+        chain.0.0.add(1, 2);
+        chain.1.0.add(0, 3);
+        let (calls, bytes) = (Some("calls"), Some("bytes"));
+        assert_eq!(
+            rows(&chain),
+            [("a", calls, 0), ("b", calls, 2), ("c", bytes, 3), ("d", bytes, 0)]
+        );
+        let same: LayerChain<Counting<true>, Counting<true>> = Tool::NEW;
+        assert_eq!(rows(&same).len(), 4);
+        assert!(rows(&same).iter().all(|(_, unit, _)| unit.is_none()));
+        assert_eq!(same.counters().unwrap().unit(), "bytes");
+    }
+
+    #[test]
+    fn a_chain_of_one_that_counts_reports_that_one() {
+        let chain: LayerChain<LayerChain<Silent, Silent>, Counting<true>> = Tool::NEW;
+        chain.1.0.add(0, 3);
+        assert_eq!(rows(&chain), [("c", None, 3), ("d", None, 0)]);
+        let none: LayerChain<Silent, Silent> = Tool::NEW;
+        assert!(none.counters().is_none());
+    }
+
+    #[test]
+    fn a_chain_has_the_settings_of_both_layers() {
+        type Three = LayerChain<Counting<false>, LayerChain<Silent, Counting<true>>>;
+        let names: Vec<_> = <Three as Tool>::SETTINGS.iter().map(|setting| setting.name).collect();
+        assert_eq!(names, ["OTHER", "ONE"]);
     }
 }

@@ -1,18 +1,15 @@
 //! What data are made of: the predefined datatypes in a datatype.
 
-use core::ffi::c_int;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use mpi_sys::pmpi;
-use mpi_sys::{MPI_Aint, MPI_Count, MPI_Datatype};
+use mpi_sys::{MPI_Datatype, pmpi};
 
-use crate::FunctionId;
-use crate::call::{Accepted, Flow, Word};
+use crate::asking::UsedDatatype;
+use crate::call::{Accepted, Flow, Transfer, Word};
 use crate::handles::HandleMap;
-use crate::high::size_of_datatype;
 
 macro_rules! predefined {
     ([$($optional:ident)*] $($name:ident)*) => {
@@ -131,9 +128,9 @@ impl PredefinedDatatype {
         }
     }
 
-    fn learn_size(self, datatype: MPI_Datatype) {
+    fn learn_size(self, datatype: UsedDatatype) {
         if self.size() == 0 {
-            SIZES[self.index()].store(size_of_datatype(datatype), Relaxed);
+            SIZES[self.index()].store(datatype.size(), Relaxed);
         }
     }
 }
@@ -284,12 +281,13 @@ impl Datatypes {
         Self { derived: HandleMap::new() }
     }
 
-    /// What a datatype is made of that MPI has accepted.
+    /// What the datatype of a transfer is made of. Of a transfer without data that is nothing: MPI
+    /// need not have looked at the datatype then, which may be null or freed.
     #[inline(always)]
-    pub fn contents(&self, datatype: MPI_Datatype, _: Accepted<'_>) -> Contents {
-        match Self::predefined(datatype) {
+    pub fn contents<'c>(&self, transfer: &Transfer<'c>, accepted: Accepted<'c>) -> Contents {
+        match Self::predefined(transfer.datatype()) {
             Some(predefined) => Contents::Predefined(predefined),
-            None => self.find(datatype),
+            None => self.find(transfer, accepted),
         }
     }
 
@@ -302,20 +300,25 @@ impl Datatypes {
 
     #[cold]
     #[inline(never)]
-    fn find(&self, datatype: MPI_Datatype) -> Contents {
+    fn find<'c>(&self, transfer: &Transfer<'c>, accepted: Accepted<'c>) -> Contents {
+        let Some(used) = UsedDatatype::of(transfer, accepted) else {
+            return Contents::derived(Vec::new());
+        };
+        let datatype = used.handle();
         TABLE.get_or_init(Table::new);
         if let Some(predefined) = PredefinedDatatype::of(datatype) {
-            predefined.learn_size(datatype);
+            predefined.learn_size(used);
             return Contents::Predefined(predefined);
         }
         if let Some(known) = self.derived.get(datatype) {
             return known;
         }
         let mut made = Vec::new();
-        let contents = decode(datatype, &mut HashMap::new(), &mut made).0;
-        for mut datatype in made {
-            // SAFETY: a handle that MPI_Type_get_contents has made for us.
-            unsafe { pmpi::MPI_Type_free(&mut datatype) };
+        let contents = decode(used, &mut HashMap::new(), &mut made).0;
+        for datatype in made {
+            // SAFETY: `decode` puts only derived datatypes here, each of which `contents` has returned
+            // once; decoding is over, so nothing uses them any more.
+            unsafe { datatype.free() };
         }
         self.derived.insert(datatype, contents.clone());
         contents
@@ -333,30 +336,20 @@ impl Default for Datatypes {
     }
 }
 
-/// How a datatype was made (MPI-5.0, 5.1.13).
-#[derive(Default)]
-struct Envelope {
-    integers: MPI_Count,
-    addresses: MPI_Count,
-    large_counts: MPI_Count,
-    datatypes: MPI_Count,
-    combiner: c_int,
-}
-
 /// The contents of a valid datatype, and whether its handle is one that must be freed if it came from
 /// `MPI_Type_get_contents`: those that did are `made`. They live as long as something is known of
 /// their handles, which MPI would use again.
 fn decode(
-    datatype: MPI_Datatype,
+    datatype: UsedDatatype,
     known: &mut HashMap<u64, Contents>,
-    made: &mut Vec<MPI_Datatype>,
+    made: &mut Vec<UsedDatatype>,
 ) -> (Contents, bool) {
-    if let Some(predefined) = PredefinedDatatype::of(datatype) {
+    if let Some(predefined) = PredefinedDatatype::of(datatype.handle()) {
         predefined.learn_size(datatype);
         return (Contents::Predefined(predefined), false);
     }
-    let envelope = Envelope::of(datatype);
-    let size = size_of_datatype(datatype);
+    let envelope = datatype.envelope();
+    let size = datatype.size();
     let opaque =
         || Contents::derived(vec![(size, Contents::Predefined(PredefinedDatatype::OTHER))]);
     match envelope.combiner {
@@ -366,10 +359,10 @@ fn decode(
         | mpi_sys::MPI_COMBINER_F90_INTEGER => return (opaque(), false),
         _ => {}
     }
-    if let Some(contents) = known.get(&datatype.to_word()) {
+    if let Some(contents) = known.get(&datatype.handle().to_word()) {
         return (contents.clone(), true);
     }
-    let Some((numbers, datatypes)) = envelope.contents(datatype) else { return (opaque(), true) };
+    let Some((numbers, datatypes)) = datatype.contents(&envelope) else { return (opaque(), true) };
     let mut children = Vec::with_capacity(datatypes.len());
     for child in datatypes {
         let (contents, owned) = decode(child, known, made);
@@ -397,7 +390,7 @@ fn decode(
     };
     let contents = Contents::derived(merged(parts));
     let contents = if contents.size() == size { contents } else { opaque() };
-    known.insert(datatype.to_word(), contents.clone());
+    known.insert(datatype.handle().to_word(), contents.clone());
     (contents, true)
 }
 
@@ -416,82 +409,6 @@ fn merged(parts: Vec<(u64, Contents)>) -> Vec<(u64, Contents)> {
         }
     }
     merged
-}
-
-impl Envelope {
-    fn of(datatype: MPI_Datatype) -> Self {
-        let mut envelope = Self::default();
-        // SAFETY: a valid datatype.
-        unsafe {
-            if pmpi::available(FunctionId::MPI_Type_get_envelope_c as usize) {
-                pmpi::MPI_Type_get_envelope_c(
-                    datatype,
-                    &mut envelope.integers,
-                    &mut envelope.addresses,
-                    &mut envelope.large_counts,
-                    &mut envelope.datatypes,
-                    &mut envelope.combiner,
-                );
-            } else {
-                let mut numbers = [0; 3];
-                let [integers, addresses, datatypes] = &mut numbers;
-                pmpi::MPI_Type_get_envelope(
-                    datatype,
-                    integers,
-                    addresses,
-                    datatypes,
-                    &mut envelope.combiner,
-                );
-                [envelope.integers, envelope.addresses, envelope.datatypes] =
-                    numbers.map(MPI_Count::from);
-            }
-        }
-        envelope
-    }
-
-    /// The numbers, of whichever width, and the datatypes that a derived datatype was made with.
-    fn contents(&self, datatype: MPI_Datatype) -> Option<(Vec<MPI_Count>, Vec<MPI_Datatype>)> {
-        let length = |count: MPI_Count| usize::try_from(count).ok();
-        let mut integers = vec![0 as c_int; length(self.integers)?];
-        let mut addresses = vec![0 as MPI_Aint; length(self.addresses)?];
-        let mut large_counts = vec![0 as MPI_Count; length(self.large_counts)?];
-        let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(self.datatypes)?];
-        // SAFETY: a derived datatype, and arrays as long as it says.
-        let code = unsafe {
-            if pmpi::available(FunctionId::MPI_Type_get_contents_c as usize) {
-                pmpi::MPI_Type_get_contents_c(
-                    datatype,
-                    self.integers,
-                    self.addresses,
-                    self.large_counts,
-                    self.datatypes,
-                    integers.as_mut_ptr(),
-                    addresses.as_mut_ptr(),
-                    large_counts.as_mut_ptr(),
-                    datatypes.as_mut_ptr(),
-                )
-            } else {
-                pmpi::MPI_Type_get_contents(
-                    datatype,
-                    c_int::try_from(self.integers).ok()?,
-                    c_int::try_from(self.addresses).ok()?,
-                    c_int::try_from(self.datatypes).ok()?,
-                    integers.as_mut_ptr(),
-                    addresses.as_mut_ptr(),
-                    datatypes.as_mut_ptr(),
-                )
-            }
-        };
-        if code != mpi_sys::MPI_SUCCESS {
-            return None;
-        }
-        let numbers = if large_counts.is_empty() {
-            integers.into_iter().map(MPI_Count::from).collect()
-        } else {
-            large_counts
-        };
-        Some((numbers, datatypes))
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpi_sys::{MPI_Request, MPI_Status, pmpi};
+use mpi_sys::{MPI_Request, MPI_Status, MPI_THREAD_MULTIPLE};
 
 use crate::call::{AnyCall, Call, CallResult, Word};
+use crate::world;
 
 /// What a layer keeps of the application's objects, by their handles. For many threads; no lock is held
 /// while MPI or the layer runs.
@@ -285,16 +286,8 @@ impl<T> PendingRequests<T> {
 
     #[cold]
     fn ask_for_threads(&self) -> bool {
-        let (mut started, mut provided) = (0, mpi_sys::MPI_THREAD_MULTIPLE);
-        // SAFETY: there is a request, so MPI is there; it may run in a session only, which cannot be
-        // asked for its thread level.
-        unsafe {
-            pmpi::MPI_Initialized(&mut started);
-            if started != 0 {
-                pmpi::MPI_Query_thread(&mut provided);
-            }
-        }
-        let several = provided == mpi_sys::MPI_THREAD_MULTIPLE;
+        // A session cannot be asked for its thread level.
+        let several = world::thread_level().is_none_or(|level| level == MPI_THREAD_MULTIPLE);
         self.threads.store(if several { SEVERAL } else { ONE }, Relaxed);
         several
     }

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use crate::fortran;
 pub use crate::forward::to_all_hosts;
-pub use crate::level::{Level, LevelRequest, Source, launched_rank, why_nothing_was_seen};
+pub use crate::launcher::launched_rank;
+pub use crate::level::{Level, LevelRequest, Source};
 pub use crate::lifecycle::Lifecycle;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
@@ -14,7 +15,9 @@ pub use crate::neighbours::{
 };
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
+pub use crate::settings::Setup;
 pub use crate::table::missing;
+pub use crate::unseen::why_nothing_was_seen;
 pub use crate::world::{abi, wrong_abi};
 
 /// The boundary to C: a panic of the layer ends here.
@@ -104,7 +107,11 @@ macro_rules! __install {
                 env!("CARGO_PKG_VERSION"),
                 &INFO,
                 $crate::install::Source::new(counters, ::core::ptr::null()),
-            );
+            )
+            .with_setup($crate::install::Setup::new(
+                <$layer as $crate::Tool>::SETTINGS,
+                |_, settings| $crate::Tool::configure(&LAYER.0, settings),
+            ));
             static INFO: $crate::install::ToolInfo = $crate::install::ToolInfo::new(
                 match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
                     Ok(name) => name,

@@ -9,14 +9,23 @@ use core::sync::atomic::{
 use std::ffi::CString;
 use std::sync::{Once, OnceLock};
 
-use mpi_sys::{Abi, pmpi};
+use mpi_sys::Abi;
 
-use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, mpi_objects};
+use crate::file::ReportFile;
+use crate::launcher::{Launched, launched_elsewhere, launched_rank};
+use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::options::{Format, Options, Output};
-use crate::output::{Sink, reason, rename, say};
+use crate::output::{Sink, is_terminal, reason, say};
 use crate::report::{Report, Row, Scope};
 use crate::rows::Rows;
+use crate::settings::Setup;
+use crate::unseen::why_nothing_was_seen;
 use crate::{Counters, FunctionId, NextTable, options, signals, world};
+
+/// Why a process reports for itself: all is well otherwise, and its merged report is there.
+const LATE: &str = "calls after the merged report";
+/// The user wants a report a rank.
+const NOT_MERGED: &str = "MPI_TOOL_MERGE=0";
 
 /// One tool of a process. `install_pmpi_layer!` makes it a static of the tool.
 pub struct Level {
@@ -26,6 +35,9 @@ pub struct Level {
     label: &'static str,
     info: &'static ToolInfo,
     counters: Source,
+    /// The tool's own settings.
+    setup: Setup,
+    configured: Once,
     /// Options of this level alone, by their names without `MPI_TOOL_`.
     settings: &'static [(String, String)],
     /// Of several levels in a stack one speaks about what concerns all.
@@ -76,9 +88,14 @@ struct Prepared {
     options: Options,
     /// What the tool counts. The tool is not asked again: a signal handler runs none of its code.
     rows: Option<Rows>,
-    /// Where the report of this process alone goes, if to a file; and until it is complete, since what
-    /// ends the process may not wait for that.
-    process_file: Option<(CString, CString)>,
+    /// Where the merged report goes and that of this process alone, if to files.
+    files: Option<[ReportFile; 2]>,
+    /// Of all processes of a run, this one prints: rank 0.
+    prints: bool,
+    /// What a launcher says that MPI knows nothing of.
+    elsewhere: Option<Launched>,
+    /// Does the tool say which file a report is in?
+    says_where: bool,
     /// What the merged report had of this process.
     merged: Box<[AtomicU64]>,
     /// The sum of all counters at the last report.
@@ -107,6 +124,8 @@ impl Level {
             label: tool,
             info,
             counters,
+            setup: Setup::NONE,
+            configured: Once::new(),
             settings: &[],
             speaks: AtomicBool::new(true),
             process: AtomicI32::new(0),
@@ -119,6 +138,14 @@ impl Level {
             loaded: Once::new(),
             has_mpi: AtomicBool::new(false),
         }
+    }
+
+    /// The same for a tool with settings of its own.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_setup(mut self, setup: Setup) -> Self {
+        self.setup = setup;
+        self
     }
 
     /// The same for a level of a stack, in the process that it is made in.
@@ -160,8 +187,12 @@ impl Level {
                 // SAFETY: a launcher's constructors run before it starts threads.
                 unsafe { crate::forward::to_all_hosts() };
             }
+            if self.has_mpi.load(Relaxed) {
+                self.configure();
+            }
             if options::is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
-                say(format_args!("{}", options::help(self.tool, self.version)));
+                let help = options::help_with(self.tool, self.version, self.setup.declared);
+                say(format_args!("{help}"));
             }
         });
     }
@@ -171,9 +202,18 @@ impl Level {
     pub fn has_mpi(&self, table: &NextTable) -> bool {
         self.load(table);
         if !self.has_mpi.load(Acquire) && find_late_mpi(table) {
+            self.configure();
             self.has_mpi.store(true, Release);
         }
         self.has_mpi.load(Acquire)
+    }
+
+    /// Gives the layer its settings, once. Nothing is read where there are none.
+    pub(crate) fn configure(&self) {
+        if self.setup.declared.is_empty() {
+            return;
+        }
+        self.configured.call_once(|| (self.setup.configure)(self.counters.of, &self.options().own));
     }
 
     /// The tool's destructor.
@@ -207,7 +247,7 @@ impl Level {
             self.world.store(true, Release);
         }
         let prepared = self.prepared();
-        self.complain(&prepared.options);
+        self.complain(prepared);
     }
 
     /// After `MPI_Session_init`.
@@ -217,7 +257,7 @@ impl Level {
         let first = self.prepared.get().is_none();
         let prepared = self.prepared();
         if first {
-            self.complain(&prepared.options);
+            self.complain(prepared);
         }
     }
 
@@ -239,7 +279,7 @@ impl Level {
         let prepared = self.prepared();
         let Some(rows) = &prepared.rows else { return };
         if !prepared.options.merge {
-            self.report_process("MPI_TOOL_MERGE=0");
+            self.report_process(NOT_MERGED);
         } else if self.report_world(rows, prepared).is_err() {
             self.report_process("the ranks' reports could not be merged");
         }
@@ -290,7 +330,7 @@ impl Level {
         // In a stack that is not ours the tools do not know of each other.
         let own = || (self.label != self.tool).then(|| self.label.to_owned());
         let suffix = self.info.suffix().or_else(own);
-        let mut options = Options::read(self.tool, suffix.as_deref());
+        let mut options = Options::read(self.tool, suffix.as_deref(), self.setup.declared);
         if !self.speaks.load(Relaxed) {
             options.complaints.clear();
         }
@@ -304,28 +344,39 @@ impl Level {
 
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let mut options = self.options();
-            // A device or a pipe has no neighbour files.
-            let mut process_file = None;
-            if let Output::File(path) = &mut options.output
-                && !path.as_bytes().starts_with(b"/dev/")
-            {
-                let extended = |path: &CStr, with: String| {
+            let options = self.options();
+            let spawned = world::is_spawned();
+            let ranks = u64::try_from(self.ranks.load(Relaxed)).ok();
+            let elsewhere = ranks.filter(|_| !spawned).and_then(launched_elsewhere);
+            let rank = match elsewhere {
+                Some(Launched { rank, .. }) => Some(rank.into()),
+                None => self.known_rank(),
+            };
+            let prints = rank.or_else(|| Some(launched_rank()?.into())).unwrap_or(0) == 0;
+            let mut files = None;
+            if let Output::File(path) = &options.output {
+                let extended = |path: &CStr, with: &str| {
                     CString::new([path.to_bytes(), with.as_bytes()].concat()).ok()
                 };
-                // A world that another one spawned has a report of its own.
-                if let Some(spawned) = world::is_spawned()
-                    .then(|| extended(path, format!(".spawned{}", process_id())))
-                    .flatten()
-                {
-                    *path = spawned;
-                }
-                let process = match self.known_rank() {
+                // A device or a pipe has no neighbour files.
+                let is_device = path.as_bytes().starts_with(b"/dev/");
+                let own = |with: String| if is_device { String::new() } else { with };
+                // A world that another one spawned has a report of its own, and so has one that a
+                // launcher started among others, of which MPI does not know.
+                let world = match elsewhere {
+                    _ if spawned => own(format!(".spawned{}", process_id())),
+                    Some(Launched { rank: 1.., .. }) => own(format!(".process{}", process_id())),
+                    _ => String::new(),
+                };
+                let process = own(match rank {
                     Some(rank) => format!(".rank{rank}"),
                     None => format!(".process{}", process_id()),
-                };
-                let unfinished = extended(path, format!("{process}.part"));
-                process_file = extended(path, process).zip(unfinished);
+                });
+                // What was spawned has ranks of its own.
+                let process = if spawned { world.clone() + &process } else { process };
+                let host = options::host_name().replace('/', "_");
+                let file = |with: &str| ReportFile::new(&extended(path, with)?, &host);
+                files = file(&world).zip(file(&process)).map(|(world, process)| [world, process]);
             }
             let rows = self.counters.get().map(Rows::of);
             let count = rows.as_ref().map_or(0, Rows::len);
@@ -333,16 +384,18 @@ impl Level {
                 signals::watch();
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
-            Prepared { options, rows, process_file, merged, last_sum: AtomicU64::new(0) }
+            let says_where = options.verbose || is_terminal();
+            let last_sum = AtomicU64::new(0);
+            Prepared { options, rows, files, prints, elsewhere, says_where, merged, last_sum }
         })
     }
 
-    /// Says once a world what is wrong with the settings.
-    fn complain(&self, options: &Options) {
-        if self.known_rank().unwrap_or(0) != 0 || options.output == Output::None {
+    /// Says once a run what is wrong with the settings.
+    fn complain(&self, prepared: &Prepared) {
+        if !prepared.prints || prepared.options.output == Output::None {
             return;
         }
-        for complaint in &options.complaints {
+        for complaint in &prepared.options.complaints {
             say(format_args!("{}: {complaint}", self.label));
         }
         if let Some(abi) = world::wrong_abi() {
@@ -412,38 +465,71 @@ impl Level {
         counters: &Rows,
         row: &dyn Fn(usize) -> Row,
     ) {
-        let report = Report { tool: self.label, version: self.version, scope, counters, row };
-        let Options { output, format, .. } = &prepared.options;
-        let (file, unfinished) = match (output, scope) {
-            (Output::None, _) => return,
-            (Output::Stderr, _) => return report_to(&report, libc::STDERR_FILENO, *format),
-            (Output::Stdout, _) => return report_to(&report, libc::STDOUT_FILENO, *format),
-            (Output::File(file), Scope::World { .. }) => (file, None),
-            (Output::File(file), Scope::Process { .. }) => match &prepared.process_file {
-                Some((file, unfinished)) => (file, Some(unfinished)),
-                None => (file, None),
-            },
+        let elsewhere = prepared.elsewhere;
+        let report =
+            Report { tool: self.label, version: self.version, scope, elsewhere, counters, row };
+        let Options { output, format, all_ranks, .. } = &prepared.options;
+        let (reason, late) = match scope {
+            Scope::World { .. } => ("", false),
+            Scope::Process { reason, .. } => (reason, reason == LATE),
         };
-        let written = Sink::create(unfinished.unwrap_or(file)).and_then(|mut sink| {
-            let _ = report.write(&mut sink, *format);
-            sink.finish()?;
-            unfinished.map_or(Ok(()), |unfinished| rename(unfinished, file))
-        });
-        let path = Path(file);
-        match written {
-            Ok(()) => say(format_args!("{}: report in {path}", self.label)),
-            Err(errno) => {
-                let reason = reason(errno);
-                say(format_args!("{}: cannot write {path}: {reason}; it follows here", self.label));
-                report_to(&report, libc::STDERR_FILENO, Format::Text);
+        // Nothing that is printed unasked grows with the number of ranks.
+        let asked = *all_ranks || reason == NOT_MERGED;
+        let descriptor = match output {
+            Output::None => return,
+            Output::Stderr => libc::STDERR_FILENO,
+            Output::Stdout => libc::STDOUT_FILENO,
+            // Nor does the number of files, where the merged report has nearly everything.
+            Output::File(_) if late && !prepared.prints && !asked => return,
+            Output::File(_) => {
+                return self.write_file(prepared, &report, asked);
             }
+        };
+        if !prepared.prints && !asked {
+            return;
+        }
+        if late && !asked {
+            return report.say_late();
+        }
+        report_to(&report, descriptor, *format);
+        if let Scope::Process { ranks: Some(ranks @ 2..), .. } = scope
+            && !asked
+        {
+            let (tool, others) = (self.label, ranks - 1);
+            say(format_args!(
+                "{tool}: what the other ranks ({others}) counted is not shown: \
+                 MPI_TOOL_ALL_RANKS=1 prints it, MPI_TOOL_OUTPUT=PATH writes it to files"
+            ));
+        }
+    }
+
+    fn write_file(&self, prepared: &Prepared, report: &Report<'_>, asked: bool) {
+        let Some([world, process]) = &prepared.files else { return };
+        let file = match report.scope {
+            Scope::World { .. } => world,
+            Scope::Process { .. } => process,
+        };
+        let tool = self.label;
+        let format = prepared.options.format;
+        // The sink keeps its first error.
+        match file.write(|sink| report.write(sink, format).unwrap_or_default()) {
+            Ok(path) if prepared.says_where && prepared.prints => {
+                say(format_args!("{tool}: report in {}", Path(path)));
+            }
+            Ok(_) => {}
+            Err(errno) if prepared.prints || asked => {
+                let (path, reason) = (Path(file.path()), reason(errno));
+                say(format_args!("{tool}: cannot write {path}: {reason}; it follows here"));
+                report_to(report, libc::STDERR_FILENO, Format::Text);
+            }
+            Err(_) => {}
         }
     }
 
     /// Why the process reports for itself, in a life with or without a world.
     fn why_alone(&self, without_world: &'static str) -> &'static str {
         let world_is_over = self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire);
-        let otherwise = if world_is_over { "calls after the merged report" } else { without_world };
+        let otherwise = if world_is_over { LATE } else { without_world };
         world::out_of_reach().unwrap_or(otherwise)
     }
 
@@ -454,10 +540,9 @@ impl Level {
         }
         let Some(why) = why_nothing_was_seen() else { return };
         if self.options().output != Output::None {
-            // A tool without counters knows of the start only.
-            let what =
-                if self.counters.get().is_some() { "no MPI call" } else { "no start of MPI" };
-            say(format_args!("{}: saw {what} in this process: {why}", self.tool));
+            // The tool may watch some functions only, and the program have called others.
+            let counted = if self.counters.get().is_some() { ", and counted nothing" } else { "" };
+            say(format_args!("{}: saw no start of MPI in this process{counted}: {why}", self.tool));
         }
     }
 }
@@ -491,41 +576,4 @@ fn report_to(report: &Report<'_>, descriptor: c_int, format: Format) {
 fn process_id() -> i32 {
     // SAFETY: always succeeds.
     unsafe { libc::getpid() }
-}
-
-/// The rank that the launcher gave this process, as long as MPI has not said it.
-pub fn launched_rank() -> Option<u32> {
-    ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"]
-        .iter()
-        .find_map(|variable| std::env::var(variable).ok()?.parse().ok())
-}
-
-/// Why a tool may have seen nothing in a process with MPI; `None` in other processes.
-pub fn why_nothing_was_seen() -> Option<&'static str> {
-    let objects = mpi_objects();
-    let known = pmpi::available(FunctionId::MPI_Init as usize);
-    if objects.library && !known {
-        Some("MPI was loaded privately (dlopen); preload its library behind the tool")
-    } else if objects.program {
-        Some("the program made none, or another tool in front of this one kept them")
-    } else if launched_rank().is_some() && static_mpi_in_program() {
-        Some("MPI is linked statically into the program, which no preloaded tool can intercept")
-    } else {
-        None
-    }
-}
-
-/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI
-/// library says when it is called too early?
-fn static_mpi_in_program() -> bool {
-    const LARGEST: u64 = 1 << 28;
-    const SIGNS: [&[u8]; 3] = [
-        b"\0PMPI_Init\0",
-        b"Attempting to use an MPI routine",
-        b"function was called before MPI_INIT was invoked",
-    ];
-    std::fs::metadata("/proc/self/exe").is_ok_and(|file| file.len() < LARGEST)
-        && std::fs::read("/proc/self/exe").is_ok_and(|program| {
-            SIGNS.iter().any(|sign| program.windows(sign.len()).any(|window| window == *sign))
-        })
 }

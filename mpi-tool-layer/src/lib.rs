@@ -37,10 +37,12 @@
 //! locks, and what a tool returns from [`Tool::counters`] is merged over the ranks and written as the
 //! user asked ([`options`]).
 
+mod asking;
 mod call;
 mod chain;
 mod counters;
 mod datatypes;
+mod file;
 #[doc(hidden)]
 pub mod fortran;
 mod forward;
@@ -49,7 +51,9 @@ mod handles;
 mod high;
 #[doc(hidden)]
 pub mod install;
+mod launcher;
 mod level;
+mod levels;
 mod lifecycle;
 #[doc(hidden)]
 pub mod mpich;
@@ -59,13 +63,16 @@ pub mod note;
 mod objects;
 pub mod options;
 mod output;
+mod pcontrol;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
 mod report;
 mod rows;
+mod settings;
 mod signals;
 mod table;
+mod unseen;
 mod world;
 
 pub use call::{
@@ -86,12 +93,23 @@ pub use report::Counters;
 /// Safe MPI for tools: calls that no tool sees.
 pub use rmpi::pmpi_mode as rmpi;
 pub use rows::Counter;
+pub use settings::{Default as SettingDefault, Setting, Settings};
 pub use table::{NextFunctions, NextTable};
 
 /// A layer that can be installed.
 pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     /// The state in which every level of the tool starts.
     const NEW: Self;
+
+    /// Settings of the tool's own, which users set as `MPI_TOOL_<TOOL>_<NAME>` and see with
+    /// `MPI_TOOL_HELP=1`.
+    const SETTINGS: &'static [Setting] = &[];
+
+    /// Gets the settings: once for each level of the tool, in processes with MPI only, and before the
+    /// level's first call.
+    fn configure(&self, settings: &Settings) {
+        let _ = settings;
+    }
 
     /// What the tool has counted, for the report at the program's end. A tool without counters
     /// reports nothing.

@@ -13,11 +13,13 @@ use core::sync::atomic::{
     AtomicBool, AtomicPtr,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::sync::{PoisonError, RwLock};
 
 use mpi_sys::{mpi_functions, pmpi, *};
 
-use crate::level::launched_rank;
+use crate::launcher::launched_rank;
 use crate::output::say;
 use crate::qmpi::Address;
 use crate::{FunctionId, NextFunctions, NextTable};
@@ -233,8 +235,16 @@ fn go_below() {
 /// What comes after a tool of the stack, by function: null if it is not known.
 struct Next([(*const c_void, c_int); FunctionId::COUNT]);
 
+// SAFETY: addresses of code, which is the same for all threads, and numbers.
+unsafe impl Sync for Next {}
+// SAFETY: as above.
+unsafe impl Send for Next {}
+
+/// By the tool's number: the first ones are found at once, the others in a map, so that no two tools
+/// share what is next.
 const TOOLS: usize = 1024;
 static NEXT: [AtomicPtr<Next>; TOOLS] = [const { AtomicPtr::new(ptr::null_mut()) }; TOOLS];
+static FURTHER: RwLock<BTreeMap<c_int, &'static Next>> = RwLock::new(BTreeMap::new());
 
 /// The functions below a tool of MPICH's stack.
 #[derive(Clone, Copy)]
@@ -245,18 +255,34 @@ pub struct MpichBelow {
 
 impl MpichBelow {
     fn next(&self, function: FunctionId) -> Option<(*const c_void, c_int)> {
-        let place = &NEXT[(self.id as usize).min(TOOLS - 1)];
-        let mut next = place.load(Acquire);
-        if next.is_null() {
-            let new = Box::into_raw(Box::new(self.look_up()));
-            next = match place.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
-                Ok(_) => new,
-                Err(theirs) => theirs,
-            };
-        }
-        // SAFETY: made above or by another thread, and never freed.
-        let (address, id) = unsafe { (*next).0[function as usize] };
+        let place = NEXT.get(self.id as usize);
+        // SAFETY: null, or made below, and never freed.
+        let next = match place.and_then(|place| unsafe { place.load(Acquire).as_ref() }) {
+            Some(next) => next,
+            None => self.find_or_make(place),
+        };
+        let (address, id) = next.0[function as usize];
         (!address.is_null()).then_some((address, id))
+    }
+
+    #[cold]
+    fn find_or_make(&self, place: Option<&AtomicPtr<Next>>) -> &'static Next {
+        let Some(place) = place else {
+            let known =
+                FURTHER.read().unwrap_or_else(PoisonError::into_inner).get(&self.id).copied();
+            return known.unwrap_or_else(|| {
+                let new = Box::leak(Box::new(self.look_up()));
+                let mut further = FURTHER.write().unwrap_or_else(PoisonError::into_inner);
+                further.entry(self.id).or_insert(new)
+            });
+        };
+        let new = Box::into_raw(Box::new(self.look_up()));
+        let next = match place.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+            Ok(_) => new,
+            Err(theirs) => theirs,
+        };
+        // SAFETY: made above or by another thread, and never freed.
+        unsafe { &*next }
     }
 
     /// Finds all that comes after the tool. MPICH forgets it when MPI ends.

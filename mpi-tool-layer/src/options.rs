@@ -6,15 +6,20 @@
 //! | `MPI_TOOL_FORMAT` | `text`, `json`, `csv` | how it looks |
 //! | `MPI_TOOL_MERGE` | `1`, `0` | one report for all ranks, or one a rank without communication |
 //! | `MPI_TOOL_SIGNALS` | `1`, `0` | write a partial report when a signal ends the process |
+//! | `MPI_TOOL_ALL_RANKS` | `0`, `1` | also print what other ranks than 0 report for themselves |
+//! | `MPI_TOOL_VERBOSE` | `0`, `1` | say where a report is |
 //! | `MPI_TOOL_HELP` | `1` | say all this |
 //!
-//! With the tool's name in it, a variable is for that tool alone: `MPI_TOOL_CALL_COUNTER_FORMAT`.
+//! With the tool's name in it, a variable is for that tool alone: `MPI_TOOL_CALL_COUNTER_FORMAT`. A
+//! tool may have [settings](crate::Setting) of its own, which are named so, too.
 //! In a path, `%t` is the tool's name, `%p` the process id, `%h` the host's name and `%%` a `%`.
 
 use std::env;
 use std::ffi::{CString, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
+
+use crate::settings::{Setting, Settings};
 
 /// How a report looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,17 +56,28 @@ pub struct Options {
     pub merge: bool,
     /// `MPI_TOOL_SIGNALS`
     pub signals: bool,
+    /// `MPI_TOOL_ALL_RANKS`
+    pub all_ranks: bool,
+    /// `MPI_TOOL_VERBOSE`
+    pub verbose: bool,
+    /// The tool's own.
+    pub own: Settings,
     /// What was wrong with the settings, a line each.
     pub complaints: Vec<String>,
 }
 
 const PREFIX: &str = "MPI_TOOL_";
-const NAMES: [&str; 5] = ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "HELP"];
+const NAMES: [&str; 7] = ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "ALL_RANKS", "VERBOSE", "HELP"];
 
 /// The text of `MPI_TOOL_HELP`.
 pub fn help(tool: &str, version: &str) -> String {
+    help_with(tool, version, &[])
+}
+
+/// The same, with the tool's own settings.
+pub(crate) fn help_with(tool: &str, version: &str, settings: &[Setting]) -> String {
     let own = variable_part(tool);
-    format!(
+    let mut text = format!(
         "{tool} {version}: an MPI tool; preload it with LD_PRELOAD into the ranks of an MPI program.
 
 It understands these variables of the environment:
@@ -71,11 +87,21 @@ It understands these variables of the environment:
   MPI_TOOL_MERGE    1 (default): one report, merged over the ranks; 0: one report a rank,
                     without communication (for tools on some of the ranks only)
   MPI_TOOL_SIGNALS  1 (default): write a partial report when a signal ends the process; 0: do not
+  MPI_TOOL_ALL_RANKS  0 (default): what ranks report for themselves goes to files; of what is printed,
+                    rank 0's only, and calls after MPI_Finalize are told in a line; 1: each rank's
+  MPI_TOOL_VERBOSE  1: say which file the report is in (else only if standard error is a terminal)
   MPI_TOOL_HELP     1: print this
 
 {PREFIX}{own}_OUTPUT and so on set the same for {tool} alone.
 "
-    )
+    );
+    if !settings.is_empty() {
+        let _ = writeln!(text, "{tool} has settings of its own, too:");
+    }
+    for setting in settings {
+        let _ = writeln!(text, "  {PREFIX}{own}_{}  {setting}", setting.name);
+    }
+    text
 }
 
 /// Is a variable set, and not to `0`?
@@ -85,7 +111,7 @@ pub fn is_on(variable: &str) -> bool {
 
 /// Shall the tool print nothing at all?
 pub fn is_silent(tool: &str) -> bool {
-    Options::read(tool, None).output == Output::None
+    Options::read(tool, None, &[]).output == Output::None
 }
 
 /// `call-counter` → `CALL_COUNTER`
@@ -98,9 +124,9 @@ fn variable_part(tool: &str) -> String {
 impl Options {
     /// Reads the environment. `suffix` tells the tool from others of the process in file names,
     /// where there are others.
-    pub(crate) fn read(tool: &str, suffix: Option<&str>) -> Self {
+    pub(crate) fn read(tool: &str, suffix: Option<&str>, settings: &'static [Setting]) -> Self {
         let variables: Vec<_> = env::vars_os().collect();
-        let mut options = Self::from_variables(tool, suffix, &variables);
+        let mut options = Self::from_variables(tool, suffix, settings, &variables);
         options.make_absolute();
         options
     }
@@ -125,6 +151,7 @@ impl Options {
     fn from_variables(
         tool: &str,
         suffix: Option<&str>,
+        own_settings: &'static [Setting],
         variables: &[(OsString, OsString)],
     ) -> Self {
         let mut options = Options {
@@ -132,6 +159,9 @@ impl Options {
             format: Format::Text,
             merge: true,
             signals: true,
+            all_ranks: false,
+            verbose: false,
+            own: Settings::new(own_settings),
             complaints: Vec::new(),
         };
         let own = variable_part(tool) + "_";
@@ -146,12 +176,27 @@ impl Options {
                 Some(known) => settings.push((specific.is_some(), known, variable, value)),
                 // The folders where `mpi-tool` looks for tools.
                 None if name == "PATH" => {}
-                // Another tool's own.
-                None if NAMES.iter().any(|known| name.ends_with(&format!("_{known}"))) => {}
-                None => options.complaints.push(format!(
-                    "{PREFIX}{name} is no option (there are {}; MPI_TOOL_HELP=1 explains them)",
-                    NAMES.map(|known| format!("{PREFIX}{known}")).join(", ")
-                )),
+                None if specific.is_some_and(|name| options.own.has(name)) => {
+                    let specific = specific.unwrap_or_default();
+                    if let Err(reason) = options.own.set(specific, &value.to_string_lossy()) {
+                        let value = value.to_string_lossy();
+                        options.complaints.push(format!("{PREFIX}{name}={value}: {reason}"));
+                    }
+                }
+                // A tool's own option has the tool's name and its own. Which tools there are elsewhere,
+                // and what options they have, this one does not know.
+                None if specific.is_none() && name.contains('_') => {}
+                None => {
+                    let own_settings =
+                        own_settings.iter().map(|setting| own.clone() + setting.name);
+                    let common = NAMES.iter().map(|known| (*known).to_owned());
+                    let known: Vec<_> =
+                        common.chain(own_settings).map(|name| PREFIX.to_owned() + &name).collect();
+                    options.complaints.push(format!(
+                        "{PREFIX}{name} is no option (there are {}; MPI_TOOL_HELP=1 explains them)",
+                        known.join(", ")
+                    ));
+                }
             }
         }
         settings.sort_by_key(|(specific, ..)| *specific);
@@ -191,19 +236,22 @@ impl Options {
                     _ => return Err("no format; text, json or csv (text is used)".into()),
                 }
             }
-            "MERGE" => self.merge = switch(&text)?,
-            "SIGNALS" => self.signals = switch(&text)?,
-            _ => {}
+            "MERGE" => self.merge = switch(&text, true)?,
+            "SIGNALS" => self.signals = switch(&text, true)?,
+            "ALL_RANKS" => self.all_ranks = switch(&text, false)?,
+            "VERBOSE" => self.verbose = switch(&text, false)?,
+            own => self.own.set(own, &text)?,
         }
         Ok(())
     }
 }
 
-fn switch(text: &str) -> Result<bool, String> {
+fn switch(text: &str, default: bool) -> Result<bool, String> {
     match text {
-        "" | "1" => Ok(true),
+        "" => Ok(default),
+        "1" => Ok(true),
         "0" => Ok(false),
-        _ => Err("neither 1 nor 0 (1 is used)".into()),
+        _ => Err(format!("neither 1 nor 0 ({} is used)", u8::from(default))),
     }
 }
 
@@ -258,7 +306,7 @@ fn absolute(path: CString) -> CString {
     CString::new(absolute).unwrap_or(path)
 }
 
-fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     let mut name = [0_u8; 256];
     // SAFETY: writes at most the buffer's length.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
@@ -273,8 +321,14 @@ mod tests {
     fn options(suffix: Option<&str>, variables: &[(&str, &str)]) -> Options {
         let variables: Vec<(OsString, OsString)> =
             variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Options::from_variables("call-counter", suffix, &variables)
+        Options::from_variables("call-counter", suffix, OWN, &variables)
     }
+
+    const OWN: &[Setting] = &[Setting {
+        name: "TOP",
+        default: crate::SettingDefault::Number(10),
+        help: "how many functions",
+    }];
 
     fn file(path: &str) -> Output {
         Output::File(CString::new(path).unwrap())
@@ -299,6 +353,8 @@ mod tests {
                 ("MPI_TOOL_FORMAT", "xml"),
                 ("MPI_TOOL_MERGE", "maybe"),
                 ("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "csv"),
+                // Of a tool of somebody's.
+                ("MPI_TOOL_SLOW_CALLS_MICROSECONDS", "5"),
                 ("MPI_TOOLBOX", "x"),
                 ("MPI_TOOL_PATH", "/opt/tools"),
             ],
@@ -308,6 +364,30 @@ mod tests {
         assert!(options.complaints[1].starts_with("MPI_TOOL_FORMAT=xml: no format"));
         assert!(options.complaints[2].starts_with("MPI_TOOL_MERGE=maybe: neither"));
         assert_eq!((options.format, options.merge), (Format::Text, true));
+    }
+
+    #[test]
+    fn a_tools_own_settings_are_set_and_checked() {
+        let plain = options(None, &[]);
+        assert_eq!((plain.own.number("TOP"), plain.all_ranks, plain.verbose), (10, false, false));
+        let set = options(None, &[("MPI_TOOL_CALL_COUNTER_TOP", "3"), ("MPI_TOOL_VERBOSE", "1")]);
+        assert_eq!((set.own.number("TOP"), set.all_ranks, set.verbose), (3, false, true));
+        assert!(set.complaints.is_empty(), "{:?}", set.complaints);
+        let wrong = options(
+            None,
+            &[("MPI_TOOL_CALL_COUNTER_TOP", "x"), ("MPI_TOOL_CALL_COUNTER_TOPS", "3")],
+        );
+        assert_eq!(wrong.own.number("TOP"), 10);
+        assert_eq!(wrong.complaints.len(), 2, "{:?}", wrong.complaints);
+        assert!(wrong.complaints[0].starts_with("MPI_TOOL_CALL_COUNTER_TOP=x: not a number"));
+        assert!(wrong.complaints[1].starts_with("MPI_TOOL_CALL_COUNTER_TOPS is no option"));
+        assert!(wrong.complaints[1].contains(", MPI_TOOL_CALL_COUNTER_TOP;"));
+        let mut level = options(None, &[("MPI_TOOL_CALL_COUNTER_TOP", "3")]);
+        level.add(&[("TOP".into(), "5".into())], "call-counter-1");
+        assert_eq!(level.own.number("TOP"), 5);
+        let help = help_with("call-counter", "1.0", OWN);
+        let line = "  MPI_TOOL_CALL_COUNTER_TOP  how many functions (a number; default 10)\n";
+        assert!(help.ends_with(line), "{help}");
     }
 
     #[test]

@@ -85,16 +85,13 @@ impl fmt::Write for Sink {
     }
 }
 
-/// Gives a file that is complete its name.
-pub(crate) fn rename(from: &CStr, to: &CStr) -> Result<(), c_int> {
-    // SAFETY: C strings.
-    match unsafe { libc::rename(from.as_ptr(), to.as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(errno()),
-    }
+/// Is standard error a terminal?
+pub(crate) fn is_terminal() -> bool {
+    // SAFETY: always allowed.
+    unsafe { libc::isatty(libc::STDERR_FILENO) == 1 }
 }
 
-fn errno() -> c_int {
+pub(crate) fn errno() -> c_int {
     // SAFETY: the thread's own errno.
     unsafe { *libc::__errno_location() }
 }

@@ -7,22 +7,23 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{
-    AtomicPtr,
-    Ordering::{Acquire, Release},
-};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_sys::{mpi_functions, pmpi, *};
 
+pub use crate::pcontrol::Pcontrol;
+
 use crate::level::{Level, LevelRequest, Source};
 use crate::lifecycle::Lifecycle;
 use crate::neighbours::ToolInfo;
+use crate::settings::{Settings, Setup};
 use crate::{
     Counters, FunctionId, LayerChain, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
     UnsafeBox,
 };
+
+pub use crate::levels::TumLevels;
 
 /// The layout and the calling convention below; a `libqmpi.so` takes only its own.
 pub const VERSION: u32 = 1;
@@ -199,7 +200,7 @@ pub struct Instance<L: 'static> {
 }
 
 /// The levels that this tool has made, for the end of the process.
-static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
+pub(crate) static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
 
 /// For a signal that is about to end the process.
 pub fn signalled_levels(signal: c_int) {
@@ -236,6 +237,10 @@ impl<L: Tool> Instance<L> {
             // SAFETY: the instance that the source belongs to.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.0.counters()
         }
+        fn configure<L: Tool>(instance: *const (), settings: &Settings) {
+            // SAFETY: the instance that the source belongs to, whose layer is there.
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.0.configure(settings);
+        }
         let place: &'static mut MaybeUninit<Self> = Box::leak(Box::new_uninit());
         let instance = place.as_mut_ptr();
         let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
@@ -245,9 +250,12 @@ impl<L: Tool> Instance<L> {
             let level = &raw mut (*instance).level;
             (&raw mut (*instance).info).write(ToolInfo::new(label, signalled, level.cast()));
             let source = Source::new(counters::<L>, instance.cast::<()>().cast_const());
-            level.write(Level::in_stack(tool, version, &(*instance).info, source, request));
+            let setup = Setup::new(L::SETTINGS, configure::<L>);
+            let new = Level::in_stack(tool, version, &(*instance).info, source, request);
+            level.write(new.with_setup(setup));
             (&raw mut (*instance).layer).write(LayerChain(L::NEW, Lifecycle(&*level)));
             (&raw mut (*instance).below).write(NextTable::unlinked());
+            (*level).configure();
             LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(&*level);
             &*instance
         }
@@ -373,53 +381,6 @@ const _: () = {
         size_of::<DynamicLib>() == 8760 && size_of::<Vector>() == 16 && size_of::<Cell>() == 16
     );
 };
-
-/// The instances of a tool in the stack of TUM's library, by level.
-pub struct TumLevels<L: 'static>([AtomicPtr<Instance<L>>; TumLevels::<()>::COUNT]);
-
-impl<L> TumLevels<L> {
-    const COUNT: usize = 4096;
-}
-
-impl<L: Tool> TumLevels<L> {
-    /// None yet.
-    #[allow(clippy::new_without_default)]
-    pub const fn new() -> Self {
-        Self([const { AtomicPtr::new(ptr::null_mut()) }; TumLevels::<()>::COUNT])
-    }
-
-    /// The instance of a level, which is made at its first call.
-    #[inline(always)]
-    pub fn get(&self, level: c_int, own: &'static Level) -> &Instance<L> {
-        let index = (level as usize).min(self.0.len() - 1);
-        // SAFETY: null, or an instance, which is never freed.
-        match unsafe { self.0[index].load(Acquire).as_ref() } {
-            Some(instance) => instance,
-            None => self.make(index, own),
-        }
-    }
-
-    #[cold]
-    fn make(&self, index: usize, own: &'static Level) -> &Instance<L> {
-        static MAKING: Mutex<()> = Mutex::new(());
-        let _one = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as above.
-        if let Some(instance) = unsafe { self.0[index].load(Acquire).as_ref() } {
-            return instance;
-        }
-        own.silence();
-        let (tool, version) = own.tool_and_version();
-        let first = LEVELS.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        let mut label = std::ffi::CString::new(tool).unwrap_or_default();
-        if !first {
-            label = std::ffi::CString::new(format!("{tool}-{index}")).unwrap_or_default();
-        }
-        let label: &'static CStr = Box::leak(label.into_boxed_c_str());
-        let instance = Instance::<L>::create(tool, version, label, &[], first);
-        self.0[index].store(ptr::from_ref(instance).cast_mut(), Release);
-        instance
-    }
-}
 
 /// The functions below a level of TUM's stack.
 #[derive(Clone, Copy)]
@@ -647,6 +608,33 @@ macro_rules! __qmpi_entry {
 #[macro_export]
 macro_rules! __qmpi_tum {
     (- $($rest:tt)*) => {};
+    ($tum:literal MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        const _: () = {
+            #[unsafe(export_name = "mpi_tool_MPI_Pcontrol")]
+            unsafe extern "C" fn $name(
+                $($arg: $ty,)*
+                given: c_int,
+                v: *const $crate::qmpi::Vector,
+            ) -> $ret {
+                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
+                // SAFETY: a level's function gets a pointer to TUM's structures.
+                let call = unsafe { $crate::qmpi::Pcontrol::of(given, v) };
+                let instance = TUM.get(call.level, &LEVEL);
+                let below = $crate::qmpi::TumBelow { v, level: call.level };
+                let next = |$($arg: $ty),*| match call.goes_on {
+                    // SAFETY: for the layer that unwraps it.
+                    true => unsafe { below.$name($($arg),*) },
+                    false => $crate::mpi_sys::MPI_SUCCESS,
+                };
+                let result = $crate::install::boundary(
+                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
+                    |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
+                );
+                call.done();
+                result
+            }
+        };
+    };
     ($tum:literal $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: () = {
             #[unsafe(export_name = concat!("mpi_tool_", stringify!($c_name)))]

@@ -3,7 +3,9 @@
 use core::fmt::{self, Write};
 
 use crate::Counter;
+use crate::launcher::Launched;
 use crate::options::Format;
+use crate::output::say;
 use crate::rows::Rows;
 
 /// The schema of JSON and CSV reports: a reader checks it, and `docs/report.md` describes it.
@@ -65,6 +67,8 @@ pub(crate) struct Report<'a> {
     pub(crate) tool: &'a str,
     pub(crate) version: &'a str,
     pub(crate) scope: Scope<'a>,
+    /// The launcher's opinion, where it is not MPI's.
+    pub(crate) elsewhere: Option<Launched>,
     pub(crate) counters: &'a Rows,
     pub(crate) row: &'a dyn Fn(usize) -> Row,
 }
@@ -81,6 +85,31 @@ impl Report<'_> {
             Scope::World { ranks } => row.total as f64 / ranks as f64,
             Scope::Process { .. } => row.total as f64,
         }
+    }
+
+    /// Says in a line what came after the merged report.
+    pub(crate) fn say_late(&self) {
+        struct Rows<'a>(&'a Report<'a>);
+        impl fmt::Display for Rows<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                for (position, (index, row)) in self.0.rows().enumerate() {
+                    match position {
+                        0 => {}
+                        SOME => return f.write_str(", …"),
+                        _ => f.write_str(", ")?,
+                    }
+                    write!(f, "{}: {}", self.0.counters.name(index), row.total)?;
+                }
+                Ok(())
+            }
+        }
+        const SOME: usize = 5;
+        say(format_args!(
+            "{}: rank 0's counts after the merged report, in MPI_Finalize or later, are not in it ({}); \
+             MPI_TOOL_ALL_RANKS=1 reports those of all ranks",
+            self.tool,
+            Rows(self)
+        ));
     }
 
     pub(crate) fn write(&self, out: &mut dyn Write, format: Format) -> fmt::Result {
@@ -109,6 +138,13 @@ impl Report<'_> {
                 }
                 writeln!(out, " only, partial: {reason}")?;
             }
+        }
+        if let Some(Launched { rank, ranks, variable }) = self.elsewhere {
+            writeln!(
+                out,
+                "# {tool}: MPI knows of this process only, but its launcher says rank {rank} of {ranks} \
+                 ({variable}): was it started by the launcher of another MPI?"
+            )?;
         }
         for (index, row) in self.rows() {
             let name = counters.name(index);
@@ -139,6 +175,11 @@ impl Report<'_> {
                 quote(out, reason)?;
             }
         }
+        if let Some(Launched { rank, ranks, variable }) = self.elsewhere {
+            write!(out, ",\"launcher\":{{\"rank\":{rank},\"ranks\":{ranks},\"variable\":")?;
+            quote(out, variable)?;
+            out.write_str("}")?;
+        }
         out.write_str(",\"unit\":")?;
         quote(out, counters.unit())?;
         out.write_str(",\"counters\":[")?;
@@ -164,7 +205,7 @@ impl Report<'_> {
             "schema,tool,version,complete,ranks,rank,unit,name,class,total,min,max,mean"
         )?;
         for (index, row) in self.rows() {
-            write!(out, "{SCHEMA},{tool},{version},")?;
+            write!(out, "{SCHEMA},{},{},", Field(tool), Field(version))?;
             match self.scope {
                 Scope::World { ranks } => write!(out, "true,{ranks},")?,
                 Scope::Process { rank, ranks, .. } => {
@@ -177,6 +218,7 @@ impl Report<'_> {
             let (Row { total, min, max }, mean) = (row, self.mean(row));
             let unit = counters.unit_of(index).unwrap_or_else(|| counters.unit());
             let (name, class) = (counters.name(index), counters.class(index));
+            let [unit, name, class] = [unit, name, class].map(Field);
             writeln!(out, ",{unit},{name},{class},{total},{min},{max},{mean}")?;
         }
         Ok(())
@@ -187,6 +229,26 @@ fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::
     match number {
         Some(number) => write!(out, "{number}"),
         None => out.write_str(otherwise),
+    }
+}
+
+/// A field of CSV, as RFC 4180 has it: in quotes where it has a comma, a quote or an end of line in it.
+struct Field<'a>(&'a str);
+
+impl fmt::Display for Field<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = *self;
+        if !text.contains([',', '"', '\r', '\n']) {
+            return f.write_str(text);
+        }
+        f.write_char('"')?;
+        for (position, part) in text.split('"').enumerate() {
+            if position > 0 {
+                f.write_str("\"\"")?;
+            }
+            f.write_str(part)?;
+        }
+        f.write_char('"')
     }
 }
 
@@ -201,4 +263,73 @@ fn quote(out: &mut dyn Write, text: &str) -> fmt::Result {
         }
     }
     out.write_char('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    struct Odd;
+
+    impl Counters for Odd {
+        fn unit(&self) -> &'static str {
+            "calls, or \"calls\""
+        }
+        fn len(&self) -> usize {
+            2
+        }
+        fn name(&self, index: usize) -> &'static str {
+            ["plain", "a,b\nc"][index]
+        }
+        fn class(&self, _: usize) -> &'static str {
+            "x"
+        }
+        fn counter(&self, _: usize) -> Counter<'_> {
+            static NOTHING: AtomicU64 = AtomicU64::new(0);
+            Counter::from(&NOTHING)
+        }
+    }
+
+    fn report(format: Format, elsewhere: Option<Launched>) -> String {
+        let mut text = String::new();
+        let report = Report {
+            tool: "odd, tool",
+            version: "1",
+            scope: Scope::World { ranks: 1 },
+            elsewhere,
+            counters: &Rows::of(&Odd),
+            row: &|index| Row { total: index as u64 + 3, min: 1, max: 2 },
+        };
+        report.write(&mut text, format).unwrap();
+        text
+    }
+
+    /// The expected text is RFC 4180's rules 5 to 7, applied by hand.
+    #[test]
+    fn csv_is_quoted_where_it_must_be() {
+        let text = report(Format::Csv, None);
+        let (header, rows) = text.split_once('\n').unwrap();
+        assert!(header.starts_with("schema,tool,version,"));
+        assert_eq!(
+            rows,
+            "mpi-tool-report/1,\"odd, tool\",1,true,1,,\"calls, or \"\"calls\"\"\",plain,x,3,1,2,3\n\
+             mpi-tool-report/1,\"odd, tool\",1,true,1,,\"calls, or \"\"calls\"\"\",\"a,b\nc\",x,4,1,2,4\n"
+        );
+    }
+
+    #[test]
+    fn another_opinion_of_the_launcher_is_a_line_and_a_field() {
+        let launched = Launched { rank: 2, ranks: 4, variable: "PMI_RANK" };
+        let text = report(Format::Text, Some(launched));
+        let said = text.lines().filter(|line| line.contains("rank 2 of 4 (PMI_RANK)"));
+        assert_eq!(said.count(), 1, "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&report(Format::Json, Some(launched))).unwrap();
+        let launcher = serde_json::json!({"rank": 2, "ranks": 4, "variable": "PMI_RANK"});
+        assert_eq!(json["launcher"], launcher);
+        let plain: serde_json::Value = serde_json::from_str(&report(Format::Json, None)).unwrap();
+        assert_eq!(plain.get("launcher"), None);
+    }
 }

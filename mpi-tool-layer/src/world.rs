@@ -60,6 +60,14 @@ pub(crate) fn is_active() -> bool {
     results == [pmpi::MPI_SUCCESS; 2] && initialized != 0 && finalized == 0
 }
 
+/// The thread level that the world was started with, as long as it is there.
+pub(crate) fn thread_level() -> Option<c_int> {
+    let mut level = mpi_sys::MPI_THREAD_MULTIPLE;
+    // SAFETY: may be called by any thread from `MPI_Init` to `MPI_Finalize`, which `is_active` tells.
+    let code = is_active().then(|| unsafe { pmpi::MPI_Query_thread(&mut level) })?;
+    (code == pmpi::MPI_SUCCESS).then_some(level)
+}
+
 /// Was this world spawned by another one?
 pub(crate) fn is_spawned() -> bool {
     if out_of_reach().is_some()

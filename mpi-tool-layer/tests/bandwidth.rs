@@ -80,6 +80,27 @@ programs! {
     bandwidth_of_datatypes: bandwidth_datatypes on 2,
 }
 
+/// No data of a datatype that is none: what MPI accepts stays accepted, no error handler hears of the tool, and
+/// nothing is counted. As a preloaded tool and as a level of a stack.
+#[test]
+fn null_datatypes_are_not_asked_about() {
+    let program = compile("null_datatypes");
+    let plain = Run::new(&program, 1).run();
+    plain.expect_success("null_datatypes");
+    let preloaded = measured(Run::new(&program, 1)).run();
+    assert_eq!(preloaded.lines(), plain.lines(), "{}", preloaded.stderr);
+    expect_exact("null_datatypes", &preloaded);
+    let level = Run::new(&program, 1).preload(tool("qmpi"));
+    let report = level.folder.path().join("report.json");
+    let level = level
+        .variable("TOOLS", tool("bandwidth_counter").to_str().unwrap())
+        .variable("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "json")
+        .variable("MPI_TOOL_BANDWIDTH_COUNTER_OUTPUT", report.to_str().unwrap());
+    let level = level.run();
+    assert_eq!(level.lines(), plain.lines(), "{}", level.stderr);
+    expect_exact("null_datatypes in a stack", &level);
+}
+
 /// A message of a random program, as `bandwidth_random.c` reads it.
 #[derive(Debug, Clone)]
 struct Message {

@@ -27,6 +27,9 @@ impl Build {
         for (abi, mpicc) in &compilers {
             let folder = output.join(abi.name());
             eprintln!("mpi-tool: building for the {} ABI, with {mpicc}", abi.name());
+            if !project.was_built(*abi) {
+                eprintln!("mpi-tool: the first build for an ABI takes some minutes");
+            }
             for library in project.build(*abi, mpicc, &self.profile)? {
                 let file = library.file_name().context("a library has a name")?;
                 files.insert(file.to_owned());
@@ -39,7 +42,9 @@ impl Build {
             // Of no ABI, whichever it is compiled for, and of no tool.
             let mut framework = Project::read(&source_tree())?;
             framework.packages = vec![UNIVERSAL.into()];
-            eprintln!("mpi-tool: building what takes these for any ABI, with {mpicc}");
+            eprintln!(
+                "mpi-tool: building the universal builds, which choose among these, with {mpicc}"
+            );
             for library in framework.build(*abi, mpicc, &self.profile)? {
                 for file in &files {
                     println!("{}", put(&library, output.join(file))?.display());
@@ -60,7 +65,10 @@ impl Build {
             Some(project) => project,
             None => {
                 let framework = source_tree();
-                eprintln!("mpi-tool: no tools here; taking those of {}", framework.display());
+                eprintln!(
+                    "mpi-tool: no tools in this folder; building the framework's own, in {}",
+                    framework.display()
+                );
                 Project::read(&framework)?
             }
         };
@@ -92,7 +100,7 @@ impl Build {
             let abi = abi(&mpicc)?;
             match compilers.iter().find(|known| known.0 == abi) {
                 Some((_, first)) => eprintln!(
-                    "mpi-tool: {mpicc}: of the {} ABI as {first} is, whose tools serve it, too",
+                    "mpi-tool: {mpicc}: of the {} ABI, as {first}; the same tools serve both",
                     abi.name()
                 ),
                 None => compilers.push((abi, mpicc)),
@@ -155,8 +163,11 @@ ABI: mpich
     let abi = said.lines().find_map(|line| Abi::of_name(line.trim().strip_prefix("ABI: ")?));
     abi.ok_or_else(|| {
         let errors = String::from_utf8_lossy(&output.stderr);
-        let reason = errors.lines().next().unwrap_or("its mpi.h is of no ABI that is known here");
-        anyhow!("{mpicc}: no compiler wrapper of an MPI: {reason}")
+        let reason = errors
+            .lines()
+            .next()
+            .unwrap_or("its mpi.h has none of the ABIs that tools are built for");
+        anyhow!("{mpicc}: not a compiler wrapper of an MPI: {reason}")
     })
 }
 
@@ -194,14 +205,27 @@ impl Project {
         })
     }
 
-    /// Builds the tools and returns their shared objects.
+    /// Where an ABI's parts are built, and stay for the next time.
+    fn target_of(&self, abi: Abi) -> PathBuf {
+        self.target.join("mpi-tool").join(abi.name())
+    }
+
+    fn was_built(&self, abi: Abi) -> bool {
+        self.target_of(abi).is_dir()
+    }
+
+    /// Builds the tools and returns their shared objects. Cargo shows on standard error what it is doing.
     fn build(&self, abi: Abi, mpicc: &str, profile: &str) -> Result<Vec<PathBuf>> {
         let mut build = cargo();
-        build.args(["build", "--quiet", "--profile", profile]);
+        build.args(["build", "--profile", profile]);
         build.arg("--message-format=json-render-diagnostics");
         build.arg("--manifest-path").arg(self.root.join("Cargo.toml"));
-        // What was built for another MPI stays there for the next time.
-        build.arg("--target-dir").arg(self.target.join("mpi-tool").join(abi.name()));
+        // Cargo reads the settings of the folder that it is started in.
+        let settings = self.root.join(".cargo/config.toml");
+        if settings.is_file() && !env::current_dir()?.starts_with(fs::canonicalize(&self.root)?) {
+            build.arg("--config").arg(settings);
+        }
+        build.arg("--target-dir").arg(self.target_of(abi));
         for package in &self.packages {
             build.args(["--package", package]);
         }

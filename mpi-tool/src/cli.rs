@@ -10,8 +10,8 @@ use crate::request::ToolRequest;
 
 /// Runs MPI programs with interception tools
 ///
-/// Runs MPI programs with interception tools, which nobody has to be recompiled for: finds which MPI
-/// a program uses, takes the builds of the tools that fit it, and starts the launcher with them.
+/// Runs MPI programs with interception tools, without recompiling the programs: finds which MPI a
+/// program uses, takes the builds of the tools that fit it, and starts the launcher with them.
 #[derive(Debug, Parser)]
 #[command(name = "mpi-tool", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -44,7 +44,7 @@ pub(crate) enum Command {
 ///
 /// Starts a launcher as it stands, with the tools preloaded into the application's ranks and not
 /// into the launcher. What cannot work is told before the start, in a line each, and the application
-/// then runs without it. The exit status is the launcher's.
+/// then runs without it, unless you say --strict. The exit status is the launcher's.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -58,8 +58,8 @@ Tools are looked for in the folders of MPI_TOOL_PATH, in ../lib/mpi-tools and ..
 program, in its own folder, and in target/tools of its source tree and of the working folder; in
 each, also one folder deeper. Variables MPI_TOOL_* that are set go to the ranks, too.
 
-Exit status: the launcher's; 2 if something in this command is wrong, 127 if the launcher does not
-start.")]
+Exit status: the launcher's; 2 if something in this command is wrong, or if --strict started nothing;
+127 if there is no such launcher.")]
 pub(crate) struct Run {
     /// A tool: its name, or the path of its shared object; the first one sees a call first. Options
     /// for it alone may follow: call-counter:output=PATH,format=json,merge=0,signals=0
@@ -81,14 +81,14 @@ pub(crate) struct Run {
     /// Make the tools levels of a QMPI stack (libqmpi.so) rather than preload each
     #[arg(long)]
     pub(crate) qmpi: bool,
-    /// Also into processes that the application spawns (MPI_Comm_spawn), which have the launcher's
-    /// environment. It is done without this option for programs that seem to spawn some
+    /// Bring the tools also into processes that the application spawns (MPI_Comm_spawn), by the
+    /// launcher's environment. Programs that seem to spawn some get this without the option
     #[arg(long)]
     pub(crate) spawned: bool,
     /// Take tools of this ABI, whatever the application seems to use
     #[arg(long)]
     pub(crate) abi: Option<Abi>,
-    /// Start nothing if a tool will not work
+    /// Start nothing if a tool will not work, or if launcher and application belong to different MPIs
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print the command that would be started, for a shell, and start nothing
@@ -119,14 +119,16 @@ pub(crate) enum Format {
 Examples:
   mpi-tool list
   mpi-tool list call-counter
-  MPI_TOOL_PATH=/opt/mpi-tools mpi-tool list --json")]
+  MPI_TOOL_PATH=/opt/mpi-tools mpi-tool list --json
+
+Exit status: 0 if there are tools, 1 if none were found, 2 if there is none of the name that you gave.")]
 pub(crate) struct List {
     /// Only this tool, with its options
     pub(crate) tool: Option<String>,
     /// Also builds that are never taken, because another of the same ABI is found first
     #[arg(long)]
     pub(crate) all: bool,
-    /// For programs
+    /// Print one JSON object, for programs to read
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -145,7 +147,7 @@ Examples:
 
 Exit status: 0 if tools will work, 1 if they will not, 3 if that cannot be told.")]
 pub(crate) struct Inspect {
-    /// For programs
+    /// Print one JSON object, for programs to read
     #[arg(long)]
     pub(crate) json: bool,
     /// The program, and perhaps its arguments
@@ -217,7 +219,7 @@ Examples:
   mpi-tool completions bash > ~/.local/share/bash-completion/completions/mpi-tool
   mpi-tool completions zsh > ~/.zfunc/_mpi-tool")]
 pub(crate) struct Completions {
-    /// Whose
+    /// The shell to complete for
     pub(crate) shell: Shell,
 }
 
@@ -228,7 +230,7 @@ Examples:
   mpi-tool man | man -l -
   mpi-tool man --output ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// A folder for the pages of all commands
+    /// Write the pages of all commands into this folder
     #[arg(short, long, value_name = "FOLDER", action = ArgAction::Set)]
     pub(crate) output: Option<PathBuf>,
 }

@@ -45,6 +45,10 @@ impl Elf {
     /// Reads a file; `None` if it is something else than an ELF file.
     pub(crate) fn read(path: &Path) -> std::io::Result<Option<Self>> {
         use std::io::Read as _;
+        // A pipe would be waited for, and some devices never end.
+        if !fs::metadata(path)?.is_file() {
+            return Ok(None);
+        }
         let mut file = fs::File::open(path)?;
         let mut magic = [0; 4];
         if file.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {

@@ -22,6 +22,8 @@ pub(crate) struct Application {
     pub(crate) words: Range<usize>,
     /// The folder that the launcher starts it in.
     pub(crate) folder: PathBuf,
+    /// It is to have one rank, as far as the options say (`-n 1`).
+    pub(crate) is_one: bool,
 }
 
 impl CommandLine {
@@ -33,7 +35,7 @@ impl CommandLine {
                 Some(further) => at += further,
                 None => {
                     let words = 0..words.len();
-                    let application = Application { words, folder: folder.into() };
+                    let application = Application { words, folder: folder.into(), is_one: true };
                     return Self { launcher: None, applications: vec![application], file: None };
                 }
             }
@@ -52,6 +54,7 @@ impl CommandLine {
 
     fn section(&mut self, words: &[String], section: Range<usize>, folder: &Path, slurm: bool) {
         let mut folder = folder.to_path_buf();
+        let mut is_one = false;
         let mut at = section.start;
         while at < section.end && words[at].starts_with('-') {
             if words[at] == "--" {
@@ -66,6 +69,9 @@ impl CommandLine {
             if WORKING_FOLDER.contains(&name) || (slurm && matches!(name, "D" | "chdir")) {
                 let value = joined.or(next.map(String::as_str));
                 folder.push(value.unwrap_or("."));
+            }
+            if matches!(name, "n" | "np") {
+                is_one = joined.or(next.map(String::as_str)) == Some("1");
             }
             if FILES.contains(&name) {
                 self.file = Some(words[at].clone());
@@ -88,7 +94,7 @@ impl CommandLine {
             at += 1 + values;
         }
         if at < section.end {
-            self.applications.push(Application { words: at..section.end, folder });
+            self.applications.push(Application { words: at..section.end, folder, is_one });
         }
     }
 }
@@ -306,6 +312,21 @@ mod tests {
             let read = CommandLine::read(&words, std::path::Path::new("."));
             assert_eq!(read.file.as_deref(), Some(option), "{line}");
             assert!(read.applications.is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn one_rank_is_told_by_the_options() {
+        for (line, is_one) in [
+            ("mpiexec -n 1 ./a", true),
+            ("mpirun --np 1 ./a", true),
+            ("mpiexec -n=1 ./a", true),
+            ("mpiexec -n 10 ./a", false),
+            ("mpirun ./a -n 1", false),
+            ("./a", true),
+        ] {
+            let read = CommandLine::read(&words(line), std::path::Path::new("."));
+            assert_eq!(read.applications[0].is_one, is_one, "{line}");
         }
     }
 

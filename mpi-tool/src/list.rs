@@ -1,7 +1,8 @@
 //! `mpi-tool list`: the tools, their ABIs, and what can be set.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::fs;
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -11,22 +12,25 @@ use crate::mpi::Abi;
 use crate::tools::{self, Build, STACK_LIBRARY};
 
 impl List {
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
         let builds = match &self.tool {
             Some(name) => tools::of_name(name)?,
             None => tools::all(),
         };
+        self.show(&builds)
+    }
+
+    fn show(&self, builds: &[Build]) -> Result<ExitCode> {
         if self.json {
             let tools: Vec<_> = builds.iter().map(as_json).collect();
             println!("{:#}", json!({ "schema": "mpi-tool-list/1", "tools": tools }));
-            return Ok(());
         }
         if builds.is_empty() {
-            println!("No tools found. `mpi-tool build` makes them; it was looked in:");
-            for folder in tools::folders() {
-                println!("  {}", folder.display());
-            }
-            return Ok(());
+            eprint!("{}", nothing_found());
+            return Ok(ExitCode::FAILURE);
+        }
+        if self.json {
+            return Ok(ExitCode::SUCCESS);
         }
         let mut by_name: BTreeMap<&str, Vec<&Build>> = BTreeMap::new();
         // Universal builds say nothing of the tool, so they are last.
@@ -59,8 +63,29 @@ impl List {
         } else {
             println!("\nOptions of a tool: mpi-tool list NAME");
         }
-        Ok(())
+        Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What to do where there are no tools, and where they were looked for.
+fn nothing_found() -> String {
+    let mut text = String::from(
+        "mpi-tool: no tools found. `mpi-tool build` makes them. If you have some, set MPI_TOOL_PATH to \
+         the folders that they are in, separated by colons. These folders were searched, and the folders \
+         in them:\n",
+    );
+    let mut seen = Vec::new();
+    for folder in tools::folders() {
+        let shown = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
+        let shown = fs::canonicalize(&folder).unwrap_or(shown);
+        if seen.contains(&shown) {
+            continue;
+        }
+        let remark = if shown.is_dir() { "no tools there" } else { "no such folder" };
+        text += &format!("  {} ({remark})\n", shown.display());
+        seen.push(shown);
+    }
+    text
 }
 
 fn remarks(build: &Build) -> String {
@@ -101,4 +126,26 @@ fn help(build: &Build) -> Result<String> {
         .output()
         .context("cannot start `true` with the tool")?;
     Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitCode;
+
+    use super::{List, nothing_found};
+
+    #[test]
+    fn no_tools_are_a_failure_that_says_what_to_do() {
+        for json in [false, true] {
+            let list = List { tool: None, all: false, json };
+            let status = list.show(&[]).unwrap();
+            assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::FAILURE));
+        }
+        let said = nothing_found();
+        let folders = said.lines().filter(|line| line.starts_with("  /")).count();
+        assert!(folders >= 4, "{said}");
+        for part in ["`mpi-tool build`", "MPI_TOOL_PATH", "target/tools ("] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
 }

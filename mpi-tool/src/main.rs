@@ -3,6 +3,7 @@
 mod builds;
 mod cli;
 mod elf;
+mod family;
 mod generated;
 mod inspect;
 mod launcher;
@@ -10,6 +11,7 @@ mod libraries;
 mod list;
 mod mpi;
 mod new;
+mod problem;
 mod python;
 mod request;
 mod run;
@@ -27,7 +29,7 @@ use crate::cli::{Arguments, Command};
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(run) => run.run(),
-        Command::List(list) => list.run().map(|()| ExitCode::SUCCESS),
+        Command::List(list) => list.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::New(new) => new.run().map(|()| ExitCode::SUCCESS),
         Command::Build(build) => build.run().map(|()| ExitCode::SUCCESS),

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::elf::{Elf, texts};
+use crate::family::Family;
 
 /// How handles, constants and statuses look. A tool works under every MPI of its ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
@@ -125,6 +126,16 @@ impl Mpi {
         match &self.version {
             Some(version) => format!("{} {version}", self.implementation),
             None => self.implementation.clone(),
+        }
+    }
+
+    /// The family of MPIs whose launchers it understands, where the library's own texts say what it is: a
+    /// library of another name may stand for it, and serve another launcher.
+    pub(crate) fn family(&self) -> Option<Family> {
+        match self.implementation.as_str() {
+            "MPICH" | "Intel MPI" | "MVAPICH" | "Cray MPICH" => Some(Family::Mpich),
+            "Open MPI" if self.version.is_some() => Some(Family::OpenMpi),
+            _ => None,
         }
     }
 

@@ -18,7 +18,7 @@ impl New {
         let name = self.path.file_name().and_then(|name| name.to_str()).unwrap_or("");
         check_name(name)?;
         if self.path.exists() {
-            bail!("{} exists", self.path.display());
+            bail!("{} exists already; nothing was written", self.path.display());
         }
         let dependency = self.dependency()?;
         let type_name = camel_case(name);
@@ -78,7 +78,7 @@ fn check_name(name: &str) -> Result<()> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !right {
         bail!(
-            "`{name}` is no name for a tool: it begins with a letter and has letters, digits, - and _"
+            "`{name}` cannot be a tool's name: a name begins with a letter and has letters, digits, - and _"
         );
     }
     Ok(())

@@ -25,16 +25,21 @@ impl FromStr for ToolRequest {
             None => (text, None),
         };
         if name.is_empty() {
-            return Err("a tool has a name".into());
+            return Err("the tool's name is missing".into());
         }
         let mut options = Vec::new();
         for setting in settings.into_iter().flat_map(|settings| settings.split(',')) {
             let Some((key, value)) = setting.split_once('=') else {
-                return Err(format!("`{setting}` is no option: they are OPTION=VALUE"));
+                let hint = if Path::new(text).exists() {
+                    " (a colon begins the options, so a path cannot have one)"
+                } else {
+                    ""
+                };
+                return Err(format!("`{setting}` is not OPTION=VALUE{hint}"));
             };
             let Some((_, variable)) = OPTIONS.iter().find(|(known, _)| *known == key) else {
                 let known = OPTIONS.map(|(known, _)| known).join(", ");
-                return Err(format!("no option of the name `{key}`; there are {known}"));
+                return Err(format!("there is no option `{key}`; there are {known}"));
             };
             let right = match key {
                 "format" => matches!(value, "text" | "json" | "csv"),
@@ -42,7 +47,12 @@ impl FromStr for ToolRequest {
                 _ => !value.is_empty(),
             };
             if !right {
-                return Err(format!("`{value}` is no value of `{key}`"));
+                let values = match key {
+                    "format" => "text, json or csv",
+                    "output" => "stderr, stdout, none or a path",
+                    _ => "0 or 1",
+                };
+                return Err(format!("`{key}` cannot be `{value}`: it is {values}"));
             }
             let value = if key == "output" { absolute(value) } else { value.into() };
             options.push((*variable, value));
@@ -87,13 +97,14 @@ mod tests {
     #[test]
     fn wrong_options_are_told() {
         for (text, said) in [
-            ("t:format=xml", "`xml` is no value of `format`"),
+            ("t:format=xml", "`format` cannot be `xml`: it is text, json or csv"),
+            ("t:merge=yes", "`merge` cannot be `yes`: it is 0 or 1"),
             (
                 "t:colour=red",
-                "no option of the name `colour`; there are output, format, merge, signals",
+                "there is no option `colour`; there are output, format, merge, signals",
             ),
-            ("t:json", "`json` is no option: they are OPTION=VALUE"),
-            (":format=json", "a tool has a name"),
+            ("t:json", "`json` is not OPTION=VALUE"),
+            (":format=json", "the tool's name is missing"),
         ] {
             assert_eq!(text.parse::<ToolRequest>().unwrap_err(), said);
         }

@@ -1,19 +1,24 @@
 //! `mpi-tool run`: the launcher's command line, with the tools in front of each application.
 
+use std::cell::LazyCell;
 use std::env;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Result, bail};
 
 use crate::cli::{Format, Run};
+use crate::family::Launcher;
 use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
 use crate::mpi::Abi;
+use crate::problem::Problem;
 use crate::request::{absolute, own_variable};
 use crate::selection::{Selection, Wanted};
-use crate::words::{base, behind_env, in_path, preloads};
+use crate::words::{behind_env, in_path, is_executable, preloads};
 
 /// What the applications of a command get.
 #[derive(Debug, Default)]
@@ -39,6 +44,10 @@ impl Run {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let folder = env::current_dir()?;
         let line = CommandLine::read(&self.command, &folder);
+        if let Some(missing) = self.missing(&line, &folder) {
+            eprintln!("mpi-tool: {missing}; nothing was started");
+            return Ok(ExitCode::from(NOT_STARTED));
+        }
         let wanted = Wanted::find(&self.tools, self.qmpi)?;
         let mut problems = Vec::new();
         let plan = self.plan(&line, &wanted, &mut problems)?;
@@ -46,11 +55,15 @@ impl Run {
         let mut variables = self.variables(&wanted);
         let is_set = variables.iter().any(|(name, _)| name == "MPI_TOOL_MERGE");
         if plan.is_mixed(wanted.count()) && !is_set {
-            problems.push("not all ranks have all tools, so each rank reports for itself".into());
+            problems
+                .push(Problem::new("not all ranks have all tools", "each rank reports for itself"));
             variables.push(("MPI_TOOL_MERGE".into(), "0".into()));
         }
         for problem in &problems {
-            eprintln!("mpi-tool: {problem}");
+            match self.strict {
+                true => eprintln!("mpi-tool: {}", problem.alone()),
+                false => eprintln!("mpi-tool: {problem}"),
+            }
         }
         if self.strict && !problems.is_empty() {
             bail!("nothing was started (--strict)");
@@ -58,27 +71,51 @@ impl Run {
         self.start(&self.words(&line, &plan, &variables))
     }
 
+    /// What makes it impossible to start anything: there is no launcher, or, without one, no program.
+    fn missing(&self, line: &CommandLine, folder: &Path) -> Option<String> {
+        // A command that is only printed may be for another machine.
+        if self.dry_run {
+            return None;
+        }
+        let first = Some(0).filter(|_| line.launcher != Some(0));
+        let mut words = first.into_iter().chain(line.launcher).map(|at| self.command[at].as_str());
+        words.find_map(|word| not_startable(word, folder))
+    }
+
     /// What each application gets.
     fn plan(
         &self,
         line: &CommandLine,
         wanted: &Wanted<'_>,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
     ) -> Result<Plan> {
-        let launcher = line.launcher.map(|at| self.command[at].as_str());
+        let word = line.launcher.map(|at| self.command[at].as_str());
+        // It is asked once, and only if something depends on it.
+        let launcher = LazyCell::new(|| word.and_then(Launcher::of));
+        let launcher_abi = || launcher.as_ref().map(Launcher::abi);
         let mut plan = Plan::default();
         for application in &line.applications {
             let words = &self.command[application.words.clone()];
             let inspection = Inspection::of(words, &application.folder);
-            let abi = self.abi.or_else(|| abi(&inspection, launcher));
+            // One rank alone is rank 0 of 1 in any case.
+            let is_alone = line.applications.len() == 1 && application.is_one;
+            if let (Some(word), Some(mpi)) = (word, &inspection.mpi)
+                && !is_alone
+                && let Some(launcher) = &*launcher
+                && let Some(problem) = launcher.mismatch(word, &inspection.program, mpi)
+                && !problems.contains(&problem)
+            {
+                problems.push(problem);
+            }
+            let abi = self.abi.or_else(|| abi(&inspection, launcher_abi));
             plan.selections.push(wanted.select(&inspection, abi, problems));
             plan.spawns |= inspection.spawns;
         }
         if let Some(option) = &line.file {
-            let abi = self.abi.or_else(|| launcher.and_then(launcher_abi));
-            problems.push(format!(
-                "{option}: the applications in that file are not looked at, and the launcher gets \
-                 the tools, too"
+            let abi = self.abi.or_else(launcher_abi);
+            problems.push(Problem::new(
+                format!("{option}: the applications in that file are not looked at"),
+                "the launcher gets the tools, too",
             ));
             plan.in_file = Some(wanted.select_unseen(option, abi, problems));
         } else if line.applications.is_empty() {
@@ -203,40 +240,44 @@ impl Run {
             return Ok(ExitCode::SUCCESS);
         }
         let error = Command::new(&words[0]).args(&words[1..]).exec();
-        eprintln!("mpi-tool: {}: {error}", words[0]);
-        Ok(ExitCode::from(127))
+        eprintln!("mpi-tool: {}: {error}; nothing was started", words[0]);
+        Ok(ExitCode::from(NOT_STARTED))
     }
+}
+
+/// The exit status of shells where there is no such program.
+const NOT_STARTED: u8 = 127;
+
+/// Why a word cannot be started as a program by its name; `None` if it can.
+fn not_startable(word: &str, folder: &Path) -> Option<String> {
+    if !word.contains('/') {
+        if in_path(word).is_some() {
+            return None;
+        }
+        let here = is_executable(&folder.join(word));
+        let hint = if here { format!(" (./{word} is in this folder)") } else { String::new() };
+        return Some(format!("{word}: no such program in PATH{hint}"));
+    }
+    let path = folder.join(word);
+    if is_executable(&path) {
+        return None;
+    }
+    Some(match path.metadata() {
+        Ok(data) if data.is_dir() => format!("{word}: a directory, not a program"),
+        Ok(_) => format!("{word}: not executable"),
+        Err(error) if error.kind() == ErrorKind::NotFound => format!("{word}: no such program"),
+        Err(error) => format!("{word}: {error}"),
+    })
 }
 
 /// Of which ABI tools must be: by what the application is linked to, else by the launcher.
-fn abi(inspection: &Inspection, launcher: Option<&str>) -> Option<Abi> {
+fn abi(inspection: &Inspection, launcher: impl Fn() -> Option<Abi>) -> Option<Abi> {
     match (&inspection.mpi, inspection.kind) {
         (Some(mpi), _) => Some(mpi.abi),
         // Programs that may start others, or load MPI when they run.
-        (None, Kind::Script | Kind::Python) => launcher.and_then(launcher_abi),
-        (None, _) if inspection.loads_mpi_late => launcher.and_then(launcher_abi),
+        (None, Kind::Script | Kind::Python) => launcher(),
+        (None, _) if inspection.loads_mpi_late => launcher(),
         (None, _) => None,
-    }
-}
-
-/// The MPI that a launcher belongs to, by what it says of itself.
-fn launcher_abi(launcher: &str) -> Option<Abi> {
-    let name = base(launcher);
-    if ["orterun", "prterun", "prun"].contains(&name) {
-        return Some(Abi::OpenMpi);
-    }
-    if !name.starts_with("mpi") {
-        return None;
-    }
-    let mut version = Command::new(launcher);
-    let output = version.arg("--version").stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    if said.contains("Open MPI") || said.contains("OpenRTE") || said.contains("PRRTE") {
-        Some(Abi::OpenMpi)
-    } else if said.contains("HYDRA") || said.contains("Intel(R) MPI") || said.contains("MPICH") {
-        Some(Abi::Mpich)
-    } else {
-        None
     }
 }
 

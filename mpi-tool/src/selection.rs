@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::inspect::{Binding, Inspection, Interception, Kind};
 use crate::mpi::{Abi, Mpi};
+use crate::problem::Problem;
 use crate::request::ToolRequest;
 use crate::tools::{self, Build, STACK_LIBRARY};
 
@@ -37,6 +38,12 @@ impl<'a> Wanted<'a> {
         let mut tools: Vec<(&ToolRequest, Vec<Build>)> = Vec::new();
         for request in requests {
             let builds = tools::of_name(&request.name)?;
+            if builds.iter().any(|build| build.name == STACK_LIBRARY) {
+                bail!(
+                    "{}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them",
+                    request.name
+                );
+            }
             if stack
                 && let Some(build) = builds.iter().find(|build| !build.is_level && !build.universal)
             {
@@ -70,12 +77,20 @@ impl<'a> Wanted<'a> {
         &self,
         application: &Inspection,
         abi: Option<Abi>,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
     ) -> Selection {
         let name = &application.program;
         let reason = &application.reason;
+        // The other hosts may have it.
+        if application.kind == Kind::Missing {
+            problems.push(Problem::new(
+                format!("{name}: no such program on this machine"),
+                "the command is started without tools",
+            ));
+            return Selection::default();
+        }
         if application.interception == Interception::No {
-            problems.push(format!("{name}: {reason}; it runs without tools"));
+            problems.push(Problem::new(format!("{name}: {reason}"), "it runs without tools"));
             return Selection::default();
         }
         let Some(abi) = abi else {
@@ -85,14 +100,18 @@ impl<'a> Wanted<'a> {
             if let Some(selection) = self.universal().filter(|_| is_open) {
                 return selection;
             }
-            problems.push(format!(
-                "{name}: {reason}; it runs without tools (--abi says which ones it should have)"
+            problems.push(Problem::new(
+                format!("{name}: {reason}"),
+                "it runs without tools (--abi says which ones it should have)",
             ));
             return Selection::default();
         };
         let is_missing = application.mpi.as_ref().is_some_and(|mpi| mpi.path.is_none());
         if is_missing {
-            problems.push(format!("{name}: {reason} (LD_LIBRARY_PATH?); it has tools of that ABI"));
+            problems.push(Problem::new(
+                format!("{name}: {reason} (LD_LIBRARY_PATH?)"),
+                "it gets tools of that ABI",
+            ));
         }
         let known = application.mpi.as_ref().map(|mpi| &mpi.soname);
         let missing: Vec<&str> = application
@@ -102,9 +121,10 @@ impl<'a> Wanted<'a> {
             .map(String::as_str)
             .collect();
         if !missing.is_empty() {
-            problems.push(format!(
-                "{name}: it needs {}, not found on this machine (LD_LIBRARY_PATH?); it may not start",
-                missing.join(" and ")
+            let missing = missing.join(" and ");
+            problems.push(Problem::new(
+                format!("{name}: it needs {missing}, not found on this machine (LD_LIBRARY_PATH?)"),
+                "it may not start",
             ));
         }
         let uses = match &application.mpi {
@@ -127,13 +147,16 @@ impl<'a> Wanted<'a> {
         &self,
         what: &str,
         abi: Option<Abi>,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
     ) -> Selection {
         let Some(abi) = abi else {
             if let Some(selection) = self.universal() {
                 return selection;
             }
-            problems.push(format!("{what}: their MPI is not known; --abi tells it"));
+            problems.push(Problem::new(
+                format!("{what}: nobody says which MPI their programs use"),
+                "they run without tools (--abi says which ones they should have)",
+            ));
             return Selection::default();
         };
         self.of_abi(abi, &format!("{what} seems to use it"), problems).0
@@ -154,7 +177,12 @@ impl<'a> Wanted<'a> {
         Some(Selection { tools: preload.len(), preload, variables: Vec::new() })
     }
 
-    fn of_abi(&self, abi: Abi, uses: &str, problems: &mut Vec<String>) -> (Selection, Vec<&Build>) {
+    fn of_abi(
+        &self,
+        abi: Abi,
+        uses: &str,
+        problems: &mut Vec<Problem>,
+    ) -> (Selection, Vec<&Build>) {
         let mut builds = Vec::new();
         for (request, all) in &self.tools {
             builds.extend(fitting(&request.name, all, abi, uses, problems));
@@ -182,7 +210,7 @@ fn fitting<'a>(
     builds: &'a [Build],
     abi: Abi,
     uses: &str,
-    problems: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
 ) -> Option<&'a Build> {
     let mut reason = None;
     let fits = |build: &&Build| !build.universal && build.abi.is_none_or(|own| own == abi);
@@ -202,9 +230,9 @@ fn fitting<'a>(
         abis.dedup();
         format!("built for the {} ABI only (`mpi-tool build` makes others)", abis.join(" and the "))
     });
-    problems.push(format!(
-        "{name}: {reason}, but {uses}, of the {} ABI; it runs without this tool",
-        abi.name()
+    problems.push(Problem::new(
+        format!("{name}: {reason}, but {uses}, of the {} ABI", abi.name()),
+        "it runs without this tool",
     ));
     None
 }
@@ -215,7 +243,7 @@ fn warn_of_fortran(
     application: &Inspection,
     abi: Abi,
     builds: &[&Build],
-    problems: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
 ) {
     let has = |binding| application.bindings.contains(&binding);
     let blind = match abi {
@@ -226,12 +254,13 @@ fn warn_of_fortran(
         return;
     }
     for build in builds.iter().filter(|build| !build.fortran) {
-        problems.push(format!(
+        let what = format!(
             "{}: {} has no entry points for Fortran, so it will not see all calls of {}, a Fortran program",
             build.name,
             build.path.display(),
             application.program,
-        ));
+        );
+        problems.push(Problem::new(what, ""));
     }
 }
 

@@ -6,7 +6,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::elf::Elf;
 use crate::mpi::Abi;
@@ -68,9 +68,19 @@ impl Build {
         if let Some(build) = Self::read(&path) {
             return Ok(build);
         }
-        let Some(elf) = Elf::read(&path)?.filter(|elf| elf.x86_64) else {
-            bail!("{}: no shared object for x86-64", path.display());
+        if path.is_dir() {
+            bail!("{}: a directory, not a shared object", path.display());
+        }
+        let elf = Elf::read(&path).with_context(|| path.display().to_string())?;
+        let Some(elf) = elf.filter(|elf| elf.x86_64) else {
+            bail!("{}: not a shared object for x86-64", path.display());
         };
+        if elf.exports.iter().any(|name| name == "PMPI_Init") {
+            bail!(
+                "{}: an MPI library and no tool (it defines PMPI_Init); the application brings its MPI itself",
+                path.display()
+            );
+        }
         let linked = elf.needed.iter().find_map(|name| Abi::of_library(name));
         let open_mpi = || {
             let mut imports = elf.imports.iter();

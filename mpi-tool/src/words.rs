@@ -65,7 +65,7 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 

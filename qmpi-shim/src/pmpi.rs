@@ -12,6 +12,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use mpi_tool_layer::FunctionId;
 use object::LittleEndian as Little;
@@ -44,6 +45,16 @@ impl LinkMap {
             map.as_ref()
         }
     }
+}
+
+/// Returns the file that a library was loaded from; `None` where the dynamic linker has no name for it.
+pub(crate) fn file_of(handle: *mut c_void) -> Option<PathBuf> {
+    let map = LinkMap::of(handle)?;
+    // SAFETY: `link_map`'s name is null or a C string of the dynamic linker's, which lives as long as the
+    // library: for ever, since nothing closes the handle.
+    let name = unsafe { map.name.as_ref().map(|name| CStr::from_ptr(name)) }?;
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+        .filter(|path| !path.as_os_str().is_empty())
 }
 
 impl PmpiTool {

@@ -57,11 +57,25 @@ pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) 
 fn file_of(path: &Path) -> Result<PathBuf, String> {
     // A universal build would open it, but be no level.
     let path = elf::build_beside(path).unwrap_or_else(|| path.to_owned());
-    // A name without a slash is the dynamic linker's to find.
-    if path.as_os_str().as_bytes().contains(&b'/') {
+    if !is_bare(&path) {
         elf::check(&path)?;
     }
     Ok(path)
+}
+
+/// Says whether a path is a name without a slash, which is the dynamic linker's to find.
+fn is_bare(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().contains(&b'/')
+}
+
+fn open(path: &Path) -> Result<*mut c_void, String> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
+    // SAFETY: a C string. The tool's constructors are what the user asked for.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(format!("cannot be loaded: {}", linker_message()));
+    }
+    Ok(handle)
 }
 
 fn load_one(
@@ -73,11 +87,18 @@ fn load_one(
         files.insert(path.to_owned(), file_of(path));
     }
     let path = files[path].clone()?;
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
-    // SAFETY: a C string. The tool's constructors are what the user asked for.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() {
-        return Err(format!("cannot be loaded: {}", linker_message()));
+    let mut handle = open(&path)?;
+    // What the dynamic linker has found is known only now.
+    if is_bare(&path)
+        && let Some(file) = pmpi::file_of(handle)
+    {
+        match elf::build_beside(&file) {
+            Some(build) => {
+                elf::check(&build)?;
+                handle = open(&build)?;
+            }
+            None => elf::check(&file)?,
+        }
     }
     if let Some(tool) = find(handle, c"mpi_tool_stack").cast::<StackTool>() {
         // SAFETY: the exported structure of a tool of this framework, the first fields of which are

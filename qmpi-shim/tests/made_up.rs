@@ -425,6 +425,113 @@ fn a_tool_runs_in_a_stack_that_is_not_ours() {
     }
 }
 
+/// TUM's library hands `MPI_Pcontrol` to each level by a loop of its own, with the number of the level in front
+/// of it. Each level counts the call once, no level 0 appears, and MPI gets the call once, from the last one.
+#[test]
+fn pcontrol_in_tums_loop_is_counted_once_by_each_level() {
+    let theirs = build(
+        "libtumsloop.so",
+        "#define _GNU_SOURCE
+         #include <dlfcn.h>
+         #include <stdio.h>
+         #include <stdlib.h>
+         #include <string.h>
+         #include \"qmpi.h\"
+         static vector v; static int pcontrols;
+         int PMPI_Pcontrol(int, ...); int PMPI_Init(int *, char ***); int PMPI_Finalize(void);
+         /* As `QMPI_Pcontrol` of that library, which is behind the last level. */
+         static int below(int first, int level, vector *v) { pcontrols++; return PMPI_Pcontrol(first); }
+         static void make(void) {
+           char *list = strdup(getenv(\"LEVELS\")); void *tools[16]; int n = 0;
+           for (char *path = strtok(list, \":\"); path; path = strtok(NULL, \":\"))
+             tools[n++] = dlopen(path, RTLD_NOW);
+           v.total = v.capacity = n + 1; v.items = malloc((n + 1) * sizeof *v.items);
+           for (int l = 0; l <= n; l++) {
+             v.items[l] = malloc(sizeof *v.items[l]); memset(v.items[l], 0xa5, sizeof *v.items[l]);
+             for (int id = 0; id < NUM_MPI_FUNCS; id++) v.items[l]->table[id].func_ptr = NULL;
+             if (l == n) { if (getenv(\"BELOW\")) { v.items[l]->table[_MPI_Pcontrol].func_ptr = below;
+                                                   v.items[l]->table[_MPI_Pcontrol].level = l + 1; } continue; }
+             char *(*ask)(int) = dlsym(tools[l], \"get_interceptions\");
+             for (int id = 0; id < NUM_MPI_FUNCS; id++) {
+               v.items[l]->table[id].level = l + 1;
+               v.items[l]->table[id].func_ptr = dlsym(tools[l], ask(id)); } } }
+         int MPI_Init(int *c, char ***a) { make(); int (*f)(int *, char ***, int, vector *) =
+           v.items[0]->table[_MPI_Init].func_ptr; return f(c, a, 1, &v); }
+         int MPI_Pcontrol(const int level, ...) {
+           typedef int (*pcontrol)(const int, int, vector *);
+           for (int i = 0; i < v.total - 1;) {
+             ((pcontrol)VECTOR_GET(&v, i)->table[_MPI_Pcontrol].func_ptr)(level, i, &v);
+             i = VECTOR_GET(&v, i)->table[_MPI_Pcontrol].level; }
+           return 0; }
+         __attribute__((destructor)) static void end(void) {
+           fprintf(stderr, \"below all levels: %d\\n\", pcontrols); }",
+        &["-shared", "-fPIC"],
+    );
+    // A tool as TUM's mpiP: it does not pass the call on. At the other functions it is not there.
+    let quiet = build(
+        "libquiet.so",
+        "#include <stdio.h>
+         #include \"qmpi.h\"
+         static int calls;
+         int Q_Pcontrol(const int level, int own, vector *v) { calls++; return 0; }
+         int Q_Init(int *c, char ***a, int own, vector *v) {
+           int (*f)(int *, char ***, int, vector *) = v->items[own]->table[_MPI_Init].func_ptr;
+           return f ? f(c, a, own + 1, v) : 0; }
+         char *get_interceptions(int id) { return id == _MPI_Pcontrol ? \"Q_Pcontrol\" :
+           id == _MPI_Init ? \"Q_Init\" : \"NULL\"; }
+         __attribute__((destructor)) static void end(void) { fprintf(stderr, \"quiet: %d\\n\", calls); }",
+        &["-shared", "-fPIC"],
+    );
+    let library = library();
+    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    let program = build(
+        "pcontrols",
+        "#include <stddef.h>
+         extern unsigned long calls[]; int MPI_Init(int *, char ***), MPI_Pcontrol(int, ...);
+         int main(void) { MPI_Init(NULL, NULL); for (int i = 0; i < 7; i++) MPI_Pcontrol(i, 2.5); return 0; }",
+        &[library.to_str().unwrap(), &rpath],
+    );
+    let counter = tool("call_counter");
+    let (ours, theirs_too) = (counter.to_str().unwrap(), quiet.to_str().unwrap());
+    for levels in [
+        vec![ours],
+        vec![ours, ours],
+        vec![ours, ours, ours],
+        vec![theirs_too, ours, ours],
+        vec![ours, theirs_too, ours],
+        vec![ours, ours, theirs_too],
+    ] {
+        for below in [None, Some("1")] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut command = Command::new(&program);
+            command
+                .env("LD_PRELOAD", &theirs)
+                .env("LEVELS", levels.join(":"))
+                .env("MPI_TOOL_OUTPUT", folder.path().join("%t.csv"))
+                .env("MPI_TOOL_FORMAT", "csv");
+            let output = command.envs(below.map(|value| ("BELOW", value))).output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{levels:?}\n{errors}");
+            // What was never started would be the level that the loop made up.
+            assert!(!errors.contains("never initialized"), "{levels:?}\n{errors}");
+            let counted = counts(&output, folder.path());
+            let own = levels.iter().filter(|level| **level == ours).count();
+            assert_eq!(counted.len(), own, "{levels:?}\n{errors}");
+            for level in counted {
+                assert_eq!(level.get("MPI_Pcontrol"), Some(&7), "{levels:?}\n{errors}");
+                assert_eq!(level.get("MPI_Init"), Some(&1), "{levels:?}\n{errors}");
+            }
+            if levels.contains(&theirs_too) {
+                assert!(errors.contains("quiet: 7\n"), "{levels:?}\n{errors}");
+            }
+            // The last level passes the call on.
+            let reached = if below.is_some() && levels.last() == Some(&ours) { 7 } else { 0 };
+            let line = format!("below all levels: {reached}\n");
+            assert!(errors.contains(&line), "{levels:?}\n{errors}");
+        }
+    }
+}
+
 /// `qmpi.h` is made from the list, too.
 #[test]
 fn the_header_has_the_ids_of_the_list() {

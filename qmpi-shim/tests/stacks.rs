@@ -2,49 +2,18 @@
 
 #[path = "../../mpi-tool-layer/tests/common/mod.rs"]
 mod common;
+mod stack;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
-use common::{Outcome, Run, build_folder, example, is_openmpi, setting, tool, universal};
+use common::{Run, build_folder, example, is_openmpi, setting, tool, universal};
 use mpi_tool_layer::mpi_sys::Abi;
-
-/// Compiles a source of `tests/c`; in parallel tests once for each name.
-fn compile(source: &str, output: &str, flags: &[&str]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = build_folder().join(output);
-    let mut mpicc = Command::new(setting("MPICC"));
-    mpicc.args(["-O2", "-g", "-Wall", "-Werror", "-pthread", "-o"]).arg(&output);
-    mpicc.arg(folder.join("tests/c").join(source)).arg("-I").arg(folder.join("include"));
-    let result = mpicc.args(flags).output().expect("mpicc runs");
-    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
-    output
-}
-
-/// A tool in C that counts what it sees in its context, and says so when MPI ends.
-fn count() -> &'static Path {
-    static TOOL: OnceLock<PathBuf> = OnceLock::new();
-    TOOL.get_or_init(|| compile("count.c", "libcount.so", &["-shared", "-fPIC"]))
-}
-
-/// Calls a few functions, so often as the rank says.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| compile("program.c", "program", &[]))
-}
-
-const PRINTED: [&str; 2] = ["rank 0 of 2 is fine", "rank 1 of 2 is fine"];
-
-fn with_tools(tools: &[&Path]) -> Run {
-    with_library(&tool("qmpi"), tools)
-}
-
-fn with_library(libqmpi: &Path, tools: &[&Path]) -> Run {
-    let tools: Vec<_> = tools.iter().map(|tool| tool.to_str().unwrap()).collect();
-    Run::new(program(), 2).preload(libqmpi).variable("TOOLS", &tools.join(":"))
-}
+use stack::{
+    compile, count, expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_library,
+    with_tools,
+};
 
 /// With a stack file in the folder of the run.
 fn with_file(text: &str) -> Run {
@@ -52,11 +21,6 @@ fn with_file(text: &str) -> Run {
     let file = run.folder.path().join("stack.toml");
     fs::write(&file, text).unwrap();
     run.variable("QMPI_STACK", file.to_str().unwrap())
-}
-
-fn expect_fine(outcome: &Outcome) {
-    outcome.expect_success("the program");
-    assert_eq!(outcome.lines(), PRINTED, "{}", outcome.stderr);
 }
 
 /// What the C tool says of a level: calls of Comm_rank and of Send on a rank.
@@ -191,42 +155,6 @@ fn a_stack_file_names_levels_and_gives_them_options_ranks_and_functions() {
     assert!(said.contains("count: level 3 on rank 1: 5 ranks, 0 sends"), "{said}");
 }
 
-/// A run that must stop before MPI starts, with a line of each of the texts.
-fn expect_stop(run: &Run, texts: &[&str]) {
-    let outcome = run.run();
-    assert_ne!(outcome.status, Some(0), "{}", outcome.stderr);
-    assert!(!outcome.stdout.contains("is fine"), "{}", outcome.stdout);
-    let lines: Vec<_> = outcome.stderr.lines().filter(|line| line.contains("libqmpi: ")).collect();
-    for text in texts {
-        assert!(
-            lines.iter().any(|line| line.contains(text)),
-            "no {text:?} in {lines:#?}\n{}",
-            outcome.stderr
-        );
-    }
-    assert!(lines.iter().any(|line| line.contains("stopping")), "{lines:#?}");
-    assert!(!outcome.stderr.contains("saw no"), "{}", outcome.stderr);
-}
-
-/// The same with `QMPI_ON_ERROR=skip`: the line is there, and the program runs with the rest.
-fn expect_skip(run: Run, texts: &[&str], counts: bool) {
-    let outcome = run.variable("QMPI_ON_ERROR", "skip").run();
-    expect_fine(&outcome);
-    for text in texts {
-        assert!(outcome.stderr.contains(text), "no {text:?} in\n{}", outcome.stderr);
-    }
-    assert_eq!(outcome.stderr.contains("MPI_Send: 10"), counts, "{}", outcome.stderr);
-}
-
-/// A level that cannot be had between two that can: a line with its number and path.
-fn expect_bad_level(bad: &Path, what: &str) {
-    let counter = tool("call_counter");
-    let line = format!("libqmpi: level 2 ({}): {what}", bad.display());
-    let run = || with_tools(&[&tool("empty_raw"), bad, &counter]);
-    expect_stop(&run(), &[&line]);
-    expect_skip(run(), &[&line], true);
-}
-
 #[test]
 fn a_path_that_is_not_there() {
     expect_bad_level(Path::new("/nowhere/libtool.so"), "no such file");
@@ -261,7 +189,7 @@ fn a_file_that_is_no_shared_object() {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
         "not a shared object",
     );
-    expect_bad_level(build_folder(), "cannot be read: Is a directory");
+    expect_bad_level(build_folder(), "a directory, not a shared object");
 }
 
 #[test]

@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 
 use crate::environment::{self, Mpi};
-use crate::step::{cargo, run, step};
-use crate::test::build_tools;
+use crate::step::{run, step};
+use crate::surroundings;
+use crate::test::{build_tools, release_build, release_folder};
 
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
     #[command(subcommand)]
     experiment: Option<Experiment>,
@@ -22,6 +23,13 @@ pub(crate) struct Bench {
     /// measurement that was interrupted is continued there
     #[arg(long)]
     output: Option<PathBuf>,
+    /// The MPI: one of those that `cargo xtask env` knows
+    #[arg(long, global = true, default_value = "mpich",
+          value_parser = environment::MPIS.map(|(short, ..)| short))]
+    mpi: String,
+    /// Another MPI, by its compiler wrapper; the launcher that belongs to it is found beside it
+    #[arg(long, global = true, conflicts_with = "mpi")]
+    mpicc: Option<String>,
 }
 
 /// One experiment, or, without any, all of them and a page of the results.
@@ -68,7 +76,10 @@ enum Experiment {
 
 impl Bench {
     pub(crate) fn run(self) -> Result<()> {
-        let harness = || Harness::build(&environment::default_mpi()?);
+        if self.experiment.is_some() && (self.quick || self.output.is_some()) {
+            bail!("--quick and --output are for all experiments together; give them behind `--`");
+        }
+        let harness = || Harness::build(&self.find_mpi()?);
         let (name, options) = match &self.experiment {
             None => return self.everything(&harness()?),
             Some(Experiment::Boomeramg { options }) => return boomeramg(options),
@@ -81,6 +92,16 @@ impl Bench {
         harness()?.run(name, options)
     }
 
+    /// What is in `PATH` may be two MPIs, of which one has the compiler and the other the launcher: nothing is
+    /// taken from there that was not asked for.
+    fn find_mpi(&self) -> Result<Mpi> {
+        if let Some(mpicc) = &self.mpicc {
+            return environment::of_compiler(mpicc);
+        }
+        let found = environment::MPIS.iter().find(|(short, ..)| *short == self.mpi);
+        found.context("clap knows the names")?.2()
+    }
+
     fn everything(&self, harness: &Harness) -> Result<()> {
         let default = if self.quick { "target/bench-quick" } else { "target/bench" };
         let output = self.output.clone().unwrap_or_else(|| environment::root().join(default));
@@ -91,41 +112,57 @@ impl Bench {
         let options =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let (pairs, samples) = if self.quick { ("3", "15") } else { ("25", "200") };
+        // Figures of an earlier time are no figures of this one. Runs of programs are continued.
+        let failures = file("failures.jsonl");
+        for old in [file("overhead.json"), file("library.json"), failures.clone()] {
+            let _ = fs::remove_file(old);
+        }
+        let mut failed = Vec::new();
+        let mut part = |name: &str, options: &[String]| {
+            // What failed is told by the page and at the end; the rest is measured.
+            let result = step(name, || {
+                let mut command = harness.experiment(name, options);
+                run(command.env("BENCH_FAILURES", &failures))
+            });
+            failed.extend(result.err().map(|_| name.to_owned()));
+        };
         let mut words = options(&["--output", &path("runs.jsonl")]);
         if self.quick {
             words.extend(options(&["--quick", "--rounds", "3"]));
         } else {
             eprintln!("The calls' costs take about ten minutes. The programs:");
-            harness.run("programs", &[&words[..], &options(&["--estimate"])].concat())?;
+            let estimate = [&words[..], &options(&["--estimate"])].concat();
+            if let Err(error) = harness.run("programs", &estimate) {
+                eprintln!("{error:#}; the rest is measured");
+            }
         }
         let levels: &[_] = if self.quick { &["--levels", "300"] } else { &[] };
         let file_of_calls = path("overhead.json");
-        let overhead = [&["--runs", pairs, "--output", &file_of_calls], levels].concat();
-        let figures = [
-            ("overhead", options(&overhead)),
-            ("library", options(&["--samples", samples, "--output", &path("library.json")])),
-        ];
-        for (experiment, options) in figures {
-            // It fails where a target is missed, which the page says.
-            let result = step(experiment, || harness.run(experiment, &options));
-            if let Err(error) = result
-                && !file(&format!("{experiment}.json")).exists()
-            {
-                return Err(error);
-            }
-        }
-        step("programs", || harness.run("programs", &words))?;
+        part(
+            "overhead",
+            &options(&[&["--runs", pairs, "--output", &file_of_calls], levels].concat()),
+        );
+        part("library", &options(&["--samples", samples, "--output", &path("library.json")]));
+        part("programs", &words);
         let mut report = harness.command("report");
         for (option, name) in [
             ("--overhead", "overhead.json"),
             ("--library", "library.json"),
             ("--runs", "runs.jsonl"),
-            ("--output", "report.html"),
+            ("--failures", "failures.jsonl"),
         ] {
-            report.arg(option).arg(file(name));
+            // What failed at once has left no file, or an empty one.
+            if fs::metadata(file(name)).is_ok_and(|of_file| of_file.len() > 0) {
+                report.arg(option).arg(file(name));
+            }
         }
+        report.arg("--output").arg(file("report.html"));
         let quick = if self.quick { " --quick" } else { "" };
-        run(report.env("BENCH_COMMAND", format!("cargo xtask bench{quick}")))
+        run(report.env("BENCH_COMMAND", format!("cargo xtask bench{quick}")))?;
+        if !failed.is_empty() {
+            bail!("not all is as it should be: {}; the page says what", failed.join(", "));
+        }
+        Ok(())
     }
 }
 
@@ -134,7 +171,8 @@ fn boomeramg(options: &[String]) -> Result<()> {
     let (hypre, variables) = environment::hypre()?;
     // The tools of the other Open MPI have the same ABI.
     let mut harness = Harness::build(&environment::openmpi()?)?;
-    harness.variables = variables;
+    harness.variables = variables.into_iter().map(|(name, value)| (name, value.into())).collect();
+    harness.variables.extend(surroundings::own_home()?);
     let output = environment::root().join("target/bench-boomeramg");
     fs::create_dir_all(&output)?;
     let (runs, page) = (output.join("runs.jsonl"), output.join("report.html"));
@@ -145,16 +183,26 @@ fn boomeramg(options: &[String]) -> Result<()> {
     }
     words.extend(["--output".to_owned(), runs.display().to_string()]);
     words.extend_from_slice(options);
-    harness.run("programs", &words)?;
+    // Older failures are no failures of this time.
+    let failures = output.join("failures.jsonl");
+    let _ = fs::remove_file(&failures);
+    let mut programs = harness.experiment("programs", &words);
+    let measured = run(programs.env("BENCH_FAILURES", &failures));
     let mut report = harness.command("report");
-    report.arg("--runs").arg(runs).arg("--output").arg(page);
-    run(report.env("BENCH_COMMAND", "cargo xtask bench boomeramg"))
+    if fs::metadata(&runs).is_ok_and(|of_file| of_file.len() > 0) {
+        report.arg("--runs").arg(runs);
+    }
+    report.arg("--failures").arg(failures).arg("--output").arg(page);
+    run(report.env("BENCH_COMMAND", "cargo xtask bench boomeramg"))?;
+    measured
 }
 
 /// The built harness, and what it measures.
 struct Harness {
-    variables: Vec<(&'static str, String)>,
+    variables: Vec<(&'static str, PathBuf)>,
     tools: PathBuf,
+    /// Where the built programs are.
+    programs: PathBuf,
 }
 
 impl Harness {
@@ -165,27 +213,31 @@ impl Harness {
         let tools = build_tools(mpi)?;
         step("Building the programs", || {
             // With them an example, which measures the time by function.
-            run(cargo()
-                .args(["build", "--release", "--quiet", "--package", "bench-harness", "--bins"])
-                .args(["--package", "mpi-tool-layer", "--example", "mpi_time"])
-                .current_dir(environment::root())
-                .envs(mpi.variables()))?;
-            let example = environment::root().join("target/release/examples/libmpi_time.so");
+            run(release_build(mpi)
+                .args(["--quiet", "--package", "bench-harness", "--bins"])
+                .args(["--package", "mpi-tool-layer", "--example", "mpi_time"]))?;
+            let example = release_folder(mpi).join("examples/libmpi_time.so");
             fs::copy(example, tools.join("libmpi_time.so"))?;
             Ok(())
         })?;
-        Ok(Self { variables: mpi.variables(), tools })
+        let of_mpi = mpi.variables().into_iter().map(|(name, value)| (name, value.into()));
+        let variables = of_mpi.chain(surroundings::own_home()?).collect();
+        Ok(Self { variables, tools, programs: release_folder(mpi) })
     }
 
-    fn command(&self, experiment: &str) -> std::process::Command {
-        let mut command =
-            std::process::Command::new(environment::root().join("target/release/bench-harness"));
+    fn command(&self, experiment: &str) -> Command {
+        let mut command = Command::new(self.programs.join("bench-harness"));
         command.arg(experiment).envs(self.variables.iter().cloned()).env("MPI_TOOLS", &self.tools);
         command
     }
 
-    fn run(&self, experiment: &str, options: &[String]) -> Result<()> {
-        let sources = environment::root().join("bench-harness/c");
-        run(self.command(experiment).arg("--sources").arg(sources).args(options))
+    fn experiment(&self, name: &str, options: &[String]) -> Command {
+        let mut command = self.command(name);
+        command.arg("--sources").arg(environment::root().join("bench-harness/c")).args(options);
+        command
+    }
+
+    fn run(&self, name: &str, options: &[String]) -> Result<()> {
+        run(&mut self.experiment(name, options))
     }
 }

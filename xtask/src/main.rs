@@ -3,10 +3,15 @@
 mod bench;
 mod demo;
 mod environment;
+mod lint;
 mod matrix;
 mod step;
 mod suites;
+mod surroundings;
+mod tally;
 mod test;
+
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
@@ -30,7 +35,7 @@ enum Chore {
     Matrix(matrix::Matrix),
     /// Build an MPICH with its own QMPI, from Debian's source package, and test tools in it
     TestMpichQmpi,
-    /// Check format, lints and documentation
+    /// Check files, format, lints and documentation
     Lint,
     /// Measure: everything, with a page of the results, or one experiment
     Bench(bench::Bench),
@@ -50,13 +55,25 @@ enum Chore {
     Standard,
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().chore {
+fn main() -> ExitCode {
+    let chore = Arguments::parse().chore;
+    match surroundings::leave_behind().and_then(|()| run(chore)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // What failed, for people; a backtrace of xtask says nothing of it.
+            eprintln!("\nError: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<()> {
+    match chore {
         Chore::Demo(demo) => demo.run(),
         Chore::Test(test) => test.run(),
         Chore::Matrix(matrix) => matrix.run(),
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
-        Chore::Lint => test::lint(),
+        Chore::Lint => lint::run_all(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi, fortran, programs } => {
             let found = environment::MPIS.iter().find(|(short, ..)| *short == mpi);

@@ -31,17 +31,22 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command, shows the lines that it prints on standard output, and hands each to `line`.
+/// Runs a command, shows what it prints, and hands each line to `line`: standard output and standard error as
+/// they come, since cargo names the test programs in one and they speak in the other.
 pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> Result<()> {
     let shown = show(command);
+    let (reader, writer) = std::io::pipe()?;
     let mut child = command
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
         .spawn()
         .with_context(|| format!("cannot run {shown}"))?;
-    let output = child.stdout.take().context("standard output was piped")?;
-    for text in BufReader::new(output).lines() {
+    // The pipe ends when nobody can write to it any more: we do not.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    for text in BufReader::new(reader).split(b'\n') {
         let text = text?;
+        let text = String::from_utf8_lossy(&text);
         println!("{text}");
         line(&text);
     }

@@ -7,7 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, run as run_command, run_reading, step};
-use crate::test::{Count, cargo_test, tests_left_out};
+use crate::tally::Tally;
+use crate::test::{cargo_test, tests_left_out};
 
 /// What differs from one MPI to another.
 const SUITES: [&str; 7] =
@@ -20,22 +21,20 @@ const PACKAGES: [&str; 4] =
 /// What came of a suite under an MPI.
 #[derive(Default)]
 struct Cell {
-    count: Count,
-    /// The names of the tests that failed.
-    failed: Vec<String>,
+    tally: Tally,
     /// Why there is no result.
     broken: Option<String>,
 }
 
 impl Cell {
-    fn read(&mut self, line: &str) {
-        self.count.read(line);
-        let test = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
-        self.failed.extend(test.map(str::to_owned));
+    fn is_right(&self) -> bool {
+        let count = self.tally.count();
+        self.broken.is_none() && count.failed == 0 && count.passed > 0
     }
 
-    fn is_right(&self) -> bool {
-        self.broken.is_none() && self.count.failed == 0 && self.count.passed > 0
+    /// The names of the tests that failed.
+    fn failed(&self) -> Vec<&str> {
+        self.tally.suites.iter().flat_map(|suite| &suite.failed).map(String::as_str).collect()
     }
 }
 
@@ -67,15 +66,17 @@ pub(crate) fn run(mpis: &[Mpi], absent: &[String], all: bool) -> Result<()> {
 
 fn cell(mpi: &Mpi, suite: &str) -> Cell {
     let mut cell = Cell::default();
+    cell.tally.begin(&mpi.name, "");
     let result = step(&format!("{suite} on {}", mpi.name), || {
         let mut tests = cargo_test(mpi)?;
         tests.args(PACKAGES).args(["--test", suite, "--"]);
         tests.args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]));
-        run_reading(&mut tests, |line| cell.read(line))
+        run_reading(&mut tests, |line| cell.tally.read(line))
     });
+    cell.tally.end();
     if let Err(error) = result.as_ref().map_err(|error| format!("{error:#}")) {
         // Failed tests speak for themselves.
-        cell.broken = Some(error.clone()).filter(|_| cell.failed.is_empty());
+        cell.broken = Some(error.clone()).filter(|_| cell.failed().is_empty());
     }
     cell
 }
@@ -96,7 +97,7 @@ fn page(rows: &[(&Mpi, [Cell; SUITES.len()])], absent: &[String]) -> String {
     for (mpi, cells) in rows {
         let _ = write!(page, "| {} |", mpi.name);
         for (suite, cell) in SUITES.iter().zip(cells) {
-            let mut said = vec![format!("{} passed", cell.count.passed)];
+            let mut said = vec![format!("{} passed", cell.tally.count().passed)];
             let mut note = |text: String| {
                 let known = notes.iter().position(|known| *known == text);
                 known.unwrap_or_else(|| {
@@ -107,13 +108,10 @@ fn page(rows: &[(&Mpi, [Cell; SUITES.len()])], absent: &[String]) -> String {
             if let Some(reason) = &cell.broken {
                 said.push(format!("BROKEN ({})", note(reason.clone())));
             }
-            if cell.count.failed > 0 {
-                let failed = cell.failed.join("`, `");
-                said.push(format!(
-                    "{} FAILED ({})",
-                    cell.count.failed,
-                    note(format!("`{failed}`"))
-                ));
+            let failed = cell.failed();
+            if !failed.is_empty() {
+                let names = note(format!("`{}`", failed.join("`, `")));
+                said.push(format!("{} FAILED ({names})", failed.len()));
             }
             for (_, test, reason) in tests_left_out(mpi).iter().filter(|(of, ..)| of == suite) {
                 said.push(format!("1 left out ({})", note(format!("`{test}`: {reason}"))));
@@ -139,11 +137,12 @@ mod tests {
     #[test]
     fn a_cell_names_what_failed() {
         let mut cell = Cell::default();
-        for line in ["test ring ... ok", "test spawn ... FAILED", "spawn FAILED"] {
-            cell.read(line);
+        cell.tally.begin("mpich-5.0.2", "");
+        for line in ["test ring ... ok", "test spawn ... FAILED", "failures:", "    spawn", ""] {
+            cell.tally.read(line);
         }
-        cell.read("test result: FAILED. 1 passed; 1 failed; 0 ignored; finished in 0.36s");
-        assert_eq!((cell.failed.as_slice(), cell.count.passed), (&["spawn".to_owned()][..], 1));
+        cell.tally.read("test result: FAILED. 1 passed; 1 failed; 0 ignored; finished in 0.36s");
+        assert_eq!((cell.failed(), cell.tally.count().passed), (vec!["spawn"], 1));
         assert!(!cell.is_right());
         assert!(!Cell::default().is_right(), "nothing ran");
     }

@@ -11,6 +11,8 @@ use clap::Args;
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, run, run_reading, step};
+use crate::surroundings;
+use crate::tally::Tally;
 
 #[derive(Args)]
 pub(crate) struct Test {
@@ -24,6 +26,15 @@ pub(crate) struct Test {
     /// on every MPI
     #[arg(long)]
     long: bool,
+    /// Only test programs of this name, such as lifecycle
+    #[arg(long)]
+    suite: Option<String>,
+    /// Takes the tools as they were built before
+    #[arg(long)]
+    no_build: bool,
+    /// So many times, to find what fails now and then
+    #[arg(long, default_value_t = 1)]
+    times: u32,
     /// Passed on to `cargo test`, such as the name of a test
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -32,6 +43,8 @@ pub(crate) struct Test {
 impl Test {
     pub(crate) fn run(self) -> Result<()> {
         let wanted = |name: &str| match &self.mpi {
+            // A whole name stands for this one only.
+            Some(part) if environment::MPIS.iter().any(|(_, name, _)| name == part) => name == part,
             Some(part) => name.contains(part),
             None => USUAL.contains(&name) || self.more && MORE.contains(&name),
         };
@@ -52,14 +65,16 @@ impl Test {
                 Err(reason) => return Err(reason),
             }
         }
-        build_serving(&mpis)?;
-        build_universal()?;
+        if !self.no_build {
+            build_serving(&mpis)?;
+            build_universal()?;
+        }
         let hosts = environment::hosts();
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));
         }
         let mut failures = Vec::new();
-        let mut count = Count::default();
+        let mut tally = Tally::default();
         for mpi in &mpis {
             let name = &mpi.name;
             if let Some(reason) = self.no_benchmarks(mpi) {
@@ -90,11 +105,11 @@ impl Test {
                     continue;
                 }
             };
-            let result = step(&format!("Testing on {name}"), || {
-                self.test_on(mpi, hosts.is_ok(), &mut count)
-            });
-            if let Err(error) = result {
-                failures.push(format!("{name}: {error:#}"));
+            for _ in 0..self.times {
+                let result = step(&format!("Testing on {name}"), || {
+                    self.test_on(mpi, hosts.is_ok(), &mut tally)
+                });
+                failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
             }
             // What runs under Debian's MPI of the same ABI: the wheels are without Fortran, and Debian's
             // programs are linked to it.
@@ -109,21 +124,25 @@ impl Test {
                         continue;
                     }
                 };
-                let result = step(&format!("Testing {what} with tools for {name}"), || {
-                    let test = executables.get(test).context("no such test was built")?;
-                    self.test_under_debian(mpi, test, variables, &mut count)
-                });
-                if let Err(error) = result {
-                    failures.push(format!("{name}, {what}: {error:#}"));
+                if self.suite.as_deref().is_some_and(|suite| suite != test) {
+                    continue;
+                }
+                for _ in 0..self.times {
+                    let result = step(&format!("Testing {what} with tools for {name}"), || {
+                        let file = executables.get(test).context("no such test was built")?;
+                        tally.begin(name, &format!("tests/{test}.rs, {what} under Debian's MPI"));
+                        self.test_under_debian(mpi, file, &variables, &mut tally)
+                    });
+                    failures.extend(result.err().map(|error| format!("{name}, {what}: {error:#}")));
                 }
             }
-            if name == "mpich-5.0.2" {
+            if name == "mpich-5.0.2" && self.suite.is_none() {
                 left_out.push(format!(
                     "{name}: of Debian's programs LAMMPS and HPCC, which are linked to Open MPI, NetPIPE -z, \
                      which hangs there, and ScaLAPACK on four ranks, which takes minutes there"
                 ));
                 let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
-                    self.test_sanitized(mpi, &mut count)
+                    self.test_sanitized(mpi, &mut tally)
                 });
                 if let Err(error) = result {
                     failures.push(format!("{name}, AddressSanitizer: {error:#}"));
@@ -139,15 +158,26 @@ impl Test {
         for reason in left_out {
             eprintln!("Left out: {reason}");
         }
-        println!("\ntotal: {} passed, {} failed", count.passed, count.failed);
-        if !failures.is_empty() {
-            bail!("tests failed\n  {}", failures.join("\n  "));
+        tally.end();
+        let count = tally.count();
+        println!(
+            "\n{}\ntotal: {} passed, {} failed",
+            tally.longest(20),
+            count.passed,
+            count.failed
+        );
+        // What the test programs said comes first, and what did not even become a test.
+        let failed = tally.failures();
+        if !failures.is_empty() || !failed.is_empty() {
+            bail!("not all is right\n  {}\nFailed:\n{failed}", failures.join("\n  "));
         }
         Ok(())
     }
 
     /// rmpi's pure parts and its examples with AddressSanitizer, which comes with the compiler.
-    fn test_sanitized(&self, mpi: &Mpi, count: &mut Count) -> Result<()> {
+    fn test_sanitized(&self, mpi: &Mpi, tally: &mut Tally) -> Result<()> {
+        tally.begin(&mpi.name, "");
+        let own_home = surroundings::own_home()?;
         let sanitized = |arguments: &[&str]| {
             let mut cargo = cargo();
             cargo
@@ -156,6 +186,7 @@ impl Test {
                 .args(["--target", "x86_64-unknown-linux-gnu", "--target-dir", "target/sanitized"])
                 .current_dir(environment::root())
                 .envs(mpi.variables())
+                .envs(own_home.iter().cloned())
                 .env("RUSTC_BOOTSTRAP", "1")
                 .env("RUSTFLAGS", "-Zsanitizer=address")
                 // MPI keeps some memory to the end.
@@ -171,7 +202,7 @@ impl Test {
             .args(["--skip", "every_message_moves_what_it_says"])
             .args(["--skip", "tools_see_every_byte_of_windows", "--skip", VALGRIND_TEST])
             .args(&self.arguments);
-        run_reading(&mut tests, |line| count.read(line))
+        run_reading(&mut tests, |line| tally.read(line))
     }
 
     /// The packages that are tested on an MPI, where it is not all: what differs from one ABI and one
@@ -194,9 +225,11 @@ impl Test {
         }
     }
 
-    fn test_on(&self, mpi: &Mpi, hosts: bool, count: &mut Count) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, hosts: bool, tally: &mut Tally) -> Result<()> {
+        tally.begin(&mpi.name, "");
         let mut tests = self.cargo_test(mpi)?;
         tests
+            .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
             .arg("--")
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
@@ -211,7 +244,7 @@ impl Test {
             .env("MPI4PY", environment::mpi4py()?)
             .env("MPI4PY_SUITE", environment::mpi4py_suite()?)
             .env("LONG", if self.long { "1" } else { "0" });
-        run_reading(&mut tests, |line| count.read(line))
+        run_reading(&mut tests, |line| tally.read(line))
     }
 
     /// Programs under Debian's MPI of the same ABI.
@@ -219,18 +252,18 @@ impl Test {
         &self,
         mpi: &Mpi,
         test: &Path,
-        variables: Variables,
-        count: &mut Count,
+        variables: &Variables,
+        tally: &mut Tally,
     ) -> Result<()> {
         let mut tests = Command::new(test);
         tests
             .args(if mpi.abi() == "openmpi" { &[][..] } else { &["--skip", OPENMPI_TESTS] })
             .args(&self.arguments)
             .current_dir(environment::root().join("mpi-tool-layer"))
-            .envs(mpi.variables())
-            .envs(variables)
+            .envs(variables.iter().cloned())
+            .envs(surroundings::own_home()?)
             .env("MPI_TOOLS", tools_folder(serving(mpi)));
-        run_reading(&mut tests, |line| count.read(line))
+        run_reading(&mut tests, |line| tally.read(line))
     }
 
     /// Builds what `test_on` runs, and returns where the tests are, by name.
@@ -270,6 +303,7 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
         .args(["test", "--no-fail-fast"])
         .current_dir(environment::root())
         .envs(mpi.variables())
+        .envs(surroundings::own_home()?)
         .env("MPI_TOOLS", tools_folder(serving(mpi)))
         .env("PYTHONPATH", &packages)
         .env("LIBCLANG_PATH", packages.join("clang/native"));
@@ -330,26 +364,6 @@ pub(crate) fn tests_left_out(mpi: &Mpi) -> Vec<(&'static str, &'static str, &'st
     tests
 }
 
-/// How many tests there were, from the closing lines of cargo's test programs.
-#[derive(Default)]
-pub(crate) struct Count {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
-}
-
-impl Count {
-    /// Reads `test result: ok. 4 passed; 0 failed; …`.
-    pub(crate) fn read(&mut self, line: &str) {
-        let Some(result) = line.strip_prefix("test result: ") else { return };
-        let number = |what: &str| {
-            let part = result.split([';', '.']).find(|part| part.ends_with(what))?;
-            part.trim().strip_suffix(what)?.trim().parse::<u64>().ok()
-        };
-        self.passed += number("passed").unwrap_or(0);
-        self.failed += number("failed").unwrap_or(0);
-    }
-}
-
 /// The MPIs that are tested if nothing else is said: all that fits into half an hour.
 const USUAL: [&str; 2] = ["mpich-5.0.2", "openmpi-5.0.11"];
 
@@ -398,19 +412,36 @@ pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
     build(mpi, &packages)
 }
 
+/// `cargo build --release` for an MPI, in a folder of its own: in one for all MPIs, each would throw away what was
+/// built for the one before, and every run would build all tools again.
+pub(crate) fn release_build(mpi: &Mpi) -> Command {
+    let mut build = cargo();
+    build.args(["build", "--release", "--target-dir"]).arg(builds_folder(mpi));
+    build.current_dir(environment::root()).envs(mpi.variables());
+    build
+}
+
+fn builds_folder(mpi: &Mpi) -> PathBuf {
+    environment::root().join("target/builds").join(&mpi.name)
+}
+
+/// Where [`release_build`] puts what it builds.
+pub(crate) fn release_folder(mpi: &Mpi) -> PathBuf {
+    builds_folder(mpi).join("release")
+}
+
 /// Makes universal builds of some tools, which take what [`build_tools`] makes for each ABI.
 pub(crate) fn build_universal() -> Result<()> {
     let mpi = environment::mpich()?;
     let folder = tools_folder("universal");
     step("Building for any MPI", || {
-        let mut build = cargo();
-        build.args(["build", "--release", "--quiet", "--package=mpi-tool-universal"]);
-        run(build.current_dir(environment::root()).envs(mpi.variables()))?;
+        let mut build = release_build(&mpi);
+        run(build.args(["--quiet", "--package=mpi-tool-universal"]))?;
         fs::create_dir_all(&folder)?;
         for tool in ["call_counter", "bandwidth_counter", "empty_raw", "qmpi"] {
             let file = folder.join(format!("lib{tool}.so"));
             let _ = fs::remove_file(&file);
-            fs::copy(environment::root().join("target/release/libuniversal.so"), file)?;
+            fs::copy(release_folder(&mpi).join("libuniversal.so"), file)?;
         }
         let builds = [
             ("mpich", "mpich-5.0.2"),
@@ -430,17 +461,16 @@ pub(crate) fn build_universal() -> Result<()> {
 pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
     let folder = tools_folder(&mpi.name);
     step(&format!("Building the tools for {}", mpi.name), || {
-        let mut build = cargo();
-        build.args(["build", "--release", "--quiet"]);
-        build.args(packages.iter().map(|package| format!("--package={package}")));
-        run(build.current_dir(environment::root()).envs(mpi.variables()))?;
+        let mut build = release_build(mpi);
+        build.arg("--quiet");
+        run(build.args(packages.iter().map(|package| format!("--package={package}"))))?;
         fs::create_dir_all(&folder)?;
         for package in packages {
             let library = match package.as_str() {
                 "qmpi-shim" => "libqmpi.so".to_owned(),
                 tool => format!("lib{}.so", tool.replace('-', "_")),
             };
-            let built = environment::root().join("target/release").join(&library);
+            let built = release_folder(mpi).join(&library);
             // A new file: another process may have the old one mapped.
             let _ = fs::remove_file(folder.join(&library));
             fs::copy(built, folder.join(&library))?;
@@ -461,45 +491,10 @@ pub(crate) fn mpich_with_qmpi() -> Result<()> {
         .env("MPI_TOOLS", tools))
 }
 
-/// Format, lints and documentation, as CI wants them.
-pub(crate) fn lint() -> Result<()> {
-    let mpi = environment::default_mpi()?;
-    let cargo = || {
-        let mut cargo = cargo();
-        cargo.current_dir(environment::root()).envs(mpi.variables());
-        cargo
-    };
-    step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
-    step("Lints", || {
-        run(cargo()
-            .args(["clippy", "--quiet", "--workspace", "--all-targets"])
-            .args(["--", "--deny", "warnings"]))
-    })?;
-    step("Documentation", || {
-        run(cargo()
-            .args(["doc", "--quiet", "--workspace", "--no-deps"])
-            .env("RUSTDOCFLAGS", "--deny warnings"))
-    })
-}
-
 /// Prints the MPI Forum's data in the list's words.
 pub(crate) fn standard() -> Result<()> {
     let packages = environment::site_packages(&environment::checks()?)?;
     run(Command::new("python3")
         .arg(environment::root().join("rmpi/mpi-sys/tests/standard.py"))
         .env("PYTHONPATH", packages))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Count;
-
-    #[test]
-    fn counts_what_cargo_closes_with() {
-        let mut count = Count::default();
-        count.read("test result: ok. 19 passed; 0 failed; 0 ignored; finished in 5.87s");
-        count.read("test result: FAILED. 2 passed; 1 failed; 0 ignored; finished in 0.36s");
-        count.read("test sum_passed ... ok");
-        assert_eq!((count.passed, count.failed), (21, 1));
-    }
 }

@@ -217,7 +217,7 @@ pub trait Call<'c>: Copy {
         let received = data.buffer == self.shape().received.buffer;
         let mut transfers = self.transfers(accepted);
         let first = transfers.find(|transfer| (transfer.flow == Flow::Received) == received);
-        first.map(|transfer| transfer.datatype)
+        first.map(|transfer| transfer.datatype())
     }
 
     /// Do the data of the call move later than it returns, when its request is complete?
@@ -316,7 +316,7 @@ pub trait Call<'c>: Copy {
     /// the call's communicator; in an inter-communicator by `MPI_ROOT`. Communication with
     /// `MPI_PROC_NULL` moves nothing.
     #[inline(always)]
-    fn transfers(self, accepted: Accepted<'c>) -> Transfers {
+    fn transfers(self, accepted: Accepted<'c>) -> Transfers<'c> {
         Transfers::of(self, accepted)
     }
 
@@ -346,7 +346,7 @@ pub trait Call<'c>: Copy {
     /// The first of the [transfers](Self::transfers): all there is of a call that
     /// [moves one](Self::moves_one), and quicker then.
     #[inline(always)]
-    fn transfer(self, accepted: Accepted<'c>) -> Option<Transfer> {
+    fn transfer(self, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
         self.transfers(accepted).next()
     }
 

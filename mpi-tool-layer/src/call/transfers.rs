@@ -1,15 +1,14 @@
 //! What data a call moves, by its arguments.
 
 use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
 
 use mpi_sys::pmpi;
-use mpi_sys::{
-    MPI_CART, MPI_Comm, MPI_Count, MPI_DIST_GRAPH, MPI_Datatype, MPI_GRAPH, MPI_IN_PLACE, MPI_Op,
-    MPI_PROC_NULL, MPI_ROOT,
-};
+use mpi_sys::{MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_PROC_NULL, MPI_ROOT};
 
-use super::{Accepted, AnyCall, Call, Data, NONE, Pattern, Timing};
-use crate::high::{Rank, size_of_datatype};
+use super::{Accepted, AnyCall, Brand, Call, Data, NONE, Pattern, Timing};
+use crate::asking::{Topology, UsedComm, UsedDatatype};
+use crate::high::Rank;
 
 /// Which way data go, as this process sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,25 +27,38 @@ impl Flow {
     pub const ALL: [Self; 3] = [Self::Sent, Self::Received, Self::Reduced];
 }
 
-/// A piece of the data that a call moves.
+/// A piece of the data that a call moves. Only a call makes one, so that its datatype is the one that
+/// MPI has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transfer {
+pub struct Transfer<'c> {
     /// Where to.
     pub flow: Flow,
-    /// The datatype, which MPI has accepted.
-    pub datatype: MPI_Datatype,
-    /// How many elements of the datatype.
-    pub count: u64,
     /// May it be less, and a status says how much it is? So it is with receives, reads and writes.
     pub at_most: bool,
     /// The other process, where it is one.
     pub peer: Option<Rank>,
+    datatype: MPI_Datatype,
+    count: u64,
+    brand: Brand<'c>,
 }
 
-impl Transfer {
+impl<'c> Transfer<'c> {
+    /// The datatype. If the [count](Self::count) is 0, MPI need not have looked at it: it may be null.
+    #[inline(always)]
+    pub const fn datatype(&self) -> MPI_Datatype {
+        self.datatype
+    }
+
+    /// How many elements of the datatype.
+    #[inline(always)]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
     /// How many bytes of data.
-    pub fn bytes(self, _: Accepted<'_>) -> u64 {
-        self.count.saturating_mul(size_of_datatype(self.datatype))
+    pub fn bytes(&self, accepted: Accepted<'c>) -> u64 {
+        let size = UsedDatatype::of(self, accepted).map_or(0, UsedDatatype::size);
+        self.count.saturating_mul(size)
     }
 }
 
@@ -57,25 +69,25 @@ fn in_place(buffer: *const c_void) -> bool {
 
 /// The data that a call moves, piece by piece: [`Call::transfers`].
 #[derive(Debug)]
-pub struct Transfers {
-    first: Option<Transfer>,
-    second: Option<Transfer>,
-    others: std::vec::IntoIter<Transfer>,
+pub struct Transfers<'c> {
+    first: Option<Transfer<'c>>,
+    second: Option<Transfer<'c>>,
+    others: std::vec::IntoIter<Transfer<'c>>,
 }
 
-impl Iterator for Transfers {
-    type Item = Transfer;
+impl<'c> Iterator for Transfers<'c> {
+    type Item = Transfer<'c>;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Transfer> {
+    fn next(&mut self) -> Option<Transfer<'c>> {
         self.first.take().or_else(|| self.second.take()).or_else(|| self.others.next())
     }
 }
 
-impl Transfers {
+impl<'c> Transfers<'c> {
     /// One or two pieces allocate nothing.
     #[inline(always)]
-    pub(super) fn of<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Self {
+    pub(super) fn of(call: impl Call<'c>, accepted: Accepted<'c>) -> Self {
         let shape = call.shape();
         let [first, second] = match shape.pattern {
             Pattern::Nothing | Pattern::SplitEnd => [None, None],
@@ -113,13 +125,13 @@ fn one<'c>(
     flow: Flow,
     at_most: bool,
     peer: Option<Rank>,
-) -> Option<Transfer> {
+) -> Option<Transfer<'c>> {
     let datatype = call.get(data.datatype)?;
-    Some(Transfer { flow, datatype, count: count(call, data), at_most, peer })
+    Some(Transfer { flow, at_most, peer, datatype, count: count(call, data), brand: PhantomData })
 }
 
 #[inline(always)]
-fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer> {
+fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer<'c>> {
     let shape = call.shape();
     let (data, peer) = match flow {
         Flow::Received => (shape.received, shape.source),
@@ -139,7 +151,7 @@ fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer> {
 }
 
 #[inline(always)]
-fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer>; 2] {
+fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer<'c>>; 2] {
     let shape = call.shape();
     let target = call.get(shape.target).unwrap_or(MPI_PROC_NULL);
     if target == MPI_PROC_NULL {
@@ -158,22 +170,22 @@ fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer>; 2] {
     ]
 }
 
-/// `accepted` says that the communicator can be asked.
 #[inline(always)]
-fn broadcast<'c>(call: impl Call<'c>, _accepted: Accepted<'c>) -> Option<Transfer> {
+fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
     let shape = call.shape();
-    match role(call.get(shape.communicator)?, call.get(shape.root)?) {
+    let comm = UsedComm::of(call.get(shape.communicator)?, accepted)?;
+    match role(comm, call.get(shape.root)?) {
         Role::Root => one(call, shape.sent, Flow::Sent, false, None),
         Role::Other => one(call, shape.received, Flow::Received, false, None),
         Role::Spectator => None,
     }
 }
 
-/// `accepted` says that the communicator can be asked.
 #[inline(never)]
-fn collective<'c>(call: AnyCall<'c>, _accepted: Accepted<'c>) -> Transfers {
+fn collective<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> Transfers<'c> {
     let (mut first, mut second, mut others) = (None, None, Vec::new());
-    if let Some(comm) = call.get(call.shape().communicator) {
+    let comm = call.get(call.shape().communicator);
+    if let Some(comm) = comm.and_then(|comm| UsedComm::of(comm, accepted)) {
         Collective { call, comm }.transfers(&mut |transfer| {
             if first.is_none() {
                 first = Some(transfer);
@@ -194,62 +206,33 @@ enum Role {
     Spectator,
 }
 
-/// This process's role, in a communicator that MPI has accepted.
-fn role(comm: MPI_Comm, root: c_int) -> Role {
+/// This process's role.
+fn role(comm: UsedComm, root: c_int) -> Role {
     match root {
         MPI_ROOT => Role::Root,
         MPI_PROC_NULL => Role::Spectator,
         // Between groups, the root is the other group's.
-        root if root == rank(comm) && !is_inter(comm) => Role::Root,
+        root if root == comm.rank() && !comm.is_inter() => Role::Root,
         _ => Role::Other,
     }
 }
 
-fn rank(comm: MPI_Comm) -> c_int {
-    let mut rank = 0;
-    // SAFETY: MPI has accepted the communicator in a call that is not over; so below.
-    unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
-    rank
-}
-
-fn is_inter(comm: MPI_Comm) -> bool {
-    let mut inter = 0;
-    // SAFETY: as above.
-    unsafe { pmpi::MPI_Comm_test_inter(comm, &mut inter) };
-    inter != 0
-}
-
-/// The number of processes in one's own group.
-fn size(comm: MPI_Comm) -> usize {
-    let mut size = 0;
-    // SAFETY: as above.
-    unsafe { pmpi::MPI_Comm_size(comm, &mut size) };
-    usize::try_from(size).unwrap_or(0)
-}
-
-/// The number of processes that one communicates with: of the other group, where there is one.
-fn others(comm: MPI_Comm) -> usize {
-    if !is_inter(comm) {
-        return size(comm);
-    }
-    let mut size = 0;
-    // SAFETY: as above.
-    unsafe { pmpi::MPI_Comm_remote_size(comm, &mut size) };
-    usize::try_from(size).unwrap_or(0)
+fn number(number: c_int) -> usize {
+    usize::try_from(number).unwrap_or(0)
 }
 
 struct Collective<'c> {
     call: AnyCall<'c>,
-    comm: MPI_Comm,
+    comm: UsedComm,
 }
 
-impl Collective<'_> {
+impl<'c> Collective<'c> {
     fn role(&self) -> Role {
         self.call.get(self.call.shape().root).map_or(Role::Other, |root| role(self.comm, root))
     }
 
     fn me(&self) -> usize {
-        usize::try_from(rank(self.comm)).unwrap_or(0)
+        number(self.comm.rank())
     }
 
     fn is_in_place(&self, data: Data) -> bool {
@@ -257,7 +240,7 @@ impl Collective<'_> {
     }
 
     /// One block of data: the `i`th, if each process has its own count.
-    fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer)) {
+    fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer<'c>)) {
         let call = self.call;
         let count = if data.array_of_counts {
             // SAFETY: MPI has read the arrays, which have a place for each process.
@@ -282,7 +265,8 @@ impl Collective<'_> {
             && count > 0
         {
             let peer = c_int::try_from(i).ok().map(Rank::new).filter(|_| data.array_of_counts);
-            each(Transfer { flow, datatype, count, at_most: false, peer });
+            let brand = PhantomData;
+            each(Transfer { flow, at_most: false, peer, datatype, count, brand });
         }
     }
 
@@ -293,7 +277,7 @@ impl Collective<'_> {
         number: usize,
         without: Option<usize>,
         flow: Flow,
-        each: &mut dyn FnMut(Transfer),
+        each: &mut dyn FnMut(Transfer<'c>),
     ) {
         if data.array_of_counts {
             for i in (0..number).filter(|i| Some(*i) != without) {
@@ -310,7 +294,7 @@ impl Collective<'_> {
         }
     }
 
-    fn transfers(&self, each: &mut dyn FnMut(Transfer)) {
+    fn transfers(&self, each: &mut dyn FnMut(Transfer<'c>)) {
         use Flow::{Received, Reduced, Sent};
         let shape = self.call.shape();
         let (sent, received) = (shape.sent, shape.received);
@@ -329,14 +313,14 @@ impl Collective<'_> {
                 if self.is_in_place(sent) {
                     let me = self.me();
                     self.block(received, me, Sent, each);
-                    self.blocks(received, size(self.comm), Some(me), Received, each);
+                    self.blocks(received, number(self.comm.size()), Some(me), Received, each);
                 } else {
                     self.block(sent, 0, Sent, each);
-                    self.blocks(received, others(self.comm), None, Received, each);
+                    self.blocks(received, number(self.comm.others()), None, Received, each);
                 }
             }
             Pattern::Alltoall => {
-                let (number, in_place) = (others(self.comm), self.is_in_place(sent));
+                let (number, in_place) = (number(self.comm.others()), self.is_in_place(sent));
                 let (sent, without) =
                     if in_place { (received, Some(self.me())) } else { (sent, None) };
                 self.blocks(sent, number, without, Sent, each);
@@ -361,7 +345,7 @@ impl Collective<'_> {
             }
             Pattern::ReduceScatter => {
                 // One's own group has the blocks, between groups, too.
-                self.blocks(sent, size(self.comm), None, Reduced, each);
+                self.blocks(sent, number(self.comm.size()), None, Reduced, each);
                 self.block(received, self.me(), Received, each);
             }
             Pattern::NeighborAllgather => {
@@ -389,12 +373,12 @@ impl Collective<'_> {
         own: Data,
         all_flow: Flow,
         own_flow: Flow,
-        each: &mut dyn FnMut(Transfer),
+        each: &mut dyn FnMut(Transfer<'c>),
     ) {
         let inter = self.call.get(self.call.shape().root) == Some(MPI_ROOT);
         let in_place = self.is_in_place(own);
         let without = (in_place && !inter).then(|| self.me());
-        self.blocks(all, others(self.comm), without, all_flow, each);
+        self.blocks(all, number(self.comm.others()), without, all_flow, each);
         if !in_place && !inter {
             self.block(own, 0, own_flow, each);
         }
@@ -405,7 +389,7 @@ impl Collective<'_> {
         data: Data,
         neighbours: &[bool],
         flow: Flow,
-        each: &mut dyn FnMut(Transfer),
+        each: &mut dyn FnMut(Transfer<'c>),
     ) {
         for (i, _) in neighbours.iter().enumerate().filter(|(_, exists)| **exists) {
             // The ranks of neighbours are not their positions.
@@ -416,41 +400,17 @@ impl Collective<'_> {
     /// Which of the process's neighbours exist, to receive from and to send to: at the border of a
     /// grid there are none.
     fn neighbours(&self) -> (Vec<bool>, Vec<bool>) {
-        let mut topology = 0;
-        // SAFETY: MPI has accepted the communicator for a neighbourhood collective.
-        unsafe {
-            pmpi::MPI_Topo_test(self.comm, &mut topology);
-            match topology {
-                MPI_CART => {
-                    let mut dimensions = 0;
-                    pmpi::MPI_Cartdim_get(self.comm, &mut dimensions);
-                    let mut exist = Vec::new();
-                    for dimension in 0..dimensions {
-                        let (mut below, mut above) = (MPI_PROC_NULL, MPI_PROC_NULL);
-                        pmpi::MPI_Cart_shift(self.comm, dimension, 1, &mut below, &mut above);
-                        exist.extend([below != MPI_PROC_NULL, above != MPI_PROC_NULL]);
-                    }
-                    (exist.clone(), exist)
-                }
-                MPI_GRAPH => {
-                    let mut number = 0;
-                    pmpi::MPI_Graph_neighbors_count(self.comm, rank(self.comm), &mut number);
-                    let all = vec![true; usize::try_from(number).unwrap_or(0)];
-                    (all.clone(), all)
-                }
-                MPI_DIST_GRAPH => {
-                    let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
-                    pmpi::MPI_Dist_graph_neighbors_count(
-                        self.comm,
-                        &mut sources,
-                        &mut destinations,
-                        &mut weighted,
-                    );
-                    let all = |number: c_int| vec![true; usize::try_from(number).unwrap_or(0)];
-                    (all(sources), all(destinations))
-                }
-                _ => (Vec::new(), Vec::new()),
+        match self.comm.topology() {
+            Topology::Grid { dimensions } => {
+                let neighbours = (0..dimensions).flat_map(|at| self.comm.neighbours(at));
+                let exist: Vec<bool> = neighbours.map(|rank| rank != MPI_PROC_NULL).collect();
+                (exist.clone(), exist)
             }
+            Topology::Graph { sources, destinations } => {
+                let all = |edges: c_int| vec![true; number(edges)];
+                (all(sources), all(destinations))
+            }
+            Topology::None => (Vec::new(), Vec::new()),
         }
     }
 }

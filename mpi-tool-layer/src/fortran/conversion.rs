@@ -14,6 +14,7 @@ use super::values::{
     Descriptor, LONGEST_TEXT, contiguous, pack, pad, partners, stripped, texts, trimmed,
 };
 use super::{Entry, Form};
+use crate::asking::UsedComm;
 use crate::neighbours::find;
 
 /// The arguments of a call, where the caller put them.
@@ -156,11 +157,9 @@ impl<'a> Conversion<'a> {
         if let Some(known) = self.is_root {
             return known;
         }
-        let mut rank = -1;
-        // SAFETY: a communicator of Fortran; MPI checks it.
-        let known = unsafe {
-            pmpi::MPI_Comm_rank(self.comm(comm), &mut rank) == MPI_SUCCESS && rank == self.int(root)
-        };
+        // SAFETY: as the caller says: these arguments are a communicator and a root of Fortran's.
+        let (comm, root) = unsafe { (self.comm(comm), self.int(root)) };
+        let known = UsedComm::not_null(comm).is_some_and(|comm| comm.rank() == root);
         self.is_root = Some(known);
         known
     }

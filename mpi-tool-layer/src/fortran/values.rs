@@ -3,10 +3,11 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use mpi_sys::{Abi, pmpi, prototypes::*};
+use mpi_sys::{Abi, prototypes::*};
 
 use super::conversion::read;
 use super::plan::Length;
+use crate::asking::{Topology, UsedComm};
 use crate::{FunctionClass, FunctionId};
 
 pub(super) fn pack(values: &[c_int]) -> Vec<u64> {
@@ -82,43 +83,19 @@ pub(super) unsafe fn pad(text: &[u8], to: *mut u8, length: usize) {
 }
 
 /// How many processes data goes to or comes from, or how many dimensions there are.
-///
-/// # Safety
-/// MPI checks the communicator.
-pub(super) unsafe fn partners(comm: MPI_Comm, what: Length, function: FunctionId) -> c_int {
-    let (mut topology, mut first, mut second, mut third) = (0, 0, 0, 0);
-    // SAFETY: as said; these functions are in every MPI.
-    unsafe {
-        if matches!(what, Length::Dimensions) {
-            pmpi::MPI_Cartdim_get(comm, &mut first);
-            return first;
-        }
-        if function.class() != FunctionClass::Neighborhood {
-            pmpi::MPI_Comm_test_inter(comm, &mut topology);
-            if topology != 0 {
-                pmpi::MPI_Comm_remote_size(comm, &mut first);
-            } else {
-                pmpi::MPI_Comm_size(comm, &mut first);
-            }
-            return first;
-        }
-        pmpi::MPI_Topo_test(comm, &mut topology);
-        match topology {
-            MPI_CART => {
-                pmpi::MPI_Cartdim_get(comm, &mut first);
-                2 * first
-            }
-            MPI_GRAPH => {
-                pmpi::MPI_Comm_rank(comm, &mut first);
-                pmpi::MPI_Graph_neighbors_count(comm, first, &mut second);
-                second
-            }
-            MPI_DIST_GRAPH => {
-                pmpi::MPI_Dist_graph_neighbors_count(comm, &mut first, &mut second, &mut third);
-                if matches!(what, Length::Sources) { first } else { second }
-            }
-            _ => 0,
-        }
+pub(super) fn partners(comm: MPI_Comm, what: Length, function: FunctionId) -> c_int {
+    let Some(comm) = UsedComm::not_null(comm) else { return 0 };
+    if matches!(what, Length::Dimensions) {
+        return comm.dimensions();
+    }
+    if function.class() != FunctionClass::Neighborhood {
+        return comm.others();
+    }
+    match comm.topology() {
+        Topology::Grid { dimensions } => 2 * dimensions,
+        Topology::Graph { sources, .. } if matches!(what, Length::Sources) => sources,
+        Topology::Graph { destinations, .. } => destinations,
+        Topology::None => 0,
     }
 }
 

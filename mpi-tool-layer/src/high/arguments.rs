@@ -16,6 +16,7 @@ use core::marker::PhantomData;
 use mpi_sys::pmpi;
 use mpi_sys::*;
 
+use crate::asking::UsedDatatype;
 use crate::call::{Accepted, Brand};
 
 /// The role of a handle whose function has one parameter for handles of its type: the type says it all,
@@ -312,19 +313,18 @@ handles! {
 }
 
 impl<R> Datatype<'_, R> {
-    /// How many bytes of data an element has (`MPI_Type_size`).
-    pub fn size(self, _: Accepted<'_>) -> u64 {
-        size_of_datatype(self.raw)
+    /// How many bytes of data an element has (`MPI_Type_size`); 0 of `MPI_DATATYPE_NULL`.
+    ///
+    /// # Safety
+    /// MPI has used the datatype in the call. That a call was accepted does not say so: MPI need not
+    /// look at a datatype where the count is 0, where the other process is `MPI_PROC_NULL`, or
+    /// where the argument is significant in other processes only. Asked about a wrong handle, MPI calls the
+    /// application's error handler. [`Transfer::bytes`](crate::Transfer::bytes) knows all that
+    /// and is safe.
+    pub unsafe fn size(self, _: Accepted<'_>) -> u64 {
+        // SAFETY: the caller's promise; the call is not over as long as there is its `Accepted`.
+        unsafe { UsedDatatype::assume(self.raw) }.map_or(0, UsedDatatype::size)
     }
-}
-
-/// A datatype's size in bytes.
-pub(crate) fn size_of_datatype(datatype: MPI_Datatype) -> u64 {
-    let mut size: MPI_Count = 0;
-    // SAFETY: MPI has accepted the datatype in a call that is not over. `MPI_Type_size_x` is in every
-    // MPI-3.0.
-    unsafe { pmpi::MPI_Type_size_x(datatype, &mut size) };
-    u64::try_from(size).unwrap_or(0)
 }
 
 /// The argument of a parameter that has no type of its own: can be looked at and passed on.

@@ -7,7 +7,6 @@ use core::marker::PhantomData;
 use mpi_sys::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_IN_PLACE};
 
 use super::Datatype;
-use super::arguments::size_of_datatype;
 use crate::call::{Accepted, Brand};
 use crate::rmpi;
 
@@ -147,8 +146,18 @@ macro_rules! buffers {
             }
 
             /// How many bytes of data it has (not the memory that they are spread over).
-            pub fn bytes(self, _: Accepted<'_>) -> u64 {
-                u64::try_from(self.count).unwrap_or(0) * size_of_datatype(self.datatype)
+            ///
+            /// # Safety
+            /// The buffer was significant in this process: it was not one that only a root has, and not
+            /// one for `MPI_PROC_NULL`. [`Call::bytes_sent`](crate::Call::bytes_sent) and
+            /// [`Call::transfers`](crate::Call::transfers) know that, and are safe.
+            pub unsafe fn bytes(self, accepted: Accepted<'_>) -> u64 {
+                let Ok(count) = u64::try_from(self.count) else { return 0 };
+                if count == 0 {
+                    return 0;
+                }
+                // SAFETY: significant, as the caller says, and of more than no elements.
+                count.saturating_mul(unsafe { self.datatype().size(accepted) })
             }
 
             /// C's arguments.

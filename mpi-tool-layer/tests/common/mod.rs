@@ -205,6 +205,8 @@ impl Run {
         let report = self.folder.path().join("report.json");
         self.preload(counter)
             .variable("MPI_TOOL_CALL_COUNTER_FORMAT", "json")
+            // Every call of every rank, those after MPI_Finalize included.
+            .variable("MPI_TOOL_CALL_COUNTER_ALL_RANKS", "1")
             .variable("MPI_TOOL_CALL_COUNTER_OUTPUT", report.to_str().unwrap())
     }
 

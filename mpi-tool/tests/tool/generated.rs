@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Outcome, mpi_tool, write_program};
+use crate::common::{Outcome, mpi_tool, text, tool, write_program};
 
 const COMMANDS: [&str; 7] = ["run", "list", "inspect", "new", "build", "completions", "man"];
 
@@ -44,4 +44,49 @@ fn bash_completes() {
                _mpi__tool mpi-tool ins mpi-tool; echo \"${COMPREPLY[@]}\"";
     let outcome = Outcome::of(Command::new("bash").args(["-c", ask]).current_dir(folder.path()));
     assert_eq!(outcome.stdout, "inspect\n", "{outcome:?}");
+}
+
+fn page(name: &str) -> String {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    fs::read_to_string(tree.join(name)).unwrap()
+}
+
+/// The line that shows a tool's variables works as it stands in bash, where `true` alone would be no program.
+#[test]
+fn the_documented_way_to_a_tools_help_works() {
+    for (name, beginning) in [
+        ("README.md", "`MPI_TOOL_HELP=1 LD_PRELOAD=./libcall_counter.so "),
+        (
+            "docs/writing-a-tool.md",
+            "`MPI_TOOL_HELP=1 LD_PRELOAD=$PWD/target/release/libmpi_time.so ",
+        ),
+    ] {
+        let page = page(name);
+        let (_, rest) = page.split_once(beginning).expect(name);
+        let (program, _) = rest.split_once('`').unwrap();
+        let library = tool("call_counter");
+        let script = format!("MPI_TOOL_HELP=1 LD_PRELOAD={} {program}", text(&library));
+        let outcome = Outcome::of(Command::new("bash").args(["-c", &script]));
+        assert!(outcome.stderr.contains("MPI_TOOL_FORMAT"), "{script}: {outcome:?}");
+        assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMAT ").count(), 1, "{outcome:?}");
+    }
+}
+
+/// As it is documented, the versions of `Cargo.lock` are taken. Without that, Cargo would warn of each profile
+/// for a package that mpi-tool does not need.
+#[test]
+fn the_documented_installation_takes_the_locked_versions() {
+    for name in ["README.md", "docs/mpi-tool.md"] {
+        let page = page(name);
+        let installs: Vec<_> = page.lines().filter(|line| line.contains("cargo install")).collect();
+        assert!(!installs.is_empty(), "{name}");
+        for line in installs {
+            assert!(line.contains("--locked"), "{name}: {line}");
+        }
+    }
+    assert!(
+        !page("Cargo.toml")
+            .lines()
+            .any(|line| { line.starts_with("[profile.") && line.contains(".package.") })
+    );
 }

@@ -5,6 +5,7 @@ mod common;
 mod generated;
 mod hosts;
 mod inspect;
+mod launchers;
 mod list;
 mod projects;
 mod run;

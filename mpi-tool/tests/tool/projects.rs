@@ -1,10 +1,13 @@
 //! `mpi-tool new` and `mpi-tool build`, by cargo and under a real MPI.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::common::{FINE, Outcome, abi, compile, launcher, mpi_name, mpi_tool, setting, text};
+use crate::common::{
+    FINE, Outcome, abi, compile, launcher, mpi_name, mpi_tool, setting, text, write_program,
+};
 
 #[test]
 fn a_new_tool_builds_and_runs() {
@@ -40,7 +43,7 @@ fn a_new_tool_builds_and_runs() {
     assert_eq!(built.stdout, files, "{built:?}");
     assert!(
         built.said().contains(
-            &format!("{mpicc}: of the {} ABI as {mpicc} is, whose tools serve it, too", abi())
+            &format!("{mpicc}: of the {} ABI, as {mpicc}; the same tools serve both", abi())
                 .as_str()
         ),
         "{built:?}"
@@ -75,10 +78,10 @@ fn what_is_there_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("mine")).unwrap();
     for (arguments, line) in [
-        (&["new", "mine"][..], "mine exists"),
+        (&["new", "mine"][..], "mine exists already; nothing was written"),
         (
             &["new", "2fast"],
-            "`2fast` is no name for a tool: it begins with a letter and has letters, digits, - and _",
+            "`2fast` cannot be a tool's name: a name begins with a letter and has letters, digits, - and _",
         ),
         (
             &["new", "yours", "--framework", "mine"],
@@ -101,7 +104,10 @@ fn what_is_there_is_not_overwritten() {
 fn what_is_no_mpi_is_not_built_for() {
     let folder = tempfile::tempdir().unwrap();
     let framework = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let no_tools = format!("no tools here; taking those of {}", framework.display());
+    let no_tools = format!(
+        "no tools in this folder; building the framework's own, in {}",
+        framework.display()
+    );
     let build = |arguments: &[&str]| mpi_tool(folder.path(), &[&["build"], arguments].concat());
     let outcome = build(&["--mpicc", "/no/mpicc"]);
     assert_eq!(outcome.status, Some(2));
@@ -113,7 +119,9 @@ fn what_is_no_mpi_is_not_built_for() {
     assert_eq!(outcome.status, Some(2));
     assert_eq!(
         outcome.said()[1..],
-        ["false: no compiler wrapper of an MPI: its mpi.h is of no ABI that is known here"]
+        [
+            "false: not a compiler wrapper of an MPI: its mpi.h has none of the ABIs that tools are built for"
+        ]
     );
     // With an empty PATH.
     let mut without = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
@@ -139,4 +147,53 @@ fn what_is_no_mpi_is_not_built_for() {
     let outcome = build(&[]);
     assert_eq!(outcome.status, Some(2));
     assert!(outcome.said()[0].starts_with("./Cargo.toml: error: "), "{outcome:?}");
+}
+
+/// Cargo says what it compiles, while it does: minutes without a word would look like a hang.
+#[test]
+fn a_build_shows_its_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(folder.path()).unwrap();
+    fs::write(here.join("Cargo.toml"), "").unwrap();
+    write_program(&here.join("mpicc"), "#!/bin/sh\ncat > rest\necho 'ABI: mpich'\n");
+    // Says something only where it may, and goes on when somebody has read it.
+    let cargo = format!(
+        "#!/bin/sh\n\
+         if [ \"$1\" = metadata ]; then\n\
+         echo '{{\"workspace_root\": \"{0}\", \"target_directory\": \"{0}/target\", \"packages\": [\
+         {{\"name\": \"mine\", \"targets\": [{{\"kind\": [\"cdylib\"]}}], \
+         \"dependencies\": [{{\"name\": \"mpi-tool-layer\", \"kind\": null}}]}}]}}'\nexit\nfi\n\
+         case \" $* \" in *' --quiet '*|*' -q '*) ;; *) echo '   Compiling mine v0.1.0' >&2 ;; esac\n\
+         n=0; while [ ! -e {0}/read ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done\n\
+         [ -e {0}/read ] || exit 1\n\
+         echo '{{\"reason\": \"compiler-artifact\", \"target\": {{\"kind\": [\"cdylib\"]}}, \
+         \"filenames\": [\"{0}/libmine.so\"]}}'\n",
+        text(&here)
+    );
+    write_program(&here.join("cargo"), cargo);
+    fs::write(here.join("libmine.so"), "").unwrap();
+    let mut build = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
+    build.args(["build", "--mpicc", "./mpicc"]).current_dir(&here).env("CARGO", here.join("cargo"));
+    build.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut build = build.spawn().unwrap();
+    let mut said = Vec::new();
+    for line in BufReader::new(build.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line.contains("Compiling mine") {
+            fs::write(here.join("read"), "").unwrap();
+        }
+        said.push(line);
+    }
+    let output = build.wait_with_output().unwrap();
+    assert!(output.status.success(), "{said:?}");
+    assert_eq!(
+        said,
+        [
+            "mpi-tool: building for the mpich ABI, with ./mpicc",
+            "mpi-tool: the first build for an ABI takes some minutes",
+            "   Compiling mine v0.1.0",
+        ]
+    );
+    let tool = here.join("target/tools/mpich/libmine.so");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{}\n", tool.display()));
 }

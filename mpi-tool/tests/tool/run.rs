@@ -222,8 +222,7 @@ fn applications_in_a_file() {
     assert_eq!(
         outcome.said(),
         [format!(
-            "{option}: the applications in that file are not looked at, and the launcher gets the \
-             tools, too"
+            "{option}: the applications in that file are not looked at; the launcher gets the tools, too"
         )]
     );
     assert_eq!(counters(&folder.path().join("r.json")), calls(2));
@@ -356,8 +355,8 @@ fn where_some_ranks_have_no_tool_each_reports_for_itself() {
     let static_one = compile_plain("nothing", "nothing-static", &["-static"]);
     let program = compile("calls");
     // Not on real ranks: MPI would wait for the ones that do not take part.
-    let command =
-        ["run", "-tcall-counter", "--dry-run", "--", "mpiexec", "-n", "1", text(&program)];
+    let [mpiexec, ..] = launcher("1");
+    let command = ["run", "-tcall-counter", "--dry-run", "--", &mpiexec, "-n", "1", text(&program)];
     let other = [":", "-n", "1", text(&static_one)];
     let outcome = mpi_tool(folder.path(), &[&command[..], &other[..]].concat());
     assert_eq!(
@@ -367,7 +366,7 @@ fn where_some_ranks_have_no_tool_each_reports_for_itself() {
                 "{}: it is statically linked: nothing can be preloaded; it runs without tools",
                 text(&static_one)
             ),
-            "not all ranks have all tools, so each rank reports for itself".into()
+            "not all ranks have all tools; each rank reports for itself".into()
         ]
     );
     assert!(outcome.stdout.contains(" MPI_TOOL_MERGE=0 "), "{outcome:?}");

@@ -1,6 +1,7 @@
 //! Wrong combinations are told before the start, in one line each, and the application runs.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -43,7 +44,53 @@ fn a_tool_that_is_not_there() {
     let outcome = run_two(folder.path(), &["--tool", "./libtext.so"], &[text(&program)]);
     assert_eq!(outcome.status, Some(2));
     let path = fs::canonicalize(folder.path()).unwrap().join("libtext.so");
-    assert_eq!(outcome.said(), [format!("{}: no shared object for x86-64", path.display())]);
+    assert_eq!(outcome.said(), [format!("{}: not a shared object for x86-64", path.display())]);
+
+    for (words, line) in [
+        ("./", "a directory, not a shared object"),
+        ("./libpipe.so", "not a shared object for x86-64"),
+        ("./libloop.so", "Too many levels of symbolic links (os error 40)"),
+    ] {
+        let place = |name: &str| folder.path().join(name);
+        let _ = Command::new("mkfifo").arg(place("libpipe.so")).output();
+        let _ = symlink("libloop.so", place("libloop.so"));
+        let outcome = run_two(folder.path(), &["--tool", words], &[text(&program)]);
+        assert_eq!(outcome.status, Some(2), "{outcome:?}");
+        let said = outcome.said();
+        assert!(said.len() == 1 && said[0].ends_with(line), "{said:?}");
+    }
+}
+
+/// What would break the application, preloaded or in a stack.
+#[test]
+fn a_library_that_is_no_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let mpi = mpi_tool(folder.path(), &["inspect", "--json", text(&program)]);
+    let mpi: serde_json::Value = serde_json::from_str(&mpi.stdout).unwrap();
+    let library = mpi["mpi"]["path"].as_str().unwrap();
+    for stack in [&[][..], &["--qmpi"]] {
+        let run = |tool: &str| {
+            run_two(folder.path(), &[&["-t", tool], stack].concat(), &[text(&program)])
+        };
+        let outcome = run(library);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+        let real = fs::canonicalize(library).unwrap();
+        let line = format!(
+            "{}: an MPI library and no tool (it defines PMPI_Init); the application brings its MPI itself",
+            real.display()
+        );
+        assert_eq!(outcome.said(), [line]);
+        let stacks = crate::common::tool("qmpi");
+        for name in ["qmpi", text(&stacks)] {
+            let outcome = run(name);
+            assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+            let line = format!(
+                "{name}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them"
+            );
+            assert_eq!(outcome.said(), [line]);
+        }
+    }
 }
 
 #[test]
@@ -67,7 +114,12 @@ fn a_tool_of_another_abi() {
     let strict = ["--strict", "--tool", text(&foreign)];
     let outcome = run_two(folder.path(), &strict, &[text(&program)]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
-    assert_eq!(outcome.said()[1..], ["nothing was started (--strict)"]);
+    // Nothing runs, so nothing is said of what runs.
+    let said = outcome.said();
+    assert_eq!(said.len(), 2, "{said:?}");
+    let end = format!(", of the {} ABI", abi());
+    assert!(said[0].starts_with(&begin) && said[0].ends_with(&end), "{said:?}");
+    assert_eq!(said[1], "nothing was started (--strict)");
 }
 
 #[test]
@@ -107,7 +159,8 @@ fn a_program_for_32_bit_processors() {
         "{}: it is a 32-bit program; tools are 64-bit; it runs without tools",
         text(&program)
     );
-    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+    let [mpiexec, n, two] = launcher("2");
+    expect_unchanged(&[&mpiexec, &n, &two, text(&program)], &line);
 }
 
 #[test]
@@ -118,18 +171,21 @@ fn a_setuid_program() {
         "{}: it is setuid, for which the dynamic linker ignores LD_PRELOAD; it runs without tools",
         text(&program)
     );
-    expect_unchanged(&["mpiexec", "-n", "2", text(&program)], &line);
+    let [mpiexec, n, two] = launcher("2");
+    expect_unchanged(&[&mpiexec, &n, &two, text(&program)], &line);
 }
 
 #[test]
 fn a_program_that_is_not_there() {
     expect_unchanged(
         &["mpiexec", "-n", "2", "/no/program", "-x"],
-        "/no/program: no such program; it runs without tools",
+        "/no/program: no such program on this machine; the command is started without tools",
     );
     let folder = tempfile::tempdir().unwrap();
     let outcome = run_two(folder.path(), &["--tool", "call-counter"], &["./no-program"]);
-    assert_eq!(outcome.said(), ["./no-program: no such program; it runs without tools"]);
+    let line =
+        "./no-program: no such program on this machine; the command is started without tools";
+    assert_eq!(outcome.said(), [line]);
     let [mpiexec, n, two] = launcher("2");
     let mut by_hand = Command::new(mpiexec);
     let by_hand = Outcome::of(by_hand.args([&n, &two, "./no-program"]).current_dir(folder.path()));
@@ -220,7 +276,8 @@ fn another_library_that_is_not_found() {
 /// What the MPI needs, and a folder more.
 fn libraries_and(folder: &Path) -> String {
     let own = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    format!("{}:{own}", text(folder))
+    // An empty name would be the current folder.
+    [text(folder), &own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(":")
 }
 
 /// The dynamic linker takes a blank in LD_PRELOAD for the end of a name.
@@ -239,30 +296,32 @@ fn a_tool_in_a_folder_with_a_blank() {
     assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
 }
 
-/// An MPI whose library is on other machines only.
+/// An MPI whose library is on other machines only: by a name that none on this one has.
 #[test]
 fn a_library_that_is_not_found() {
-    if Path::new(&setting("MPICC")).starts_with("/usr") {
-        // It is found without being told where.
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
+    let name = match abi() {
+        // Of Open MPI 1.3.
+        "openmpi" => "libmpi.so.0",
+        "standard" => "libmpi_abi.so.0",
+        // As Cray names it, with a compiler that does not exist.
+        _ => "libmpi_nowhere_1.so.12",
+    };
+    // Stands for the library while the program is linked.
+    let shared = ["-shared", "-fPIC", &format!("-Wl,-soname,{name}")];
+    let library = compile_plain("nothing", name, &shared);
+    let object = compile_with(setting("MPICC"), "calls", "calls.o", &["-c"]);
     let program = folder.path().join("calls");
-    let mut data = fs::read(compile("calls")).unwrap();
-    // The folder that the compiler wrapper may have put into it is another one.
-    for at in 0..data.len() - 5 {
-        if data[at..].starts_with(b"/lib\0") {
-            data[at..at + 4].copy_from_slice(b"/xyz");
-        }
-    }
-    write_program(&program, data);
+    let mut cc = Command::new("cc");
+    cc.args(["-Wl,--no-as-needed", "-Wl,--unresolved-symbols=ignore-all", "-o"]);
+    let linked = Outcome::of(cc.args([&program, &object, &library]));
+    assert_eq!(linked.status, Some(0), "{linked:?}");
     let command = ["run", "-tcall-counter", "--dry-run", "--", "./calls"];
-    let mut command = mpi_tool_command(folder.path(), &command);
-    let outcome = Outcome::of(command.env_remove("LD_LIBRARY_PATH"));
+    let outcome = mpi_tool(folder.path(), &command);
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
-    assert!(said[0].starts_with("./calls: it is linked to libmpi"), "{said:?}");
-    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it has tools of that ABI";
+    assert!(said[0].starts_with(&format!("./calls: it is linked to {name}")), "{said:?}");
+    let end = "which is not found on this machine (LD_LIBRARY_PATH?); it gets tools of that ABI";
     assert!(said[0].ends_with(end), "{said:?}");
     assert!(outcome.stdout.contains("libcall_counter.so"), "{outcome:?}");
 }

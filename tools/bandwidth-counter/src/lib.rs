@@ -101,13 +101,13 @@ impl MpiInterceptionLayer for BandwidthCounter {
 impl BandwidthCounter {
     /// A piece of the data of a blocking call.
     #[inline(always)]
-    fn moved_now<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>, transfer: Transfer) {
+    fn moved_now<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>, transfer: Transfer<'c>) {
         let class = Class::of(call.class());
         let status = || call.status(accepted);
         let bytes = transfer.at_most.then(|| status().map_or(0, received_bytes_at_once));
-        match (Datatypes::predefined(transfer.datatype), bytes) {
+        match (Datatypes::predefined(transfer.datatype()), bytes) {
             (Some(datatype), None) => {
-                self.moved.add(class, transfer.flow, datatype, transfer.count);
+                self.moved.add(class, transfer.flow, datatype, transfer.count());
             }
             (Some(datatype), Some(bytes)) if bytes % datatype.size() == 0 => {
                 self.moved.add(class, transfer.flow, datatype, bytes / datatype.size());
@@ -135,15 +135,15 @@ impl BandwidthCounter {
 
     /// A piece of data of any datatype: `bytes` of it, or as many elements as it says.
     #[inline(never)]
-    fn moved_slowly(
+    fn moved_slowly<'c>(
         &self,
         class: Class,
-        accepted: Accepted<'_>,
-        transfer: Transfer,
+        accepted: Accepted<'c>,
+        transfer: Transfer<'c>,
         bytes: Option<u64>,
     ) {
-        let contents = self.datatypes.contents(transfer.datatype, accepted);
-        self.add(class, transfer.flow, &contents, transfer.count, bytes);
+        let contents = self.datatypes.contents(&transfer, accepted);
+        self.add(class, transfer.flow, &contents, transfer.count(), bytes);
     }
 
     fn add(&self, class: Class, flow: Flow, contents: &Contents, count: u64, bytes: Option<u64>) {
@@ -163,9 +163,9 @@ impl BandwidthCounter {
                 self.moved_now(call, accepted, transfer);
                 continue;
             }
-            let contents = self.datatypes.contents(transfer.datatype, accepted);
-            let Transfer { flow, count, at_most, .. } = transfer;
-            let amount = Amount { flow, contents, count, at_most };
+            let contents = self.datatypes.contents(&transfer, accepted);
+            let Transfer { flow, at_most, .. } = transfer;
+            let amount = Amount { flow, contents, count: transfer.count(), at_most };
             match &mut pending {
                 None => pending = Some(Pending::new(class, call.is_persistent(), amount)),
                 Some(pending) => pending.push(amount),

@@ -119,11 +119,13 @@ pub(crate) fn fortran_of(mpi: &Mpi) -> Result<Vec<(&'static str, String)>> {
             words.extend([include, modules].map(|path| format!("-I{}", path.display())));
             // Where Fortran's own library is. Intel's come first: there is another libmpi.
             words.extend(runtime.map(str::to_owned));
-            let theirs = word("LD_LIBRARY_PATH").next().unwrap_or_default();
+            // No empty name at the end, which would be the current folder.
+            let mut folders = vec![lib.display().to_string()];
+            folders.extend(word("LD_LIBRARY_PATH").next().map(str::to_owned));
             Ok(vec![
                 ("FORTRAN", words.join(" ")),
                 ("FORTRAN_LIBRARIES", "-lmpifort -lmpi".into()),
-                ("LD_LIBRARY_PATH", format!("{}:{theirs}", lib.display())),
+                ("LD_LIBRARY_PATH", folders.join(":")),
             ])
         }
         name if name.ends_with("-abi") => bail!("there is no Fortran library of MPI-5's ABI"),
@@ -155,7 +157,7 @@ pub(crate) fn hypre() -> Result<(PathBuf, Vec<(&'static str, String)>)> {
 }
 
 /// The MPI under which tools of an MPI's ABI run with programs in Fortran, and what the tests must
-/// know of it.
+/// know of it: all variables, of which none stays as the other MPI has it but the compiler of tools.
 ///
 /// # Errors
 /// Why there is none, for people.
@@ -171,6 +173,11 @@ pub(crate) fn fortran(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     let mut variables = mpi.variables();
     // Tools are built for the other MPI.
     variables.retain(|(name, _)| *name != "MPICC");
+    variables.push(("MPICC", of.mpicc.display().to_string()));
+    if mpi.libraries.is_none() {
+        // The installed MPI finds its libraries; the other one's, of the same names, are not for it.
+        variables.push(("LD_LIBRARY_PATH", String::new()));
+    }
     let Some((folder, prefix)) = mpi.unpacked() else {
         let wrapper = format!("mpif90.{kind}");
         variables.push(("FORTRAN", wrapper));
@@ -285,6 +292,7 @@ fn add_libraries(variables: &mut Vec<(&'static str, String)>, folders: &[PathBuf
     let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     let folders = folders.join(":");
     match variables.iter_mut().find(|(name, _)| *name == "LD_LIBRARY_PATH") {
+        Some((_, path)) if path.is_empty() => *path = folders,
         Some((_, path)) => *path = format!("{path}:{folders}"),
         None => variables.push(("LD_LIBRARY_PATH", folders)),
     }

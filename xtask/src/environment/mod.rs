@@ -2,6 +2,7 @@
 //! without root: from wheels of PyPI, or from Debian's packages, unpacked.
 
 mod debian;
+mod launcher;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 
 use debian::debian_openmpi;
 pub(crate) use debian::{debian_mpich, fortran, fortran_of, hypre, mpich_with_qmpi, programs};
+pub(crate) use launcher::of_compiler;
 
 use crate::step::{output, run, step};
 
@@ -105,6 +107,10 @@ impl Mpi {
                 ("OPAL_PREFIX", prefix.join("usr").display().to_string()),
             ]);
         }
+        if self.name == "openmpi-given" {
+            // Whatever its version is.
+            variables.push(("OMPI_MCA_rmaps_base_oversubscribe", "1".into()));
+        }
         if self.name == "openmpi-debian" {
             // The same for Open MPI 4, and no words about networks that this machine has not.
             variables.extend([
@@ -114,6 +120,9 @@ impl Mpi {
                 // Processes that were spawned are reached by TCP.
                 ("OMPI_MCA_btl", "self,vader,tcp".into()),
                 ("OMPI_MCA_btl_vader_single_copy_mechanism", "none".into()),
+                // Debian's own settings, which are there only where it is installed, leave none that can do one-sided
+                // communication with these.
+                ("OMPI_MCA_osc", "^ucx".into()),
                 ("PMIX_MCA_gds", "hash".into()),
                 ("PMIX_MCA_pcompress_base_silence_warning", "1".into()),
             ]);
@@ -128,20 +137,6 @@ pub(crate) fn root() -> PathBuf {
 
 fn folder(name: &str) -> PathBuf {
     root().join("target/mpi").join(name)
-}
-
-/// The MPI for a demonstration: the user's, or MPICH from its wheel.
-pub(crate) fn default_mpi() -> Result<Mpi> {
-    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
-    match find_program(&mpicc) {
-        Some(mpicc) => {
-            let beside = mpicc.with_file_name("mpiexec");
-            let mpiexec = if beside.exists() { beside } else { "mpiexec".into() };
-            Ok(Mpi { name: "mpicc".into(), mpicc, mpiexec, libraries: None })
-        }
-        None if std::env::var_os("MPICC").is_some() => bail!("MPICC={mpicc}: no such program"),
-        None => mpich(),
-    }
 }
 
 /// MPICH 5.0.2 from its wheel.

@@ -1,0 +1,284 @@
+//! Questions to MPI about the application's objects: the only place that asks them.
+//!
+//! MPI answers a question about a handle that it does not know by an error, and an error goes to an
+//! error handler of the application's, which ends the application by default. A tool that asks about
+//! such a handle breaks a program that is right: `MPI_DATATYPE_NULL` passes MPICH where the count is 0,
+//! and an argument that is significant at a root only may be anything elsewhere.
+//!
+//! So the functions here do not take handles. They take [`UsedDatatype`] and [`UsedComm`], which are
+//! made only from a call that MPI has accepted and that cannot have been accepted without a valid
+//! handle. Handles of what may be null, freed or never set are then asked about by nobody, whoever
+//! adds a question. `tests/questions.rs` reads the sources: no other file calls MPI's functions about
+//! datatypes and communicators.
+//!
+//! What remains is an application that frees an object in one thread while another one's call with it
+//! is not over, or that passes wrong handles to an MPI that was built to check none. MPI itself may then
+//! do anything.
+
+use core::ffi::c_int;
+
+use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
+
+use crate::FunctionId;
+use crate::call::{Accepted, Transfer};
+
+/// A datatype that MPI has used: at least one element of it has moved, or will when the request of the
+/// call is complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedDatatype(MPI_Datatype);
+
+impl UsedDatatype {
+    /// The datatype of data that an accepted call moves. `None` if there are no data: then MPI need
+    /// not have looked at the handle.
+    pub(crate) fn of<'c>(transfer: &Transfer<'c>, _: Accepted<'c>) -> Option<Self> {
+        // A transfer tells only of arguments that are significant in this process, and of a peer that is
+        // not `MPI_PROC_NULL`. With a count above 0, MPI needs the datatype to know what to move.
+        Self::unless_null(transfer.datatype()).filter(|_| transfer.count() > 0)
+    }
+
+    /// For a datatype that is known to be valid by other means.
+    ///
+    /// # Safety
+    /// MPI has used the datatype in a call that is not over: the argument was significant in this
+    /// process, and the count was not 0.
+    pub(crate) unsafe fn assume(datatype: MPI_Datatype) -> Option<Self> {
+        Self::unless_null(datatype)
+    }
+
+    fn unless_null(datatype: MPI_Datatype) -> Option<Self> {
+        (datatype != pmpi::MPI_DATATYPE_NULL).then_some(Self(datatype))
+    }
+
+    /// The handle.
+    pub(crate) fn handle(self) -> MPI_Datatype {
+        self.0
+    }
+
+    /// How many bytes of data an element has.
+    pub(crate) fn size(self) -> u64 {
+        let mut size: MPI_Count = 0;
+        // SAFETY: a valid handle (see the type), and a place for the answer. `MPI_Type_size_x` is in
+        // every MPI-3.0.
+        unsafe { pmpi::MPI_Type_size_x(self.0, &mut size) };
+        u64::try_from(size).unwrap_or(0)
+    }
+
+    /// How the datatype was made.
+    pub(crate) fn envelope(self) -> Envelope {
+        let mut envelope = Envelope::default();
+        // SAFETY: a valid handle, and places for the answers.
+        unsafe {
+            if pmpi::available(FunctionId::MPI_Type_get_envelope_c as usize) {
+                pmpi::MPI_Type_get_envelope_c(
+                    self.0,
+                    &mut envelope.integers,
+                    &mut envelope.addresses,
+                    &mut envelope.large_counts,
+                    &mut envelope.datatypes,
+                    &mut envelope.combiner,
+                );
+            } else {
+                let mut numbers = [0; 3];
+                let [integers, addresses, datatypes] = &mut numbers;
+                pmpi::MPI_Type_get_envelope(
+                    self.0,
+                    integers,
+                    addresses,
+                    datatypes,
+                    &mut envelope.combiner,
+                );
+                [envelope.integers, envelope.addresses, envelope.datatypes] =
+                    numbers.map(MPI_Count::from);
+            }
+        }
+        envelope
+    }
+
+    /// What a derived datatype was made with: the numbers, of whichever width, and the datatypes, which
+    /// MPI has made anew and [`free`](Self::free) frees, unless they are predefined.
+    pub(crate) fn contents(self, envelope: &Envelope) -> Option<(Vec<MPI_Count>, Vec<Self>)> {
+        let length = |count: MPI_Count| usize::try_from(count).ok();
+        let mut integers = vec![0 as c_int; length(envelope.integers)?];
+        let mut addresses = vec![0 as MPI_Aint; length(envelope.addresses)?];
+        let mut large_counts = vec![0 as MPI_Count; length(envelope.large_counts)?];
+        let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(envelope.datatypes)?];
+        // SAFETY: a valid handle of a derived datatype, and arrays that are as long as MPI said.
+        let code = unsafe {
+            if pmpi::available(FunctionId::MPI_Type_get_contents_c as usize) {
+                pmpi::MPI_Type_get_contents_c(
+                    self.0,
+                    envelope.integers,
+                    envelope.addresses,
+                    envelope.large_counts,
+                    envelope.datatypes,
+                    integers.as_mut_ptr(),
+                    addresses.as_mut_ptr(),
+                    large_counts.as_mut_ptr(),
+                    datatypes.as_mut_ptr(),
+                )
+            } else {
+                pmpi::MPI_Type_get_contents(
+                    self.0,
+                    c_int::try_from(envelope.integers).ok()?,
+                    c_int::try_from(envelope.addresses).ok()?,
+                    c_int::try_from(envelope.datatypes).ok()?,
+                    integers.as_mut_ptr(),
+                    addresses.as_mut_ptr(),
+                    datatypes.as_mut_ptr(),
+                )
+            }
+        };
+        if code != mpi_sys::MPI_SUCCESS {
+            return None;
+        }
+        let numbers = if large_counts.is_empty() {
+            integers.into_iter().map(MPI_Count::from).collect()
+        } else {
+            large_counts
+        };
+        // MPI has just given these handles out, so they are valid.
+        let datatypes = datatypes.into_iter().map(Self::unless_null).collect::<Option<_>>()?;
+        Some((numbers, datatypes))
+    }
+
+    /// Frees a datatype.
+    ///
+    /// # Safety
+    /// [`contents`](Self::contents) has returned it, it is not predefined, and nothing uses it any more.
+    pub(crate) unsafe fn free(mut self) {
+        // SAFETY: as the caller says: the handle is the tool's own.
+        unsafe { pmpi::MPI_Type_free(&mut self.0) };
+    }
+}
+
+/// The numbers of what a datatype was made with (MPI-5.0, 5.1.13).
+#[derive(Default)]
+pub(crate) struct Envelope {
+    integers: MPI_Count,
+    addresses: MPI_Count,
+    large_counts: MPI_Count,
+    datatypes: MPI_Count,
+    pub(crate) combiner: c_int,
+}
+
+/// The communicator of an operation that MPI has accepted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedComm(MPI_Comm);
+
+impl UsedComm {
+    /// The communicator of an accepted call that communicates: it is significant in every process, also
+    /// where no data move.
+    pub(crate) fn of(comm: MPI_Comm, _: Accepted<'_>) -> Option<Self> {
+        (comm != pmpi::MPI_COMM_NULL).then_some(Self(comm))
+    }
+
+    /// For a call that MPI has not seen yet, where its arguments must be known before: what Fortran's
+    /// are converted to. A null handle is not asked about. Any other wrong one is an error of the
+    /// application's own call, too.
+    pub(crate) fn not_null(comm: MPI_Comm) -> Option<Self> {
+        (comm != pmpi::MPI_COMM_NULL).then_some(Self(comm))
+    }
+
+    /// This process's rank.
+    pub(crate) fn rank(self) -> c_int {
+        // What no root is, in case that MPI does not answer.
+        let mut rank = -1;
+        // SAFETY: a valid handle (see the type), and a place for the answer; so below.
+        unsafe { pmpi::MPI_Comm_rank(self.0, &mut rank) };
+        rank
+    }
+
+    /// Is it between two groups?
+    pub(crate) fn is_inter(self) -> bool {
+        let mut inter = 0;
+        // SAFETY: as above.
+        unsafe { pmpi::MPI_Comm_test_inter(self.0, &mut inter) };
+        inter != 0
+    }
+
+    /// The number of processes in one's own group.
+    pub(crate) fn size(self) -> c_int {
+        let mut size = 0;
+        // SAFETY: as above.
+        unsafe { pmpi::MPI_Comm_size(self.0, &mut size) };
+        size
+    }
+
+    /// The number of processes that one communicates with: of the other group, where there is one.
+    pub(crate) fn others(self) -> c_int {
+        if !self.is_inter() {
+            return self.size();
+        }
+        let mut size = 0;
+        // SAFETY: as above, and between two groups.
+        unsafe { pmpi::MPI_Comm_remote_size(self.0, &mut size) };
+        size
+    }
+
+    /// How the processes lie, as far as this process knows.
+    pub(crate) fn topology(self) -> Topology {
+        let mut kind = 0;
+        // SAFETY: as above; each further question fits the topology that MPI has told.
+        unsafe {
+            pmpi::MPI_Topo_test(self.0, &mut kind);
+            match kind {
+                mpi_sys::MPI_CART => Topology::Grid { dimensions: self.dimensions() },
+                mpi_sys::MPI_GRAPH => {
+                    let mut neighbours = 0;
+                    pmpi::MPI_Graph_neighbors_count(self.0, self.rank(), &mut neighbours);
+                    Topology::Graph { sources: neighbours, destinations: neighbours }
+                }
+                mpi_sys::MPI_DIST_GRAPH => {
+                    let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
+                    pmpi::MPI_Dist_graph_neighbors_count(
+                        self.0,
+                        &mut sources,
+                        &mut destinations,
+                        &mut weighted,
+                    );
+                    Topology::Graph { sources, destinations }
+                }
+                _ => Topology::None,
+            }
+        }
+    }
+
+    /// How many dimensions a grid has.
+    pub(crate) fn dimensions(self) -> c_int {
+        let mut dimensions = 0;
+        // SAFETY: as above.
+        unsafe { pmpi::MPI_Cartdim_get(self.0, &mut dimensions) };
+        dimensions
+    }
+
+    /// The neighbours in one dimension of a grid, the lower one first: `MPI_PROC_NULL` at a border.
+    pub(crate) fn neighbours(self, dimension: c_int) -> [c_int; 2] {
+        let (mut below, mut above) = (mpi_sys::MPI_PROC_NULL, mpi_sys::MPI_PROC_NULL);
+        // SAFETY: as above; MPI has told how many dimensions there are.
+        unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
+        [below, above]
+    }
+}
+
+/// A virtual topology.
+pub(crate) enum Topology {
+    /// There is none.
+    None,
+    /// Cartesian.
+    Grid { dimensions: c_int },
+    /// A graph, with so many edges of this process.
+    Graph { sources: c_int, destinations: c_int },
+}
+
+/// How many bytes a status tells of, and whether the operation was cancelled, by MPI's functions. They
+/// know no handle but `MPI_BYTE`, and take every status that MPI has set.
+#[inline(never)]
+pub(crate) fn bytes_and_cancelled(status: &MPI_Status) -> (u64, bool) {
+    let (mut bytes, mut cancelled): (MPI_Count, _) = (0, 0);
+    // SAFETY: a status that MPI has set, or zeros, and places for the answers.
+    unsafe {
+        pmpi::MPI_Test_cancelled(status, &mut cancelled);
+        pmpi::MPI_Get_elements_x(status, pmpi::MPI_BYTE, &mut bytes);
+    }
+    (u64::try_from(bytes).unwrap_or(0), cancelled != 0)
+}

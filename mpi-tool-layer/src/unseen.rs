@@ -1,0 +1,37 @@
+//! Why a tool may have seen nothing of MPI in a process.
+
+use mpi_sys::pmpi;
+
+use crate::FunctionId;
+use crate::launcher::launched_rank;
+use crate::neighbours::mpi_objects;
+
+/// Why a tool may have seen nothing in a process with MPI; `None` in other processes.
+pub fn why_nothing_was_seen() -> Option<&'static str> {
+    let objects = mpi_objects();
+    let known = pmpi::available(FunctionId::MPI_Init as usize);
+    if objects.library && !known {
+        Some("MPI was loaded privately (dlopen); preload its library behind the tool")
+    } else if objects.program {
+        Some("the program did not start it, or another tool in front of this one kept its calls")
+    } else if launched_rank().is_some() && static_mpi_in_program() {
+        Some("MPI is linked statically into the program, which no preloaded tool can intercept")
+    } else {
+        None
+    }
+}
+
+/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI
+/// library says when it is called too early?
+fn static_mpi_in_program() -> bool {
+    const LARGEST: u64 = 1 << 28;
+    const SIGNS: [&[u8]; 3] = [
+        b"\0PMPI_Init\0",
+        b"Attempting to use an MPI routine",
+        b"function was called before MPI_INIT was invoked",
+    ];
+    std::fs::metadata("/proc/self/exe").is_ok_and(|file| file.len() < LARGEST)
+        && std::fs::read("/proc/self/exe").is_ok_and(|program| {
+            SIGNS.iter().any(|sign| program.windows(sign.len()).any(|window| window == *sign))
+        })
+}

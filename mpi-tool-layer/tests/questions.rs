@@ -1,0 +1,97 @@
+//! A tool asks MPI about the application's objects in one place only, `src/asking.rs`, which knows what may
+//! be asked: read from the sources, so that a new question cannot come to stand elsewhere unseen.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is called elsewhere, with the reason why that cannot reach the application's error handlers.
+const ALLOWED: [(&str, &[&str]); 5] = [
+    // Predefined communicators, while the world is there; its errors return meanwhile.
+    (
+        "mpi-tool-layer/src/world.rs",
+        &[
+            "MPI_Allreduce",
+            "MPI_Comm_get_errhandler",
+            "MPI_Comm_get_parent",
+            "MPI_Comm_rank",
+            "MPI_Comm_set_errhandler",
+            "MPI_Comm_size",
+            "MPI_Errhandler_free",
+            "MPI_Finalized",
+            "MPI_Initialized",
+            "MPI_Query_thread",
+            "MPI_Reduce",
+        ],
+    ),
+    // A code, not an object.
+    ("mpi-tool-layer/src/call/mod.rs", &["MPI_Error_class"]),
+    // A request of the tool's own.
+    ("mpi-tool-layer/src/fortran/conversion.rs", &["MPI_Grequest_complete", "MPI_Grequest_start"]),
+    // Of a call that MPI has accepted.
+    ("mpi-tool-layer/examples/panics.rs", &["MPI_Comm_rank"]),
+    // The one place.
+    ("mpi-tool-layer/src/asking.rs", &["*"]),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The functions of MPI that a source calls below all tools: `pmpi::MPI_X(…)`. What is generated from the list
+/// passes on the application's own calls (`pmpi::$c_name`).
+fn called(source: &str) -> BTreeSet<&str> {
+    let code = source.split("\n#[cfg(test)]\nmod ").next().unwrap();
+    let after = code.split("pmpi::").skip(1);
+    after
+        .filter_map(|after| {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+            let (name, rest) = after.split_at(end);
+            (name.starts_with("MPI_") && rest.starts_with('(')).then_some(name)
+        })
+        .collect()
+}
+
+#[test]
+fn questions_to_mpi_stand_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    for folder in ["mpi-tool-layer/src", "mpi-tool-layer/examples", "tools"] {
+        sources(&root.join(folder), &mut files);
+    }
+    let mut seen = BTreeSet::new();
+    for file in &files {
+        let name = file.strip_prefix(root).unwrap().to_str().unwrap();
+        let source = fs::read_to_string(file).unwrap();
+        let known =
+            ALLOWED.iter().find(|(known, _)| *known == name).map_or(&[][..], |known| known.1);
+        for function in called(&source) {
+            seen.insert(name.to_owned());
+            assert!(
+                known == ["*"] || known.contains(&function),
+                "{name} calls {function} below all tools: if that is a question about the application's \
+                 objects, it belongs into src/asking.rs"
+            );
+        }
+        // Names without their module would be seen by nobody.
+        for import in source.lines().filter(|line| line.trim_start().starts_with("use ")) {
+            let imports = import.contains("pmpi::{") || import.contains("pmpi::MPI_");
+            assert!(!imports, "{name}: {import:?} hides what is called below all tools");
+        }
+    }
+    // The test reads what it should.
+    for (name, _) in ALLOWED {
+        assert!(seen.contains(name), "{name} calls nothing any more");
+    }
+    assert!(
+        called("unsafe { pmpi::MPI_Type_size(a, b) }; x(pmpi::MPI_INT)").contains("MPI_Type_size")
+    );
+    assert_eq!(called("x(pmpi::MPI_INT) == pmpi::MPI_COMM_NULL").len(), 0);
+}

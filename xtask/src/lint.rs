@@ -1,0 +1,114 @@
+//! Format, lints, documentation, and what may lie in the repository, as CI wants them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::environment;
+use crate::step::{cargo, output, run, step};
+
+pub(crate) fn run_all() -> Result<()> {
+    let mpi = environment::mpich()?;
+    let cargo = || {
+        let mut cargo = cargo();
+        cargo.current_dir(environment::root()).envs(mpi.variables());
+        cargo
+    };
+    step("Files", files)?;
+    step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
+    step("Lints", || {
+        run(cargo()
+            .args(["clippy", "--quiet", "--workspace", "--all-targets"])
+            .args(["--", "--deny", "warnings"]))
+    })?;
+    step("Documentation", || {
+        run(cargo()
+            .args(["doc", "--quiet", "--workspace", "--no-deps"])
+            .env("RUSTDOCFLAGS", "--deny warnings"))
+    })
+}
+
+/// How the names of sources end.
+const SOURCES: &[&str] =
+    &["rs", "toml", "md", "c", "h", "cc", "F90", "py", "sh", "stderr", "html", "css", "js", "svg"];
+
+/// Other files, by their paths; `*` at an end stands for one name in a folder.
+const NAMED: &[&str] = &[
+    ".ci/*",
+    ".gitignore",
+    "Cargo.lock",
+    "bench-harness/tests/thesis_reference.json",
+    "mpi-tool-layer/tests/programs/*",
+    "mpi-tool-layer/tests/visibility/rsmpi/Cargo.lock",
+    "rmpi/mpi-sys/tests/qmpi_ids.tsv",
+    "xtask/environments/*",
+];
+
+/// Why a file is not one of this project; nothing if it is.
+fn is_strange(path: &str, contents: &[u8]) -> Option<&'static str> {
+    let is_named = NAMED.iter().any(|name| match name.strip_suffix('*') {
+        Some(folder) => path.strip_prefix(folder).is_some_and(|rest| !rest.contains('/')),
+        None => path == *name,
+    });
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+    if !is_named && !extension.is_some_and(|extension| SOURCES.contains(&extension)) {
+        return Some("neither source nor data that xtask/src/lint.rs names");
+    }
+    if contents.contains(&0) || std::str::from_utf8(contents).is_err() {
+        return Some("not text");
+    }
+    None
+}
+
+/// Refuses what is neither source nor data that is known here: packages, programs, what a test left behind.
+fn files() -> Result<()> {
+    let root = environment::root();
+    let mut git = Command::new("git");
+    git.current_dir(&root);
+    // Also what would come in by the next commit.
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let mut strange = Vec::new();
+    for path in output(&mut git)?.split_terminator('\0') {
+        let file = root.join(path);
+        // Removed, and still in the index.
+        if !file.exists() {
+            continue;
+        }
+        let contents = fs::read(&file).with_context(|| path.to_owned())?;
+        strange.extend(is_strange(path, &contents).map(|reason| format!("{path}: {reason}")));
+    }
+    if !strange.is_empty() {
+        bail!("files that do not belong here:\n  {}", strange.join("\n  "));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_and_programs_are_refused() {
+        for (path, contents) in [
+            ("mpi-1.0.0-py3-none-any.whl", &b"PK\x03\x04"[..]),
+            ("core", b"\x7fELF"),
+            ("tests/report.json", b"{}"),
+            ("xtask/environments/more/mpich.txt", b"mpich"),
+            ("src/lib.rs", b"\x7fELF\x00"),
+            (".ci/run", b"\xff\xfe"),
+        ] {
+            assert!(is_strange(path, contents).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn sources_and_named_data_are_not() {
+        for path in
+            ["src/lib.rs", "docs/design.md", ".ci/run", "Cargo.lock", "xtask/environments/imb.txt"]
+        {
+            assert_eq!(is_strange(path, "text, auch äöü".as_bytes()), None, "{path}");
+        }
+    }
+}

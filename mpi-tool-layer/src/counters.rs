@@ -8,7 +8,7 @@ use core::sync::atomic::{
 };
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Counter, Counters, FunctionId};
+use crate::Counter;
 
 /// `N` counters for a layer. Each thread counts in a place of its own; a sum reads them all.
 ///
@@ -257,48 +257,6 @@ fn free_lane(offset: &AtomicU64, count: usize) {
 impl<const N: usize> Default for ThreadCounters<N> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// A counter for each MPI function, as a report wants them.
-#[derive(Debug)]
-pub struct FunctionCounters {
-    unit: &'static str,
-    counts: ThreadCounters<{ FunctionId::COUNT }>,
-}
-
-impl FunctionCounters {
-    /// All zero. `unit` is what is counted, in the plural.
-    pub const fn new(unit: &'static str) -> Self {
-        Self { unit, counts: ThreadCounters::new() }
-    }
-
-    /// Adds to a function's counter.
-    #[inline(always)]
-    pub fn add(&self, function: FunctionId, amount: u64) {
-        self.counts.add(function as usize, amount);
-    }
-}
-
-impl Counters for FunctionCounters {
-    fn unit(&self) -> &'static str {
-        self.unit
-    }
-
-    fn len(&self) -> usize {
-        FunctionId::COUNT
-    }
-
-    fn name(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", FunctionId::name)
-    }
-
-    fn class(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", |function| function.class().name())
-    }
-
-    fn counter(&self, index: usize) -> Counter<'_> {
-        self.counts.counter(index)
     }
 }
 

@@ -47,6 +47,7 @@ mod file;
 pub mod fortran;
 mod forward;
 mod function;
+mod function_counters;
 mod handles;
 mod high;
 #[doc(hidden)]
@@ -80,11 +81,12 @@ pub use call::{
     received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
-pub use counters::{FunctionCounters, ThreadCounters};
+pub use counters::ThreadCounters;
 pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
+pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
 pub use mpi_sys;
@@ -111,8 +113,9 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
         let _ = settings;
     }
 
-    /// What the tool has counted, for the report at the program's end. A tool without counters
-    /// reports nothing.
+    /// What the tool counts, for the report at the program's end. A tool without counters reports
+    /// nothing. The framework asks when MPI starts, and in a process without MPI when that ends; never in a
+    /// signal handler.
     fn counters(&self) -> Option<&dyn Counters> {
         None
     }

@@ -1,7 +1,9 @@
-//! Two layers in one tool: the upper one answers every `MPI_Ssend` with an `MPI_Send` of the layer
-//! below, which counts what reaches it.
+//! Two layers in one tool: the upper one answers every `MPI_Ssend` with `MPI_Issend` and `MPI_Wait`, which
+//! is the same operation in two calls; the layer below counts what reaches it.
 
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, c_int, c_void};
+use mpi_tool_layer::mpi_sys::{
+    MPI_Comm, MPI_Datatype, MPI_REQUEST_NULL, MPI_STATUS_IGNORE, MPI_SUCCESS, c_int, c_void,
+};
 use mpi_tool_layer::{
     Counters, FunctionCounters, FunctionId, LayerChain, RawMpiInterceptionLayer, Tool, UnsafeBox,
     install_pmpi_layer,
@@ -9,7 +11,8 @@ use mpi_tool_layer::{
 
 struct Upper;
 
-// SAFETY: an MPI_Send may synchronize as MPI_Ssend does or not; the test's programs do not care.
+// SAFETY: `ssend` must return when `MPI_Ssend` would, with the same result: when the receive has begun
+// and the buffer can be used again. So does the wait for a synchronous send.
 unsafe impl RawMpiInterceptionLayer for Upper {
     fn ssend<F>(
         &self,
@@ -24,8 +27,17 @@ unsafe impl RawMpiInterceptionLayer for Upper {
     where
         F: FnOnce(*const c_void, c_int, MPI_Datatype, c_int, c_int, MPI_Comm) -> c_int,
     {
-        // SAFETY: the application's own arguments.
-        unsafe { next_f.table().send(buf, count, datatype, dest, tag, comm) }
+        let below = next_f.table();
+        let mut request = MPI_REQUEST_NULL;
+        // SAFETY: MPI_Issend wants what MPI_Ssend wants, which the application has passed, and the
+        // buffer until the request is complete: the application's call is not over before.
+        unsafe {
+            let result = below.issend(buf, count, datatype, dest, tag, comm, &mut request);
+            if result != MPI_SUCCESS {
+                return result;
+            }
+            below.wait(&mut request, MPI_STATUS_IGNORE)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looks into what has been received, and lends MPI a status where the application wants none.
 
 use mpi_tool_layer::{
-    CallResult, Communicator, MpiInterceptionLayer, OwnStatus, Rank, RankKind, StatusMut, Tag,
+    CallResult, Communicator, MpiInterceptionLayer, OwnStatus, RankKind, Source, StatusMut, Tag,
     Tool, TypeDynamicBufferMut, install_pmpi_layer, next, received_bytes,
 };
 
@@ -12,7 +12,7 @@ impl MpiInterceptionLayer for Received {
         &self,
         next_f: impl next::MPI_Recv<'c>,
         buf: TypeDynamicBufferMut<'c>,
-        source: Rank,
+        source: Source<'c>,
         tag: Tag,
         comm: Communicator<'c>,
         status: StatusMut<'_>,

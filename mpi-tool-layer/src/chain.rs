@@ -1,9 +1,11 @@
 //! Two layers as one.
 
+use core::sync::atomic::AtomicU64;
+
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting, SettingDefault,
+    Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting, SettingDefault,
     Settings, Tool, UnsafeBox,
 };
 
@@ -141,8 +143,12 @@ impl<A: Tool, B: Tool> Counters for LayerChain<A, B> {
         if self.common_unit().is_some() { own } else { own.or(Some(counters.unit())) }
     }
 
-    fn value(&self, index: usize) -> u64 {
-        self.counters_of(index).map_or(0, |(counters, index)| counters.value(index))
+    fn counter(&self, index: usize) -> Counter<'_> {
+        static NOTHING: AtomicU64 = AtomicU64::new(0);
+        match self.counters_of(index) {
+            Some((counters, index)) => counters.counter(index),
+            None => Counter::from(&NOTHING),
+        }
     }
 }
 
@@ -170,8 +176,8 @@ mod tests {
         fn class(&self, _: usize) -> &'static str {
             "x"
         }
-        fn value(&self, index: usize) -> u64 {
-            self.0.sum(index)
+        fn counter(&self, index: usize) -> Counter<'_> {
+            self.0.counter(index)
         }
     }
 
@@ -197,7 +203,7 @@ mod tests {
 
     fn rows(tool: &impl Tool) -> Vec<(&'static str, Option<&'static str>, u64)> {
         let counters = tool.counters().unwrap();
-        let row = |at| (counters.name(at), counters.unit_of(at), counters.value(at));
+        let row = |at| (counters.name(at), counters.unit_of(at), counters.counter(at).value());
         (0..counters.len()).map(row).collect()
     }
 

@@ -8,7 +8,7 @@ use core::sync::atomic::{
 };
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Counters, FunctionId};
+use crate::Counter;
 
 /// `N` counters for a layer. Each thread counts in a place of its own; a sum reads them all.
 ///
@@ -28,7 +28,7 @@ pub struct ThreadCounters<const N: usize> {
 /// Where an instance's counters are in the memory of each thread.
 #[derive(Debug)]
 #[repr(C)]
-struct Lane {
+pub(crate) struct Lane {
     /// [`NO_LANE`] until the first count; then the offset, with the sign bit set.
     offset: AtomicU64,
     /// How many counters it has.
@@ -129,9 +129,37 @@ impl<const N: usize> ThreadCounters<N> {
 
     /// A counter, summed over all threads. Takes no lock and allocates nothing, so that a signal
     /// handler may call it.
+    ///
+    /// # Panics
+    /// If `index` is not below `N`.
     pub fn sum(&self, index: usize) -> u64 {
-        let mut sum = self.shared[index].load(Relaxed);
-        let offset = self.lane.offset.load(Acquire);
+        self.counter(index).value()
+    }
+
+    /// A counter, for a report.
+    ///
+    /// # Panics
+    /// If `index` is not below `N`.
+    pub fn counter(&self, index: usize) -> Counter<'_> {
+        assert!(index < N);
+        let number = u32::try_from(index).expect("fewer than 2^32 counters");
+        // SAFETY: the lane is at the beginning of this, which has more than `index` counters, and the
+        // pointer is to all of it.
+        unsafe { Counter::of_threads(ptr::from_ref(self).cast(), number) }
+    }
+}
+
+impl Lane {
+    /// A counter of a [`ThreadCounters`], whose lane this is, summed over all threads.
+    ///
+    /// # Safety
+    /// That is so, it has the counter, and the pointer may be used for all of it.
+    pub(crate) unsafe fn sum(this: *const Lane, index: usize) -> u64 {
+        // SAFETY: the shared counters are behind the lane, as the caller promises.
+        let (mut sum, offset) = unsafe {
+            let shared = &*this.add(1).cast::<AtomicU64>().add(index);
+            (shared.load(Relaxed), (*this).offset.load(Acquire))
+        };
         if offset == NO_LANE {
             return sum;
         }
@@ -146,9 +174,7 @@ impl<const N: usize> ThreadCounters<N> {
         }
         sum
     }
-}
 
-impl Lane {
     /// Where the thread's counters of the lane are; with the sign bit set if it has none.
     #[inline(always)]
     fn address(&self) -> u64 {
@@ -231,48 +257,6 @@ fn free_lane(offset: &AtomicU64, count: usize) {
 impl<const N: usize> Default for ThreadCounters<N> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// A counter for each MPI function, as a report wants them.
-#[derive(Debug)]
-pub struct FunctionCounters {
-    unit: &'static str,
-    counts: ThreadCounters<{ FunctionId::COUNT }>,
-}
-
-impl FunctionCounters {
-    /// All zero. `unit` is what is counted, in the plural.
-    pub const fn new(unit: &'static str) -> Self {
-        Self { unit, counts: ThreadCounters::new() }
-    }
-
-    /// Adds to a function's counter.
-    #[inline(always)]
-    pub fn add(&self, function: FunctionId, amount: u64) {
-        self.counts.add(function as usize, amount);
-    }
-}
-
-impl Counters for FunctionCounters {
-    fn unit(&self) -> &'static str {
-        self.unit
-    }
-
-    fn len(&self) -> usize {
-        FunctionId::COUNT
-    }
-
-    fn name(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", FunctionId::name)
-    }
-
-    fn class(&self, index: usize) -> &'static str {
-        FunctionId::from_index(index).map_or("", |function| function.class().name())
-    }
-
-    fn value(&self, index: usize) -> u64 {
-        self.counts.sum(index)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::options::{Format, Options, Output};
 use crate::output::{Sink, is_terminal, reason, say};
 use crate::report::{Report, Row, Scope};
+use crate::rows::Rows;
 use crate::settings::Setup;
 use crate::unseen::why_nothing_was_seen;
 use crate::{Counters, FunctionId, NextTable, options, signals, world};
@@ -85,6 +86,8 @@ impl Source {
 /// What a report needs, made where allocation is allowed.
 struct Prepared {
     options: Options,
+    /// What the tool counts. The tool is not asked again: a signal handler runs none of its code.
+    rows: Option<Rows>,
     /// Where the merged report goes and that of this process alone, if to files.
     files: Option<[ReportFile; 2]>,
     /// Of all processes of a run, this one prints: rank 0.
@@ -221,18 +224,20 @@ impl Level {
         if self.process.load(Relaxed) != process_id() {
             return;
         }
-        let seen = self
-            .counters
-            .get()
-            .is_some_and(|counters| (0..counters.len()).any(|index| counters.value(index) > 0));
         if self.prepared.get().is_some() {
             self.report_process(self.why_alone("the process ended without MPI_Finalize"));
-        } else if seen {
+        } else if self.has_counted() {
             self.prepared();
             self.report_process("MPI was never initialized");
         } else {
             self.say_nothing_seen();
         }
+    }
+
+    /// Has the tool counted anything? For a process in which MPI has not started.
+    fn has_counted(&self) -> bool {
+        let Some(rows) = self.counters.get().map(Rows::of) else { return false };
+        (0..rows.len()).any(|index| rows.value(index) > 0)
     }
 
     /// After `MPI_Init` or `MPI_Init_thread`.
@@ -273,11 +278,11 @@ impl Level {
         if !self.world.swap(false, AcqRel) || !world::is_active() {
             return;
         }
-        let Some(counters) = self.counters.get() else { return };
         let prepared = self.prepared();
+        let Some(rows) = &prepared.rows else { return };
         if !prepared.options.merge {
             self.report_process(NOT_MERGED);
-        } else if self.report_world(counters, prepared).is_err() {
+        } else if self.report_world(rows, prepared).is_err() {
             self.report_process("the ranks' reports could not be merged");
         }
     }
@@ -376,14 +381,25 @@ impl Level {
                 let file = |with: &str| ReportFile::new(&extended(path, with)?, &host);
                 files = file(&world).zip(file(&process)).map(|(world, process)| [world, process]);
             }
-            let count = self.counters.get().map_or(0, Counters::len);
+            let rows = self.counters.get().map(Rows::of);
+            let count = rows.as_ref().map_or(0, Rows::len);
             if options.signals && count > 0 {
                 signals::watch();
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
             let says_where = options.verbose || is_terminal();
             let last_sum = AtomicU64::new(0);
-            Prepared { options, files, prints, others, elsewhere, says_where, merged, last_sum }
+            Prepared {
+                options,
+                rows,
+                files,
+                prints,
+                others,
+                elsewhere,
+                says_where,
+                merged,
+                last_sum,
+            }
         })
     }
 
@@ -407,7 +423,7 @@ impl Level {
     }
 
     /// Merges the counts over the world; rank 0 writes them.
-    fn report_world(&self, counters: &dyn Counters, prepared: &Prepared) -> Result<(), c_int> {
+    fn report_world(&self, counters: &Rows, prepared: &Prepared) -> Result<(), c_int> {
         let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
         let merged = world::merge(&self.fingerprint(counters), &values)?;
         for (merged, value) in prepared.merged.iter().zip(&values) {
@@ -422,7 +438,7 @@ impl Level {
     }
 
     /// The same on all ranks that have the same tool.
-    fn fingerprint(&self, counters: &dyn Counters) -> [u64; 2] {
+    fn fingerprint(&self, counters: &Rows) -> [u64; 2] {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters.len() as u64;
         for byte in self.label.bytes().chain(self.version.bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
@@ -433,9 +449,8 @@ impl Level {
     /// Writes what this process has counted since the merged report, if there is news. A later
     /// report of the process takes the place of an earlier one. May run in a signal handler.
     pub(crate) fn report_process(&self, reason: &str) {
-        let (Some(counters), Some(prepared)) = (self.counters.get(), self.prepared.get()) else {
-            return;
-        };
+        let Some(prepared) = self.prepared.get() else { return };
+        let Some(counters) = &prepared.rows else { return };
         if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
             return;
         }
@@ -460,7 +475,7 @@ impl Level {
         &self,
         prepared: &Prepared,
         scope: Scope<'_>,
-        counters: &dyn Counters,
+        counters: &Rows,
         row: &dyn Fn(usize) -> Row,
     ) {
         let elsewhere = prepared.elsewhere;

@@ -47,6 +47,7 @@ mod file;
 pub mod fortran;
 mod forward;
 mod function;
+mod function_counters;
 mod handles;
 mod high;
 #[doc(hidden)]
@@ -64,6 +65,7 @@ mod output;
 pub mod qmpi;
 mod raw;
 mod report;
+mod rows;
 mod settings;
 mod signals;
 mod table;
@@ -75,11 +77,12 @@ pub use call::{
     received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
-pub use counters::{FunctionCounters, ThreadCounters};
+pub use counters::ThreadCounters;
 pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
+pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
 pub use mpi_sys;
@@ -87,6 +90,7 @@ pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
 pub use report::Counters;
 /// Safe MPI for tools: calls that no tool sees.
 pub use rmpi::pmpi_mode as rmpi;
+pub use rows::Counter;
 pub use settings::{Default as SettingDefault, Setting, Settings};
 pub use table::{NextFunctions, NextTable};
 
@@ -105,8 +109,9 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
         let _ = settings;
     }
 
-    /// What the tool has counted, for the report at the program's end. A tool without counters
-    /// reports nothing.
+    /// What the tool counts, for the report at the program's end. A tool without counters reports
+    /// nothing. The framework asks when MPI starts, and in a process without MPI when that ends; never in a
+    /// signal handler.
     fn counters(&self) -> Option<&dyn Counters> {
         None
     }

@@ -2,16 +2,21 @@
 
 use core::fmt::{self, Write};
 
+use crate::Counter;
 use crate::launcher::Launched;
 use crate::options::Format;
 use crate::output::say;
+use crate::rows::Rows;
 
 /// The schema of JSON and CSV reports: a reader checks it, and `docs/report.md` describes it.
 pub(crate) const SCHEMA: &str = "mpi-tool-report/1";
 
 /// What a tool has counted: a fixed list of named counters, the same on all ranks.
 ///
-/// Reports are also written from signal handlers: these methods must neither allocate nor lock.
+/// The framework asks once, when MPI starts, and keeps the answers: which counters there are, what they
+/// are called, and where they are in memory. What they count is read from there when a report is
+/// written, which may be in a signal handler. So these methods are never called in one, and may do what any
+/// code may do.
 pub trait Counters: Sync {
     /// What is counted, in the plural: `calls`, `bytes`.
     fn unit(&self) -> &'static str;
@@ -30,8 +35,8 @@ pub trait Counters: Sync {
     /// What the counter belongs to, such as a function's class.
     fn class(&self, index: usize) -> &'static str;
 
-    /// What this process has counted so far.
-    fn value(&self, index: usize) -> u64;
+    /// Where the counter is: what this process has counted so far is read from there.
+    fn counter(&self, index: usize) -> Counter<'_>;
 
     /// The counter's unit, if there are several: then [`unit`](Self::unit) names them all, and reports
     /// say class and unit of each counter.
@@ -64,7 +69,7 @@ pub(crate) struct Report<'a> {
     pub(crate) scope: Scope<'a>,
     /// The launcher's opinion, where it is not MPI's.
     pub(crate) elsewhere: Option<Launched>,
-    pub(crate) counters: &'a dyn Counters,
+    pub(crate) counters: &'a Rows,
     pub(crate) row: &'a dyn Fn(usize) -> Row,
 }
 
@@ -262,6 +267,8 @@ fn quote(out: &mut dyn Write, text: &str) -> fmt::Result {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::AtomicU64;
+
     use super::*;
 
     struct Odd;
@@ -279,8 +286,9 @@ mod tests {
         fn class(&self, _: usize) -> &'static str {
             "x"
         }
-        fn value(&self, index: usize) -> u64 {
-            index as u64
+        fn counter(&self, _: usize) -> Counter<'_> {
+            static NOTHING: AtomicU64 = AtomicU64::new(0);
+            Counter::from(&NOTHING)
         }
     }
 
@@ -291,7 +299,7 @@ mod tests {
             version: "1",
             scope: Scope::World { ranks: 1 },
             elsewhere,
-            counters: &Odd,
+            counters: &Rows::of(&Odd),
             row: &|index| Row { total: index as u64 + 3, min: 1, max: 2 },
         };
         report.write(&mut text, format).unwrap();

@@ -5,12 +5,15 @@
 //! each value is of a type that says what it is, and whatever has no type of its own is a `Value`,
 //! which can be looked at and passed on.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::parse::Parser;
 use syn::{Ident, bracketed};
 
-use crate::list::{Call, Function, Parameter, Width, calls, parse};
+use crate::arguments::{Argument, Role, arguments};
+use crate::list::{Call, Function, Width, calls, parse};
 
 /// What is not in the high-level layer: what has no better types than C's.
 fn stays_raw(function: &Function) -> bool {
@@ -20,184 +23,6 @@ fn stays_raw(function: &Function) -> bool {
         || function.class == "Conversion"
         // Variadic.
         || function.name == "MPI_Pcontrol"
-}
-
-/// An argument of a method: one parameter, or some that belong together.
-struct Argument {
-    name: Ident,
-    /// The type's name, with what stands before its lifetime.
-    ty: Ident,
-    lifetimes: Lifetimes,
-    /// The type's parameter, where it has one.
-    of: Option<TokenStream>,
-    /// Which parameters it is made of.
-    parts: Vec<usize>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Lifetimes {
-    None,
-    Call,
-    /// Of memory that only the call uses, where it is a blocking one.
-    Buffer,
-    /// Of memory that only the call uses.
-    Status,
-    Statuses,
-}
-
-impl Argument {
-    fn new(parameter: &Parameter, ty: &str, lifetimes: Lifetimes, parts: Vec<usize>) -> Self {
-        let name = parameter.name.clone();
-        Self { name, ty: format_ident!("{ty}"), lifetimes, of: None, parts }
-    }
-
-    fn of(mut self, of: TokenStream) -> Self {
-        self.of = Some(of);
-        self
-    }
-
-    fn is(&self, ty: &str) -> bool {
-        self.ty == ty
-    }
-
-    /// The type in a method.
-    fn method_type(&self) -> TokenStream {
-        self.with_lifetimes(&quote!('c), &quote!('_))
-    }
-
-    /// The type in the next function's signature: it takes other memory than the method got, where
-    /// the call is over when it returns.
-    fn next_type(&self, blocking: bool) -> TokenStream {
-        let buffer = if blocking { quote!('_) } else { quote!('c) };
-        self.with_lifetimes(&buffer, &quote!('_))
-    }
-
-    fn with_lifetimes(&self, buffer: &TokenStream, status: &TokenStream) -> TokenStream {
-        let ty = &self.ty;
-        let of = self.of.iter();
-        match self.lifetimes {
-            Lifetimes::None => quote!(#ty),
-            Lifetimes::Call => quote!(#ty<'c #(, #of)*>),
-            Lifetimes::Buffer => quote!(#ty<#buffer>),
-            Lifetimes::Status => quote!(#ty<#status>),
-            Lifetimes::Statuses => quote!(#ty<'c, #status>),
-        }
-    }
-}
-
-/// Groups a function's parameters.
-fn arguments(call: &Call<'_>) -> Vec<Argument> {
-    let parameters = &call.function.parameters;
-    let mut arguments = Vec::new();
-    let mut i = 0;
-    while i < parameters.len() {
-        let argument = group(&parameters[i..], i).unwrap_or_else(|| single(call, i));
-        i += argument.parts.len();
-        arguments.push(argument);
-    }
-    arguments
-}
-
-fn group(parameters: &[Parameter], first: usize) -> Option<Argument> {
-    let kind = |i: usize, kind: &str| parameters.get(i).is_some_and(|p| p.is(kind));
-    let count = |i: usize| kind(i, "XferNumElem") || kind(i, "DtypeNumElem");
-    let pointer = |i: usize| parameters.get(i).is_some_and(Parameter::is_pointer);
-    let argument = |ty: &str, lifetimes, number: usize| {
-        let parts = (first..first + number).collect();
-        Some(Argument::new(&parameters[0], ty, lifetimes, parts))
-    };
-    if kind(0, "Buffer") {
-        let read_only = !parameters[0].is_mutable();
-        if count(1) && !pointer(1) && kind(2, "Datatype") && !pointer(2) {
-            let ty = if read_only { "TypeDynamicBufferRef" } else { "TypeDynamicBufferMut" };
-            return argument(ty, Lifetimes::Buffer, 3);
-        }
-        if kind(1, "Partition") && count(2) && kind(3, "Datatype") {
-            let ty = if read_only { "PartitionedRef" } else { "PartitionedMut" };
-            return argument(ty, Lifetimes::Buffer, 4);
-        }
-        if count(1) && pointer(1) && kind(2, "Displacement") && kind(3, "Datatype") {
-            let each = if pointer(3) { "Each" } else { "" };
-            let mutable = if read_only { "Ref" } else { "Mut" };
-            return argument(&format!("Blocks{each}{mutable}"), Lifetimes::Buffer, 4);
-        }
-        if kind(1, "Buffer") && count(2) && kind(3, "Datatype") {
-            let ty = if pointer(2) { "ReductionBlocks" } else { "ReductionBuffers" };
-            return argument(ty, Lifetimes::Buffer, 4);
-        }
-    }
-    if kind(0, "Rank") && kind(1, "RmaDisplacement") && count(2) && kind(3, "Datatype") {
-        let mut target = argument("Target", Lifetimes::Call, 4)?;
-        target.name = format_ident!("target");
-        return Some(target);
-    }
-    if kind(0, "ArrayLength") && kind(1, "Request") && parameters[1].has_length {
-        let ty = if parameters[1].is_mutable() { "RequestsMut" } else { "Requests" };
-        let mut requests = argument(ty, Lifetimes::Call, 2)?;
-        requests.name = parameters[1].name.clone();
-        return Some(requests);
-    }
-    None
-}
-
-fn single(call: &Call<'_>, i: usize) -> Argument {
-    let parameter = &call.function.parameters[i];
-    let ty = &parameter.ty;
-    let kind = parameter.kind.to_string();
-    let alone = |ty: &str, lifetimes| Argument::new(parameter, ty, lifetimes, vec![i]);
-    let is_array = parameter.has_length || parameter.name.to_string().starts_with("array_");
-    if !parameter.is_pointer() {
-        match kind.as_str() {
-            "Rank" => return alone("Rank", Lifetimes::None),
-            "Tag" => return alone("Tag", Lifetimes::None),
-            "Communicator" | "Datatype" | "Group" | "Operation" | "Window" | "File" | "Session"
-            | "Info" | "Errhandler" | "Request" => return alone(&kind, Lifetimes::Call),
-            _ => {}
-        }
-    } else if kind == "Status" && parameter.direction == "out" {
-        return if is_array {
-            alone("StatusesMut", Lifetimes::Statuses)
-        } else {
-            alone("StatusMut", Lifetimes::Status)
-        };
-    } else if !is_array && call.widths[i] == Width::Same {
-        let target = match ty {
-            syn::Type::Ptr(pointer) if pointer.mutability.is_some() => Some(&pointer.elem),
-            _ => None,
-        };
-        let handle = matches!(
-            kind.as_str(),
-            "Communicator"
-                | "Datatype"
-                | "Group"
-                | "Operation"
-                | "Window"
-                | "File"
-                | "Session"
-                | "Info"
-                | "Errhandler"
-                | "Request"
-                | "Message"
-        );
-        let number = matches!(kind.as_str(), "Logical" | "CommSize" | "Rank" | "ThreadLevel")
-            || parameter.name == "index"
-            || parameter.name == "indx"
-            || parameter.name == "outcount";
-        match target {
-            Some(target) if parameter.direction == "out" && (handle || number) => {
-                return alone("Out", Lifetimes::Call).of(quote!(#target));
-            }
-            Some(target) if handle => {
-                return alone("InOut", Lifetimes::Call).of(quote!(#target));
-            }
-            _ => {}
-        }
-    }
-    let wide = call.twin.map_or(ty, |twin| &twin.parameters[i].ty);
-    match call.widths[i] {
-        Width::Array => alone("Counts", Lifetimes::Call),
-        _ => alone("Value", Lifetimes::Call).of(quote!(#wide)),
-    }
 }
 
 /// Is a parameter an array that a value has as `Counts`, though both forms of the function have the
@@ -342,18 +167,25 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let mut next = Vec::new();
     let mut methods = Vec::new();
     let mut raw = Vec::new();
+    let mut signatures = Vec::new();
+    let mut roles: BTreeSet<Ident> =
+        ["source", "dest", "root", "flag"].map(|role| format_ident!("{role}")).into();
     for call in &calls {
         if stays_raw(call.function) || twins.contains(&&call.function.name) {
             continue;
         }
         let arguments = arguments(call);
+        let named = arguments.iter().filter(|argument| argument.role != Role::Type);
+        roles.extend(named.map(|argument| argument.name.clone()));
         next.push(next_trait(call, &arguments));
         methods.push(method(call, &arguments));
+        signatures.push(signature(call, &arguments));
         raw.push(raw_method(call, &arguments, false));
         if call.twin.is_some() {
             raw.push(raw_method(call, &arguments, true));
         }
     }
+    let roles = roles.iter();
     quote! {
         /// The next functions, as closures over the high-level types: what a layer's methods call to
         /// pass a call on.
@@ -363,13 +195,32 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             #(#next)*
         }
 
+        /// The roles of arguments: which parameter of its function an argument is for, by the names that the
+        /// MPI standard gives to parameters. They are types without values.
+        #[allow(non_camel_case_types, reason = "the standard's names")]
+        pub mod arg {
+            #(
+                #[doc = concat!("The parameter `", stringify!(#roles), "` of a function.")]
+                #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+                pub enum #roles {}
+            )*
+        }
+
         #(#layer)* {
             #items
             #(#methods)*
         }
 
-        // SAFETY: a layer's methods return success only as they got it from the next function, which
-        // they can call only once, with arguments that MPI may have.
+        /// What each method's next function takes, for the tests.
+        #[cfg(test)]
+        pub(crate) fn signatures() -> Vec<(FunctionId, Vec<tests::ArgumentType>)> {
+            vec![#(#signatures),*]
+        }
+
+        // SAFETY: the trait wants what the MPI standard says of each function. A layer's method returns
+        // success only as it got it from the next function (`Accepted`), which it can call only once, with
+        // the application's arguments, each for the parameter for which the application has passed
+        // it; where an argument is another one, the author has vouched for it in an `unsafe` block.
         unsafe impl<L: MpiInterceptionLayer> RawMpiInterceptionLayer for L {
             #(#raw)*
         }
@@ -386,6 +237,27 @@ fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
         pub trait #name<'c>: FnOnce(#(#types),*) -> CallResult<'c> {}
         impl<'c, F: FnOnce(#(#types),*) -> CallResult<'c>> #name<'c> for F {}
     }
+}
+
+/// A function with the types of its method's arguments. The function inside compiles only if the next
+/// function takes just these.
+fn signature(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
+    let name = &call.function.name;
+    let names: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
+    let types: Vec<_> = arguments
+        .iter()
+        .map(|argument| argument.with_lifetimes(&quote!('c), &quote!('c)))
+        .collect();
+    quote! {{
+        type Arguments<'c> = (#(#types,)*);
+        fn _passed_on<'c>(
+            next_f: impl next::#name<'c>,
+            (#(#names,)*): Arguments<'c>,
+        ) -> CallResult<'c> {
+            next_f(#(#names),*)
+        }
+        (FunctionId::#name, <Arguments<'static> as tests::ArgumentTypes>::types())
+    }}
 }
 
 fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
@@ -529,7 +401,9 @@ fn raw_method(call: &Call<'_>, arguments: &[Argument], wide: bool) -> TokenStrea
                 self,
                 move |#(#values),*| {
                     #(#take_apart)*
-                    // SAFETY: the application's own arguments, or what a layer may pass.
+                    // SAFETY: MPI's function wants arguments that are right together. They are the
+                    // application's own, of this call (`'c`) and for these parameters (their roles), or
+                    // made by a layer that has promised the same.
                     crate::call::result(unsafe { #call_next })
                 },
                 #(#lifted),*

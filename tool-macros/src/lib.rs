@@ -2,6 +2,7 @@
 
 use proc_macro::TokenStream;
 
+mod arguments;
 mod calls;
 mod datatype;
 mod high;

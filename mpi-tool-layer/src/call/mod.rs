@@ -198,8 +198,7 @@ pub trait Call<'c>: Copy {
         self.get(self.shape().tags.1).map(Tag::new)
     }
 
-    /// The datatype of what is sent; of the first block, where each has its own. Null where there is
-    /// an address that only the root has.
+    /// The datatype of what is sent; of the first block with data, where each has its own.
     fn sent_datatype(self, accepted: Accepted<'c>) -> Option<MPI_Datatype> {
         self.datatype(self.shape().sent, accepted)
     }
@@ -210,13 +209,15 @@ pub trait Call<'c>: Copy {
     }
 
     #[doc(hidden)]
-    fn datatype(self, data: Data, _: Accepted<'c>) -> Option<MPI_Datatype> {
+    fn datatype(self, data: Data, accepted: Accepted<'c>) -> Option<MPI_Datatype> {
         if !data.array_of_datatypes {
             return self.get(data.datatype);
         }
-        let types: *const MPI_Datatype = self.get(data.datatype)?;
-        // SAFETY: MPI has read the array; null where it is not significant.
-        unsafe { types.as_ref() }.copied()
+        // An array need not be there: in place, or where there are no neighbours. The transfers know.
+        let received = data.buffer == self.shape().received.buffer;
+        let mut transfers = self.transfers(accepted);
+        let first = transfers.find(|transfer| (transfer.flow == Flow::Received) == received);
+        first.map(|transfer| transfer.datatype())
     }
 
     /// Do the data of the call move later than it returns, when its request is complete?
@@ -257,14 +258,27 @@ pub trait Call<'c>: Copy {
         self.shape().completion != Completion::None
     }
 
-    /// The status of the call itself, where MPI has set one: of a receive, a probe, a read.
+    /// The status of the call itself, where MPI has set one: of a receive, a probe, a read. Where MPI
+    /// sets it only if a flag is true, that is looked at; calls with many statuses have none of their own.
     #[inline(always)]
     fn status(self, _: Accepted<'c>) -> Option<&'c MPI_Status> {
-        let status: *const MPI_Status = self.get(self.shape().statuses)?;
+        let shape = self.shape();
+        if shape.array_of_statuses {
+            return None;
+        }
+        let status: *const MPI_Status = self.get(shape.statuses)?;
         if status.is_null() || status == mpi_sys::MPI_STATUS_IGNORE {
             return None;
         }
-        // SAFETY: MPI has set it, in the application's memory or the layer's, for this call.
+        if let Some(flag) = self.get::<*const c_int>(shape.flag) {
+            // SAFETY: MPI has accepted the call, and sets the flag whenever it does.
+            if unsafe { *flag } == 0 {
+                return None;
+            }
+        }
+        // SAFETY: one status that is not ignored, which MPI sets in every accepted call if there is no
+        // flag, and else if the flag is true. It is the application's or the layer's, and both outlive
+        // the call.
         Some(unsafe { &*status })
     }
 

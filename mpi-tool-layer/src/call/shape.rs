@@ -34,6 +34,8 @@ pub struct Shape {
     pub(crate) requests: Position,
     pub(crate) request_count: Position,
     pub(crate) statuses: Position,
+    /// Are there many statuses, one for each request?
+    pub(crate) array_of_statuses: bool,
     pub(crate) completion: Completion,
     pub(crate) flag: Position,
     pub(crate) index: Position,
@@ -203,6 +205,7 @@ impl Shape {
             requests: NONE,
             request_count: NONE,
             statuses: NONE,
+            array_of_statuses: false,
             completion: Completion::None,
             flag: NONE,
             index: NONE,
@@ -270,6 +273,7 @@ impl Shape {
                 }
                 ParameterKind::Status if output && shape.statuses == NONE => {
                     shape.statuses = position;
+                    shape.array_of_statuses = at(parameter.name.as_bytes(), b"array_of_", 0);
                 }
                 ParameterKind::Logical if output => shape.flag = position,
                 ParameterKind::Index if output => shape.index = position,
@@ -489,6 +493,9 @@ mod tests {
         assert_eq!((positions(get.sent), positions(get.received)), ((0, 1, 2), (3, 4, 5)));
         let waitsome = Shape::of(FunctionId::MPI_Waitsome);
         assert_eq!((waitsome.request_count, waitsome.requests), (0, 1));
+        assert!(waitsome.array_of_statuses && !sendrecv.array_of_statuses);
+        let testany = Shape::of(FunctionId::MPI_Testany);
+        assert_eq!((testany.flag, testany.statuses, testany.array_of_statuses), (3, 4, false));
         assert_eq!((waitsome.out_count, waitsome.index, waitsome.statuses), (2, 3, 4));
     }
 }

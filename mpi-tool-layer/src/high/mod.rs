@@ -1,6 +1,12 @@
 //! The high-level layer: values that say what they are, one method for each MPI function.
 
 mod arguments;
+mod buffers;
+#[cfg(doctest)]
+pub mod misuse;
+mod results;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use core::ffi::{c_char, c_int, c_void};
@@ -8,12 +14,22 @@ use core::ffi::{c_char, c_int, c_void};
 use mpi_sys::prototypes::*;
 
 pub use arguments::*;
+pub use buffers::*;
+pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
 
 use crate::call::{Call, CallResult, KnownCall};
 use crate::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
-use arguments::{Array, fits, widen};
+use arguments::{fits, widen};
+use buffers::Array;
+
+/// From whom a call receives, or may.
+pub type Source<'c> = RankOf<'c, arg::source>;
+/// To whom a call sends.
+pub type Destination<'c> = RankOf<'c, arg::dest>;
+/// The root of a collective operation.
+pub type Root<'c> = RankOf<'c, arg::root>;
 
 mpi_sys::mpi_functions! {
     [tool_macros::high_layer]
@@ -29,12 +45,14 @@ mpi_sys::mpi_functions! {
     /// [`LayerChain`](crate::LayerChain).
     ///
     /// A layer is safe code: it can pass on the application's arguments, which it can look at but
-    /// not invent, and it returns success only as it got it from the next function.
+    /// not invent, and it returns success only as it got it from the next function. An argument's type
+    /// says which parameter it is for ([`arg`]), so that it goes to MPI only where the application has put
+    /// it: what compiles passes no length where a count belongs.
     ///
     /// ```
     /// use mpi_tool_layer::{
-    ///     CallResult, Communicator, MpiInterceptionLayer, Rank, StatusMut, Tag, TypeDynamicBufferMut,
-    ///     next,
+    ///     CallResult, Communicator, MpiInterceptionLayer, Source, StatusMut, Tag,
+    ///     TypeDynamicBufferMut, next,
     /// };
     ///
     /// /// Says what it receives.
@@ -42,8 +60,8 @@ mpi_sys::mpi_functions! {
     ///
     /// impl MpiInterceptionLayer for Curious {
     ///     fn recv<'c>(
-    ///         &self, next_f: impl next::MPI_Recv<'c>, buf: TypeDynamicBufferMut<'c>, source: Rank,
-    ///         tag: Tag, comm: Communicator<'c>, status: StatusMut<'_>,
+    ///         &self, next_f: impl next::MPI_Recv<'c>, buf: TypeDynamicBufferMut<'c>,
+    ///         source: Source<'c>, tag: Tag, comm: Communicator<'c>, status: StatusMut<'_>,
     ///     ) -> CallResult<'c> {
     ///         let accepted = next_f(buf, source, tag, comm, status)?;
     ///         if let Some(numbers) = buf.to_vec::<i32>(accepted) {

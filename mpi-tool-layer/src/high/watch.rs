@@ -20,7 +20,7 @@ impl OwnStatus {
 
     /// The application's status, or this one if it ignores it.
     #[inline(always)]
-    pub fn for_ignored<'s>(&'s mut self, status: StatusMut<'s>) -> StatusMut<'s> {
+    pub fn for_ignored<'s, W: Copy>(&'s mut self, status: StatusMut<'s, W>) -> StatusMut<'s, W> {
         if status.is_ignored() { StatusMut::from_c(self.0.as_mut_ptr()) } else { status }
     }
 }

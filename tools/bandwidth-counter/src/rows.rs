@@ -1,6 +1,6 @@
 //! The counters: elements by function class, flow and datatype, reported as elements and bytes.
 
-use mpi_tool_layer::{Counters, Flow, FunctionClass, PredefinedDatatype, ThreadCounters};
+use mpi_tool_layer::{Counter, Counters, Flow, FunctionClass, PredefinedDatatype, ThreadCounters};
 
 /// A class of functions that move data.
 #[derive(Debug, Clone, Copy)]
@@ -107,9 +107,9 @@ impl Counters for Rows {
         Some(Row::of(index).unit)
     }
 
-    fn value(&self, index: usize) -> u64 {
+    fn counter(&self, index: usize) -> Counter<'_> {
         let row = Row::of(index);
-        let elements = self.0.sum(row.elements);
-        if row.unit == "bytes" { elements * row.datatype.size() } else { elements }
+        let elements = self.0.counter(row.elements);
+        if row.unit == "bytes" { elements.times(row.datatype.size()) } else { elements }
     }
 }

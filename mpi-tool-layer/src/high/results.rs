@@ -1,0 +1,267 @@
+//! Where MPI puts what it answers: addresses of the application's variables, statuses, requests.
+//!
+//! What MPI has not written is not read. [`Always`] and [`IfFlag`] say when MPI writes a result.
+
+use core::ffi::c_int;
+use core::marker::PhantomData;
+
+use mpi_sys::{MPI_Request, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Status, pmpi};
+
+use super::Only;
+use super::arg;
+use crate::call::{Accepted, Brand};
+
+/// MPI writes the result whenever it accepts the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Always {}
+
+/// MPI writes the result only if it sets the function's flag to true: `MPI_Improbe` has no message to
+/// give where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IfFlag {}
+
+/// Where a function puts its flag.
+pub type Flag<'c> = Out<'c, c_int, arg::flag>;
+
+/// Where a function puts a result.
+#[derive(Debug, Clone, Copy)]
+pub struct Out<'c, T, R, W = Always> {
+    pointer: *mut T,
+    brand: Brand<'c>,
+    role: PhantomData<(R, W)>,
+}
+
+impl<T: Copy, R, W> Out<'_, T, R, W> {
+    #[inline(always)]
+    pub(super) const fn from_c(pointer: *mut T) -> Self {
+        Self { pointer, brand: PhantomData, role: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) const fn into_c(self) -> *mut T {
+        self.pointer
+    }
+
+    /// C's pointer.
+    #[inline(always)]
+    pub const fn as_ptr(self) -> *mut T {
+        self.pointer
+    }
+}
+
+impl<'c, T: Copy, R> Out<'c, T, R> {
+    /// What MPI has put there.
+    #[inline(always)]
+    pub fn get(self, _: Accepted<'c>) -> T {
+        // SAFETY: the address must be one that MPI can write to and that has a value. `'c` is the call's
+        // in which it was passed to MPI: only this method's caller can have an `Accepted` of it, which says
+        // that MPI has returned success. The function writes this result whenever it does (`Always`),
+        // through the same address; and the application cannot take the variable away before its own
+        // call has returned.
+        unsafe { *self.pointer }
+    }
+}
+
+impl<'c, T: Copy, R> Out<'c, T, R, IfFlag> {
+    /// What MPI has put there; `None` if the flag is false, since then it has put nothing there.
+    #[inline(always)]
+    pub fn get(self, accepted: Accepted<'c>, flag: Flag<'c>) -> Option<T> {
+        // SAFETY: as above. The flag is of the same call, by its lifetime, and is the flag, by its
+        // role; MPI has set it to true, so it has written this result.
+        (flag.get(accepted) != 0).then(|| unsafe { *self.pointer })
+    }
+}
+
+/// A handle of the application's that a function reads and changes.
+#[derive(Debug, Clone, Copy)]
+pub struct InOut<'c, T, R = Only> {
+    pointer: *mut T,
+    brand: Brand<'c>,
+    role: PhantomData<R>,
+}
+
+impl<T: Copy, R> InOut<'_, T, R> {
+    #[inline(always)]
+    pub(super) const fn from_c(pointer: *mut T) -> Self {
+        Self { pointer, brand: PhantomData, role: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) const fn into_c(self) -> *mut T {
+        self.pointer
+    }
+
+    /// C's pointer.
+    #[inline(always)]
+    pub const fn as_ptr(self) -> *mut T {
+        self.pointer
+    }
+
+    /// What it is now; nothing, if the application has passed a null pointer.
+    #[inline(always)]
+    pub fn get(self) -> Option<T> {
+        self.as_slice().first().copied()
+    }
+
+    #[inline(always)]
+    pub(super) fn as_slice(&self) -> &[T] {
+        if self.pointer.is_null() {
+            return &[];
+        }
+        // SAFETY: one value must be there to be read. The standard has the application pass the address
+        // of a handle; null was excluded, and with any other address that is none, MPI itself would
+        // read there in this call.
+        unsafe { core::slice::from_raw_parts(self.pointer, 1) }
+    }
+}
+
+/// Where a function puts a status, if the application does not ignore it.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusMut<'s, W = Always> {
+    pointer: *mut MPI_Status,
+    memory: PhantomData<&'s MPI_Status>,
+    when: PhantomData<W>,
+}
+
+impl<'s, W: Copy> StatusMut<'s, W> {
+    #[inline(always)]
+    pub(crate) const fn from_c(pointer: *mut MPI_Status) -> Self {
+        Self { pointer, memory: PhantomData, when: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) const fn into_c(self) -> *mut MPI_Status {
+        self.pointer
+    }
+
+    /// A status of the layer's own. Where the application only ignores its status,
+    /// [`OwnStatus`](super::OwnStatus) needs no `unsafe`.
+    ///
+    /// # Safety
+    /// The application's status gets what the function would have put there, if it is not ignored.
+    pub const unsafe fn new(status: &'s mut MPI_Status) -> Self {
+        Self::from_c(status)
+    }
+
+    /// Is it `MPI_STATUS_IGNORE`?
+    #[inline(always)]
+    pub fn is_ignored(self) -> bool {
+        self.pointer == MPI_STATUS_IGNORE
+    }
+
+    #[inline(always)]
+    fn look(self) -> Option<&'s MPI_Status> {
+        // SAFETY: callers know that MPI has accepted the call and sets a status in it, unless it is
+        // ignored, which it is not here. The status is the application's or the layer's and is there
+        // for `'s`. Any bits are a status.
+        (!self.is_ignored()).then(|| unsafe { &*self.pointer.cast_const() })
+    }
+}
+
+impl<'s> StatusMut<'s> {
+    /// The status that MPI has set; nothing if it is ignored.
+    #[inline(always)]
+    pub fn get(self, _: Accepted<'_>) -> Option<&'s MPI_Status> {
+        self.look()
+    }
+}
+
+impl<'s> StatusMut<'s, IfFlag> {
+    /// The status that MPI has set; nothing if it is ignored, or if the flag is false.
+    #[inline(always)]
+    pub fn get<'c>(self, accepted: Accepted<'c>, flag: Flag<'c>) -> Option<&'s MPI_Status> {
+        if flag.get(accepted) != 0 { self.look() } else { None }
+    }
+}
+
+/// Where a function puts a status for each of its requests, if the application does not ignore them.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusesMut<'c, 's> {
+    pointer: *mut MPI_Status,
+    memory: PhantomData<&'s MPI_Status>,
+    brand: Brand<'c>,
+}
+
+impl StatusesMut<'_, '_> {
+    #[inline(always)]
+    pub(super) const fn from_c(pointer: *mut MPI_Status) -> Self {
+        Self { pointer, memory: PhantomData, brand: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) const fn into_c(self) -> *mut MPI_Status {
+        self.pointer
+    }
+
+    /// Is it `MPI_STATUSES_IGNORE`?
+    #[inline(always)]
+    pub fn is_ignored(self) -> bool {
+        self.pointer == MPI_STATUSES_IGNORE
+    }
+
+    /// C's pointer.
+    pub const fn as_ptr(self) -> *mut MPI_Status {
+        self.pointer
+    }
+}
+
+macro_rules! requests {
+    ($($(#[$doc:meta])* $name:ident: $pointer:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name<'c> {
+            count: c_int,
+            pointer: $pointer,
+            brand: Brand<'c>,
+        }
+
+        impl $name<'_> {
+            #[inline(always)]
+            pub(super) const fn from_c(count: c_int, pointer: $pointer) -> Self {
+                Self { count, pointer, brand: PhantomData }
+            }
+
+            #[inline(always)]
+            pub(super) const fn into_c(self) -> (c_int, $pointer) {
+                (self.count, self.pointer)
+            }
+
+            /// How many there are: none, if the application's number is negative or its array null.
+            #[inline(always)]
+            pub fn len(&self) -> usize {
+                if self.pointer.is_null() { 0 } else { usize::try_from(self.count).unwrap_or(0) }
+            }
+
+            /// Are there none?
+            #[inline(always)]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The requests as they are now; `None` where one is null.
+            pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<MPI_Request>> + '_ {
+                let some = |request: &MPI_Request| {
+                    (*request != pmpi::MPI_REQUEST_NULL).then_some(*request)
+                };
+                self.as_slice().iter().map(some)
+            }
+
+            #[inline(always)]
+            pub(super) fn as_slice(&self) -> &[MPI_Request] {
+                if self.is_empty() {
+                    return &[];
+                }
+                // SAFETY: the application passes an array of that length, as it must; MPI reads it in
+                // this call, too.
+                unsafe { core::slice::from_raw_parts(self.pointer, self.len()) }
+            }
+        }
+    )*};
+}
+
+requests! {
+    /// Requests that a function looks at.
+    Requests: *const MPI_Request;
+    /// Requests that a function starts or completes.
+    RequestsMut: *mut MPI_Request;
+}

@@ -158,7 +158,8 @@ fn library_folders(mpicc: &Path) -> Option<PathBuf> {
     let words = show("-show").or_else(|| show("--showme"))?;
     let folders: Vec<&str> = words
         .split_whitespace()
-        .filter_map(|word| word.strip_prefix("-L"))
+        // Intel's wrapper quotes it.
+        .filter_map(|word| Some(word.strip_prefix("-L")?.trim_matches(['"', '\''])))
         .filter(|folder| !["/lib", "/usr/lib"].iter().any(|own| folder.starts_with(own)))
         .filter(|folder| Path::new(folder).is_dir())
         .collect();

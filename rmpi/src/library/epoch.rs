@@ -18,9 +18,14 @@ use crate::MpiDatatype;
 /// rmpi itself says `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSUCCEED` at a pair of fences, where they are
 /// true.
 ///
+/// MPI believes each of them, and does less where it is given: so all but [`NONE`](Self::NONE) are
+/// unsafe to make.
+///
 /// ```
 /// use rmpi::Assertion;
-/// assert_ne!(Assertion::NOSTORE | Assertion::NOPUT, Assertion::NONE);
+/// // SAFETY: nothing is put where this is used, and nothing was stored before.
+/// let reads_only = unsafe { Assertion::nostore() | Assertion::noput() };
+/// assert_ne!(reads_only, Assertion::NONE);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Assertion(u8);
@@ -28,12 +33,24 @@ pub struct Assertion(u8);
 impl Assertion {
     /// Nothing is promised (0).
     pub const NONE: Self = Self(0);
+
     /// This process has not written to its memory since the last synchronisation; for
     /// [`fence`](Window::fence) and [`post`](Window::post) (`MPI_MODE_NOSTORE`).
-    pub const NOSTORE: Self = Self(1);
+    ///
+    /// # Safety
+    /// It is so, wherever the assertion is given.
+    pub const unsafe fn nostore() -> Self {
+        Self(1)
+    }
+
     /// No process writes to this one's memory in the epoch; for [`fence`](Window::fence) and
     /// [`post`](Window::post) (`MPI_MODE_NOPUT`).
-    pub const NOPUT: Self = Self(2);
+    ///
+    /// # Safety
+    /// It is so, wherever the assertion is given.
+    pub const unsafe fn noput() -> Self {
+        Self(2)
+    }
 
     /// Nothing has to be waited for: the matching posts are complete, or no lock conflicts; for
     /// [`post`](Window::post), [`start`](Window::start), [`lock`](Window::lock) and
@@ -243,15 +260,15 @@ impl<T, M> Window<'_, T, Active, M> {
     ///
     /// # Errors
     /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if another assertion than
-    /// [`NOSTORE`](Assertion::NOSTORE) and [`NOPUT`](Assertion::NOPUT) is given; what MPI says.
+    /// [`nostore`](Assertion::nostore) and [`noput`](Assertion::noput) is given; what MPI says.
     ///
     /// ```no_run
     /// use rmpi::Assertion;
     /// # fn example(mut window: rmpi::Window<'_, f64, rmpi::Active>) -> rmpi::RmpiResult {
     /// let mut got = [0.0; 4];
-    /// window.fence(Assertion::NOSTORE | Assertion::NOPUT, |epoch| {
-    ///     epoch.process(0).get(&mut got, 0)
-    /// })?;
+    /// // SAFETY: all processes only read.
+    /// let reads_only = unsafe { Assertion::noput() };
+    /// window.fence(reads_only, |epoch| epoch.process(0).get(&mut got, 0))?;
     /// println!("{got:?} {:?}", window.local());
     /// # Ok(()) }
     /// ```

@@ -10,6 +10,7 @@ use tool_macros::wraps;
 use super::communicator::{Communicator, made, made_returning, none_made};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::info::{self, Info};
+use super::process::tag_of;
 use super::request::{Request, Scope};
 use super::sys::{self, MPI_Comm, MPI_Group, c_int};
 use crate::{Comparison, Tag};
@@ -444,9 +445,10 @@ impl<'ctx> Communicator<'ctx> {
         tag: Tag,
     ) -> RmpiResult<Option<Communicator<'ctx>>> {
         self.intra()?;
+        let tag = tag_of(tag)?;
         // SAFETY: a communicator and a group.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), group.raw, tag.into_raw(), new)
+            mpi.call(self.as_raw(), group.raw, tag, new)
         })?)
     }
 
@@ -518,12 +520,15 @@ impl<'ctx> Communicator<'ctx> {
             raw: NonNull::from(Box::leak(Box::new(sys::MPI_COMM_NULL))),
             _context: PhantomData,
         };
-        // SAFETY: a communicator; memory for the handle that nothing frees before the request ends.
-        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(self.as_raw(), new.raw.as_ptr(), request)
-        })?;
-        // SAFETY: that request; the communicator that it uses outlives the scope.
-        Ok(unsafe { scope.adopt_collective(request, new) })
+        // SAFETY: the call begins an operation on memory for the handle that nothing frees before it is
+        // complete; the communicator outlives the scope.
+        unsafe {
+            scope.begin_lasting(new, |new| {
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(self.as_raw(), new.raw.as_ptr(), request)
+                })
+            })
+        }
     }
 
     /// A communicator of a group, for which no other one is needed. C: `MPI_Comm_create_from_group`.

@@ -104,6 +104,49 @@ fn of_another_window(world: &Communicator<'_>) -> RmpiResult {
     Ok(())
 }
 
+/// A group with a process that has not the window: MPICH would wait for it for ever.
+fn foreign_group(world: &Communicator<'_>) -> RmpiResult {
+    let Some(mine) = world.split(Some(world.rank()? as u32), 0)? else { return Ok(()) };
+    let mut window = Window::<u64, _>::allocate(&mine, 4, None, Active)?;
+    let (all, own) = (world.group()?, mine.group()?);
+    let refused = (world.size()? > 1).then_some(ErrorClass::GROUP);
+    for _ in 0..2 {
+        if refused.is_some() {
+            assert_eq!(class(window.post(&all, Assertion::NONE, |_| Ok(()))), refused);
+            assert_eq!(class(window.start(&all, Assertion::NONE, |_| Ok(()))), refused);
+        }
+        window.post(&own, Assertion::NONE, |exposure| {
+            if refused.is_some() {
+                assert_eq!(class(exposure.start(&all, Assertion::NONE, |_| Ok(()))), refused);
+            }
+            exposure.start(&own, Assertion::NONE, |epoch| epoch.process(0).put(&[5], 1))
+        })?;
+        assert_eq!(window.local(), [0, 5, 0, 0]);
+    }
+    window.free()
+}
+
+/// A process that is not in the group of an epoch does not expose its memory, so it is not accessed.
+fn not_started(world: &Communicator<'_>) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    let mut window = Window::<u64, _>::allocate(world, 4, None, Active)?;
+    if rank == 0 {
+        let me = world.group()?.incl(&[0])?;
+        window.post(&me, Assertion::NONE, |exposure| {
+            exposure.start(&me, Assertion::NONE, |epoch| {
+                for other in 1..size {
+                    let put = epoch.process(other).put(&[7], 0);
+                    assert_eq!(class(put), Some(ErrorClass::RANK));
+                }
+                epoch.process(0).put(&[1], 2)
+            })
+        })?;
+    }
+    world.barrier()?;
+    assert_eq!(window.local(), [0, 0, u64::from(rank == 0), 0]);
+    window.free()
+}
+
 fn main() -> RmpiResult {
     let context = rmpi::init()?;
     let world = context.world();
@@ -122,6 +165,8 @@ fn main() -> RmpiResult {
     assert_eq!(attached_types(world, padded, padded)?, None);
     detach(world)?;
     of_another_window(world)?;
+    foreign_group(world)?;
+    not_started(world)?;
     world.barrier()?;
     if rank == 0 {
         println!("right on {size} ranks");

@@ -250,18 +250,28 @@ fn same_length(lengths: &[usize]) -> RmpiResult<MPI_Count> {
     count_of(lengths[0])
 }
 
-/// A datatype of blocks at displacements in units of so many bytes.
+/// Blocks as C has them, without those in which there is nothing, and what they will be.
+struct Blocks {
+    count: MPI_Count,
+    lengths: Wide,
+    displacements: Wide,
+    plan: Plan,
+}
+
+/// Blocks of a length each, at displacements in units of so many bytes.
 fn blocks(
     old: &Layout,
     blocks: impl Iterator<Item = (MPI_Count, isize)>,
     unit: i128,
-) -> RmpiResult<Plan> {
-    let mut plan = Plan::default();
-    for (length, displacement) in blocks {
+) -> RmpiResult<Blocks> {
+    let (mut lengths, mut displacements, mut plan) = (Wide::new(), Wide::new(), Plan::default());
+    for (length, displacement) in blocks.filter(|(length, _)| Plan::counts(old, *length)) {
         plan.block(old, (displacement as i128).saturating_mul(unit), length);
+        lengths.push(length);
+        displacements.push(displacement as MPI_Count);
     }
     plan.check()?;
-    Ok(plan)
+    Ok(Blocks { count: count_of(lengths.len())?, lengths, displacements, plan })
 }
 
 impl<'ctx> Datatype<'ctx> {
@@ -286,9 +296,10 @@ impl<'ctx> Datatype<'ctx> {
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
         let count = count_of(count)?;
-        let mut plan = Plan::default();
-        plan.block(&old.layout()?, 0, count);
+        let (layout, mut plan) = (old.layout()?, Plan::default());
+        plan.block(&layout, 0, count);
         plan.check()?;
+        let count = if Plan::counts(&layout, count) { count } else { 0 };
         // SAFETY: a datatype.
         made(plan, |new| unsafe { mpi.call(count, old.raw(), new) })
     }
@@ -372,12 +383,11 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let count = same_length(&[blocklengths.len(), displacements.len()])?;
-        let lengths = wide(blocklengths)?;
-        let layout = old.layout()?;
-        let of_lengths = lengths.iter().copied().zip(displacements.iter().copied());
-        let plan = blocks(&layout, of_lengths, layout.extent.into())?;
-        let displacements = displacements.iter().map(|at| *at as MPI_Count).collect();
+        same_length(&[blocklengths.len(), displacements.len()])?;
+        let (layout, lengths) = (old.layout()?, wide(blocklengths)?);
+        let all = lengths.into_iter().zip(displacements.iter().copied());
+        let Blocks { count, lengths, displacements, plan } =
+            blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([lengths, displacements], &[count]);
         // SAFETY: two arrays of that length, and a datatype.
         made(plan, |new| unsafe {
@@ -404,11 +414,9 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let (count, length) = (count_of(displacements.len())?, count_of(blocklength)?);
-        let layout = old.layout()?;
-        let of_length = displacements.iter().map(|at| (length, *at));
-        let plan = blocks(&layout, of_length, layout.extent.into())?;
-        let displacements = displacements.iter().map(|at| *at as MPI_Count).collect();
+        let (layout, length) = (old.layout()?, count_of(blocklength)?);
+        let all = displacements.iter().map(|at| (length, *at));
+        let Blocks { count, displacements, plan, .. } = blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([displacements], &[count, length]);
         // SAFETY: an array of that length, and a datatype.
         made(plan, |new| unsafe { mpi.call(count, length, numbers.array(0), old.raw(), new) })
@@ -433,11 +441,9 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let count = same_length(&[blocklengths.len(), displacements.len()])?;
-        let lengths = wide(blocklengths)?;
-        let of_lengths = lengths.iter().copied().zip(displacements.iter().copied());
-        let plan = blocks(&old.layout()?, of_lengths, 1)?;
-        let displacements: Wide = displacements.iter().map(|at| *at as MPI_Count).collect();
+        same_length(&[blocklengths.len(), displacements.len()])?;
+        let all = wide(blocklengths)?.into_iter().zip(displacements.iter().copied());
+        let Blocks { count, lengths, displacements, plan } = blocks(&old.layout()?, all, 1)?;
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: two arrays of that length, and a datatype.
         made(plan, |new| unsafe {
@@ -464,9 +470,9 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let (count, length) = (count_of(displacements.len())?, count_of(blocklength)?);
-        let plan = blocks(&old.layout()?, displacements.iter().map(|at| (length, *at)), 1)?;
-        let displacements: Wide = displacements.iter().map(|at| *at as MPI_Count).collect();
+        let length = count_of(blocklength)?;
+        let all = displacements.iter().map(|at| (length, *at));
+        let Blocks { count, displacements, plan, .. } = blocks(&old.layout()?, all, 1)?;
         // SAFETY: an array of that length, and a datatype.
         made(plan, |new| unsafe { mpi.call(count, length, displacements.as_ptr(), old.raw(), new) })
     }
@@ -494,15 +500,22 @@ impl<'ctx> Datatype<'ctx> {
         types: &[&dyn AnyDatatype],
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let count = same_length(&[blocklengths.len(), displacements.len(), types.len()])?;
-        let lengths = wide(blocklengths)?;
-        let mut plan = Plan::default();
-        for ((length, displacement), old) in lengths.iter().zip(displacements).zip(types) {
-            plan.block(&old.layout()?, *displacement as i128, *length);
+        same_length(&[blocklengths.len(), displacements.len(), types.len()])?;
+        let (mut lengths, mut at, mut plan) = (Wide::new(), Wide::new(), Plan::default());
+        let mut raw_types = SmallVec::<[MPI_Datatype; 8]>::new();
+        let all = wide(blocklengths)?.into_iter().zip(displacements).zip(types);
+        for ((length, displacement), old) in all {
+            let layout = old.layout()?;
+            // As with `blocks`.
+            if Plan::counts(&layout, length) {
+                plan.block(&layout, *displacement as i128, length);
+                lengths.push(length);
+                at.push(*displacement as MPI_Count);
+                raw_types.push(old.raw());
+            }
         }
         plan.check()?;
-        let types: SmallVec<[MPI_Datatype; 8]> = types.iter().map(|old| old.raw()).collect();
-        let displacements: Wide = displacements.iter().map(|at| *at as MPI_Count).collect();
+        let (count, displacements, types) = (count_of(lengths.len())?, at, raw_types);
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: three arrays of that length.
         made(plan, |new| unsafe {
@@ -712,6 +725,7 @@ fn vector_of(
     let mut plan = Plan::default();
     plan.blocks(old, count, stride, blocklength);
     plan.check()?;
+    let count = if Plan::counts(old, blocklength) { count } else { 0 };
     Ok((count, blocklength, plan))
 }
 

@@ -3,6 +3,8 @@ use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tool_macros::wraps;
@@ -32,6 +34,8 @@ pub struct Group<'ctx> {
     raw: MPI_Group,
     /// -1 until somebody asks.
     size: Cell<c_int>,
+    /// Which group it is; 0 until somebody asks. Handles come again, and these numbers do not.
+    number: Cell<u64>,
     _context: PhantomData<&'ctx ()>,
     _thread: PhantomData<*const ()>,
 }
@@ -158,7 +162,8 @@ impl<'ctx> Group<'ctx> {
     /// # Safety
     /// It is a group that nobody else frees, and MPI runs for `'ctx`.
     pub const unsafe fn from_raw(raw: MPI_Group) -> Self {
-        Self { raw, size: Cell::new(-1), _context: PhantomData, _thread: PhantomData }
+        let (size, number) = (Cell::new(-1), Cell::new(0));
+        Self { raw, size, number, _context: PhantomData, _thread: PhantomData }
     }
 
     /// C's handle, which nobody frees any more.
@@ -205,6 +210,28 @@ impl<'ctx> Group<'ctx> {
     /// The size, which MPI is asked for once.
     fn known_size(&self) -> RmpiResult<usize> {
         usize::try_from(self.size.get()).or_else(|_| self.size())
+    }
+
+    /// A number that no other group of this process has or had.
+    pub(super) fn number(&self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        if self.number.get() == 0 {
+            self.number.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        self.number.get()
+    }
+
+    /// Which ranks of the other group its processes have; none if one of them is not in there.
+    pub(super) fn members_in(&self, other: &Group<'_>) -> RmpiResult<Option<Rc<[bool]>>> {
+        let ranks: SmallVec<[usize; 16]> = (0..self.known_size()?).collect();
+        let mut members = vec![false; other.known_size()?];
+        for rank in self.translate_ranks(&ranks, other)? {
+            match rank.and_then(|rank| members.get_mut(rank)) {
+                Some(member) => *member = true,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(members.into()))
     }
 
     /// This process's rank in the group, if it is in it. C: `MPI_Group_rank`.

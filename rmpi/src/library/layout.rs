@@ -19,7 +19,7 @@ pub struct Layout {
 
 /// From a first byte to behind a last one. Wider than MPI's numbers, so that nothing overflows.
 #[derive(Debug, Clone, Copy)]
-pub struct Span {
+pub(super) struct Span {
     first: i128,
     end: i128,
 }
@@ -43,6 +43,9 @@ fn too_large() -> Error {
 }
 
 /// What a datatype will be that is about to be made.
+///
+/// What is left out of it is left out of the call, too: MPICH divides by zero in datatypes of datatypes of
+/// which a part was made of blocks without elements, though not of no blocks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Plan {
     size: i128,
@@ -83,6 +86,11 @@ impl Layout {
         Ok(Self { lower, extent, size, data })
     }
 
+    /// Has it neither data nor bounds? Elements of it change nothing.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.size == 0 && self.lower == 0 && self.extent == 0
+    }
+
     fn reach(&self) -> i128 {
         let (lower, extent) = (i128::from(self.lower), i128::from(self.extent));
         let bounds = lower.abs().max((lower + extent).abs()).max(extent.abs());
@@ -116,6 +124,11 @@ impl Plan {
     /// The same data.
     pub(super) fn same(old: &Layout) -> Self {
         Self { size: old.size.into(), data: old.data, reach: old.reach() }
+    }
+
+    /// Is there anything in so many elements?
+    pub(super) fn counts(old: &Layout, elements: MPI_Count) -> bool {
+        elements > 0 && !old.is_nothing()
     }
 
     /// Adds a block of so many elements.

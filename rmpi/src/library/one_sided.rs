@@ -374,7 +374,7 @@ impl<'e, 'env, T, K> Target<'e, 'env, T, K> {
     #[inline]
     pub(super) fn new<U>(epoch: &'e Epoch<'e, 'env, U, K>, rank: usize) -> Self {
         let Epoch { scope, ending, core, .. } = epoch;
-        let length = core.lengths.get(rank).copied();
+        let length = core.lengths.get(rank).copied().filter(|_| epoch.accesses(rank));
         let (base, unit) = core.origin(rank, size_of::<T>());
         let rank = rank as c_int;
         Self { scope, ending, rank, base, unit, length, _kind: PhantomData }
@@ -406,7 +406,10 @@ impl<'e, 'env, T, K> Target<'e, 'env, T, K> {
     #[inline]
     fn at(&self, extent: Extent) -> RmpiResult<At> {
         let Some(length) = self.length else {
-            return Err(Error::refused(ErrorClass::RANK, "the window has no process of that rank"));
+            return Err(Error::refused(
+                ErrorClass::RANK,
+                "the window has no process of that rank, or the epoch does not access it",
+            ));
         };
         let Extent { start, span, count, datatype, .. } = extent;
         if start > length || span > length - start {

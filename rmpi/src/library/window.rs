@@ -6,6 +6,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 use core::slice;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use tool_macros::wraps;
@@ -110,6 +111,9 @@ pub(super) struct Core {
     /// it begins with the window.
     shifts: Box<[usize]>,
     pub(super) shared: bool,
+    /// Groups whose processes all have the window, by their numbers, with the ranks in it: the last one posted
+    /// to, and the last one started with, as a rule.
+    groups: RefCell<[Option<(u64, Rc<[bool]>)>; 2]>,
 }
 
 impl Core {
@@ -139,9 +143,15 @@ impl Core {
             ))
         });
         match agreed.and_then(|agreed| Ok((agreed, communicator.known_rank()?))) {
-            Ok(((lengths, shifts), rank)) => {
-                Ok(Self { raw, memory, rank, lengths, shifts, shared })
-            }
+            Ok(((lengths, shifts), rank)) => Ok(Self {
+                raw,
+                memory,
+                rank,
+                lengths,
+                shifts,
+                shared,
+                groups: RefCell::new([None, None]),
+            }),
             Err(error) => {
                 // SAFETY: a new window, which nobody gets.
                 unsafe { sys::MPI_Win_free(&mut raw) };
@@ -152,6 +162,38 @@ impl Core {
 
     pub(super) fn length(&self) -> usize {
         self.lengths[self.rank]
+    }
+
+    /// Which processes of the window are in a group. Refuses one of which not all have the window: MPICH
+    /// crashes, or waits for those for ever. Asks MPI about a group once, as long as no more than two are in
+    /// use.
+    #[inline]
+    pub(super) fn members(&self, group: &Group<'_>) -> RmpiResult<Rc<[bool]>> {
+        let number = group.number();
+        if let Some((_, members)) =
+            self.groups.borrow().iter().flatten().find(|known| known.0 == number)
+        {
+            return Ok(Rc::clone(members));
+        }
+        self.ask_for_members(group)
+    }
+
+    #[cold]
+    fn ask_for_members(&self, group: &Group<'_>) -> RmpiResult<Rc<[bool]>> {
+        // SAFETY: a window.
+        let all = output(sys::MPI_GROUP_NULL, |group| unsafe {
+            sys::MPI_Win_get_group(self.raw, group)
+        })?;
+        // SAFETY: a new group, which is freed here.
+        let all = unsafe { Group::from_raw(all) };
+        let members = group.members_in(&all)?.ok_or(Error::refused(
+            ErrorClass::GROUP,
+            "not all processes of the group have the window",
+        ))?;
+        let mut groups = self.groups.borrow_mut();
+        groups.rotate_right(1);
+        groups[0] = Some((group.number(), Rc::clone(&members)));
+        Ok(members)
     }
 
     /// Where a process's memory begins, and how much an element is, in what displacements count.

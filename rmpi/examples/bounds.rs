@@ -79,8 +79,10 @@ fn empty(context: &RmpiContext) -> RmpiResult {
     let (comm, bytes) = (context.comm_self(), DatatypeRef::of::<u8>(context)?);
     let none = Datatype::contiguous(context, 0, &bytes)?;
     let apart = Datatype::resized(context, &none, 0, 16)?;
-    let some =
-        Datatype::create_struct(context, &[2, 0, 3], &[0, 8, 64], &[&apart, &bytes, &bytes])?;
+    let some = Datatype::create_struct(context, &[2, 0, 3], &[0, 8, 64], &[&none, &bytes, &bytes])?;
+    // Bounds without data, beside data: Open MPI would write elsewhere than it says.
+    let beside = Datatype::create_struct(context, &[2, 3], &[0, 64], &[&apart, &bytes]);
+    assert_eq!(class(beside), Some(ErrorClass::ARG));
     let rows = Datatype::vector(context, 2, 2, 3, &some)?;
     for datatype in [none.commit()?, apart.commit()?, some.commit()?, rows.commit()?] {
         let size = usize::try_from(datatype.size()?).unwrap_or(0);

@@ -482,7 +482,9 @@ impl<'ctx> Datatype<'ctx> {
     /// A Rust struct has its datatype by the derive of [`MpiDatatype`].
     ///
     /// # Errors
-    /// As [`indexed`](Self::indexed).
+    /// As [`indexed`](Self::indexed), and [`ARG`](ErrorClass::ARG) if one of several datatypes has bounds, but no
+    /// data, which the standard allows: Open MPI writes elements of the whole elsewhere than it says. To have
+    /// these bounds, [resize](Self::resized) the whole.
     ///
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
@@ -502,12 +504,13 @@ impl<'ctx> Datatype<'ctx> {
         let _ = runtime;
         same_length(&[blocklengths.len(), displacements.len(), types.len()])?;
         let (mut lengths, mut at, mut plan) = (Wide::new(), Wide::new(), Plan::default());
-        let mut raw_types = SmallVec::<[MPI_Datatype; 8]>::new();
+        let (mut raw_types, mut bounds_only) = (SmallVec::<[MPI_Datatype; 8]>::new(), false);
         let all = wide(blocklengths)?.into_iter().zip(displacements).zip(types);
         for ((length, displacement), old) in all {
             let layout = old.layout()?;
             // As with `blocks`.
             if Plan::counts(&layout, length) {
+                bounds_only |= layout.size == 0;
                 plan.block(&layout, *displacement as i128, length);
                 lengths.push(length);
                 at.push(*displacement as MPI_Count);
@@ -515,6 +518,13 @@ impl<'ctx> Datatype<'ctx> {
             }
         }
         plan.check()?;
+        if bounds_only && plan.has_data() {
+            // Open MPI places elements of such a type elsewhere than it says.
+            return Err(Error::refused(
+                ErrorClass::ARG,
+                "a datatype with bounds and without data cannot be beside others: resize the whole",
+            ));
+        }
         let (count, displacements, types) = (count_of(lengths.len())?, at, raw_types);
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: three arrays of that length.

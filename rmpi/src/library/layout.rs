@@ -182,6 +182,11 @@ impl Plan {
         self.data = hull(old.row(index(|one| one.0), 1), old.row(index(|one| one.1), 1));
     }
 
+    /// Is there any data in it?
+    pub(super) fn has_data(&self) -> bool {
+        self.size > 0
+    }
+
     /// Refuses what MPI could not compute with.
     pub(super) fn check(&self) -> RmpiResult {
         let ends = self.data.map_or(0, |data| data.first.abs().max(data.end.abs()));

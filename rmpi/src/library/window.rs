@@ -98,6 +98,9 @@ mod sealed {
     }
 }
 
+/// The number of a group, and which processes of the window are in it.
+type Known = (u64, Rc<[bool]>);
+
 /// A window without its types.
 #[derive(Debug)]
 pub(super) struct Core {
@@ -113,7 +116,7 @@ pub(super) struct Core {
     pub(super) shared: bool,
     /// Groups whose processes all have the window, by their numbers, with the ranks in it: the last one posted
     /// to, and the last one started with, as a rule.
-    groups: RefCell<[Option<(u64, Rc<[bool]>)>; 2]>,
+    groups: RefCell<[Option<Known>; 2]>,
 }
 
 impl Core {

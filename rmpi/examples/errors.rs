@@ -1,9 +1,8 @@
 //! What can go wrong in safe code is an `Err` of the class that the standard has for it, and the
 //! program goes on. Right on any number of ranks.
 //!
-//! Open MPI 5.0 copies a message of some thousand bytes straight to the receiver's memory, and writes
-//! behind the end of too short a buffer, in C as here. It does not with `OMPI_MCA_btl_self_flags=1`
-//! and `OMPI_MCA_smsc=^cma,xpmem,knem`, which the tests set.
+//! Open MPI, as it comes, copies a message of some thousand bytes straight to the receiver's memory, and
+//! writes behind the end of too short a buffer, in C. rmpi starts it with other settings: see `docs/rmpi.md`.
 
 use core::fmt::Debug;
 

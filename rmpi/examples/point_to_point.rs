@@ -47,7 +47,7 @@ fn blocking(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResult
 
     let status = to.sendrecv(&mine, TAG, &from, &mut got, TAG)?;
     assert_eq!(got, wanted);
-    assert_eq!((status.source(), status.tag()), (Some(left), TAG));
+    assert_eq!((status.source(), status.tag()), (Some(left), Some(TAG)));
     assert_eq!(status.get_count::<u64>()?, Some(4));
     assert_eq!(status.get_count::<[u64; 2]>()?, Some(2));
     assert_eq!(status.get_count::<[u64; 3]>()?, None);

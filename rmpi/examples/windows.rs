@@ -58,7 +58,9 @@ fn fences(world: &Communicator<'_>) -> RmpiResult {
         window.local_mut()[1..=length].copy_from_slice(&mine);
         let mut got = vec![0.0; length];
         // Nobody writes to this process's memory, which has changed.
-        window.fence(Assertion::NOPUT, |epoch| epoch.process(left).get(&mut got, 1..length + 1))?;
+        // SAFETY: that is, no process puts in this epoch: all get only.
+        let nobody_puts = unsafe { Assertion::noput() };
+        window.fence(nobody_puts, |epoch| epoch.process(left).get(&mut got, 1..length + 1))?;
         assert_eq!(got, message, "get");
 
         // From this process's own part of the window.
@@ -146,7 +148,9 @@ fn groups(world: &Communicator<'_>) -> RmpiResult {
     let mut window = Window::<i64, _>::allocate(world, 4, None, Active)?;
     for round in 0..10 {
         let mine = [rank as i64, round];
-        window.post(&from, Assertion::NOSTORE, |exposure| {
+        // SAFETY: nobody stores to this process's memory, in any round: others put.
+        let nothing_stored = unsafe { Assertion::nostore() };
+        window.post(&from, nothing_stored, |exposure| {
             exposure.start(&to, NONE, |epoch| epoch.process(right).put(&mine, 1))
         })?;
         assert_eq!(window.local(), [0, left as i64, round, 0]);
@@ -176,7 +180,9 @@ fn groups(world: &Communicator<'_>) -> RmpiResult {
         })?;
         assert!((1..size).all(|other| got[other] == other as i64 - 1), "{got:?}");
     } else if size > 1 {
-        window.post(&group.incl(&[0])?, Assertion::NOPUT, |_| Ok(()))?;
+        // SAFETY: rank 0 gets only.
+        let nobody_puts = unsafe { Assertion::noput() };
+        window.post(&group.incl(&[0])?, nobody_puts, |_| Ok(()))?;
     }
     window.free()
 }
@@ -451,7 +457,9 @@ fn errors(context: &RmpiContext, world: &Communicator<'_>) -> RmpiResult {
     assert_eq!(window.local(), [0.0; 10], "nothing was written");
     assert_eq!(got, [0.0; 4]);
     assert_eq!(class(TargetLayout::<f64>::strided(context, 4, 3, 2).map(drop)), ErrorClass::ARG);
-    let start = window.start(&world.group()?, Assertion::NOPUT, |_| Ok(()));
+    // SAFETY: refused before anybody believes it.
+    let for_others = unsafe { Assertion::noput() };
+    let start = window.start(&world.group()?, for_others, |_| Ok(()));
     assert_eq!(class(start), ErrorClass::ASSERT);
     // An error of the function ends the epoch, and comes out.
     let error = window.fence(NONE, |epoch| epoch.process(rank).put(&[1.0], 10));

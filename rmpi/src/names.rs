@@ -24,9 +24,15 @@ impl Tag {
         if value > c_int::MAX as u32 { Self(c_int::MIN) } else { Self(value as c_int) }
     }
 
-    /// The tag that a status tells.
-    pub const fn from_raw(raw: c_int) -> Self {
-        Self(raw)
+    /// The tag of C's number; `None` where it is none that a message can have, such as `MPI_ANY_TAG`.
+    ///
+    /// ```
+    /// use rmpi::Tag;
+    /// assert_eq!(Tag::from_raw(7), Some(Tag::new(7)));
+    /// assert_eq!(Tag::from_raw(rmpi::mpi_sys::MPI_ANY_TAG), None);
+    /// ```
+    pub const fn from_raw(raw: c_int) -> Option<Self> {
+        if raw < 0 { None } else { Some(Self(raw)) }
     }
 
     /// C's number.
@@ -50,10 +56,33 @@ impl From<u16> for Tag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnyTag;
 
-/// A [`Tag`], or [`AnyTag`].
-pub trait TagSelector: Copy {
+/// A [`Tag`], or [`AnyTag`]. Nothing else can be one: MPI has meanings of its own for other numbers.
+pub trait TagSelector: sealed::TagSelector {
     /// C's number.
     fn into_raw(self) -> c_int;
+}
+
+mod sealed {
+    use super::{AnyTag, Tag, c_int};
+
+    pub trait TagSelector: Copy {
+        /// C's number; `None` where it is too great to be a tag.
+        fn number(self) -> Option<c_int>;
+    }
+
+    impl TagSelector for Tag {
+        #[inline]
+        fn number(self) -> Option<c_int> {
+            (self.0 >= 0).then_some(self.0)
+        }
+    }
+
+    impl TagSelector for AnyTag {
+        #[inline]
+        fn number(self) -> Option<c_int> {
+            Some(mpi_sys::MPI_ANY_TAG)
+        }
+    }
 }
 
 impl TagSelector for Tag {

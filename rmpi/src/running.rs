@@ -28,6 +28,23 @@ fn this_thread() -> usize {
     HERE.with(|here| core::ptr::from_ref(here).addr())
 }
 
+/// The classes of errors that this program added to MPI's.
+pub(crate) static ADDED_CLASSES: Mutex<Vec<mpi_sys::c_int>> = Mutex::new(Vec::new());
+
+/// The thread that called `MPI_Init` or `MPI_Init_thread`, and has to call `MPI_Finalize` (MPI-5.0, 11.6).
+static INITIALIZER: Mutex<Option<ThreadId>> = Mutex::new(None);
+
+/// This thread initializes MPI.
+pub(crate) fn initializes_here() {
+    *INITIALIZER.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
+}
+
+/// Is this the thread that initialized MPI? Also if nobody here knows.
+pub(crate) fn initialized_here() -> bool {
+    let initializer = *INITIALIZER.lock().unwrap_or_else(PoisonError::into_inner);
+    initializer.is_none_or(|thread| thread == std::thread::current().id())
+}
+
 struct Running {
     count: usize,
     /// Their thread, unless all are of level [`Multiple`].

@@ -114,6 +114,29 @@ impl Predefined {
     }
 }
 
+impl Predefined {
+    /// The first of those that are the same datatype of MPI.
+    const fn kind(self) -> Self {
+        match self {
+            Self::Isize => Self::I64,
+            Self::Usize => Self::U64,
+            other => other,
+        }
+    }
+
+    /// How many bytes there are to the end of the data: the pairs end with an `int`, behind which there may be
+    /// padding.
+    pub(crate) const fn data(self) -> usize {
+        match self {
+            Self::DoubleInt => core::mem::offset_of!(DoubleInt, index) + size_of::<c_int>(),
+            Self::LongInt => core::mem::offset_of!(LongInt, index) + size_of::<c_int>(),
+            Self::ShortInt => core::mem::offset_of!(ShortInt, index) + size_of::<c_int>(),
+            Self::LongDoubleInt => core::mem::offset_of!(LongDoubleInt, index) + size_of::<c_int>(),
+            _ => self.extent(),
+        }
+    }
+}
+
 /// `MPI_C_BOOL`: what a `bool` is received as. MPI brings any byte, and a `bool` is only two of
 /// them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -237,6 +260,17 @@ pub enum TypeMap {
     },
 }
 
+/// See [`TypeMap::runs`].
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    /// Which predefined datatype, or what else there is to say.
+    kind: usize,
+    offset: usize,
+    count: usize,
+    /// Of one.
+    size: usize,
+}
+
 /// A field of [`TypeMap::Struct`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Field {
@@ -268,6 +302,115 @@ impl TypeMap {
                     i += 1;
                 }
                 sum
+            }
+        }
+    }
+
+    /// From the first byte of data to the last one: what lies before and behind is padding. Empty if there
+    /// is no data.
+    ///
+    /// ```
+    /// use rmpi::SendDatatype;
+    ///
+    /// // A double and an int, in 16 bytes.
+    /// assert_eq!(rmpi::DoubleInt::TYPE_MAP.data(), 0..12);
+    /// assert_eq!(<[rmpi::DoubleInt; 2]>::TYPE_MAP.data(), 0..28);
+    /// ```
+    pub const fn data(&self) -> core::ops::Range<usize> {
+        match self {
+            TypeMap::Predefined(predefined) => 0..predefined.data(),
+            TypeMap::Array { length: 0, .. } => 0..0,
+            TypeMap::Array { element, length } => {
+                let data = element.data();
+                if data.start == data.end {
+                    return 0..0;
+                }
+                data.start..(*length - 1) * element.extent() + data.end
+            }
+            TypeMap::Struct { fields, .. } => {
+                let (mut start, mut end, mut i) = (usize::MAX, 0, 0);
+                while i < fields.len() {
+                    let data = fields[i].map.data();
+                    if data.start != data.end {
+                        let (first, last) =
+                            (fields[i].offset + data.start, fields[i].offset + data.end);
+                        start = if first < start { first } else { start };
+                        end = if last > end { last } else { end };
+                    }
+                    i += 1;
+                }
+                if end == 0 { 0..0 } else { start..end }
+            }
+        }
+    }
+
+    /// What two types have in common whose values are laid out the same: of the same predefined datatypes
+    /// of MPI at the same places, and of the same size. A hash of 128 bits (FNV-1a).
+    pub(crate) fn identity(&self) -> u128 {
+        let mut layout = Vec::new();
+        self.runs(&mut layout);
+        let numbers = layout.iter().flat_map(|run| [run.kind, run.offset, run.count]);
+        numbers.chain([self.extent()]).flat_map(usize::to_le_bytes).fold(
+            0x6c62_272e_07bb_0142_62b8_2175_6295_c58d,
+            |hash: u128, byte| {
+                (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+            },
+        )
+    }
+
+    /// Its data as runs of predefined datatypes, one after the other in memory, so that an array of three
+    /// numbers has the same as a struct of three.
+    fn runs(&self, runs: &mut Vec<Run>) {
+        match self {
+            TypeMap::Predefined(predefined) => {
+                let kind = predefined.kind() as usize;
+                runs.push(Run { kind, offset: 0, count: 1, size: predefined.extent() });
+            }
+            TypeMap::Array { element, length } => {
+                let mut of_one = Vec::new();
+                element.runs(&mut of_one);
+                match &mut of_one[..] {
+                    _ if *length == 0 => {}
+                    // All of it is of one kind.
+                    [run] if run.count * run.size == element.extent() => {
+                        run.count *= length;
+                        runs.push(*run);
+                    }
+                    _ => {
+                        // As many as there are would be too many to write down.
+                        runs.push(Run { kind: usize::MAX, offset: 0, count: *length, size: 0 });
+                        let extent = element.extent();
+                        runs.push(Run { kind: usize::MAX, offset: 0, count: extent, size: 0 });
+                        runs.push(Run {
+                            kind: usize::MAX,
+                            offset: 0,
+                            count: of_one.len(),
+                            size: 0,
+                        });
+                        runs.append(&mut of_one);
+                    }
+                }
+            }
+            TypeMap::Struct { fields, .. } => {
+                let mut fields: Vec<&Field> = fields.iter().collect();
+                fields.sort_by_key(|field| field.offset);
+                for field in fields {
+                    let mut of_field = Vec::new();
+                    field.map.runs(&mut of_field);
+                    for mut run in of_field {
+                        run.offset += field.offset;
+                        match runs.last_mut() {
+                            Some(last)
+                                if run.size > 0
+                                    && last.kind == run.kind
+                                    && last.offset + last.count * last.size == run.offset =>
+                            {
+                                last.count += run.count;
+                            }
+                            _ => runs.push(run),
+                        }
+                    }
+                }
             }
         }
     }

@@ -11,21 +11,36 @@ fn examples() -> PathBuf {
 }
 
 fn run(name: &str, ranks: usize) -> String {
-    run_in(&[], name, ranks)
+    run_in(&[], name, ranks, &[], &[])
 }
 
-/// Runs an example in what takes a program to run.
-fn run_in(wrapper: &[&str], name: &str, ranks: usize) -> String {
+/// What rmpi sets itself: the examples run as a user's programs do, who set nothing.
+const OURS: [&str; 3] =
+    ["OMPI_MCA_smsc", "OMPI_MCA_btl_vader_single_copy_mechanism", "OMPI_MCA_btl_self_flags"];
+
+/// Runs an example in what takes a program to run, with arguments and settings.
+fn run_in(
+    wrapper: &[&str],
+    name: &str,
+    ranks: usize,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+) -> String {
+    // Twice as long as the longest of them takes.
+    let seconds = if settings.is_empty() { "120" } else { "7200" };
     let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
-    let output = Command::new("timeout")
-        .args(["--kill-after=5", "120"])
+    let mut command = Command::new("timeout");
+    OURS.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    let output = command
+        .args(["--kill-after=5", seconds])
         .arg(mpiexec)
         .args(["-n", &ranks.to_string()])
         .args(wrapper)
         .arg(examples().join(name))
-        // Open MPI overruns too short a buffer with them: see examples/errors.rs.
-        .env("OMPI_MCA_btl_self_flags", "1")
-        .env("OMPI_MCA_smsc", "^cma,xpmem,knem")
+        .args(arguments)
+        .envs(settings.iter().copied())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -109,12 +124,82 @@ fn tools_see_every_byte_of_windows() {
     assert_eq!(one_sided, expected, "{counted}");
 }
 
+/// A minute of random datatypes, on two ranks with types of their own.
+#[test]
+fn random_types_for_a_minute() {
+    let said = run_in(&[], "random_types", 2, &[], &[("RMPI_RANDOM_SECONDS", "60")]);
+    assert!(said.contains("right on 2 ranks"), "{said}");
+}
+
+/// As long as `RMPI_RANDOM_SECONDS` says, an hour if it says nothing; with other types each time.
+#[test]
+#[ignore = "takes an hour"]
+fn random_types_for_an_hour() {
+    let seconds = env::var("RMPI_RANDOM_SECONDS").unwrap_or_else(|_| "3600".into());
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = since.as_secs().to_string();
+    let settings = [("RMPI_RANDOM_SECONDS", &*seconds), ("RMPI_RANDOM_SEED", &*seed)];
+    println!("{}", run_in(&[], "random_types", 1, &[], &settings));
+}
+
+/// Where Open MPI does not look at ranks and tags itself, rmpi does.
+#[test]
+fn refusals_without_the_checks_of_mpi() {
+    let unchecked = [("OMPI_MCA_mpi_param_check", "0")];
+    for ranks in [1, 2] {
+        let said = run_in(&[], "refusals", ranks, &[], &unchecked);
+        assert!(said.contains("right on"), "{said}");
+    }
+}
+
+/// Lengths that differ between processes: nothing is written behind the shorter buffer. The program ends
+/// in the middle of an operation, so that only what it says counts, and what it did not come to say is no
+/// news: MPI may have ended it, or wait.
+#[test]
+fn unequal_lengths_write_nothing_behind() {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    let operations = [
+        "recv",
+        "irecv",
+        "self",
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "allreduce",
+        "scan",
+    ];
+    let mut said_something = 0;
+    for operation in operations {
+        for long in ["100", "1000", "100000"] {
+            let mut command = Command::new("timeout");
+            OURS.iter().for_each(|name| {
+                command.env_remove(name);
+            });
+            let output = command
+                .args(["--kill-after=2", "10", &mpiexec, "-n", "2"])
+                .arg(examples().join("unequal_lengths"))
+                .args([operation, long])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            for line in said.lines().filter(|line| line.contains("words behind")) {
+                assert!(line.contains(": 0 words behind"), "{long}: {line}");
+                said_something += 1;
+            }
+        }
+    }
+    // Most do come so far.
+    assert!(said_something > operations.len(), "{said_something} lines");
+}
+
 /// Under valgrind; `cargo xtask test` leaves it out, and says so, where there is none, or where the MPI
 /// has findings of its own.
 #[test]
 fn valgrind_finds_nothing() {
     for name in NAMES {
-        let said = run_in(&["valgrind", "--quiet", "--error-exitcode=9"], name, 2);
+        let said = run_in(&["valgrind", "--quiet", "--error-exitcode=9"], name, 2, &[], &[]);
         assert!(said.contains("right on 2 ranks"), "{said}");
     }
 }
@@ -147,6 +232,7 @@ macro_rules! examples {
 }
 
 examples! {
-    attributes collectives counted datatypes errors files forgotten groups intercommunicators matrix_rows
-    moved owned_buffers point_to_point ring sessions threads topologies typed_messages user_op windows
+    another_thread attributes bounds collectives counted datatypes disagreements errors files forgotten
+    groups halo intercommunicators matrix_rows moved owned_buffers point_to_point random_types refusals
+    ring sessions threads topologies typed_messages unequal_lengths user_op windows
 }

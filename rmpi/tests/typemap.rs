@@ -43,6 +43,11 @@ fn check<T: SendDatatype>() -> Vec<bool> {
     assert_eq!(T::TYPE_MAP.extent(), size_of::<T>());
     mark(T::TYPE_MAP, 0, &mut bytes);
     assert_eq!(T::TYPE_MAP.size(), bytes.iter().filter(|&&named| named).count());
+    let data = T::TYPE_MAP.data();
+    assert_eq!(data.start, bytes.iter().position(|named| *named).unwrap_or(0));
+    // MPI_SHORT_INT has its padding between the two numbers, and not last.
+    let end = bytes.iter().rposition(|named| *named).map_or(0, |last| last + 1);
+    assert!(end <= data.end && data.end <= size_of::<T>(), "{data:?}");
     bytes
 }
 
@@ -72,6 +77,31 @@ fn predefined_sizes() {
     check_both::<LongDoubleInt>();
     #[cfg(feature = "num-complex")]
     check_both::<num_complex::Complex<f64>>();
+}
+
+/// Where the data of a value ends, which is where MPI's own copies of it may end.
+#[test]
+fn data_ends_before_padding() {
+    assert_eq!(DoubleInt::TYPE_MAP.data(), 0..12);
+    assert_eq!(LongInt::TYPE_MAP.data(), 0..12);
+    assert_eq!(ShortInt::TYPE_MAP.data(), 0..8);
+    assert_eq!(LongDoubleInt::TYPE_MAP.data(), 0..20);
+    assert_eq!(<[[DoubleInt; 2]; 2]>::TYPE_MAP.data(), 0..60);
+    assert_eq!(<[u8; 0]>::TYPE_MAP.data(), 0..0);
+    assert_eq!(<()>::TYPE_MAP.data(), 0..0);
+    assert_eq!(InC::TYPE_MAP.data(), 0..24);
+    assert_eq!(<[InRust; 0]>::TYPE_MAP.data(), 0..0);
+
+    #[derive(Clone, Copy, MpiDatatype)]
+    #[repr(C, align(64))]
+    struct Wide {
+        none: [f64; 0],
+        a: u8,
+        b: u16,
+    }
+    assert_eq!(Wide::TYPE_MAP.data(), 0..4);
+    assert_eq!(<[Wide; 3]>::TYPE_MAP.data(), 0..132);
+    check_both::<Wide>();
 }
 
 #[test]

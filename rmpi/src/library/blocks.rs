@@ -316,12 +316,25 @@ impl<K> Keep for K {}
 pub struct WithCounts<B> {
     /// What the operation was begun with.
     pub buffers: B,
-    _counts: Kept<dyn Keep>,
+    pub(super) arrays: Arrays,
 }
 
+/// The counts and displacements of an operation, at a place of their own.
+pub(super) struct Arrays(Option<Kept<dyn Keep>>);
+
 impl<B> WithCounts<B> {
-    pub(super) fn new<K: 'static>(buffers: B, kept: Kept<K>) -> Self {
-        Self { buffers, _counts: Kept(ManuallyDrop::new(kept).0) }
+    pub(super) fn new(buffers: B) -> Self {
+        Self { buffers, arrays: Arrays(None) }
+    }
+}
+
+impl Arrays {
+    /// Keeps what MPI will read.
+    pub(super) fn keep<K: 'static>(&mut self, arrays: K) -> &K {
+        let kept = ManuallyDrop::new(Kept::new(arrays)).0;
+        self.0 = Some(Kept(kept));
+        // SAFETY: of a box, which stays until this is dropped.
+        unsafe { kept.as_ref() }
     }
 }
 

@@ -408,16 +408,7 @@ fn within(bytes: usize, count: usize, datatype: DatatypeRef<'_>) -> RmpiResult {
     if count == 0 {
         return Ok(());
     }
-    let (_, extent) = datatype.get_extent()?;
-    let (true_lower, true_extent) = datatype.get_true_extent()?;
-    // Bytes of data that MPI could not count, though they lie one upon the other.
-    let size = MPI_Count::try_from(count).ok().zip(datatype.size().ok());
-    let countable = size.is_some_and(|(count, size)| count.checked_mul(size).is_some());
-    let last = MPI_Count::try_from(count - 1).ok().and_then(|last| last.checked_mul(extent));
-    let end = last
-        .and_then(|last| last.checked_add(true_lower)?.checked_add(true_extent))
-        .and_then(|end| usize::try_from(end).ok());
-    if !countable || true_lower < 0 || extent < 0 || end.is_none_or(|end| end > bytes) {
+    if datatype.known_layout()?.end_of(count).is_none_or(|end| end > bytes) {
         return Err(Error::refused(
             ErrorClass::COUNT,
             "so many elements of the datatype do not lie within the buffer",

@@ -29,7 +29,7 @@ macro_rules! collective {
         $this:ident, $what:literal, $errors:tt, $setup:literal, $arguments:literal;
         $name:ident $start:ident $init:ident = $blocking:ident, $immediate:ident, $persistent:ident;
         [$($life:lifetime)?] <$($generic:ident: [$($bound:tt)*]),*>
-        ($($argument:ident: $type:ty),*) => $buffers_type:ty = $buffers:expr;
+        ($($argument:ident: $type:ty),*) => $buffers_type:ty = $buffers:tt;
         { $($prepare:tt)* }
         $(keep $kept:ident = $keep:expr;)?
         ($($call:expr),*)
@@ -52,6 +52,7 @@ macro_rules! collective {
             $(mut $argument: $type),*
         ) -> RmpiResult {
             let $this = self;
+            let $buffers = &mut $buffers;
             $($prepare)*
             $(let $kept = $keep;)?
             // SAFETY: the buffers are borrowed during the call, and as long as the counts say.
@@ -85,15 +86,17 @@ macro_rules! collective {
             $($generic: 'scope,)*
         {
             let $this = self;
-            $($prepare)*
-            $(let $kept = super::blocks::Kept::new($keep);)?
-            // SAFETY: the scope waits for the request; the buffers, the operation and the communicator
-            // outlive it; arrays stay where they are.
-            let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                mpi.call($($call,)* request)
-            })?;
-            // SAFETY: that request, of these buffers.
-            Ok(unsafe { scope.adopt_collective(request, $buffers) })
+            let buffers = super::collective::buffers!($buffers $($kept)?);
+            // SAFETY: the call begins an operation on these buffers; the scope waits for it, and the
+            // operation and the communicator outlive the scope; arrays stay where they are.
+            unsafe {
+                scope.begin_lasting(buffers, |buffers| {
+                    super::collective::buffers!(let $buffers, arrays = buffers; $($kept)?);
+                    $($prepare)*
+                    $(let $kept = arrays.keep($keep);)?
+                    output(sys::MPI_REQUEST_NULL, |request| mpi.call($($call,)* request))
+                })
+            }
         }
 
         #[doc = concat!($what, ", to be started often. C: `", stringify!($persistent),
@@ -128,15 +131,35 @@ macro_rules! collective {
             $($generic: 'scope,)*
         {
             let $this = self;
-            $($prepare)*
-            $(let $kept = super::blocks::Kept::new($keep);)?
+            let buffers = super::collective::buffers!($buffers $($kept)?);
             // SAFETY: as above; the scope frees the request.
-            let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                mpi.call($($call,)* sys::MPI_INFO_NULL, request)
-            })?;
-            // SAFETY: that request, of these buffers.
-            Ok(unsafe { scope.adopt_persistent(request, $buffers) })
+            unsafe {
+                scope.begin_persistent_all(buffers, |buffers| {
+                    super::collective::buffers!(let $buffers, arrays = buffers; $($kept)?);
+                    $($prepare)*
+                    $(let $kept = arrays.keep($keep);)?
+                    output(sys::MPI_REQUEST_NULL, |request| {
+                        mpi.call($($call,)* sys::MPI_INFO_NULL, request)
+                    })
+                })
+            }
         }
+    };
+}
+
+/// The buffers that an operation keeps, with the counts that it keeps beside them, if it does.
+macro_rules! buffers {
+    (let $buffers:tt, $arrays:ident = $kept:expr;) => {
+        let $buffers = $kept;
+    };
+    (let $buffers:tt, $arrays:ident = $kept:expr; $name:ident) => {
+        let WithCounts { buffers: $buffers, arrays: $arrays } = $kept;
+    };
+    ($buffers:tt) => {
+        $buffers
+    };
+    ($buffers:tt $name:ident) => {
+        WithCounts::new($buffers)
     };
 }
 
@@ -203,7 +226,7 @@ macro_rules! on_process {
     };
 }
 
-pub(super) use {collective, errors, on_communicator, on_process};
+pub(super) use {buffers, collective, errors, on_communicator, on_process};
 
 impl Process<'_> {
     /// Refuses other processes than this one, where what they would pass means something else to MPI.
@@ -307,7 +330,7 @@ impl Communicator<'_> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let part = per_rank(&to, this.known_size()?)?;
             same(&from, from.count, &to, part)?;
         }
@@ -321,7 +344,7 @@ impl Communicator<'_> {
         [] <B: [BufferMut]>
         (buffer: B) => B = buffer;
         {
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let part = per_rank(&to, this.known_size()?)?;
         }
         (sys::MPI_IN_PLACE, 0, to.datatype, to.pointer, part, to.datatype, this.as_raw())
@@ -334,7 +357,7 @@ impl Communicator<'_> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let size = this.known_size()?;
             let (part, to_part) = (per_rank(&from, size)?, per_rank(&to, size)?);
             same(&from, part, &to, to_part)?;
@@ -349,7 +372,7 @@ impl Communicator<'_> {
         [] <B: [BufferMut]>
         (buffer: B) => B = buffer;
         {
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let part = per_rank(&to, this.known_size()?)?;
         }
         (sys::MPI_IN_PLACE, 0, to.datatype, to.pointer, part, to.datatype, this.as_raw())
@@ -364,9 +387,10 @@ impl<'c> Process<'c> {
         [] <B: [BufferMut]>
         (buffer: B) => B = buffer;
         {
-            let raw = received(&mut buffer)?;
+            let rank = this.peer()?;
+            let raw = received(buffer)?;
         }
-        (raw.pointer, raw.count, raw.datatype, this.rank, this.comm())
+        (raw.pointer, raw.count, raw.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -376,10 +400,11 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef]>
         (send: S) => S = send;
         {
+            let rank = this.peer()?;
             this.check_not_root()?;
-            let from = sent(&send)?;
+            let from = sent(send)?;
         }
-        (from.pointer, from.count, from.datatype, ptr::null_mut(), 0, from.datatype, this.rank, this.comm())
+        (from.pointer, from.count, from.datatype, ptr::null_mut(), 0, from.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -389,10 +414,11 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let rank = this.peer()?;
+            let (from, to) = (sent(send)?, received(receive)?);
             let part = per_rank(&to, this.communicator.known_size()?)?;
         }
-        (from.pointer, from.count, from.datatype, to.pointer, part, to.datatype, this.rank, this.comm())
+        (from.pointer, from.count, from.datatype, to.pointer, part, to.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -402,11 +428,12 @@ impl<'c> Process<'c> {
         [] <B: [BufferMut]>
         (buffer: B) => B = buffer;
         {
+            let rank = this.peer()?;
             this.check_root()?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let part = per_rank(&to, this.communicator.known_size()?)?;
         }
-        (sys::MPI_IN_PLACE, 0, to.datatype, to.pointer, part, to.datatype, this.rank, this.comm())
+        (sys::MPI_IN_PLACE, 0, to.datatype, to.pointer, part, to.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -416,10 +443,11 @@ impl<'c> Process<'c> {
         [] <R: [BufferMut]>
         (receive: R) => R = receive;
         {
+            let rank = this.peer()?;
             this.check_not_root()?;
-            let to = received(&mut receive)?;
+            let to = received(receive)?;
         }
-        (ptr::null(), 0, to.datatype, to.pointer, to.count, to.datatype, this.rank, this.comm())
+        (ptr::null(), 0, to.datatype, to.pointer, to.count, to.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -429,10 +457,11 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let rank = this.peer()?;
+            let (from, to) = (sent(send)?, received(receive)?);
             let part = per_rank(&from, this.communicator.known_size()?)?;
         }
-        (from.pointer, part, from.datatype, to.pointer, to.count, to.datatype, this.rank, this.comm())
+        (from.pointer, part, from.datatype, to.pointer, to.count, to.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -442,10 +471,11 @@ impl<'c> Process<'c> {
         [] <B: [BufferRef]>
         (buffer: B) => B = buffer;
         {
+            let rank = this.peer()?;
             this.check_root()?;
-            let from = sent(&buffer)?;
+            let from = sent(buffer)?;
             let part = per_rank(&from, this.communicator.known_size()?)?;
         }
-        (from.pointer, part, from.datatype, sys::MPI_IN_PLACE, 0, from.datatype, this.rank, this.comm())
+        (from.pointer, part, from.datatype, sys::MPI_IN_PLACE, 0, from.datatype, rank, this.comm())
     }
 }

@@ -51,7 +51,7 @@ impl Communicator<'_> {
         {
             this.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let count = reduction.same_count(send.as_elements().1, receive.as_elements().1)?;
         }
         (from.pointer, to.pointer, count, reduction.datatype, reduction.op, this.as_raw())
@@ -66,7 +66,7 @@ impl Communicator<'_> {
         {
             this.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let count = reduction.count(buffer.as_elements().1)?;
         }
         (sys::MPI_IN_PLACE, to.pointer, count, reduction.datatype, reduction.op, this.as_raw())
@@ -81,7 +81,7 @@ impl Communicator<'_> {
         {
             this.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let count = reduction.same_count(send.as_elements().1, receive.as_elements().1)?;
         }
         (from.pointer, to.pointer, count, reduction.datatype, reduction.op, this.as_raw())
@@ -96,7 +96,7 @@ impl Communicator<'_> {
         {
             this.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let count = reduction.count(buffer.as_elements().1)?;
         }
         (sys::MPI_IN_PLACE, to.pointer, count, reduction.datatype, reduction.op, this.as_raw())
@@ -111,7 +111,7 @@ impl Communicator<'_> {
         {
             this.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let count = reduction.same_count(send.as_elements().1, receive.as_elements().1)?;
         }
         (from.pointer, to.pointer, count, reduction.datatype, reduction.op, this.as_raw())
@@ -126,7 +126,7 @@ impl Communicator<'_> {
         {
             this.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let count = reduction.count(buffer.as_elements().1)?;
         }
         (sys::MPI_IN_PLACE, to.pointer, count, reduction.datatype, reduction.op, this.as_raw())
@@ -140,7 +140,7 @@ impl Communicator<'_> {
         (send: S, receive: R, op: O) => (S, R) = (send, receive);
         {
             let reduction = Reduction::of::<T, O>(&op)?;
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let part = part(send.as_elements().1, this.known_size()?)?;
             let count = reduction.same_count(part, receive.as_elements().1)?;
         }
@@ -155,7 +155,7 @@ impl Communicator<'_> {
         (buffer: B, op: O) => B = buffer;
         {
             let reduction = Reduction::of::<T, O>(&op)?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let part = part(buffer.as_elements().1, this.known_size()?)?;
             let count = reduction.count(part)?;
         }
@@ -167,10 +167,10 @@ impl Communicator<'_> {
         "let lengths: Vec<usize> = (0..world.size()?).collect();\nlet numbers = vec![1.0; lengths.iter().sum()];\nlet mut part = vec![0.0; lengths[world.rank()?]];", "&numbers, &lengths, &mut part, rmpi::MpiOp::SUM";
         reduce_scatter ireduce_scatter reduce_scatter_init = MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init;
         [] <T: [MpiDatatype], S: [TypedBuffer<Element = T>], R: [TypedBuffer<Element = T> + BufferMut], O: [Operation<T>]>
-        (send: S, lengths: &[usize], receive: R, op: O) => WithCounts<(S, R)> = WithCounts::new((send, receive), counts);
+        (send: S, lengths: &[usize], receive: R, op: O) => WithCounts<(S, R)> = (send, receive);
         {
             let reduction = Reduction::of::<T, O>(&op)?;
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let mine = my_part(this, lengths, send.as_elements().1)?;
             reduction.same_count(mine, receive.as_elements().1)?;
         }
@@ -183,10 +183,10 @@ impl Communicator<'_> {
         "let lengths: Vec<usize> = (0..world.size()?).collect();\nlet mut numbers = vec![1.0; lengths.iter().sum()];", "&mut numbers, &lengths, rmpi::MpiOp::SUM";
         reduce_scatter_in_place ireduce_scatter_in_place reduce_scatter_in_place_init = MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init;
         [] <T: [MpiDatatype], B: [TypedBuffer<Element = T> + BufferMut], O: [Operation<T>]>
-        (buffer: B, lengths: &[usize], op: O) => WithCounts<B> = WithCounts::new(buffer, counts);
+        (buffer: B, lengths: &[usize], op: O) => WithCounts<B> = buffer;
         {
             let reduction = Reduction::of::<T, O>(&op)?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             my_part(this, lengths, buffer.as_elements().1)?;
         }
         keep counts = reduction.counts(lengths)?;
@@ -202,12 +202,13 @@ impl<'c> Process<'c> {
         [] <T: [MpiDatatype], S: [TypedBuffer<Element = T>], O: [Operation<T>]>
         (send: S, op: O) => S = send;
         {
+            let rank = this.peer()?;
             this.check_not_root()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let from = sent(&send)?;
+            let from = sent(send)?;
             let count = reduction.count(send.as_elements().1)?;
         }
-        (from.pointer, ptr::null_mut(), count, reduction.datatype, reduction.op, this.rank, this.comm())
+        (from.pointer, ptr::null_mut(), count, reduction.datatype, reduction.op, rank, this.comm())
     }
 
     on_process! {
@@ -217,12 +218,13 @@ impl<'c> Process<'c> {
         [] <T: [MpiDatatype], S: [TypedBuffer<Element = T>], R: [TypedBuffer<Element = T> + BufferMut], O: [Operation<T>]>
         (send: S, receive: R, op: O) => (S, R) = (send, receive);
         {
+            let rank = this.peer()?;
             this.communicator.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let count = reduction.same_count(send.as_elements().1, receive.as_elements().1)?;
         }
-        (from.pointer, to.pointer, count, reduction.datatype, reduction.op, this.rank, this.comm())
+        (from.pointer, to.pointer, count, reduction.datatype, reduction.op, rank, this.comm())
     }
 
     on_process! {
@@ -232,11 +234,12 @@ impl<'c> Process<'c> {
         [] <T: [MpiDatatype], B: [TypedBuffer<Element = T> + BufferMut], O: [Operation<T>]>
         (buffer: B, op: O) => B = buffer;
         {
+            let rank = this.peer()?;
             this.check_root()?;
             let reduction = Reduction::of::<T, O>(&op)?;
-            let to = received(&mut buffer)?;
+            let to = received(buffer)?;
             let count = reduction.count(buffer.as_elements().1)?;
         }
-        (sys::MPI_IN_PLACE, to.pointer, count, reduction.datatype, reduction.op, this.rank, this.comm())
+        (sys::MPI_IN_PLACE, to.pointer, count, reduction.datatype, reduction.op, rank, this.comm())
     }
 }

@@ -20,9 +20,9 @@ impl Communicator<'_> {
         "let mine = [1.0, 2.0];\nlet mut blocks = vec![vec![0.0; 2]; world.size()?];", "&mine, &mut blocks";
         allgatherv iallgatherv allgatherv_init = MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init;
         ['b] <S: [BufferRef], R: [TypedBuffer + BufferMut]>
-        (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = WithCounts::new((send, receive), to);
+        (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = (send, receive);
         {
-            let from = sent(&send)?;
+            let from = sent(send)?;
             let size = this.known_size()?;
         }
         keep to = Layout::received(receive, size)?.with_count(from.count);
@@ -34,7 +34,7 @@ impl Communicator<'_> {
         "let mut blocks = vec![vec![0.0; 2]; world.size()?];", "&mut blocks";
         allgatherv_in_place iallgatherv_in_place allgatherv_in_place_init = MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init;
         ['b] <R: [TypedBuffer + BufferMut]>
-        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = WithCounts::new(blocks, to);
+        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = blocks;
         {
             let size = this.known_size()?;
         }
@@ -47,7 +47,7 @@ impl Communicator<'_> {
         "let send = vec![vec![1.0; 2]; world.size()?];\nlet mut receive = send.clone();", "&send, &mut receive";
         alltoallv ialltoallv alltoallv_init = MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init;
         ['b] <S: [TypedBuffer], R: [TypedBuffer + BufferMut]>
-        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = WithCounts::new((send, receive), both);
+        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = (send, receive);
         {
             let size = this.known_size()?;
         }
@@ -60,7 +60,7 @@ impl Communicator<'_> {
         "let mut blocks = vec![vec![1.0; 2]; world.size()?];", "&mut blocks";
         alltoallv_in_place ialltoallv_in_place alltoallv_in_place_init = MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init;
         ['b] <R: [TypedBuffer + BufferMut]>
-        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = WithCounts::new(blocks, to);
+        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = blocks;
         {
             let size = this.known_size()?;
         }
@@ -73,7 +73,7 @@ impl Communicator<'_> {
         "let send = vec![rmpi::TypeDynamicBufferRef::from_slice(&[1.0, 2.0], world)?; world.size()?];\nlet mut receive = vec![vec![0.0; 2]; world.size()?];", "&send, &mut receive";
         alltoallw ialltoallw alltoallw_init = MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init;
         ['b] <S: [BufferRef], R: [BufferMut]>
-        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = WithCounts::new((send, receive), both);
+        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = (send, receive);
         {
             let size = this.known_size()?;
         }
@@ -86,7 +86,7 @@ impl Communicator<'_> {
         "let mut blocks = vec![vec![1.0; 2]; world.size()?];", "&mut blocks";
         alltoallw_in_place ialltoallw_in_place alltoallw_in_place_init = MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init;
         ['b] <R: [BufferMut]>
-        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = WithCounts::new(blocks, to);
+        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = blocks;
         {
             let size = this.known_size()?;
         }
@@ -101,13 +101,14 @@ impl<'c> Process<'c> {
         "let mine = [1.0, 2.0];", "&mine";
         gatherv igatherv gatherv_init = MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init;
         [] <S: [BufferRef]>
-        (send: S) => WithCounts<S> = WithCounts::new(send, to);
+        (send: S) => WithCounts<S> = send;
         {
+            let rank = this.peer()?;
             this.check_not_root()?;
-            let from = sent(&send)?;
+            let from = sent(send)?;
         }
         keep to = Layout::none().with_count(from.count);
-        (from.pointer, from.count, from.datatype, ptr::null_mut(), to.counts(), to.displacements(), from.datatype, this.rank, this.comm())
+        (from.pointer, from.count, from.datatype, ptr::null_mut(), to.counts(), to.displacements(), from.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -115,13 +116,14 @@ impl<'c> Process<'c> {
         "let mine = [1.0, 2.0];\nlet mut blocks = vec![vec![0.0; 2]; root.communicator().size()?];", "&mine, &mut blocks";
         gatherv_root igatherv_root gatherv_root_init = MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init;
         ['b] <S: [BufferRef], R: [TypedBuffer + BufferMut]>
-        (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = WithCounts::new((send, receive), to);
+        (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = (send, receive);
         {
-            let from = sent(&send)?;
+            let rank = this.peer()?;
+            let from = sent(send)?;
             let size = this.communicator.known_size()?;
         }
         keep to = Layout::received(receive, size)?.with_count(from.count);
-        (from.pointer, from.count, from.datatype, to.base(), to.counts(), to.displacements(), to.datatype(), this.rank, this.comm())
+        (from.pointer, from.count, from.datatype, to.base(), to.counts(), to.displacements(), to.datatype(), rank, this.comm())
     }
 
     on_process! {
@@ -129,13 +131,14 @@ impl<'c> Process<'c> {
         "let mut blocks = vec![vec![0.0; 2]; root.communicator().size()?];", "&mut blocks";
         gatherv_in_place igatherv_in_place gatherv_in_place_init = MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init;
         ['b] <R: [TypedBuffer + BufferMut]>
-        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = WithCounts::new(blocks, to);
+        (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = blocks;
         {
+            let rank = this.peer()?;
             this.check_root()?;
             let size = this.communicator.known_size()?;
         }
         keep to = Layout::received(blocks, size)?;
-        (sys::MPI_IN_PLACE, 0, to.datatype(), to.base(), to.counts(), to.displacements(), to.datatype(), this.rank, this.comm())
+        (sys::MPI_IN_PLACE, 0, to.datatype(), to.base(), to.counts(), to.displacements(), to.datatype(), rank, this.comm())
     }
 
     on_process! {
@@ -143,13 +146,14 @@ impl<'c> Process<'c> {
         "let mut mine = [0.0; 2];", "&mut mine";
         scatterv iscatterv scatterv_init = MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init;
         [] <R: [BufferMut]>
-        (receive: R) => WithCounts<R> = WithCounts::new(receive, from);
+        (receive: R) => WithCounts<R> = receive;
         {
+            let rank = this.peer()?;
             this.check_not_root()?;
-            let to = received(&mut receive)?;
+            let to = received(receive)?;
         }
         keep from = Layout::none().with_count(to.count);
-        (ptr::null(), from.counts(), from.displacements(), to.datatype, to.pointer, to.count, to.datatype, this.rank, this.comm())
+        (ptr::null(), from.counts(), from.displacements(), to.datatype, to.pointer, to.count, to.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -157,13 +161,14 @@ impl<'c> Process<'c> {
         "let blocks = vec![vec![1.0; 2]; root.communicator().size()?];\nlet mut mine = [0.0; 2];", "&blocks, &mut mine";
         scatterv_root iscatterv_root scatterv_root_init = MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init;
         ['b] <S: [TypedBuffer], R: [BufferMut]>
-        (send: &'b [S], receive: R) => WithCounts<(&'b [S], R)> = WithCounts::new((send, receive), from);
+        (send: &'b [S], receive: R) => WithCounts<(&'b [S], R)> = (send, receive);
         {
-            let to = received(&mut receive)?;
+            let rank = this.peer()?;
+            let to = received(receive)?;
             let size = this.communicator.known_size()?;
         }
         keep from = Layout::sent(send, size)?.with_count(to.count);
-        (from.base(), from.counts(), from.displacements(), from.datatype(), to.pointer, to.count, to.datatype, this.rank, this.comm())
+        (from.base(), from.counts(), from.displacements(), from.datatype(), to.pointer, to.count, to.datatype, rank, this.comm())
     }
 
     on_process! {
@@ -171,12 +176,13 @@ impl<'c> Process<'c> {
         "let blocks = vec![vec![1.0; 2]; root.communicator().size()?];", "&blocks";
         scatterv_in_place iscatterv_in_place scatterv_in_place_init = MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init;
         ['b] <S: [TypedBuffer]>
-        (blocks: &'b [S]) => WithCounts<&'b [S]> = WithCounts::new(blocks, from);
+        (blocks: &'b [S]) => WithCounts<&'b [S]> = blocks;
         {
+            let rank = this.peer()?;
             this.check_root()?;
             let size = this.communicator.known_size()?;
         }
         keep from = Layout::sent(blocks, size)?;
-        (from.base(), from.counts(), from.displacements(), from.datatype(), sys::MPI_IN_PLACE, 0, from.datatype(), this.rank, this.comm())
+        (from.base(), from.counts(), from.displacements(), from.datatype(), sys::MPI_IN_PLACE, 0, from.datatype(), rank, this.comm())
     }
 }

@@ -31,7 +31,8 @@ use crate::{Comparison, Multiple, Single, ThreadLevel};
 #[repr(C)]
 pub struct Communicator<'ctx, L: ThreadLevel = Single> {
     raw: MPI_Comm,
-    /// How many processes it has; 0 until somebody asks; [`INTER`] if it is an intercommunicator.
+    /// How many processes it has; 0 until somebody asks. Negative if it is an intercommunicator: [`INTER`]
+    /// until somebody asks, then `INTER` less the size of the other group.
     size: AtomicI32,
     /// This process's rank; negative until somebody asks.
     rank: AtomicI32,
@@ -208,15 +209,51 @@ impl<'ctx> Communicator<'ctx> {
     pub(super) fn known_size(&self) -> RmpiResult<usize> {
         match self.size.load(Ordering::Relaxed) {
             0 => self.size(),
-            INTER => Err(is_inter()),
-            size => Ok(size.unsigned_abs() as usize),
+            size => usize::try_from(size).map_err(|_| is_inter()),
+        }
+    }
+
+    /// How many processes messages can go to, which MPI is asked for once: all of the communicator, or
+    /// those of an intercommunicator's other group.
+    #[inline]
+    pub(super) fn peers(&self) -> RmpiResult<c_int> {
+        match self.size.load(Ordering::Relaxed) {
+            size if size > 0 => Ok(size),
+            size if size < INTER => Ok(INTER - size),
+            size => self.ask_for_peers(size),
+        }
+    }
+
+    #[cold]
+    fn ask_for_peers(&self, size: c_int) -> RmpiResult<c_int> {
+        if size == 0 {
+            self.size()?;
+            return Ok(self.size.load(Ordering::Relaxed));
+        }
+        // SAFETY: an intercommunicator.
+        let size = output(0, |size| unsafe { sys::MPI_Comm_remote_size(self.raw, size) })?;
+        self.size.store(INTER - size.max(0), Ordering::Relaxed);
+        Ok(size)
+    }
+
+    /// C's rank of a root, if there is such a process.
+    ///
+    /// # Errors
+    /// [`RANK`](ErrorClass::RANK) if there is none.
+    pub(super) fn root(&self, rank: usize) -> RmpiResult<c_int> {
+        match c_int::try_from(rank) {
+            Ok(root) if rank < self.known_size()? => Ok(root),
+            _ => Err(Error::refused(
+                ErrorClass::RANK,
+                "the communicator has no process of that rank",
+            )),
         }
     }
 
     /// Refuses an intercommunicator, of which no [`Communicator`] may be made.
     #[inline]
     pub(super) fn intra(&self) -> RmpiResult {
-        if self.size.load(Ordering::Relaxed) == INTER { Err(is_inter()) } else { Ok(()) }
+        if self.size.load(Ordering::Relaxed) < 0 { Err(is_inter()) } else { Ok(()) }
     }
 
     /// This process's rank. C: `MPI_Comm_rank`. Local.
@@ -247,7 +284,7 @@ impl<'ctx> Communicator<'ctx> {
     }
 
     /// The process of this rank. Calls nothing: if there is none, sending to it is an error of class
-    /// [`RANK`](ErrorClass::RANK).
+    /// [`RANK`](ErrorClass::RANK). The first message of a communicator asks for its size, once.
     pub fn process(&self, rank: usize) -> Process<'_> {
         // No MPI has as many processes, and negative numbers have meanings.
         Process::new(self, c_int::try_from(rank).unwrap_or(c_int::MAX))

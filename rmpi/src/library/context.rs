@@ -52,6 +52,7 @@ impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
 pub fn init() -> RmpiResult<RmpiContext> {
     not_initialized()?;
     super::session::enter::<Single>()?;
+    super::settings::choose();
     // SAFETY: for the first time. A second thread that does the same now gets MPI's error.
     check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })
         .inspect_err(|_| super::session::leave())?;
@@ -78,6 +79,7 @@ pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     let _ = level;
     not_initialized()?;
     super::session::enter::<L>()?;
+    super::settings::choose();
     // SAFETY: as in `init`.
     let provided = output(0, |provided| unsafe {
         sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
@@ -198,6 +200,7 @@ impl<L: ThreadLevel> RmpiContext<L> {
         // SAFETY: MPI runs, with this level, until the context ends; errors return from here on.
         let mut context = unsafe { Self::assume_initialized() };
         context.finalizes = true;
+        crate::running::initializes_here();
         for raw in [sys::MPI_COMM_WORLD, sys::MPI_COMM_SELF] {
             // SAFETY: MPI runs, and these are communicators.
             check(unsafe { sys::MPI_Comm_set_errhandler(raw, sys::MPI_ERRORS_RETURN) })?;
@@ -228,7 +231,8 @@ impl<L: ThreadLevel> RmpiContext<L> {
     /// Datatypes of Rust types are freed before.
     ///
     /// # Errors
-    /// What MPI says.
+    /// [`OTHER`](ErrorClass::OTHER) on another thread than the one that initialized MPI, where the standard
+    /// forbids it (MPI-5.0, 11.6): MPI is not finalized then. What MPI says.
     ///
     /// ```no_run
     /// let context = rmpi::init()?;
@@ -241,19 +245,34 @@ impl<L: ThreadLevel> RmpiContext<L> {
         if !core::mem::take(&mut self.finalizes) {
             return Ok(());
         }
+        if !crate::running::initialized_here() {
+            return Err(Error::refused(ErrorClass::OTHER, OTHER_THREAD));
+        }
         super::session::leave();
-        // SAFETY: nothing that borrows the context is left.
+        // SAFETY: nothing that borrows the context is left, and this is the thread that initialized MPI.
         check(unsafe { mpi.call() })
     }
 }
 
+/// What is said where a context ends on the wrong thread.
+const OTHER_THREAD: &str = "MPI is not finalized: a context ended on another thread than the one that \
+    called init or init_thread, and MPI_Finalize may be called on that one only; move the context back";
+
+/// On another thread than the one that initialized MPI, it says so on standard error and leaves MPI as it
+/// is: the standard allows `MPI_Finalize` on that thread only.
 impl<L: ThreadLevel> Drop for RmpiContext<L> {
     fn drop(&mut self) {
-        if self.finalizes {
-            super::session::leave();
-            // SAFETY: nothing that borrows the context is left. `finalize` tells errors.
-            unsafe { sys::MPI_Finalize() };
+        if !self.finalizes {
+            return;
         }
+        if !crate::running::initialized_here() {
+            eprintln!("rmpi: {OTHER_THREAD}");
+            return;
+        }
+        super::session::leave();
+        // SAFETY: nothing that borrows the context is left, and this is the thread that initialized MPI.
+        // `finalize` tells errors.
+        unsafe { sys::MPI_Finalize() };
     }
 }
 

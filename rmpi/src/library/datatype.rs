@@ -4,9 +4,11 @@ use std::sync::{Mutex, PoisonError};
 
 use tool_macros::wraps;
 
+use super::buffer::ElementOf;
 use super::context::{self, Runtime};
 use super::derived::Combiner;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::layout::Layout;
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
 use crate::{Predefined, SendDatatype, TypeMap};
 
@@ -107,18 +109,20 @@ macro_rules! queries {
 pub(super) use queries;
 
 pub(super) mod sealed {
-    use super::MPI_Datatype;
+    use super::{Layout, MPI_Datatype, RmpiResult};
 
     pub trait AnyDatatype {
         fn raw(&self) -> MPI_Datatype;
+        fn layout(&self) -> RmpiResult<Layout>;
     }
 }
 
 /// A datatype that somebody else keeps (MPI-5.0, chapter 5).
 #[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
 pub struct DatatypeRef<'d> {
     raw: MPI_Datatype,
+    /// Where its data lies, if rmpi made it.
+    layout: Option<Layout>,
     // Its owner lives, and MPI is asked about it on its thread.
     _owner: PhantomData<(&'d (), *const ())>,
 }
@@ -143,15 +147,36 @@ impl<'d> DatatypeRef<'d> {
                 None => make_cached(derived)?,
             },
         };
-        Ok(Self { raw, _owner: PhantomData })
+        Ok(Self { raw, layout: Some(Layout::of_map(T::TYPE_MAP)?), _owner: PhantomData })
     }
 
-    /// The datatype of this handle.
+    /// The datatype of the elements of a Rust type.
+    pub(super) fn of_elements<T: SendDatatype>(runtime: &'d impl Runtime) -> RmpiResult<Self> {
+        let _ = runtime;
+        let element = ElementOf::<T>::get()?;
+        let layout = Layout::of_map(ElementOf::<T>::FLAT.0)?;
+        Ok(Self { raw: element.datatype, layout: Some(layout), _owner: PhantomData })
+    }
+
+    /// The datatype of this handle. What lies where in it, MPI is asked: rmpi knows it of datatypes that it
+    /// made.
     ///
     /// # Safety
     /// It is a datatype, committed where it is used to communicate, that is not freed in `'d`.
     pub const unsafe fn from_raw(raw: MPI_Datatype) -> Self {
-        Self { raw, _owner: PhantomData }
+        Self { raw, layout: None, _owner: PhantomData }
+    }
+
+    /// As [`from_raw`](Self::from_raw), of a datatype whose layout is known.
+    ///
+    /// # Safety
+    /// As for [`from_raw`](Self::from_raw), and the layout is its.
+    pub(super) const unsafe fn of_layout(raw: MPI_Datatype, layout: Option<Layout>) -> Self {
+        Self { raw, layout, _owner: PhantomData }
+    }
+
+    pub(super) fn known_layout(&self) -> RmpiResult<Layout> {
+        self.layout.map_or_else(|| Layout::ask(self.raw), Ok)
     }
 
     /// C's handle.

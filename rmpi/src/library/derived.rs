@@ -9,6 +9,7 @@ use super::buffer::{TypeDynamicBufferMut, TypeDynamicBufferRef};
 use super::context::{self, Runtime};
 use super::datatype::{self, DatatypeRef, sealed};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::layout::{Layout, Plan, negative};
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
 use crate::call::Array;
 use crate::{MpiDatatype, SendDatatype};
@@ -20,6 +21,10 @@ impl AnyDatatype for DatatypeRef<'_> {}
 impl sealed::AnyDatatype for DatatypeRef<'_> {
     fn raw(&self) -> MPI_Datatype {
         (*self).into_raw()
+    }
+
+    fn layout(&self) -> RmpiResult<Layout> {
+        self.known_layout()
     }
 }
 
@@ -52,13 +57,15 @@ struct Owned<'ctx> {
     raw: MPI_Datatype,
     /// Not one of MPI's own.
     owned: bool,
+    /// Where its data lies, if rmpi made it.
+    layout: Option<Layout>,
     // It stays on its thread, as all that calls MPI.
     _context: PhantomData<(&'ctx (), *const ())>,
 }
 
 impl Owned<'_> {
     const fn new(raw: MPI_Datatype) -> Self {
-        Self { raw, owned: true, _context: PhantomData }
+        Self { raw, owned: true, layout: None, _context: PhantomData }
     }
 }
 
@@ -78,6 +85,10 @@ macro_rules! owned {
         impl sealed::AnyDatatype for $name<'_> {
             fn raw(&self) -> MPI_Datatype {
                 self.0.raw
+            }
+
+            fn layout(&self) -> RmpiResult<Layout> {
+                self.0.layout.map_or_else(|| Layout::ask(self.0.raw), Ok)
             }
         }
 
@@ -193,58 +204,8 @@ impl<'ctx> Datatype<'ctx> {
 
     /// The datatype, for buffers and views.
     pub const fn as_ref(&self) -> DatatypeRef<'_> {
-        // SAFETY: it is committed, and not freed as long as it is borrowed.
-        unsafe { DatatypeRef::from_raw(self.0.raw) }
-    }
-}
-
-/// Where a datatype's elements reach to.
-struct Layout {
-    /// No byte and no bound lies farther from an element's address than that.
-    reach: i128,
-    extent: i128,
-    size: i128,
-}
-
-fn layout(raw: MPI_Datatype) -> RmpiResult<Layout> {
-    // SAFETY: a datatype.
-    let size = output(0, |size| unsafe { sys::MPI_Type_size_x(raw, size) })?;
-    // SAFETY: a datatype.
-    let bounds = output((0, 0), |(lower, extent)| unsafe {
-        sys::MPI_Type_get_extent_x(raw, lower, extent)
-    })?;
-    // SAFETY: a datatype.
-    let mut true_bounds = output((0, 0), |(lower, extent)| unsafe {
-        sys::MPI_Type_get_true_extent_x(raw, lower, extent)
-    })?;
-    if size == 0 {
-        // Of nothing, MPIs say what they like.
-        true_bounds = (0, 0);
-    }
-    let ends = |(lower, extent): (MPI_Count, MPI_Count)| {
-        let (lower, extent) = (i128::from(lower), i128::from(extent));
-        lower.abs().max((lower + extent).abs()).max(extent.abs())
-    };
-    Ok(Layout {
-        reach: ends(bounds).max(ends(true_bounds)),
-        extent: bounds.1.into(),
-        size: size.into(),
-    })
-}
-
-/// MPI computes bounds and sizes without looking for overflows. What buffers are checked by has to be
-/// true, so a datatype of more than this is refused.
-const LARGEST: i128 = 1 << 60;
-
-impl Layout {
-    /// Blocks of at most `block` elements, `displacement` bytes away, of `total` elements in all.
-    fn check(&self, displacement: i128, block: i128, total: i128) -> RmpiResult {
-        let reach = self.reach.saturating_mul(block.saturating_add(1));
-        let reach = displacement.saturating_abs().saturating_add(reach);
-        if reach.max(self.size.saturating_mul(total)) > LARGEST {
-            return Err(Error::refused(ErrorClass::COUNT, "the datatype is too large"));
-        }
-        Ok(())
+        // SAFETY: it is committed, and not freed as long as it is borrowed; its layout.
+        unsafe { DatatypeRef::of_layout(self.0.raw, self.0.layout) }
     }
 }
 
@@ -289,18 +250,28 @@ fn same_length(lengths: &[usize]) -> RmpiResult<MPI_Count> {
     count_of(lengths[0])
 }
 
-/// Checks blocks at displacements in units of so many bytes.
-fn check_blocks(
-    layout: &Layout,
+/// Blocks as C has them, without those in which there is nothing, and what they will be.
+struct Blocks {
+    count: MPI_Count,
+    lengths: Wide,
+    displacements: Wide,
+    plan: Plan,
+}
+
+/// Blocks of a length each, at displacements in units of so many bytes.
+fn blocks(
+    old: &Layout,
     blocks: impl Iterator<Item = (MPI_Count, isize)>,
     unit: i128,
-) -> RmpiResult {
-    let mut total = 0_i128;
-    for (length, displacement) in blocks {
-        total += i128::from(length);
-        layout.check((displacement as i128).saturating_mul(unit), length.into(), total)?;
+) -> RmpiResult<Blocks> {
+    let (mut lengths, mut displacements, mut plan) = (Wide::new(), Wide::new(), Plan::default());
+    for (length, displacement) in blocks.filter(|(length, _)| Plan::counts(old, *length)) {
+        plan.block(old, (displacement as i128).saturating_mul(unit), length);
+        lengths.push(length);
+        displacements.push(displacement as MPI_Count);
     }
-    Ok(())
+    plan.check()?;
+    Ok(Blocks { count: count_of(lengths.len())?, lengths, displacements, plan })
 }
 
 impl<'ctx> Datatype<'ctx> {
@@ -325,9 +296,12 @@ impl<'ctx> Datatype<'ctx> {
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
         let count = count_of(count)?;
-        layout(old.raw())?.check(0, count.into(), count.into())?;
+        let (layout, mut plan) = (old.layout()?, Plan::default());
+        plan.block(&layout, 0, count);
+        plan.check()?;
+        let count = if Plan::counts(&layout, count) { count } else { 0 };
         // SAFETY: a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe { mpi.call(count, old.raw(), new) })?)
+        made(plan, |new| unsafe { mpi.call(count, old.raw(), new) })
     }
 
     /// `count` blocks of `blocklength` elements; from the start of one to that of the next are
@@ -352,14 +326,12 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let layout = layout(old.raw())?;
+        let layout = old.layout()?;
         let stride = stride as MPI_Count;
-        let bytes = layout.extent.saturating_mul(stride.into());
-        let (count, blocklength) = vector_counts(&layout, count, blocklength, bytes)?;
+        let bytes = i128::from(layout.extent).saturating_mul(stride.into());
+        let (count, blocklength, plan) = vector_of(&layout, count, blocklength, bytes)?;
         // SAFETY: a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
-            mpi.call(count, blocklength, stride, old.raw(), new)
-        })?)
+        made(plan, |new| unsafe { mpi.call(count, blocklength, stride, old.raw(), new) })
     }
 
     /// As [`vector`](Self::vector), with the stride in bytes. C: `MPI_Type_create_hvector`. Local.
@@ -382,12 +354,12 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let layout = layout(old.raw())?;
-        let (count, blocklength) = vector_counts(&layout, count, blocklength, stride as i128)?;
+        let (count, blocklength, plan) =
+            vector_of(&old.layout()?, count, blocklength, stride as i128)?;
         // SAFETY: a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
+        made(plan, |new| unsafe {
             mpi.call(count, blocklength, stride as MPI_Count, old.raw(), new)
-        })?)
+        })
     }
 
     /// Blocks of several lengths at displacements, in elements. C: `MPI_Type_indexed`. Local.
@@ -411,17 +383,16 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let count = same_length(&[blocklengths.len(), displacements.len()])?;
-        let lengths = wide(blocklengths)?;
-        let layout = layout(old.raw())?;
-        let blocks = lengths.iter().copied().zip(displacements.iter().copied());
-        check_blocks(&layout, blocks, layout.extent)?;
-        let displacements = displacements.iter().map(|at| *at as MPI_Count).collect();
+        same_length(&[blocklengths.len(), displacements.len()])?;
+        let (layout, lengths) = (old.layout()?, wide(blocklengths)?);
+        let all = lengths.into_iter().zip(displacements.iter().copied());
+        let Blocks { count, lengths, displacements, plan } =
+            blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([lengths, displacements], &[count]);
         // SAFETY: two arrays of that length, and a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
+        made(plan, |new| unsafe {
             mpi.call(count, numbers.array(0), numbers.array(1), old.raw(), new)
-        })?)
+        })
     }
 
     /// Blocks of one length at displacements, in elements. C: `MPI_Type_create_indexed_block`. Local.
@@ -443,16 +414,12 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let (count, length) = (count_of(displacements.len())?, count_of(blocklength)?);
-        let layout = layout(old.raw())?;
-        let blocks = displacements.iter().map(|at| (length, *at));
-        check_blocks(&layout, blocks, layout.extent)?;
-        let displacements = displacements.iter().map(|at| *at as MPI_Count).collect();
+        let (layout, length) = (old.layout()?, count_of(blocklength)?);
+        let all = displacements.iter().map(|at| (length, *at));
+        let Blocks { count, displacements, plan, .. } = blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([displacements], &[count, length]);
         // SAFETY: an array of that length, and a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
-            mpi.call(count, length, numbers.array(0), old.raw(), new)
-        })?)
+        made(plan, |new| unsafe { mpi.call(count, length, numbers.array(0), old.raw(), new) })
     }
 
     /// Blocks of several lengths at displacements, in bytes. C: `MPI_Type_create_hindexed`. Local.
@@ -474,16 +441,14 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let count = same_length(&[blocklengths.len(), displacements.len()])?;
-        let lengths = wide(blocklengths)?;
-        let blocks = lengths.iter().copied().zip(displacements.iter().copied());
-        check_blocks(&layout(old.raw())?, blocks, 1)?;
-        let displacements: Wide = displacements.iter().map(|at| *at as MPI_Count).collect();
+        same_length(&[blocklengths.len(), displacements.len()])?;
+        let all = wide(blocklengths)?.into_iter().zip(displacements.iter().copied());
+        let Blocks { count, lengths, displacements, plan } = blocks(&old.layout()?, all, 1)?;
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: two arrays of that length, and a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
+        made(plan, |new| unsafe {
             mpi.call(count, lengths.array(0), displacements.as_ptr(), old.raw(), new)
-        })?)
+        })
     }
 
     /// Blocks of one length at displacements, in bytes. C: `MPI_Type_create_hindexed_block`. Local.
@@ -505,13 +470,11 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let (count, length) = (count_of(displacements.len())?, count_of(blocklength)?);
-        check_blocks(&layout(old.raw())?, displacements.iter().map(|at| (length, *at)), 1)?;
-        let displacements: Wide = displacements.iter().map(|at| *at as MPI_Count).collect();
+        let length = count_of(blocklength)?;
+        let all = displacements.iter().map(|at| (length, *at));
+        let Blocks { count, displacements, plan, .. } = blocks(&old.layout()?, all, 1)?;
         // SAFETY: an array of that length, and a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
-            mpi.call(count, length, displacements.as_ptr(), old.raw(), new)
-        })?)
+        made(plan, |new| unsafe { mpi.call(count, length, displacements.as_ptr(), old.raw(), new) })
     }
 
     /// Blocks of several datatypes at displacements, in bytes. C: `MPI_Type_create_struct`. Local.
@@ -519,7 +482,9 @@ impl<'ctx> Datatype<'ctx> {
     /// A Rust struct has its datatype by the derive of [`MpiDatatype`].
     ///
     /// # Errors
-    /// As [`indexed`](Self::indexed).
+    /// As [`indexed`](Self::indexed), and [`ARG`](ErrorClass::ARG) if one of several datatypes has bounds, but no
+    /// data, which the standard allows: Open MPI writes elements of the whole elsewhere than it says. To have
+    /// these bounds, [resize](Self::resized) the whole.
     ///
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
@@ -537,29 +502,43 @@ impl<'ctx> Datatype<'ctx> {
         types: &[&dyn AnyDatatype],
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        let count = same_length(&[blocklengths.len(), displacements.len(), types.len()])?;
-        let lengths = wide(blocklengths)?;
-        let types: SmallVec<[MPI_Datatype; 8]> = types.iter().map(|old| old.raw()).collect();
-        let mut size = 0_i128;
-        for ((length, displacement), old) in lengths.iter().zip(displacements).zip(&types) {
-            let layout = layout(*old)?;
-            layout.check(*displacement as i128, (*length).into(), (*length).into())?;
-            size = size.saturating_add(layout.size.saturating_mul((*length).into()));
+        same_length(&[blocklengths.len(), displacements.len(), types.len()])?;
+        let (mut lengths, mut at, mut plan) = (Wide::new(), Wide::new(), Plan::default());
+        let (mut raw_types, mut bounds_only) = (SmallVec::<[MPI_Datatype; 8]>::new(), false);
+        let all = wide(blocklengths)?.into_iter().zip(displacements).zip(types);
+        for ((length, displacement), old) in all {
+            let layout = old.layout()?;
+            // As with `blocks`.
+            if Plan::counts(&layout, length) {
+                bounds_only |= layout.size == 0;
+                plan.block(&layout, *displacement as i128, length);
+                lengths.push(length);
+                at.push(*displacement as MPI_Count);
+                raw_types.push(old.raw());
+            }
         }
-        Layout { reach: 0, extent: 0, size }.check(0, 0, 1)?;
-        let displacements: Wide = displacements.iter().map(|at| *at as MPI_Count).collect();
+        plan.check()?;
+        if bounds_only && plan.has_data() {
+            // Open MPI places elements of such a type elsewhere than it says.
+            return Err(Error::refused(
+                ErrorClass::ARG,
+                "a datatype with bounds and without data cannot be beside others: resize the whole",
+            ));
+        }
+        let (count, displacements, types) = (count_of(lengths.len())?, at, raw_types);
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: three arrays of that length.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
+        made(plan, |new| unsafe {
             mpi.call(count, lengths.array(0), displacements.as_ptr(), types.as_ptr(), new)
-        })?)
+        })
     }
 
     /// The same data with another lower bound and extent, in bytes. C: `MPI_Type_create_resized`.
     /// Local.
     ///
     /// # Errors
-    /// As [`contiguous`](Self::contiguous).
+    /// As [`contiguous`](Self::contiguous), and [`ARG`](ErrorClass::ARG) if the extent is negative, which the
+    /// standard allows: MPICH writes such elements elsewhere than it says.
     ///
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};
@@ -577,13 +556,16 @@ impl<'ctx> Datatype<'ctx> {
         extent: isize,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
+        if extent < 0 {
+            return Err(negative());
+        }
         let (lower_bound, extent) = (lower_bound as MPI_Count, extent as MPI_Count);
-        let reach = i128::from(lower_bound).abs() + i128::from(extent).abs();
-        Layout { reach, extent: 0, size: 0 }.check(0, 0, 0)?;
+        let mut layout = old.layout()?;
+        (layout.lower, layout.extent) = (lower_bound, extent);
+        let plan = Plan::same(&layout);
+        plan.check()?;
         // SAFETY: a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
-            mpi.call(old.raw(), lower_bound, extent, new)
-        })?)
+        made(plan, |new| unsafe { mpi.call(old.raw(), lower_bound, extent, new) })
     }
 
     /// A part of an array of several dimensions: `subsizes` elements of `sizes`, from `starts` on.
@@ -617,10 +599,12 @@ impl<'ctx> Datatype<'ctx> {
                 return Err(Error::refused(ErrorClass::ARG, "empty, or not a part of the array"));
             }
         }
-        let dimensions = array_dimensions(dimensions, &sizes, old.raw())?;
+        let parts = subsizes.iter().zip(&starts);
+        let parts = parts.map(|(subsize, start)| (*start, *start + *subsize - 1, *subsize));
+        let (dimensions, plan) = array(dimensions, &sizes, parts, order, &old.layout()?)?;
         let numbers = Numbers::new([sizes, subsizes, starts], &[]);
         // SAFETY: three arrays of that length, and a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
+        made(plan, |new| unsafe {
             mpi.call(
                 dimensions,
                 numbers.array(0),
@@ -630,7 +614,7 @@ impl<'ctx> Datatype<'ctx> {
                 old.raw(),
                 new,
             )
-        })?)
+        })
     }
 
     /// The part of process `rank` of `size` of an array that is distributed over all of them.
@@ -680,10 +664,19 @@ impl<'ctx> Datatype<'ctx> {
             return Err(Error::refused(ErrorClass::ARG, "not the processes of the dimensions"));
         }
         let (size, rank) = (c_int::try_from(size).map_err(refused)?, rank as c_int);
-        let dimensions = array_dimensions(count_of(dimensions.len())?, &sizes, old.raw())?;
+        let mut parts = SmallVec::<[_; 8]>::new();
+        // The last dimension's process changes first, whatever the order of the elements (MPI-5.0, 5.1.4).
+        let mut processes_before = rank as usize;
+        for dimension in dimensions.iter().rev() {
+            parts.push(dimension.part(processes_before % dimension.processes));
+            processes_before /= dimension.processes;
+        }
+        parts.reverse();
+        let count = count_of(dimensions.len())?;
+        let (dimensions, plan) = array(count, &sizes, parts.into_iter(), order, &old.layout()?)?;
         let sizes = Numbers::new([sizes], &[]);
         // SAFETY: four arrays of that length, and a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe {
+        made(plan, |new| unsafe {
             mpi.call(
                 size,
                 rank,
@@ -696,7 +689,7 @@ impl<'ctx> Datatype<'ctx> {
                 old.raw(),
                 new,
             )
-        })?)
+        })
     }
 
     /// The same datatype once more, with what is cached on it. C: `MPI_Type_dup`. Local.
@@ -716,36 +709,65 @@ impl<'ctx> Datatype<'ctx> {
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
         // SAFETY: a datatype.
-        made(output(sys::MPI_DATATYPE_NULL, |new| unsafe { mpi.call(old.raw(), new) })?)
+        made(Plan::same(&old.layout()?), |new| unsafe { mpi.call(old.raw(), new) })
     }
 }
 
-fn made<'ctx>(raw: MPI_Datatype) -> RmpiResult<UncommittedDatatype<'ctx>> {
-    Ok(UncommittedDatatype(Owned::new(raw)))
+/// The datatype that MPI makes, as it was planned.
+fn made<'ctx>(
+    plan: Plan,
+    call: impl FnOnce(&mut MPI_Datatype) -> c_int,
+) -> RmpiResult<UncommittedDatatype<'ctx>> {
+    // Freed by its drop, where it is not as it should be.
+    let mut new = Owned::new(output(sys::MPI_DATATYPE_NULL, call)?);
+    new.layout = Some(plan.made(new.raw)?);
+    Ok(UncommittedDatatype(new))
 }
 
-/// The counts of a vector whose blocks begin every so many bytes.
-fn vector_counts(
-    layout: &Layout,
+/// The counts of a vector whose blocks begin every so many bytes, and what it will be.
+fn vector_of(
+    old: &Layout,
     count: usize,
     blocklength: usize,
     stride: i128,
-) -> RmpiResult<(MPI_Count, MPI_Count)> {
+) -> RmpiResult<(MPI_Count, MPI_Count, Plan)> {
     let (count, blocklength) = (count_of(count)?, count_of(blocklength)?);
-    let total = i128::from(count) * i128::from(blocklength);
-    layout.check(stride.saturating_mul(count.into()), blocklength.into(), total)?;
-    Ok((count, blocklength))
+    let mut plan = Plan::default();
+    plan.blocks(old, count, stride, blocklength);
+    plan.check()?;
+    let count = if Plan::counts(old, blocklength) { count } else { 0 };
+    Ok((count, blocklength, plan))
 }
 
-/// How many dimensions an array has; refused if it is too large.
-fn array_dimensions(
+/// How many dimensions an array has, and what a part of it will be: in each dimension the first and the last
+/// of its elements, and how many there are.
+fn array(
     dimensions: MPI_Count,
     sizes: &[MPI_Count],
-    old: MPI_Datatype,
-) -> RmpiResult<c_int> {
-    let elements = sizes.iter().fold(1_i128, |all, size| all.saturating_mul((*size).max(1).into()));
-    layout(old)?.check(0, elements, elements)?;
-    c_int::try_from(dimensions).map_err(|_| Error::refused(ErrorClass::DIMS, "too many dimensions"))
+    parts: impl Iterator<Item = (MPI_Count, MPI_Count, MPI_Count)>,
+    order: Order,
+    old: &Layout,
+) -> RmpiResult<(c_int, Plan)> {
+    let wide = |number: MPI_Count| i128::from(number);
+    let mut parts: SmallVec<[_; 8]> =
+        parts.map(|(first, last, count)| (wide(first), wide(last), wide(count))).collect();
+    let elements = parts.iter().fold(1_i128, |all, part| all.saturating_mul(part.2));
+    // How many elements lie between one and the next, in each dimension.
+    let mut stride = 1_i128;
+    let mut set_stride = |index: usize| {
+        parts[index].2 = stride;
+        stride = stride.saturating_mul(wide(sizes[index]).max(1));
+    };
+    match order {
+        Order::C => (0..sizes.len()).rev().for_each(&mut set_stride),
+        Order::Fortran => (0..sizes.len()).for_each(&mut set_stride),
+    }
+    let mut plan = Plan::default();
+    plan.elements_of_array(old, &parts, elements, stride);
+    plan.check()?;
+    let dimensions = c_int::try_from(dimensions)
+        .map_err(|_| Error::refused(ErrorClass::DIMS, "too many dimensions"))?;
+    Ok((dimensions, plan))
 }
 
 /// Which index of an array of several dimensions changes from an element to the next.
@@ -801,6 +823,27 @@ pub struct Dimension {
 }
 
 impl Dimension {
+    /// The first and the last element of a process, and how many it has. After [`check`](Self::check).
+    fn part(&self, process: usize) -> (MPI_Count, MPI_Count, MPI_Count) {
+        let block = match self.distribution {
+            Distribution::None => self.size,
+            Distribution::Block(None) => self.size.div_ceil(self.processes),
+            Distribution::Cyclic(None) => 1,
+            Distribution::Block(Some(block)) | Distribution::Cyclic(Some(block)) => block,
+        };
+        // All of a round of blocks, one a process. Too great a one has all elements in its first.
+        let round = block.saturating_mul(self.processes);
+        let first = block.saturating_mul(process);
+        if first >= self.size {
+            return (0, 0, 0);
+        }
+        let rounds = (self.size - 1 - first) / round;
+        let last_block = first + rounds * round;
+        let in_last = block.min(self.size - last_block);
+        let count = rounds * block + in_last;
+        (first as MPI_Count, (last_block + in_last - 1) as MPI_Count, count as MPI_Count)
+    }
+
     fn check(&self) -> RmpiResult {
         let right = match self.distribution {
             Distribution::None => self.processes == 1,
@@ -870,7 +913,7 @@ combiners! {
     RESIZED = MPI_COMBINER_RESIZED,
 }
 
-fn no_padding<T: SendDatatype>() -> RmpiResult {
+pub(super) fn no_padding<T: SendDatatype>() -> RmpiResult {
     if T::TYPE_MAP.size() != size_of::<T>() {
         return Err(Error::refused(
             ErrorClass::TYPE,

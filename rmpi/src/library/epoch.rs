@@ -2,6 +2,7 @@ use core::cell::Cell;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::ops::Range;
+use std::rc::Rc;
 
 use tool_macros::wraps;
 
@@ -18,9 +19,14 @@ use crate::MpiDatatype;
 /// rmpi itself says `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSUCCEED` at a pair of fences, where they are
 /// true.
 ///
+/// MPI believes each of them, and does less where it is given: so all but [`NONE`](Self::NONE) are
+/// unsafe to make.
+///
 /// ```
 /// use rmpi::Assertion;
-/// assert_ne!(Assertion::NOSTORE | Assertion::NOPUT, Assertion::NONE);
+/// // SAFETY: nothing is put where this is used, and nothing was stored before.
+/// let reads_only = unsafe { Assertion::nostore() | Assertion::noput() };
+/// assert_ne!(reads_only, Assertion::NONE);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Assertion(u8);
@@ -28,12 +34,24 @@ pub struct Assertion(u8);
 impl Assertion {
     /// Nothing is promised (0).
     pub const NONE: Self = Self(0);
+
     /// This process has not written to its memory since the last synchronisation; for
     /// [`fence`](Window::fence) and [`post`](Window::post) (`MPI_MODE_NOSTORE`).
-    pub const NOSTORE: Self = Self(1);
+    ///
+    /// # Safety
+    /// It is so, wherever the assertion is given.
+    pub const unsafe fn nostore() -> Self {
+        Self(1)
+    }
+
     /// No process writes to this one's memory in the epoch; for [`fence`](Window::fence) and
     /// [`post`](Window::post) (`MPI_MODE_NOPUT`).
-    pub const NOPUT: Self = Self(2);
+    ///
+    /// # Safety
+    /// It is so, wherever the assertion is given.
+    pub const unsafe fn noput() -> Self {
+        Self(2)
+    }
 
     /// Nothing has to be waited for: the matching posts are complete, or no lock conflicts; for
     /// [`post`](Window::post), [`start`](Window::start), [`lock`](Window::lock) and
@@ -182,6 +200,8 @@ pub struct Epoch<'e, 'env: 'e, T, K> {
     /// The dynamic window's number.
     number: u64,
     locked: c_int,
+    /// Which processes of the window it accesses; none where all.
+    pub(super) members: Option<Rc<[bool]>>,
     _kind: PhantomData<(*mut T, K)>,
 }
 
@@ -221,7 +241,21 @@ impl<'env, T, K> Epoch<'_, 'env, T, K> {
     #[inline]
     fn new(core: &'env Core, number: u64, locked: c_int, end: End) -> Self {
         let ending = Ending::new(core.raw, end);
-        Self { scope: Scope::new(), ending, core, number, locked, _kind: PhantomData }
+        let scope = Scope::new();
+        Self { scope, ending, core, number, locked, members: None, _kind: PhantomData }
+    }
+
+    /// One that accesses some processes: those that expose their memory to it.
+    #[inline]
+    fn with_members(core: &'env Core, number: u64, members: Rc<[bool]>) -> Self {
+        Self { members: Some(members), ..Self::new(core, number, 0, End::Complete) }
+    }
+
+    /// Does it access the process of this rank, if there is one? Others do not expose their memory: they may
+    /// have references to it.
+    #[inline]
+    pub(super) fn accesses(&self, rank: usize) -> bool {
+        self.members.as_ref().is_none_or(|members| members.get(rank) == Some(&true))
     }
 }
 
@@ -243,15 +277,15 @@ impl<T, M> Window<'_, T, Active, M> {
     ///
     /// # Errors
     /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if another assertion than
-    /// [`NOSTORE`](Assertion::NOSTORE) and [`NOPUT`](Assertion::NOPUT) is given; what MPI says.
+    /// [`nostore`](Assertion::nostore) and [`noput`](Assertion::noput) is given; what MPI says.
     ///
     /// ```no_run
     /// use rmpi::Assertion;
     /// # fn example(mut window: rmpi::Window<'_, f64, rmpi::Active>) -> rmpi::RmpiResult {
     /// let mut got = [0.0; 4];
-    /// window.fence(Assertion::NOSTORE | Assertion::NOPUT, |epoch| {
-    ///     epoch.process(0).get(&mut got, 0)
-    /// })?;
+    /// // SAFETY: all processes only read.
+    /// let reads_only = unsafe { Assertion::noput() };
+    /// window.fence(reads_only, |epoch| epoch.process(0).get(&mut got, 0))?;
     /// println!("{got:?} {:?}", window.local());
     /// # Ok(()) }
     /// ```
@@ -273,7 +307,7 @@ impl<T, M> Window<'_, T, Active, M> {
     ///
     /// # Errors
     /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if the assertion is another function's;
-    /// what MPI says.
+    /// [`GROUP`](ErrorClass::GROUP) if a process of the group has not the window; what MPI says.
     ///
     /// ```no_run
     /// use rmpi::Assertion;
@@ -297,7 +331,8 @@ impl<T, M> Window<'_, T, Active, M> {
         F: for<'e> FnOnce(&mut Exposure<'e, 'env, T>) -> RmpiResult<R>,
     {
         let assert = assertion.within(7)?;
-        // SAFETY: a group, and a window in no epoch.
+        self.core.members(group)?;
+        // SAFETY: a group of processes of the window, which is in no epoch.
         check(unsafe { mpi.call(group.as_raw(), assert, self.core.raw) })?;
         let number = self.number();
         let ending = Ending::new(self.core.raw, End::Wait);
@@ -313,7 +348,7 @@ impl<T, M> Window<'_, T, Active, M> {
     ///
     /// # Errors
     /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if the assertion is another function's;
-    /// what MPI says.
+    /// [`GROUP`](ErrorClass::GROUP) if a process of the group has not the window; what MPI says.
     ///
     /// ```no_run
     /// use rmpi::Assertion;
@@ -332,9 +367,10 @@ impl<T, M> Window<'_, T, Active, M> {
         F: for<'e> FnOnce(&'e Epoch<'e, 'env, T, Started>) -> RmpiResult<R>,
     {
         let assert = assertion.within(4)?;
-        // SAFETY: a group, and a window in no epoch.
+        let members = self.core.members(group)?;
+        // SAFETY: a group of processes of the window, which is in no epoch.
         check(unsafe { mpi.call(group.as_raw(), assert, self.core.raw) })?;
-        run!(Epoch::new(&self.core, self.number(), 0, End::Complete), f)
+        run!(Epoch::with_members(&self.core, self.number(), members), f)
     }
 }
 
@@ -371,9 +407,10 @@ impl<'env, T> Exposure<'_, 'env, T> {
         F: for<'e> FnOnce(&'e Epoch<'e, 'here, T, Started>) -> RmpiResult<R>,
     {
         let assert = assertion.within(4)?;
-        // SAFETY: a group, and a window in no epoch of access.
+        let members = self.core.members(group)?;
+        // SAFETY: a group of processes of the window, which is in no epoch of access.
         check(unsafe { mpi.call(group.as_raw(), assert, self.core.raw) })?;
-        run!(Epoch::new(self.core, self.number, 0, End::Complete), f)
+        run!(Epoch::with_members(self.core, self.number, members), f)
     }
 
     /// Have all completed what they started? If so, nothing is left to wait for. C: `MPI_Win_test`.
@@ -466,8 +503,9 @@ impl<T, M> Window<'_, T, Passive, M> {
 }
 
 impl<'e, 'env, T: MpiDatatype, K: AccessesAll> Epoch<'e, 'env, T, K> {
-    /// The memory of the process of this rank. Calls nothing: if there is none, the operations are
-    /// errors of class [`RANK`](ErrorClass::RANK).
+    /// The memory of the process of this rank. Calls nothing: if there is none, or it is not in the group that
+    /// the epoch was [started](Window::start) with, the operations are errors of class
+    /// [`RANK`](ErrorClass::RANK).
     #[inline]
     pub fn process(&'e self, rank: usize) -> Target<'e, 'env, T, K> {
         Target::new(self, rank)
@@ -535,7 +573,7 @@ impl<'e, 'env, K> Epoch<'e, 'env, (), K> {
         if attached.window != self.number {
             return Err(foreign());
         }
-        let place = attached.places.get(rank);
+        let place = attached.places.get(rank).filter(|_| self.accesses(rank));
         match self.ending.end {
             End::Unlock(locked) | End::Flush(locked) | End::FlushLocal(locked)
                 if locked as usize != rank =>

@@ -1,10 +1,11 @@
 use core::ffi::CStr;
+use std::sync::PoisonError;
 
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
 use super::context::Runtime;
-use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::error::{ADDED, Error, ErrorClass, RmpiResult, check, output};
 use super::sys::{self, MPI_Errhandler, c_int};
 
 /// What MPI does about an error (MPI-5.0, 9.3). rmpi has all errors return; the others end the
@@ -115,13 +116,16 @@ impl Communicator<'_> {
 pub fn add_error_class<R: Runtime>(runtime: &R) -> RmpiResult<ErrorClass> {
     let _ = runtime;
     // SAFETY: MPI runs.
-    output(0, |class| unsafe { mpi.call(class) }).map(ErrorClass::from_raw)
+    let class = output(0, |class| unsafe { mpi.call(class) })?;
+    ADDED.lock().unwrap_or_else(PoisonError::into_inner).push(class);
+    Ok(ErrorClass::from_raw(class))
 }
 
 /// A new error of a class. C: `MPI_Add_error_code`. Local.
 ///
 /// # Errors
-/// What MPI says.
+/// [`ARG`](ErrorClass::ARG) if the class is neither one of the standard's nor one that
+/// [`add_error_class`] gave; what MPI says.
 ///
 /// ```no_run
 /// # fn example(context: &rmpi::RmpiContext) -> rmpi::RmpiResult {
@@ -131,7 +135,10 @@ pub fn add_error_class<R: Runtime>(runtime: &R) -> RmpiResult<ErrorClass> {
 #[wraps(MPI_Add_error_code)]
 pub fn add_error_code<R: Runtime>(runtime: &R, class: ErrorClass) -> RmpiResult<Error> {
     let _ = runtime;
-    // SAFETY: MPI runs.
+    if !class.exists() {
+        return Err(Error::refused(ErrorClass::ARG, "there is no such class of errors"));
+    }
+    // SAFETY: MPI runs, and it is a class.
     let code: c_int = output(0, |code| unsafe { mpi.call(class.into_raw(), code) })?;
     // SAFETY: MPI gave it.
     unsafe { Error::from_raw(code) }

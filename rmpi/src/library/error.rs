@@ -120,6 +120,11 @@ macro_rules! classes {
                 #[doc = concat!("`", stringify!($constant), "`")]
                 pub const $name: Self = Self(sys::$constant);
             )*
+
+            /// Is it one of the standard's?
+            fn is_standard(self) -> bool {
+                [$(sys::$constant),*].contains(&self.0)
+            }
         }
 
         impl fmt::Debug for ErrorClass {
@@ -196,10 +201,22 @@ classes! {
     WIN = MPI_ERR_WIN,
 }
 
+/// The classes that this program added, in either mode of the library.
+pub(super) static ADDED: &std::sync::Mutex<Vec<c_int>> = &crate::running::ADDED_CLASSES;
+
 impl ErrorClass {
-    /// The class of this number.
+    /// The class of this number, to compare with. Whether there is such a class, MPI knows; what rmpi passes
+    /// to MPI is one of the standard's or one that was [added](super::add_error_class).
     pub const fn from_raw(raw: c_int) -> Self {
         Self(raw)
+    }
+
+    /// Is it known to be a class of MPI's? Some MPIs believe any number, and crash when they are asked for
+    /// its text.
+    pub(super) fn exists(self) -> bool {
+        let added =
+            || ADDED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(&self.0);
+        self.is_standard() || added()
     }
 
     /// C's number.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tool_macros::wraps;
 
-use super::buffer::{BufferMut, BufferRef};
+use super::buffer::{BufferMut, BufferRef, RawBuffer};
 use super::communicator::Communicator;
 use super::context::{Runtime, sealed};
 use super::datatype::DatatypeRef;
@@ -16,7 +16,7 @@ use super::derived::Datatype;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::group::Group;
 use super::info::{self, Info};
-use super::request::{Request, Scope};
+use super::request::{Request, Scope, placed};
 use super::status::{self, Status};
 use super::sys::{self, MPI_Datatype, MPI_File, MPI_Offset, c_int};
 
@@ -722,17 +722,21 @@ macro_rules! accesses_later {
                 &'scope self,
                 scope: &'scope Scope<'scope, '_>,
                 $($offset: u64,)?
-                mut buffer: B,
+                buffer: B,
             ) -> RmpiResult<Request<'scope, B>> {
                 self.whole()?;
                 $(let $offset = offset_of($offset)?;)?
-                let raw = buffer.$as_raw()?;
-                // SAFETY: the scope waits for the request; the buffer and the file outlive it.
-                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    mpi.call(self.raw, $($offset,)? raw.pointer, raw.count, raw.datatype, request)
-                })?;
-                // SAFETY: that request, of that buffer.
-                Ok(unsafe { scope.adopt(request, buffer) })
+                // SAFETY: the call begins an operation on the buffer; the file outlives the scope, which
+                // waits for it.
+                unsafe {
+                    scope.begin_lasting(buffer, |buffer| {
+                        let raw = buffer.$as_raw()?;
+                        output(sys::MPI_REQUEST_NULL, |request| {
+                            let RawBuffer { pointer, count, datatype } = raw;
+                            mpi.call(self.raw, $($offset,)? pointer, count, datatype, request)
+                        })
+                    })
+                }
             }
         )*}
     };
@@ -813,22 +817,20 @@ macro_rules! splits {
             pub fn $name<B: $buffer + 'static>(
                 &self,
                 $($offset: u64,)?
-                mut buffer: B,
+                buffer: B,
             ) -> RmpiResult<$guard<'_, B>> {
                 self.not_split()?;
                 $(let $offset = offset_of($offset)?;)?
-                let raw = buffer.$as_raw()?;
-                // SAFETY: the buffer stays until the operation has ended, or is leaked.
-                check(unsafe {
-                    mpi.call(self.raw, $($offset,)? raw.pointer, raw.count, raw.datatype)
+                let (pointer, buffer) = placed(buffer, |buffer| {
+                    let raw = buffer.$as_raw()?;
+                    // SAFETY: the buffer stays until the operation has ended, or is leaked.
+                    check(unsafe {
+                        mpi.call(self.raw, $($offset,)? raw.pointer, raw.count, raw.datatype)
+                    })?;
+                    Ok(raw.pointer)
                 })?;
                 self.split.set(true);
-                Ok($guard(Some(Split {
-                    file: &self.split,
-                    raw: self.raw,
-                    pointer: raw.pointer,
-                    buffer: MaybeUninit::new(buffer),
-                })))
+                Ok($guard(Some(Split { file: &self.split, raw: self.raw, pointer, buffer })))
             }
         }
 

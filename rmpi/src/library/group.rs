@@ -3,6 +3,8 @@ use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tool_macros::wraps;
@@ -10,6 +12,7 @@ use tool_macros::wraps;
 use super::communicator::{Communicator, made, made_returning, none_made};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::info::{self, Info};
+use super::process::tag_of;
 use super::request::{Request, Scope};
 use super::sys::{self, MPI_Comm, MPI_Group, c_int};
 use crate::{Comparison, Tag};
@@ -31,6 +34,8 @@ pub struct Group<'ctx> {
     raw: MPI_Group,
     /// -1 until somebody asks.
     size: Cell<c_int>,
+    /// Which group it is; 0 until somebody asks. Handles come again, and these numbers do not.
+    number: Cell<u64>,
     _context: PhantomData<&'ctx ()>,
     _thread: PhantomData<*const ()>,
 }
@@ -157,7 +162,8 @@ impl<'ctx> Group<'ctx> {
     /// # Safety
     /// It is a group that nobody else frees, and MPI runs for `'ctx`.
     pub const unsafe fn from_raw(raw: MPI_Group) -> Self {
-        Self { raw, size: Cell::new(-1), _context: PhantomData, _thread: PhantomData }
+        let (size, number) = (Cell::new(-1), Cell::new(0));
+        Self { raw, size, number, _context: PhantomData, _thread: PhantomData }
     }
 
     /// C's handle, which nobody frees any more.
@@ -204,6 +210,28 @@ impl<'ctx> Group<'ctx> {
     /// The size, which MPI is asked for once.
     fn known_size(&self) -> RmpiResult<usize> {
         usize::try_from(self.size.get()).or_else(|_| self.size())
+    }
+
+    /// A number that no other group of this process has or had.
+    pub(super) fn number(&self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        if self.number.get() == 0 {
+            self.number.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        self.number.get()
+    }
+
+    /// Which ranks of the other group its processes have; none if one of them is not in there.
+    pub(super) fn members_in(&self, other: &Group<'_>) -> RmpiResult<Option<Rc<[bool]>>> {
+        let ranks: SmallVec<[usize; 16]> = (0..self.known_size()?).collect();
+        let mut members = vec![false; other.known_size()?];
+        for rank in self.translate_ranks(&ranks, other)? {
+            match rank.and_then(|rank| members.get_mut(rank)) {
+                Some(member) => *member = true,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(members.into()))
     }
 
     /// This process's rank in the group, if it is in it. C: `MPI_Group_rank`.
@@ -444,9 +472,10 @@ impl<'ctx> Communicator<'ctx> {
         tag: Tag,
     ) -> RmpiResult<Option<Communicator<'ctx>>> {
         self.intra()?;
+        let tag = tag_of(tag)?;
         // SAFETY: a communicator and a group.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), group.raw, tag.into_raw(), new)
+            mpi.call(self.as_raw(), group.raw, tag, new)
         })?)
     }
 
@@ -518,12 +547,15 @@ impl<'ctx> Communicator<'ctx> {
             raw: NonNull::from(Box::leak(Box::new(sys::MPI_COMM_NULL))),
             _context: PhantomData,
         };
-        // SAFETY: a communicator; memory for the handle that nothing frees before the request ends.
-        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(self.as_raw(), new.raw.as_ptr(), request)
-        })?;
-        // SAFETY: that request; the communicator that it uses outlives the scope.
-        Ok(unsafe { scope.adopt_collective(request, new) })
+        // SAFETY: the call begins an operation on memory for the handle that nothing frees before it is
+        // complete; the communicator outlives the scope.
+        unsafe {
+            scope.begin_lasting(new, |new| {
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(self.as_raw(), new.raw.as_ptr(), request)
+                })
+            })
+        }
     }
 
     /// A communicator of a group, for which no other one is needed. C: `MPI_Comm_create_from_group`.

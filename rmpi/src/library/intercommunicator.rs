@@ -14,7 +14,7 @@ use super::context::{RmpiContext, Runtime};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::group::Group;
 use super::info::{self, Info};
-use super::process::{Process, Source};
+use super::process::{Process, Source, tag_of};
 use super::sys::{self, MPI_Comm, c_int};
 use crate::Tag;
 
@@ -283,7 +283,15 @@ impl<'ctx> InterCommunicator<'ctx> {
     #[wraps(MPI_Bcast)]
     pub fn bcast<B: BufferMut>(&self, mut buffer: B, root: InterRoot) -> RmpiResult {
         let raw = buffer.as_raw_mut()?;
-        // SAFETY: a readable and writable buffer, of which MPI has the length.
+        if let InterRoot::Remote(rank) = root
+            && rank >= self.known_remote_size()?
+        {
+            return Err(Error::refused(
+                ErrorClass::ROOT,
+                "the other group has no process of that rank",
+            ));
+        }
+        // SAFETY: a readable and writable buffer, of which MPI has the length, and a root.
         check(unsafe {
             mpi.call(raw.pointer, raw.count, raw.datatype, root.into_raw(), self.as_raw())
         })
@@ -406,11 +414,14 @@ impl<'ctx> Communicator<'ctx> {
         tag: Tag,
     ) -> RmpiResult<InterCommunicator<'ctx>> {
         self.intra()?;
-        let local_leader = c_int::try_from(local_leader).unwrap_or(c_int::MAX);
-        let (peer, remote_leader) = remote_leader.into_raw();
-        // SAFETY: communicators.
+        let (local_leader, tag) = (self.root(local_leader)?, tag_of(tag)?);
+        let (peer, remote) = (remote_leader.comm(), remote_leader.peer()?);
+        if remote < 0 && self.known_rank()? == local_leader as usize {
+            return Err(Error::refused(ErrorClass::RANK, "the other side's leader is no process"));
+        }
+        // SAFETY: communicators, and ranks in them.
         made(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), local_leader, peer, remote_leader, tag.into_raw(), new)
+            mpi.call(self.as_raw(), local_leader, peer, remote, tag, new)
         })?)
     }
 
@@ -443,7 +454,7 @@ impl<'ctx> Communicator<'ctx> {
         self.intra()?;
         let max_processes = c_int::try_from(max_processes)
             .map_err(|_| Error::refused(ErrorClass::ARG, "no MPI starts so many processes"))?;
-        let root = c_int::try_from(root).unwrap_or(c_int::MAX);
+        let root = self.root(root)?;
         let mut arguments: SmallVec<[*mut c_char; 8]> =
             arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();
         arguments.push(core::ptr::null_mut());
@@ -493,7 +504,7 @@ macro_rules! connects {
             ) -> RmpiResult<InterCommunicator<'ctx>> {
                 self.intra()?;
                 fits_port(port)?;
-                let root = c_int::try_from(root).unwrap_or(c_int::MAX);
+                let root = self.root(root)?;
                 // SAFETY: a communicator, an info or null, and a text no longer than a port's name.
                 made(output(sys::MPI_COMM_NULL, |new| unsafe {
                     mpi.call(port.as_ptr(), info::handle(info), root, self.as_raw(), new)

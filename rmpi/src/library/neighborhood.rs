@@ -31,7 +31,7 @@ impl Neighborhood<'_> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let part = part(&to, this.indegree(), from.count)?;
         }
         (from.pointer, from.count, from.datatype, to.pointer, part, to.datatype, this.as_raw())
@@ -46,7 +46,7 @@ impl Neighborhood<'_> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let (from, to) = (sent(&send)?, received(&mut receive)?);
+            let (from, to) = (sent(send)?, received(receive)?);
             let sent_part = part(&from, this.outdegree(), share(to.count, this.indegree())?)?;
             let part = part(&to, this.indegree(), sent_part)?;
         }
@@ -59,9 +59,9 @@ impl Neighborhood<'_> {
         neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init =
             MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv_init;
         ['b] <S: [BufferRef], R: [TypedBuffer + BufferMut]>
-        (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = WithCounts::new((send, receive), to);
+        (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = (send, receive);
         {
-            let from = sent(&send)?;
+            let from = sent(send)?;
         }
         keep to = Layout::received(receive, this.indegree())?.with_count(from.count);
         (from.pointer, from.count, from.datatype, to.base(), to.counts(), to.displacements(), to.datatype(), this.as_raw())
@@ -74,7 +74,7 @@ impl Neighborhood<'_> {
         neighbor_alltoallv ineighbor_alltoallv neighbor_alltoallv_init =
             MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv_init;
         ['b] <S: [TypedBuffer], R: [TypedBuffer + BufferMut]>
-        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = WithCounts::new((send, receive), both);
+        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = (send, receive);
         {}
         keep both = Layouts::new(
             Layout::sent(send, this.outdegree())?,
@@ -90,7 +90,7 @@ impl Neighborhood<'_> {
         neighbor_alltoallw ineighbor_alltoallw neighbor_alltoallw_init =
             MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, MPI_Neighbor_alltoallw_init;
         ['b] <S: [BufferRef], R: [BufferMut]>
-        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = WithCounts::new((send, receive), both);
+        (send: &'b [S], receive: &'b mut [R]) => WithCounts<(&'b [S], &'b mut [R])> = (send, receive);
         {}
         keep both = Addressed::new(
             Layout::sent_w(send, this.outdegree())?,

@@ -12,7 +12,7 @@ use super::buffer::{
 };
 use super::context::Runtime;
 use super::datatype::DatatypeRef;
-use super::derived::Datatype;
+use super::derived::{Datatype, no_padding};
 use super::epoch::{AccessesPassively, Ending, Epoch};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::operation::{MpiOp, Reduction};
@@ -248,29 +248,24 @@ impl<'d, T: MpiDatatype> TargetLayout<'d, T> {
         Ok(Self { datatype, count: 1, span, values, typed: true, _type: PhantomData })
     }
 
-    /// `count` elements of a datatype, of which none lies before the displacement. C:
-    /// `MPI_Type_size_x`, `MPI_Type_get_extent_x` and `MPI_Type_get_true_extent_x`. Local.
+    /// `count` elements of a datatype, of which none lies before the displacement. Local. C, where rmpi did not
+    /// make the datatype: `MPI_Type_size_x`, `MPI_Type_get_extent_x` and `MPI_Type_get_true_extent_x`.
     ///
     /// # Errors
+    /// [`TYPE`](ErrorClass::TYPE) if `T` has padding, which the datatype might name;
     /// [`ARG`](ErrorClass::ARG) if an element has data before its displacement,
     /// [`COUNT`](ErrorClass::COUNT) if its data is no whole values of `T`; what MPI says.
     pub fn of(datatype: DatatypeRef<'d>, count: usize) -> RmpiResult<Self> {
+        no_padding::<T>()?;
         let large = Error::refused(ErrorClass::COUNT, "the layout is too large");
+        let elements = count;
         let count = MPI_Count::try_from(count).map_err(|_| large)?;
         let raw = RawBuffer { pointer: ptr::null_mut(), count, datatype: datatype.into_raw() };
         let values = values_in::<T>(&raw)?;
-        let (_, extent) = datatype.get_extent()?;
-        let (lower, true_extent) = datatype.get_true_extent()?;
-        if values > 0 && (lower < 0 || extent < 0) {
-            return Err(Error::refused(ErrorClass::ARG, "the datatype reaches before its start"));
-        }
-        let end = match (values, count.checked_sub(1)) {
-            (0, _) | (_, None) => Some(0),
-            (_, Some(last)) => last
-                .checked_mul(extent)
-                .and_then(|last| last.checked_add(lower)?.checked_add(true_extent)),
-        };
-        let end = end.and_then(|end| usize::try_from(end).ok()).ok_or(large)?;
+        let end = datatype.known_layout()?.end_of(elements).ok_or(Error::refused(
+            ErrorClass::ARG,
+            "the datatype reaches before its start, or too far",
+        ))?;
         let span = end.div_ceil(size_of::<T>().max(1));
         let datatype = Kept::Borrowed(datatype);
         Ok(Self { datatype, count, span, values, typed: false, _type: PhantomData })
@@ -379,7 +374,7 @@ impl<'e, 'env, T, K> Target<'e, 'env, T, K> {
     #[inline]
     pub(super) fn new<U>(epoch: &'e Epoch<'e, 'env, U, K>, rank: usize) -> Self {
         let Epoch { scope, ending, core, .. } = epoch;
-        let length = core.lengths.get(rank).copied();
+        let length = core.lengths.get(rank).copied().filter(|_| epoch.accesses(rank));
         let (base, unit) = core.origin(rank, size_of::<T>());
         let rank = rank as c_int;
         Self { scope, ending, rank, base, unit, length, _kind: PhantomData }
@@ -411,7 +406,10 @@ impl<'e, 'env, T, K> Target<'e, 'env, T, K> {
     #[inline]
     fn at(&self, extent: Extent) -> RmpiResult<At> {
         let Some(length) = self.length else {
-            return Err(Error::refused(ErrorClass::RANK, "the window has no process of that rank"));
+            return Err(Error::refused(
+                ErrorClass::RANK,
+                "the window has no process of that rank, or the epoch does not access it",
+            ));
         };
         let Extent { start, span, count, datatype, .. } = extent;
         if start > length || span > length - start {
@@ -707,25 +705,27 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         buffer: B,
         place: impl Place<T>,
     ) -> RmpiResult<Request<'e, B>> {
-        let (raw, values) = buffer.as_origin()?;
-        let at = self.at(place.extent(values)?)?;
         // SAFETY: readable until the request ends; within the process's memory; as many values here
         // as there.
-        let raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                at.displacement,
-                at.count,
-                at.datatype,
-                self.ending.raw,
-                request,
-            )
-        })?;
-        // SAFETY: a new request, for the buffer.
-        Ok(unsafe { self.scope.adopt(raw, buffer) })
+        unsafe {
+            self.scope.begin_lasting(buffer, |buffer| {
+                let (raw, values) = buffer.as_origin()?;
+                let at = self.at(place.extent(values)?)?;
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        self.rank,
+                        at.displacement,
+                        at.count,
+                        at.datatype,
+                        self.ending.raw,
+                        request,
+                    )
+                })
+            })
+        }
     }
 
     /// As [`get`](Self::get); the request is complete when the values are there. C: `MPI_Rget`. Local, as a rule; does not block.
@@ -745,28 +745,30 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
     #[wraps(MPI_Rget)]
     pub fn rget<B: OriginMut<T> + 'e>(
         &self,
-        mut buffer: B,
+        buffer: B,
         place: impl Place<T>,
     ) -> RmpiResult<Request<'e, B>> {
-        let (raw, values) = buffer.as_origin_mut()?;
-        let at = self.at(place.extent(values)?)?;
         // SAFETY: writable until the request ends; within the process's memory; as many values here
         // as there.
-        let raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                at.displacement,
-                at.count,
-                at.datatype,
-                self.ending.raw,
-                request,
-            )
-        })?;
-        // SAFETY: a new request, for the buffer.
-        Ok(unsafe { self.scope.adopt(raw, buffer) })
+        unsafe {
+            self.scope.begin_lasting(buffer, |buffer| {
+                let (raw, values) = buffer.as_origin_mut()?;
+                let at = self.at(place.extent(values)?)?;
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        self.rank,
+                        at.displacement,
+                        at.count,
+                        at.datatype,
+                        self.ending.raw,
+                        request,
+                    )
+                })
+            })
+        }
     }
 
     /// As [`accumulate`](Self::accumulate); the request is complete when the buffer is free again. C: `MPI_Raccumulate`. Local, as a rule; does not block.
@@ -790,27 +792,29 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         place: impl Place<T>,
         op: MpiOp,
     ) -> RmpiResult<Request<'e, B>> {
-        let (raw, values) = buffer.as_origin()?;
         let reduction = Reduction::one_sided::<T>(op, false)?;
-        let at = self.at(typed(place.extent(values)?)?)?;
         // SAFETY: readable until the request ends; within the process's memory; as many values here
         // as there.
-        let raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                self.rank,
-                at.displacement,
-                at.count,
-                at.datatype,
-                reduction.op,
-                self.ending.raw,
-                request,
-            )
-        })?;
-        // SAFETY: a new request, for the buffer.
-        Ok(unsafe { self.scope.adopt(raw, buffer) })
+        unsafe {
+            self.scope.begin_lasting(buffer, |buffer| {
+                let (raw, values) = buffer.as_origin()?;
+                let at = self.at(typed(place.extent(values)?)?)?;
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        self.rank,
+                        at.displacement,
+                        at.count,
+                        at.datatype,
+                        reduction.op,
+                        self.ending.raw,
+                        request,
+                    )
+                })
+            })
+        }
     }
 
     /// As [`get_accumulate`](Self::get_accumulate); the request is complete when the values are
@@ -832,39 +836,42 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
     pub fn rget_accumulate<B: TypedOrigin<T> + 'e, R: TypedOriginMut<T> + 'e>(
         &self,
         buffer: B,
-        mut result: R,
+        result: R,
         place: impl Place<T>,
         op: MpiOp,
     ) -> RmpiResult<Request<'e, (B, R)>> {
         let reduction = Reduction::one_sided::<T>(op, true)?;
-        let (result_raw, values) = result.as_origin_mut()?;
-        let (mut raw, origin_values) = buffer.as_origin()?;
-        if op == MpiOp::NO_OP {
-            // Nothing is read.
-            raw = RawBuffer { pointer: ptr::null_mut(), count: 0, datatype: reduction.datatype };
-        } else if origin_values != values {
-            return Err(another_count());
+        // SAFETY: as in `rput`, and the result is writable until the request ends.
+        unsafe {
+            self.scope.begin_lasting((buffer, result), |(buffer, result)| {
+                let (result, values) = result.as_origin_mut()?;
+                let (mut raw, origin_values) = buffer.as_origin()?;
+                if op == MpiOp::NO_OP {
+                    // Nothing is read.
+                    let (pointer, datatype) = (ptr::null_mut(), reduction.datatype);
+                    raw = RawBuffer { pointer, count: 0, datatype };
+                } else if origin_values != values {
+                    return Err(another_count());
+                }
+                let at = self.at(typed(place.extent(values)?)?)?;
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        result.pointer,
+                        result.count,
+                        result.datatype,
+                        self.rank,
+                        at.displacement,
+                        at.count,
+                        at.datatype,
+                        reduction.op,
+                        self.ending.raw,
+                        request,
+                    )
+                })
+            })
         }
-        let at = self.at(typed(place.extent(values)?)?)?;
-        // SAFETY: as in `rput`, and writable.
-        let raw = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            mpi.call(
-                raw.pointer,
-                raw.count,
-                raw.datatype,
-                result_raw.pointer,
-                result_raw.count,
-                result_raw.datatype,
-                self.rank,
-                at.displacement,
-                at.count,
-                at.datatype,
-                reduction.op,
-                self.ending.raw,
-                request,
-            )
-        })?;
-        // SAFETY: a new request, for the buffers.
-        Ok(unsafe { self.scope.adopt(raw, (buffer, result)) })
     }
 }

@@ -2,6 +2,7 @@ use core::any::type_name;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ops::Range;
 use core::panic::AssertUnwindSafe;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -536,8 +537,8 @@ unsafe extern "C" fn trampoline<const SLOT: usize>(
         return;
     }
     // SAFETY: MPI's promise to a user function: two arrays of that many elements of the datatype that
-    // the reduction was called with, which was `T`'s; a slot that is called holds its operation's
-    // function and an `Invoke` for it.
+    // the reduction was called with, which was `T`'s, as far as their data goes; a slot that is called
+    // holds its operation's function and an `Invoke` for it.
     unsafe {
         let Ok(length) = usize::try_from(*length) else { return };
         let call = core::mem::transmute::<*mut (), Invoke>(call);
@@ -545,8 +546,14 @@ unsafe extern "C" fn trampoline<const SLOT: usize>(
     }
 }
 
+/// Calls the function on what MPI gives.
+///
+/// Memory of MPI's own is as long as the data is: it begins with the first byte of data of the first
+/// element, and ends with the last one of the last element. Padding before and behind these is memory of
+/// others, so where `T` has such padding, the first or the last element is copied.
+///
 /// # Safety
-/// The function is an `F`, and `input` and `inout` are that many initialised `T`s, aligned or not.
+/// The function is an `F`, and `input` and `inout` are the data of that many `T`s, aligned or not.
 unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
     function: *const (),
     input: *const u8,
@@ -562,6 +569,7 @@ unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
         // SAFETY: what the caller says.
         unsafe {
             let function = &*function;
+            let data = const { T::TYPE_MAP.data() };
             if size_of::<T>() == 0 {
                 let (input, inout) = (NonNull::dangling(), NonNull::dangling());
                 function(
@@ -569,12 +577,19 @@ unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
                     NonNull::slice_from_raw_parts(inout, length).as_mut(),
                 );
             } else if input.is_aligned() && inout.is_aligned() {
-                function(
-                    core::slice::from_raw_parts(input, length),
-                    core::slice::from_raw_parts_mut(inout, length),
-                );
+                let first = usize::from(data.start > 0);
+                let end = if data.end < size_of::<T>() { length - 1 } else { length };
+                let whole = first..end.max(first);
+                one_by_one(function, input, inout, 0..first);
+                if !whole.is_empty() {
+                    function(
+                        core::slice::from_raw_parts(input.add(whole.start), whole.len()),
+                        core::slice::from_raw_parts_mut(inout.add(whole.start), whole.len()),
+                    );
+                }
+                one_by_one(function, input, inout, whole.end..length);
             } else {
-                one_by_one(function, input, inout, length);
+                one_by_one(function, input, inout, 0..length);
             }
         }
     }));
@@ -589,28 +604,38 @@ unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
     }
 }
 
-/// For memory of MPI's own that is not aligned as `T` is. Bytes are copied, as MPI's are.
+/// A value of zeros.
+fn zeros<T: MpiDatatype>() -> T {
+    // SAFETY: any bits are a `T`.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+/// Calls the function on some elements, one after the other, by copies of them: for memory of MPI's own
+/// that is not aligned as `T` is, or that does not have all of an element. Bytes are copied, as MPI's are.
 ///
 /// # Safety
-/// As for [`invoke`].
-#[cold]
+/// As for [`invoke`]; the elements are among those.
 unsafe fn one_by_one<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
     function: &F,
     input: *const T,
     inout: *mut T,
-    length: usize,
+    elements: Range<usize>,
 ) {
-    let mut a = MaybeUninit::<T>::uninit();
-    let mut b = MaybeUninit::<T>::uninit();
-    for i in 0..length {
-        // SAFETY: two valid elements; the copies lie on the stack.
+    let Range { start, end } = const { T::TYPE_MAP.data() };
+    for i in elements {
+        let (mut a, mut b) = (zeros::<T>(), zeros::<T>());
+        // Wrapping: the start of the first element can lie before MPI's memory.
+        let from = input.wrapping_add(i).cast::<u8>().wrapping_add(start);
+        let to = inout.wrapping_add(i).cast::<u8>().wrapping_add(start);
+        // SAFETY: the data of an element, all of which MPI's memory has; and as much of a copy of it.
         unsafe {
-            let (from, to) = (input.add(i).cast::<u8>(), inout.add(i).cast::<u8>());
-            ptr::copy_nonoverlapping(from, a.as_mut_ptr().cast(), size_of::<T>());
-            ptr::copy_nonoverlapping(to, b.as_mut_ptr().cast(), size_of::<T>());
-            let (a, b) = (a.assume_init_ref(), b.assume_init_mut());
-            function(core::slice::from_ref(a), core::slice::from_mut(b));
-            ptr::copy_nonoverlapping(ptr::from_ref(b).cast(), to, size_of::<T>());
+            ptr::copy_nonoverlapping(from, (&raw mut a).cast::<u8>().add(start), end - start);
+            ptr::copy_nonoverlapping(to, (&raw mut b).cast::<u8>().add(start), end - start);
+        }
+        function(core::slice::from_ref(&a), core::slice::from_mut(&mut b));
+        // SAFETY: as above.
+        unsafe {
+            ptr::copy_nonoverlapping((&raw const b).cast::<u8>().add(start), to, end - start);
         }
     }
 }

@@ -7,8 +7,15 @@ use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::request::{OwnedRequest, PersistentRequest, Request, Scope};
 use super::status::{self, Status};
-use super::sys::{self, MPI_Comm, MPI_Message, MPI_Request, c_int};
+use super::sys::{self, MPI_Comm, MPI_Message, c_int};
 use crate::{Tag, TagSelector};
+
+/// To or from whom, and with which tag: C's two numbers, which rmpi has looked at.
+#[derive(Clone, Copy)]
+struct Envelope {
+    rank: c_int,
+    tag: c_int,
+}
 
 /// Where messages come from: a [`Process`], or any, by
 /// [`any_source`](Communicator::any_source). What can be received and probed is here.
@@ -60,17 +67,42 @@ impl<'c> Source<'c> {
     pub(super) fn comm(&self) -> MPI_Comm {
         self.communicator.as_raw()
     }
+
+    /// C's rank, if the communicator has such a process. Not every MPI looks: what it does not check, it
+    /// takes for the index of an array.
+    ///
+    /// # Errors
+    /// [`RANK`](ErrorClass::RANK) if there is none.
+    #[inline]
+    pub(super) fn peer(&self) -> RmpiResult<c_int> {
+        // The special ranks are negative, and every communicator has them.
+        if self.rank < self.communicator.peers()? {
+            return Ok(self.rank);
+        }
+        Err(Error::refused(ErrorClass::RANK, "the communicator has no process of that rank"))
+    }
+
+    #[inline]
+    fn envelope(&self, tag: impl TagSelector) -> RmpiResult<Envelope> {
+        Ok(Envelope { rank: self.peer()?, tag: tag_of(tag)? })
+    }
+}
+
+/// C's tag, if it is one.
+#[inline]
+pub(super) fn tag_of(tag: impl TagSelector) -> RmpiResult<c_int> {
+    tag.number().ok_or(Error::refused(ErrorClass::TAG, "a tag is at most 2147483647"))
 }
 
 /// A call with a message's arguments, which most functions here begin with.
 macro_rules! call {
-    ($mpi:ident, $peer:expr, $raw:ident, $tag:ident $(, $last:expr)?) => {
+    ($mpi:ident, $peer:expr, $raw:ident, $envelope:ident $(, $last:expr)?) => {
         $mpi.call(
             $raw.pointer,
             $raw.count,
             $raw.datatype,
-            $peer.rank,
-            $tag.into_raw(),
+            $envelope.rank,
+            $envelope.tag,
             $peer.comm(),
             $($last)?
         )
@@ -78,7 +110,7 @@ macro_rules! call {
 }
 
 macro_rules! sends {
-    ($(#[$doc:meta])* $name:ident = $function:ident, $example:literal) => {
+    ([$($unsafe:tt)?] $(#[$doc:meta])* $name:ident = $function:ident, $example:literal) => {
         $(#[$doc])*
         ///
         /// # Errors
@@ -86,15 +118,16 @@ macro_rules! sends {
         ///
         /// ```no_run
         /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
-        #[doc = concat!("to.", $example, "?;")]
+        #[doc = concat!($example, "?;")]
         /// # Ok(()) }
         /// ```
         #[wraps($function)]
-        pub fn $name<B: BufferRef>(&self, buffer: B, tag: Tag) -> RmpiResult {
-            let raw = buffer.as_raw()?;
-            // SAFETY: the buffer is readable during the call.
+        pub $($unsafe)? fn $name<B: BufferRef>(&self, buffer: B, tag: Tag) -> RmpiResult {
+            let (raw, envelope) = (buffer.as_raw()?, self.envelope(tag)?);
+            // SAFETY: the buffer is readable during the call; what else the call needs is the caller's
+            // promise, where this function is unsafe.
             check(unsafe {
-                call!(mpi, self, raw, tag)
+                call!(mpi, self, raw, envelope)
             })
         }
     };
@@ -114,22 +147,30 @@ impl<'c> Process<'c> {
     }
 
     sends! {
+        []
         /// Sends a message. C: `MPI_Send`. Local or not: it may block until the message is received.
-        send = MPI_Send, "send(&[1.0, 2.0], rmpi::Tag::new(3))"
+        send = MPI_Send, "to.send(&[1.0, 2.0], rmpi::Tag::new(3))"
     }
     sends! {
+        []
         /// Sends a message from an [attached buffer](super::RmpiContext::buffer_attach).
         /// C: `MPI_Bsend`. Local; never blocks.
-        bsend = MPI_Bsend, "bsend(&[1.0, 2.0], rmpi::Tag::new(3))"
+        bsend = MPI_Bsend, "to.bsend(&[1.0, 2.0], rmpi::Tag::new(3))"
     }
     sends! {
+        []
         /// Sends a message and waits until its receive has begun. C: `MPI_Ssend`. Blocks, not local.
-        ssend = MPI_Ssend, "ssend(&[1.0, 2.0], rmpi::Tag::new(3))"
+        ssend = MPI_Ssend, "to.ssend(&[1.0, 2.0], rmpi::Tag::new(3))"
     }
     sends! {
-        /// Sends a message whose receive has begun; if it has not, what happens is MPI's affair
-        /// (as a rule, that of a [`send`](Self::send)). C: `MPI_Rsend`. Blocks, not local.
-        rsend = MPI_Rsend, "rsend(&[1.0, 2.0], rmpi::Tag::new(3))"
+        [unsafe]
+        /// Sends a message whose receive has begun. C: `MPI_Rsend`. Blocks, not local.
+        ///
+        /// # Safety
+        /// The matching receive has begun before this call does. If it has not, the standard leaves
+        /// open what happens (MPI-5.0, 3.4).
+        rsend = MPI_Rsend,
+        "// SAFETY: the receiver has said that its receive has begun.\nunsafe { to.rsend(&[1.0, 2.0], rmpi::Tag::new(3)) }"
     }
 
     /// Sends a message to this process and receives one. C: `MPI_Sendrecv`. Blocks, not local.
@@ -156,19 +197,20 @@ impl<'c> Process<'c> {
     ) -> RmpiResult<Status> {
         self.same_communicator(source)?;
         let (send, receive) = (send.as_raw()?, receive.as_raw_mut()?);
+        let (to, from) = (self.envelope(send_tag)?, source.envelope(receive_tag)?);
         // SAFETY: a readable buffer, and a writable one that is another.
         output(status::empty(), |status| unsafe {
             mpi.call(
                 send.pointer,
                 send.count,
                 send.datatype,
-                self.rank,
-                send_tag.into_raw(),
+                to.rank,
+                to.tag,
                 receive.pointer,
                 receive.count,
                 receive.datatype,
-                source.rank,
-                receive_tag.into_raw(),
+                from.rank,
+                from.tag,
                 self.comm(),
                 status,
             )
@@ -199,16 +241,17 @@ impl<'c> Process<'c> {
     ) -> RmpiResult<Status> {
         self.same_communicator(source)?;
         let raw = buffer.as_raw_mut()?;
+        let (to, from) = (self.envelope(send_tag)?, source.envelope(receive_tag)?);
         // SAFETY: a writable buffer.
         output(status::empty(), |status| unsafe {
             mpi.call(
                 raw.pointer,
                 raw.count,
                 raw.datatype,
-                self.rank,
-                send_tag.into_raw(),
-                source.rank,
-                receive_tag.into_raw(),
+                to.rank,
+                to.tag,
+                from.rank,
+                from.tag,
                 self.comm(),
                 status,
             )
@@ -224,11 +267,21 @@ impl<'c> Process<'c> {
     }
 }
 
+/// The brace that ends an unsafe block, where there is one.
+macro_rules! close {
+    (unsafe) => {
+        " }"
+    };
+}
+use close;
+
 /// Non-blocking and persistent sends: on the stack of a scope, or with a buffer that moves in.
 macro_rules! sends_later {
-    ($($start:ident $owned:ident $init:ident = $immediate:ident, $persistent:ident, $what:literal;)*) => {
+    ($([$($unsafe:tt)?] $start:ident $owned:ident $init:ident = $immediate:ident, $persistent:ident, $what:literal
+        $(, $safety:literal, $safety_of_starts:literal, $reason:literal)?;)*) => {
         impl<'c> Process<'c> {$(
             #[doc = concat!("Begins ", $what, ". C: `", stringify!($immediate), "`. Local.")]
+            $(#[doc = concat!("\n# Safety\n", $safety)])?
             ///
             /// # Errors
             /// As [`send`](Self::send).
@@ -237,14 +290,15 @@ macro_rules! sends_later {
             /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
             /// let numbers = [1.0, 2.0];
             /// rmpi::scope(|scope| {
-            #[doc = concat!("    let request = to.", stringify!($start),
-                "(scope, &numbers, rmpi::Tag::new(3))?;")]
+            $(#[doc = concat!("    // SAFETY: ", $reason)])?
+            #[doc = concat!("    let request = ", $(stringify!($unsafe), " { ",)? "to.", stringify!($start),
+                "(scope, &numbers, rmpi::Tag::new(3))?", $(super::process::close!($unsafe),)? ";")]
             ///     request.wait()
             /// })?;
             /// # Ok(()) }
             /// ```
             #[wraps($immediate)]
-            pub fn $start<'scope, B: BufferRef + 'scope>(
+            pub $($unsafe)? fn $start<'scope, B: BufferRef + 'scope>(
                 &self,
                 scope: &'scope Scope<'scope, '_>,
                 buffer: B,
@@ -253,47 +307,54 @@ macro_rules! sends_later {
             where
                 'c: 'scope,
             {
-                let raw = buffer.as_raw()?;
-                // SAFETY: the scope waits for the request, and the buffer outlives it.
-                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    call!(mpi, self, raw, tag, request)
-                })?;
-                // SAFETY: that request, of that buffer.
-                Ok(unsafe { scope.adopt(request, buffer) })
+                let envelope = self.envelope(tag)?;
+                // SAFETY: the call begins an operation on what `raw` gives; MPI runs for `'c`, which
+                // is longer than the scope.
+                unsafe {
+                    scope.begin(
+                        buffer,
+                        |buffer| buffer.as_raw(),
+                        |raw, request| call!(mpi, self, raw, envelope, request),
+                    )
+                }
             }
 
             #[doc = concat!("Begins ", $what, " from a buffer that the request keeps. C: `",
                 stringify!($immediate), "`. Local.")]
+            $(#[doc = concat!("\n# Safety\n", $safety)])?
             ///
             /// # Errors
             /// As [`send`](Self::send).
             ///
             /// ```no_run
             /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
-            #[doc = concat!("let request = to.", stringify!($owned),
-                "(vec![1.0, 2.0], rmpi::Tag::new(3))?;")]
+            $(#[doc = concat!("// SAFETY: ", $reason)])?
+            #[doc = concat!("let request = ", $(stringify!($unsafe), " { ",)? "to.", stringify!($owned),
+                "(vec![1.0, 2.0], rmpi::Tag::new(3))?", $(super::process::close!($unsafe),)? ";")]
             /// let (numbers, _status) = request.wait()?;
             /// # Ok(()) }
             /// ```
             #[wraps($immediate)]
-            pub fn $owned<B: BufferRef + 'static>(
+            pub $($unsafe)? fn $owned<B: BufferRef + 'static>(
                 &self,
                 buffer: B,
                 tag: Tag,
             ) -> RmpiResult<OwnedRequest<'c, B>> {
+                let envelope = self.envelope(tag)?;
                 // SAFETY: the request keeps the buffer until it is complete, or leaks it; the buffer's
                 // type promises that its memory stays.
                 unsafe {
                     OwnedRequest::begin(
                         buffer,
                         |buffer| buffer.as_raw(),
-                        |raw, request| call!(mpi, self, raw, tag, request),
+                        |raw, request| call!(mpi, self, raw, envelope, request),
                     )
                 }
             }
 
             #[doc = concat!("Prepares ", $what, ", to be started often. C: `",
                 stringify!($persistent), "`. Local.")]
+            $(#[doc = concat!("\n# Safety\n", $safety_of_starts)])?
             ///
             /// # Errors
             /// As [`send`](Self::send).
@@ -302,8 +363,9 @@ macro_rules! sends_later {
             /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
             /// let mut numbers = [1.0, 2.0];
             /// rmpi::scope(|scope| {
-            #[doc = concat!("    let mut request = to.", stringify!($init),
-                "(scope, &mut numbers[..], rmpi::Tag::new(3))?;")]
+            $(#[doc = concat!("    // SAFETY: ", $reason)])?
+            #[doc = concat!("    let mut request = ", $(stringify!($unsafe), " { ",)? "to.", stringify!($init),
+                "(scope, &mut numbers[..], rmpi::Tag::new(3))?", $(super::process::close!($unsafe),)? ";")]
             ///     for _ in 0..10 {
             ///         request.start()?;
             ///         request.wait()?;
@@ -314,7 +376,7 @@ macro_rules! sends_later {
             /// # }
             /// ```
             #[wraps($persistent)]
-            pub fn $init<'scope, B: BufferRef + 'scope>(
+            pub $($unsafe)? fn $init<'scope, B: BufferRef + 'scope>(
                 &self,
                 scope: &'scope Scope<'scope, '_>,
                 buffer: B,
@@ -323,23 +385,28 @@ macro_rules! sends_later {
             where
                 'c: 'scope,
             {
-                let raw = buffer.as_raw()?;
+                let envelope = self.envelope(tag)?;
                 // SAFETY: as above; the scope frees the request.
-                let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-                    call!(mpi, self, raw, tag, request)
-                })?;
-                // SAFETY: that request, of that buffer.
-                Ok(unsafe { scope.adopt_persistent(request, buffer) })
+                unsafe {
+                    scope.begin_persistent(
+                        buffer,
+                        |buffer| buffer.as_raw(),
+                        |raw, request| call!(mpi, self, raw, envelope, request),
+                    )
+                }
             }
         )*}
     };
 }
 
 sends_later! {
-    isend isend_owned send_init = MPI_Isend, MPI_Send_init, "sending a message";
-    ibsend ibsend_owned bsend_init = MPI_Ibsend, MPI_Bsend_init, "a buffered send";
-    issend issend_owned ssend_init = MPI_Issend, MPI_Ssend_init, "a synchronous send";
-    irsend irsend_owned rsend_init = MPI_Irsend, MPI_Rsend_init, "a ready send";
+    [] isend isend_owned send_init = MPI_Isend, MPI_Send_init, "sending a message";
+    [] ibsend ibsend_owned bsend_init = MPI_Ibsend, MPI_Bsend_init, "a buffered send";
+    [] issend issend_owned ssend_init = MPI_Issend, MPI_Ssend_init, "a synchronous send";
+    [unsafe] irsend irsend_owned rsend_init = MPI_Irsend, MPI_Rsend_init, "a ready send",
+        "The matching receive has begun before this call does (MPI-5.0, 3.4).",
+        "At each start, the matching receive has begun before (MPI-5.0, 3.4).",
+        "the receiver has said that its receive has begun.";
 }
 
 impl<'c> Source<'c> {
@@ -357,9 +424,9 @@ impl<'c> Source<'c> {
     /// ```
     #[wraps(MPI_Recv)]
     pub fn recv<B: BufferMut>(&self, mut buffer: B, tag: impl TagSelector) -> RmpiResult {
-        let raw = buffer.as_raw_mut()?;
+        let (raw, envelope) = (buffer.as_raw_mut()?, self.envelope(tag)?);
         // SAFETY: the buffer is writable during the call.
-        check(unsafe { call!(mpi, self, raw, tag, sys::MPI_STATUS_IGNORE) })
+        check(unsafe { call!(mpi, self, raw, envelope, sys::MPI_STATUS_IGNORE) })
     }
 
     /// Receives a message and tells of it. C: `MPI_Recv` with a status. Blocks, not local.
@@ -380,9 +447,9 @@ impl<'c> Source<'c> {
         mut buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<Status> {
-        let raw = buffer.as_raw_mut()?;
+        let (raw, envelope) = (buffer.as_raw_mut()?, self.envelope(tag)?);
         // SAFETY: the buffer is writable during the call.
-        output(status::empty(), |status| unsafe { call!(mpi, self, raw, tag, status) })
+        output(status::empty(), |status| unsafe { call!(mpi, self, raw, envelope, status) })
             .map(Status::from_raw)
     }
 
@@ -404,19 +471,22 @@ impl<'c> Source<'c> {
     pub fn irecv<'scope, B: BufferMut + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
-        mut buffer: B,
+        buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<Request<'scope, B>>
     where
         'c: 'scope,
     {
-        let raw = buffer.as_raw_mut()?;
-        // SAFETY: the scope waits for the request, and the buffer outlives it.
-        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            call!(mpi, self, raw, tag, request)
-        })?;
-        // SAFETY: that request, of that buffer.
-        Ok(unsafe { scope.adopt(request, buffer) })
+        let envelope = self.envelope(tag)?;
+        // SAFETY: the call begins an operation on what `raw` gives; MPI runs for `'c`, which is longer
+        // than the scope.
+        unsafe {
+            scope.begin(
+                buffer,
+                |buffer| buffer.as_raw_mut(),
+                |raw, request| call!(mpi, self, raw, envelope, request),
+            )
+        }
     }
 
     /// Begins to receive a message into a buffer that the request keeps. C: `MPI_Irecv`. Local.
@@ -436,13 +506,14 @@ impl<'c> Source<'c> {
         buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<OwnedRequest<'c, B>> {
+        let envelope = self.envelope(tag)?;
         // SAFETY: the request keeps the buffer until it is complete, or leaks it; the buffer's type
         // promises that its memory stays.
         unsafe {
             OwnedRequest::begin(
                 buffer,
                 |buffer| buffer.as_raw_mut(),
-                |raw, request| call!(mpi, self, raw, tag, request),
+                |raw, request| call!(mpi, self, raw, envelope, request),
             )
         }
     }
@@ -470,19 +541,21 @@ impl<'c> Source<'c> {
     pub fn recv_init<'scope, B: BufferMut + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
-        mut buffer: B,
+        buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<PersistentRequest<'scope, B>>
     where
         'c: 'scope,
     {
-        let raw = buffer.as_raw_mut()?;
-        // SAFETY: the scope ends the request, and the buffer outlives it.
-        let request = output(sys::MPI_REQUEST_NULL, |request| unsafe {
-            call!(mpi, self, raw, tag, request)
-        })?;
-        // SAFETY: that request, of that buffer.
-        Ok(unsafe { scope.adopt_persistent(request, buffer) })
+        let envelope = self.envelope(tag)?;
+        // SAFETY: as in `irecv`; the scope frees the request.
+        unsafe {
+            scope.begin_persistent(
+                buffer,
+                |buffer| buffer.as_raw_mut(),
+                |raw, request| call!(mpi, self, raw, envelope, request),
+            )
+        }
     }
 
     /// Waits for a message without receiving it. C: `MPI_Probe`. Blocks, not local.
@@ -499,9 +572,10 @@ impl<'c> Source<'c> {
     /// ```
     #[wraps(MPI_Probe)]
     pub fn probe(&self, tag: impl TagSelector) -> RmpiResult<Status> {
+        let envelope = self.envelope(tag)?;
         // SAFETY: a communicator.
         output(status::empty(), |status| unsafe {
-            mpi.call(self.rank, tag.into_raw(), self.comm(), status)
+            mpi.call(envelope.rank, envelope.tag, self.comm(), status)
         })
         .map(Status::from_raw)
     }
@@ -520,9 +594,10 @@ impl<'c> Source<'c> {
     /// ```
     #[wraps(MPI_Iprobe)]
     pub fn iprobe(&self, tag: impl TagSelector) -> RmpiResult<Option<Status>> {
+        let envelope = self.envelope(tag)?;
         // SAFETY: a communicator.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
-            mpi.call(self.rank, tag.into_raw(), self.comm(), flag, status)
+            mpi.call(envelope.rank, envelope.tag, self.comm(), flag, status)
         })?;
         Ok((flag != 0).then(|| Status::from_raw(status)))
     }
@@ -542,10 +617,11 @@ impl<'c> Source<'c> {
     /// ```
     #[wraps(MPI_Mprobe)]
     pub fn mprobe(&self, tag: impl TagSelector) -> RmpiResult<(Message<'c>, Status)> {
+        let envelope = self.envelope(tag)?;
         let initial = (sys::MPI_MESSAGE_NULL, status::empty());
         // SAFETY: a communicator.
         let (raw, status) = output(initial, |(message, status)| unsafe {
-            mpi.call(self.rank, tag.into_raw(), self.comm(), message, status)
+            mpi.call(envelope.rank, envelope.tag, self.comm(), message, status)
         })?;
         Ok((Message { raw, _source: *self }, Status::from_raw(status)))
     }
@@ -564,10 +640,11 @@ impl<'c> Source<'c> {
     /// ```
     #[wraps(MPI_Improbe)]
     pub fn improbe(&self, tag: impl TagSelector) -> RmpiResult<Option<(Message<'c>, Status)>> {
+        let envelope = self.envelope(tag)?;
         let initial = (0, sys::MPI_MESSAGE_NULL, status::empty());
         // SAFETY: a communicator.
         let (flag, raw, status) = output(initial, |(flag, message, status)| unsafe {
-            mpi.call(self.rank, tag.into_raw(), self.comm(), flag, message, status)
+            mpi.call(envelope.rank, envelope.tag, self.comm(), flag, message, status)
         })?;
         Ok((flag != 0).then(|| (Message { raw, _source: *self }, Status::from_raw(status))))
     }
@@ -618,17 +695,20 @@ impl<'c> Message<'c> {
     pub fn imrecv<'scope, B: BufferMut + 'scope>(
         mut self,
         scope: &'scope Scope<'scope, '_>,
-        mut buffer: B,
+        buffer: B,
     ) -> RmpiResult<Request<'scope, B>>
     where
         'c: 'scope,
     {
-        let raw = buffer.as_raw_mut()?;
-        // SAFETY: the scope waits for the request; the message is received once.
-        let request = output(sys::MPI_REQUEST_NULL, |request: &mut MPI_Request| unsafe {
-            mpi.call(raw.pointer, raw.count, raw.datatype, &mut self.raw, request)
-        })?;
-        // SAFETY: that request, of that buffer.
-        Ok(unsafe { scope.adopt(request, buffer) })
+        // SAFETY: the call begins an operation on what `raw` gives; the message is received once.
+        unsafe {
+            scope.begin(
+                buffer,
+                |buffer| buffer.as_raw_mut(),
+                |raw, request| {
+                    mpi.call(raw.pointer, raw.count, raw.datatype, &mut self.raw, request)
+                },
+            )
+        }
     }
 }

@@ -43,8 +43,8 @@ struct Slot {
 }
 
 const NONE: u32 = u32::MAX;
-/// Collective, and not to be cancelled.
-const COLLECTIVE: u32 = u32::MAX - 3;
+/// Not to be cancelled: collective, or of a file or a window.
+const LASTING: u32 = u32::MAX - 3;
 /// A persistent request that is not started.
 const INACTIVE: u32 = u32::MAX - 1;
 /// A persistent request that is started.
@@ -191,18 +191,75 @@ impl<'scope> Scope<'scope, '_> {
         Request { slab: &self.requests, slot, buffer: MaybeUninit::new(buffer) }
     }
 
-    /// A request of a collective operation.
+    /// Begins an operation on a buffer, which is dropped if that fails.
     ///
     /// # Safety
-    /// As for [`adopt`](Self::adopt).
+    /// The call begins an operation that uses no other memory than what `raw` gives and what is static, and
+    /// that memory is the buffer's, wherever the buffer moves. MPI runs for `'scope`.
     #[inline]
-    pub(super) unsafe fn adopt_collective<B>(
+    pub(super) unsafe fn begin<B>(
         &'scope self,
-        raw: MPI_Request,
         buffer: B,
-    ) -> Request<'scope, B> {
-        let slot = self.requests.insert(Slot { raw, mark: COLLECTIVE });
-        Request { slab: &self.requests, slot, buffer: MaybeUninit::new(buffer) }
+        raw: impl FnOnce(&mut B) -> RmpiResult<RawBuffer>,
+        call: impl FnOnce(RawBuffer, &mut MPI_Request) -> c_int,
+    ) -> RmpiResult<Request<'scope, B>> {
+        let (request, buffer) = placed(buffer, |buffer| {
+            let raw = raw(buffer)?;
+            output(sys::MPI_REQUEST_NULL, |request| call(raw, request))
+        })?;
+        let slot = self.requests.insert(Slot { raw: request, mark: NONE });
+        Ok(Request { slab: &self.requests, slot, buffer })
+    }
+
+    /// As [`begin`](Self::begin), of an operation that MPI cannot cancel: a collective one, or one of a file or
+    /// a window. `call` begins it.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin).
+    #[inline]
+    pub(super) unsafe fn begin_lasting<B>(
+        &'scope self,
+        buffer: B,
+        call: impl FnOnce(&mut B) -> RmpiResult<MPI_Request>,
+    ) -> RmpiResult<Request<'scope, B>> {
+        let (raw, buffer) = placed(buffer, call)?;
+        let slot = self.requests.insert(Slot { raw, mark: LASTING });
+        Ok(Request { slab: &self.requests, slot, buffer })
+    }
+
+    /// As [`begin`](Self::begin), of a persistent operation, which the scope frees.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin), for each start.
+    #[inline]
+    pub(super) unsafe fn begin_persistent<B>(
+        &'scope self,
+        buffer: B,
+        raw: impl FnOnce(&mut B) -> RmpiResult<RawBuffer>,
+        call: impl FnOnce(RawBuffer, &mut MPI_Request) -> c_int,
+    ) -> RmpiResult<PersistentRequest<'scope, B>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.begin_persistent_all(buffer, |buffer| {
+                let raw = raw(buffer)?;
+                output(sys::MPI_REQUEST_NULL, |request| call(raw, request))
+            })
+        }
+    }
+
+    /// As [`begin_persistent`](Self::begin_persistent), of several buffers. `call` prepares the operation.
+    ///
+    /// # Safety
+    /// As for [`begin_persistent`](Self::begin_persistent).
+    #[inline]
+    pub(super) unsafe fn begin_persistent_all<B>(
+        &'scope self,
+        buffer: B,
+        call: impl FnOnce(&mut B) -> RmpiResult<MPI_Request>,
+    ) -> RmpiResult<PersistentRequest<'scope, B>> {
+        let (raw, buffer) = placed(buffer, call)?;
+        let slot = self.requests.insert(Slot { raw, mark: INACTIVE });
+        Ok(PersistentRequest { slab: &self.requests, slot, buffer })
     }
 
     /// A persistent request of C, inactive, with the buffer that it uses.
@@ -220,12 +277,33 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
+/// Puts a buffer where it stays, and begins an operation on it; drops it if that fails.
+///
+/// MPI gets the address of what the buffer owns only when the buffer is a `MaybeUninit`: moving a `Box`
+/// says that nobody else uses what is in it, and moving a `MaybeUninit` of one does not.
+#[inline]
+pub(super) fn placed<B, R>(
+    buffer: B,
+    begin: impl FnOnce(&mut B) -> RmpiResult<R>,
+) -> RmpiResult<(R, MaybeUninit<B>)> {
+    let mut buffer = MaybeUninit::new(buffer);
+    // SAFETY: made of a value, which MPI does not use yet.
+    match begin(unsafe { buffer.assume_init_mut() }) {
+        Ok(request) => Ok((request, buffer)),
+        Err(error) => {
+            // SAFETY: made of a value; no operation began, so MPI does not use it.
+            unsafe { buffer.assume_init_drop() };
+            Err(error)
+        }
+    }
+}
+
 /// A non-blocking operation of a [`scope`](scope()), and its buffer until it is complete.
 ///
 /// Dropped or forgotten, it is waited for at the end of the scope; an owned buffer in it is leaked
 /// then.
 #[derive(Debug)]
-#[must_use = "the scope waits for it at its end; `wait` gives the buffer back"]
+// No `must_use`: to begin and to let the scope wait is what a scope is for.
 pub struct Request<'scope, B> {
     slab: &'scope Requests,
     slot: u32,
@@ -369,7 +447,8 @@ impl<'scope, B> Request<'scope, B> {
     /// if it was cancelled. C: `MPI_Cancel`. Local.
     ///
     /// # Errors
-    /// [`REQUEST`](ErrorClass::REQUEST) if it is collective; what MPI says.
+    /// [`REQUEST`](ErrorClass::REQUEST) if it is collective, or of a file or a window: MPI cancels only
+    /// messages (MPI-5.0, 3.8.4). What MPI says.
     ///
     /// ```no_run
     /// # fn example(mut request: rmpi::Request<'_, &mut [f64]>) -> rmpi::RmpiResult {
@@ -380,11 +459,11 @@ impl<'scope, B> Request<'scope, B> {
     /// ```
     #[wraps(MPI_Cancel)]
     pub fn cancel(&mut self) -> RmpiResult {
-        if self.slab.is(self.slot, COLLECTIVE) {
+        if self.slab.is(self.slot, LASTING) {
             // Open MPI says that it was cancelled, and then nothing any more.
             return Err(Error::refused(
                 ErrorClass::REQUEST,
-                "a collective operation cannot be cancelled",
+                "only messages can be cancelled, and this is none",
             ));
         }
         let mut raw = self.slab.get(self.slot);
@@ -875,11 +954,10 @@ impl<'c, B> OwnedRequest<'c, B> {
     where
         'c: 'scope,
     {
-        // SAFETY: the scope keeps the request, and the request the buffer.
-        unsafe {
-            let (raw, buffer) = self.into_raw();
-            scope.adopt(raw, buffer).assume_buffer()
-        }
+        // SAFETY: the buffer is not touched: the scope keeps the request, and the request the buffer.
+        let (raw, buffer) = unsafe { self.into_raw() };
+        let slot = scope.requests.insert(Slot { raw, mark: NONE });
+        Request { slab: &scope.requests, slot, buffer }
     }
 
     /// Waits until the operation is complete, and gives the buffer back. C: `MPI_Wait`. Blocks, not
@@ -1057,16 +1135,6 @@ impl<'c, B> Lent<'c, B> {
             Self::Here(buffer) => Some(buffer),
             Self::Away(_) => None,
         }
-    }
-}
-
-impl<'scope, B> Request<'scope, MaybeUninit<B>> {
-    /// # Safety
-    /// The buffer is a `B`.
-    unsafe fn assume_buffer(self) -> Request<'scope, B> {
-        // SAFETY: the outer one was made of a value.
-        let buffer = unsafe { self.buffer.assume_init() };
-        Request { slab: self.slab, slot: self.slot, buffer }
     }
 }
 

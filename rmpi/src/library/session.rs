@@ -67,6 +67,7 @@ impl Session {
     #[wraps(MPI_Session_init in Self)]
     pub fn init() -> RmpiResult<Self> {
         enter::<Single>()?;
+        super::settings::choose();
         let (info, errors_return) = (sys::MPI_INFO_NULL, sys::MPI_ERRORS_RETURN);
         // SAFETY: allowed at any time; no info, and a predefined error handler.
         let raw =
@@ -91,6 +92,7 @@ impl<L: ThreadLevel> Session<L> {
     pub fn init_thread(level: L) -> RmpiResult<Self> {
         let _ = level;
         enter::<L>()?;
+        super::settings::choose();
         let errors_return = sys::MPI_ERRORS_RETURN;
         let raw = level_info::<L>().and_then(|info| {
             // SAFETY: allowed at any time; an info, and a predefined error handler.

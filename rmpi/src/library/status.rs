@@ -27,8 +27,9 @@ impl Status {
         self.0.MPI_SOURCE.try_into().ok()
     }
 
-    /// The message's tag.
-    pub fn tag(&self) -> Tag {
+    /// The message's tag; `None` where there is no message and so no tag: in the status of a receive from
+    /// `MPI_PROC_NULL`, or of what is no receive, it is `MPI_ANY_TAG`.
+    pub fn tag(&self) -> Option<Tag> {
         Tag::from_raw(self.0.MPI_TAG)
     }
 

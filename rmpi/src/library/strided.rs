@@ -109,8 +109,7 @@ pub(super) fn vector<'ctx, T: SendDatatype>(
     let element = ElementOf::<T>::get()?;
     let blocklength = blocklength.checked_mul(element.per_value).ok_or(outside)?;
     let stride = stride.checked_mul(element.per_value).and_then(|stride| stride.try_into().ok());
-    // SAFETY: the datatype of a Rust type, which lives as long as MPI runs.
-    let element = unsafe { DatatypeRef::from_raw(element.datatype) };
+    let element = DatatypeRef::of_elements::<T>(runtime)?;
     Datatype::vector(runtime, count, blocklength, stride.ok_or(outside)?, &element)?.commit()
 }
 

@@ -411,7 +411,7 @@ impl Found<'_> {
     #[inline]
     fn into_slice<T: Plain>(self, elements: &mut [T]) -> MessageResult<Status> {
         let count = match self.status.get_count::<T>()? {
-            Some(count) if self.status.tag() == const { tag_of::<T>() } => count,
+            Some(count) if self.status.tag() == const { Some(tag_of::<T>()) } => count,
             _ => return Err(self.other(name_of::<T>())),
         };
         let expected = elements.len();
@@ -424,7 +424,7 @@ impl Found<'_> {
 
     fn into_vec<T: Plain>(self) -> MessageResult<(Vec<T>, Status)> {
         match self.status.get_count::<T>()? {
-            Some(count) if self.status.tag() == const { tag_of::<T>() } => {
+            Some(count) if self.status.tag() == const { Some(tag_of::<T>()) } => {
                 let element = ElementOf::<T>::get()?;
                 self.elements(
                     count,
@@ -471,7 +471,7 @@ impl Found<'_> {
     #[cfg(feature = "serde")]
     fn into_value<T: DeserializeOwned + 'static>(self) -> MessageResult<(T, Status)> {
         let expected = || core::any::type_name::<T>().to_owned();
-        if self.status.tag() != SERIALIZED {
+        if self.status.tag() != Some(SERIALIZED) {
             return Err(self.other(expected()));
         }
         let (message, status) = self.bytes()?;
@@ -497,7 +497,7 @@ impl Found<'_> {
     #[cold]
     fn other(self, expected: String) -> MessageError {
         let tag = self.status.tag();
-        if let Some((map, name)) = of_tag(tag) {
+        if let Some((map, name)) = tag.and_then(of_tag) {
             let (map, per_value) = map.flat();
             debug_assert_eq!(per_value, 1);
             let count = self.status.get_count::<u8>();
@@ -528,7 +528,7 @@ impl Found<'_> {
             };
         }
         match self.bytes() {
-            Ok((message, _)) if tag == SERIALIZED => match fingerprint::parts(&message) {
+            Ok((message, _)) if tag == Some(SERIALIZED) => match fingerprint::parts(&message) {
                 Some(parts) => MessageError::Type { expected, received: parts.name.to_owned() },
                 None => {
                     let reason = "it does not begin as one of rmpi's".to_owned();
@@ -536,7 +536,10 @@ impl Found<'_> {
                 }
             },
             Ok(_) => {
-                let reason = format!("its tag, {}, is none of rmpi's", tag.into_raw());
+                let reason = match tag {
+                    Some(tag) => format!("its tag, {}, is none of rmpi's", tag.value()),
+                    None => "it has no tag".to_owned(),
+                };
                 MessageError::Malformed { expected, reason }
             }
             Err(error) => error,

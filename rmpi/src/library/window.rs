@@ -6,6 +6,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 use core::slice;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use tool_macros::wraps;
@@ -97,6 +98,9 @@ mod sealed {
     }
 }
 
+/// The number of a group, and which processes of the window are in it.
+type Known = (u64, Rc<[bool]>);
+
 /// A window without its types.
 #[derive(Debug)]
 pub(super) struct Core {
@@ -110,6 +114,9 @@ pub(super) struct Core {
     /// it begins with the window.
     shifts: Box<[usize]>,
     pub(super) shared: bool,
+    /// Groups whose processes all have the window, by their numbers, with the ranks in it: the last one posted
+    /// to, and the last one started with, as a rule.
+    groups: RefCell<[Option<Known>; 2]>,
 }
 
 impl Core {
@@ -119,29 +126,35 @@ impl Core {
         communicator: &Communicator<'_>,
         memory: *mut c_void,
         length: usize,
-        element: usize,
+        element: [u64; 2],
         shift: usize,
         shared: bool,
     ) -> RmpiResult<Self> {
         // SAFETY: a new window.
         let returning = check(unsafe { sys::MPI_Win_set_errhandler(raw, sys::MPI_ERRORS_RETURN) });
-        let mine = [element as u64, S::NUMBER, length as u64, shift as u64];
+        let mine = [element[0], element[1], S::NUMBER, length as u64, shift as u64];
         let agreed = returning.and_then(|()| gather(communicator, mine)).and_then(|all| {
-            if all.iter().any(|one| one[..2] != mine[..2]) {
+            if all.iter().any(|one| one[..3] != mine[..3]) {
                 return Err(Error::refused(
                     ErrorClass::NOT_SAME,
                     "the processes give different types or ways to synchronise",
                 ));
             }
             Ok((
-                all.iter().map(|one| one[2] as usize).collect(),
                 all.iter().map(|one| one[3] as usize).collect(),
+                all.iter().map(|one| one[4] as usize).collect(),
             ))
         });
         match agreed.and_then(|agreed| Ok((agreed, communicator.known_rank()?))) {
-            Ok(((lengths, shifts), rank)) => {
-                Ok(Self { raw, memory, rank, lengths, shifts, shared })
-            }
+            Ok(((lengths, shifts), rank)) => Ok(Self {
+                raw,
+                memory,
+                rank,
+                lengths,
+                shifts,
+                shared,
+                groups: RefCell::new([None, None]),
+            }),
             Err(error) => {
                 // SAFETY: a new window, which nobody gets.
                 unsafe { sys::MPI_Win_free(&mut raw) };
@@ -154,6 +167,38 @@ impl Core {
         self.lengths[self.rank]
     }
 
+    /// Which processes of the window are in a group. Refuses one of which not all have the window: MPICH
+    /// crashes, or waits for those for ever. Asks MPI about a group once, as long as no more than two are in
+    /// use.
+    #[inline]
+    pub(super) fn members(&self, group: &Group<'_>) -> RmpiResult<Rc<[bool]>> {
+        let number = group.number();
+        if let Some((_, members)) =
+            self.groups.borrow().iter().flatten().find(|known| known.0 == number)
+        {
+            return Ok(Rc::clone(members));
+        }
+        self.ask_for_members(group)
+    }
+
+    #[cold]
+    fn ask_for_members(&self, group: &Group<'_>) -> RmpiResult<Rc<[bool]>> {
+        // SAFETY: a window.
+        let all = output(sys::MPI_GROUP_NULL, |group| unsafe {
+            sys::MPI_Win_get_group(self.raw, group)
+        })?;
+        // SAFETY: a new group, which is freed here.
+        let all = unsafe { Group::from_raw(all) };
+        let members = group.members_in(&all)?.ok_or(Error::refused(
+            ErrorClass::GROUP,
+            "not all processes of the group have the window",
+        ))?;
+        let mut groups = self.groups.borrow_mut();
+        groups.rotate_right(1);
+        groups[0] = Some((group.number(), Rc::clone(&members)));
+        Ok(members)
+    }
+
     /// Where a process's memory begins, and how much an element is, in what displacements count.
     #[inline]
     pub(super) fn origin(&self, rank: usize, element: usize) -> (MPI_Aint, MPI_Aint) {
@@ -162,6 +207,13 @@ impl Core {
             _ => (0, 1),
         }
     }
+}
+
+/// What the processes compare of a window's type: where in an element there is data, and of what kind. The
+/// rest is padding, which no other process may read, since it need not be initialised.
+fn element<T: MpiDatatype>() -> [u64; 2] {
+    let identity = T::TYPE_MAP.identity();
+    [identity as u64, (identity >> 64) as u64]
 }
 
 /// Some numbers of all processes.
@@ -289,10 +341,11 @@ where
 impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
     /// A window over memory that is borrowed as long as the scope. C: `MPI_Win_create`. Collective.
     ///
-    /// The processes give as much as they like, of types of the same size.
+    /// The processes give as much as they like, of types with the same type map: the same predefined
+    /// datatypes at the same places, and so the same padding.
     ///
     /// # Errors
-    /// [`NOT_SAME`](ErrorClass::NOT_SAME) if the types' sizes or the synchronisations differ; what MPI
+    /// [`NOT_SAME`](ErrorClass::NOT_SAME) if the types' maps or the synchronisations differ; what MPI
     /// says.
     ///
     /// ```no_run
@@ -327,7 +380,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
             mpi.call(begin, size, unit, info, comm, window)
         })?;
-        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), shift, false)?;
+        let core = Core::new::<S>(raw, communicator, memory, length, element::<T>(), shift, false)?;
         let mut list = scope.windows.0.borrow_mut();
         list.push(raw);
         let list = Some((&scope.windows, list.len() - 1));
@@ -365,7 +418,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
         let memory = zeroed::<T>(memory, length);
-        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), 0, false)?;
+        let core = Core::new::<S>(raw, communicator, memory, length, element::<T>(), 0, false)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 }
@@ -419,7 +472,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
         let memory = zeroed::<T>(memory, length);
-        let core = Core::new::<S>(raw, communicator, memory, length, size_of::<T>(), 0, true)?;
+        let core = Core::new::<S>(raw, communicator, memory, length, element::<T>(), 0, true)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 
@@ -852,7 +905,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         // SAFETY: a communicator.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe { mpi.call(info, comm, window) })?;
         let none = NonNull::<u64>::dangling().as_ptr().cast();
-        let core = Core::new::<S>(raw, communicator, none, 0, 0, 0, false)?;
+        let core = Core::new::<S>(raw, communicator, none, 0, [0; 2], 0, false)?;
         let number = NUMBER.get() + 1;
         NUMBER.set(number);
         let dynamic = Attachments { communicator: copy, memory: Vec::new(), number };
@@ -864,7 +917,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
     /// addresses itself.
     ///
     /// # Errors
-    /// [`NOT_SAME`](ErrorClass::NOT_SAME) if the types' sizes differ: nothing is attached;
+    /// [`NOT_SAME`](ErrorClass::NOT_SAME) if the types' maps differ: nothing is attached;
     /// [`RMA_ATTACH`](ErrorClass::RMA_ATTACH) and others that MPI says.
     ///
     /// ```no_run
@@ -885,11 +938,12 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         } else {
             Ok(())
         };
-        let mine = [pointer.expose_provenance() as u64, length as u64, size_of::<T>() as u64];
+        let (address, element) = (pointer.expose_provenance() as u64, element::<T>());
         // Who could not attach says so: then nobody has.
-        let mine = if result.is_ok() { mine } else { [0, 0, u64::MAX] };
+        let attached = u64::from(result.is_ok());
+        let mine = [attached, element[0], element[1], address, length as u64];
         let all = gather(&dynamic.communicator, mine)?;
-        if all.iter().any(|one| one[2] != size_of::<T>() as u64) {
+        if all.iter().any(|one| one[..3] != [1, element[0], element[1]]) {
             if result.is_ok() && size > 0 {
                 // SAFETY: it was attached, and nobody knows.
                 check(unsafe { sys::MPI_Win_detach(self.core.raw, pointer.cast()) })?;
@@ -909,15 +963,18 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
             index: dynamic.memory.len() - 1,
             memory: pointer,
             length,
-            places: all.iter().map(|one| (one[0] as MPI_Aint, one[1] as usize)).collect(),
+            places: all.iter().map(|one| (one[3] as MPI_Aint, one[4] as usize)).collect(),
         })
     }
 
     /// Takes memory back, when no process accesses it any more. C: `MPI_Win_detach`, after an
-    /// `MPI_Barrier`. Collective, unlike in C.
+    /// `MPI_Allgather` of what each process detaches. Collective, unlike in C: all processes detach what they
+    /// attached together.
     ///
     /// # Errors
-    /// [`WIN`](ErrorClass::WIN) if it is another window's; what MPI says. The memory is leaked then.
+    /// [`WIN`](ErrorClass::WIN) if it is another window's; [`NOT_SAME`](ErrorClass::NOT_SAME), on all
+    /// processes, if they detach different memory, or if a process cannot: nothing is detached, and the
+    /// memory stays with the window until that is freed. What MPI says; the memory is leaked then.
     ///
     /// ```no_run
     /// # fn example(
@@ -932,9 +989,18 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         &mut self,
         attached: Attached<T>,
     ) -> RmpiResult<Vec<T>> {
-        self.has(&attached)?;
+        let own = self.has(&attached);
         let Some(dynamic) = self.dynamic.as_deref_mut() else { return Err(foreign()) };
-        dynamic.communicator.barrier()?;
+        // Also who has another window's memory takes part: the others wait.
+        let mine = if own.is_ok() { attached.index as u64 } else { u64::MAX };
+        let all = gather(&dynamic.communicator, [mine])?;
+        own?;
+        if all.iter().any(|one| one[0] != mine) {
+            return Err(Error::refused(
+                ErrorClass::NOT_SAME,
+                "the processes detach different memory: all detach what they attached together",
+            ));
+        }
         if attached.length * size_of::<T>() > 0 {
             // SAFETY: it was attached, and all processes are done with it.
             check(unsafe { mpi.call(self.core.raw, attached.memory.cast()) })?;

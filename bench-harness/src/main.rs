@@ -10,7 +10,9 @@ mod outcome;
 mod overhead;
 mod programs;
 mod report;
+mod runs;
 mod sample;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -57,7 +59,7 @@ impl Experiment {
             Self::OneSided(library) => library.run_one_sided(),
             Self::Programs(programs) => programs.run(),
             Self::Report(report) => report.run(),
-            Self::WaitFor { command } => programs::wait_for(&command),
+            Self::WaitFor { command } => wait::wait_for(&command),
         }
     }
 

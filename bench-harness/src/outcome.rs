@@ -29,11 +29,6 @@ impl Troubles {
         self.failed.push(format!("{what}: {reason:#}"));
     }
 
-    /// Whether everything was measured.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.failed.is_empty()
-    }
-
     /// All of them, as the error that ends the experiment.
     ///
     /// # Errors

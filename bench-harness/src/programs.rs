@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::compile::compile;
 use crate::originals::{Originals, Program, Said, number_after, own};
 use crate::outcome::Troubles;
+use crate::runs::{SCHEMA, Sample, key, read};
 use crate::sample::Random;
 
 #[derive(Args)]
@@ -83,31 +84,6 @@ pub(crate) enum Experiment {
     /// What the end takes, and a tool's report there, by ranks
     Scale,
 }
-
-/// A run, as a line of the file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Sample {
-    pub(crate) schema: u32,
-    pub(crate) experiment: Experiment,
-    pub(crate) program: String,
-    pub(crate) ranks: usize,
-    pub(crate) variant: String,
-    /// What tells it how much to do.
-    pub(crate) arguments: String,
-    /// Of a stack; otherwise none.
-    pub(crate) levels: Option<usize>,
-    pub(crate) round: usize,
-    /// What the program says that it took: seconds, or microseconds of a message.
-    pub(crate) time: f64,
-    /// From the launcher's start to its end, in seconds.
-    pub(crate) wall: f64,
-    /// The most memory of a process in MiB, where that was measured.
-    pub(crate) memory: Option<f64>,
-    /// Parts of the time: seconds by MPI function, over all ranks, or microseconds by message size.
-    pub(crate) parts: Vec<(String, f64)>,
-}
-
-pub(crate) const SCHEMA: u32 = 2;
 
 /// What all others are compared with.
 pub(crate) const NONE: &str = "no tool";
@@ -582,54 +558,6 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// `wait-for FILE PROGRAM …`: runs a program with the tools of `BENCH_PRELOAD`, and writes down the most
-/// memory that it had, in MiB.
-pub(crate) fn wait_for(arguments: &[String]) -> Result<()> {
-    let [file, program, arguments @ ..] = arguments else { bail!("wait-for FILE PROGRAM …") };
-    let status = Command::new(program)
-        .args(arguments)
-        .env("LD_PRELOAD", std::env::var_os("BENCH_PRELOAD").unwrap_or_default())
-        .status()?;
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the structure is written if the call succeeds.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) != 0 {
-            bail!("getrusage: {}", std::io::Error::last_os_error());
-        }
-        usage.assume_init()
-    };
-    fs::write(file, (usage.ru_maxrss as f64 / 1024.0).to_string())?;
-    if !status.success() {
-        bail!("{program}: {status}");
-    }
-    Ok(())
-}
-
-/// What tells a run from the others.
-fn key(sample: &Sample) -> String {
-    let Sample { experiment, program, ranks, variant, arguments, levels, round, .. } = sample;
-    format!("{experiment:?} {program} {ranks} {variant} {arguments} {levels:?} {round}")
-}
-
-/// The runs of a file; none if it is not there.
-pub(crate) fn read(path: &Path) -> Result<Vec<Sample>> {
-    let Ok(text) = fs::read_to_string(path) else { return Ok(Vec::new()) };
-    let mut samples = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let place = || format!("{}, line {}", path.display(), number + 1);
-        let value: serde_json::Value = serde_json::from_str(line).with_context(place)?;
-        if value["schema"] != SCHEMA {
-            bail!(
-                "{}: schema {}, which this program does not know: remove the file, or give another",
-                place(),
-                value["schema"]
-            );
-        }
-        samples.push(serde_json::from_value(value).with_context(place)?);
-    }
-    Ok(samples)
-}
-
 fn progress(start: Instant, done: usize, all: usize, sample: &Sample) {
     if !std::io::stderr().is_terminal() {
         return;
@@ -650,16 +578,6 @@ mod tests {
         assert_eq!(duration(12.4), "12 seconds");
         assert_eq!(duration(600.0), "10 minutes");
         assert_eq!(duration(9000.0), "2.5 hours");
-    }
-
-    /// A file of an earlier version is refused, and says what to do.
-    #[test]
-    fn schemas_are_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs.jsonl");
-        fs::write(&path, "{\"schema\": 1}\n").unwrap();
-        let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains("line 1: schema 1") && error.contains("remove"), "{error}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::figure::{Line, figure};
 use crate::outcome::{Failure, read_failures};
-use crate::programs;
+use crate::runs;
 use crate::sample::{Estimate, slope};
 
 #[derive(Args)]
@@ -64,7 +64,7 @@ impl Report {
             page.library(&json(path, "rmpi-speed/1")?)?;
         }
         if let Some(path) = &self.runs {
-            let samples = programs::read(path)?;
+            let samples = runs::read(path)?;
             if samples.is_empty() {
                 bail!("{} has no runs", path.display());
             }

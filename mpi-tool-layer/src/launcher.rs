@@ -27,6 +27,11 @@ pub fn launched_rank() -> Option<u32> {
     ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"].into_iter().find_map(number)
 }
 
+/// How many processes the launcher has started, where it says so.
+pub(crate) fn launched_ranks() -> Option<u64> {
+    PLACES.into_iter().find_map(|(_, size)| number(size)).map(u64::from)
+}
+
 /// The place that a launcher gave this process among others, where MPI's world has so many `ranks` and
 /// should have the others: the launcher is then of another MPI, as a rule.
 pub(crate) fn launched_elsewhere(ranks: u64) -> Option<Launched> {

@@ -12,7 +12,7 @@ use std::sync::{Once, OnceLock};
 use mpi_sys::Abi;
 
 use crate::file::ReportFile;
-use crate::launcher::{Launched, launched_elsewhere, launched_rank};
+use crate::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
 use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::options::{Format, Options, Output};
 use crate::output::{Sink, is_terminal, reason, say};
@@ -92,6 +92,8 @@ struct Prepared {
     files: Option<[ReportFile; 2]>,
     /// Of all processes of a run, this one prints: rank 0.
     prints: bool,
+    /// There are others, by MPI's word or the launcher's.
+    others: bool,
     /// What a launcher says that MPI knows nothing of.
     elsewhere: Option<Launched>,
     /// Does the tool say which file a report is in?
@@ -353,6 +355,7 @@ impl Level {
                 None => self.known_rank(),
             };
             let prints = rank.or_else(|| Some(launched_rank()?.into())).unwrap_or(0) == 0;
+            let others = elsewhere.is_some() || ranks.or_else(launched_ranks).unwrap_or(1) > 1;
             let mut files = None;
             if let Output::File(path) = &options.output {
                 let extended = |path: &CStr, with: &str| {
@@ -386,7 +389,17 @@ impl Level {
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
             let says_where = options.verbose || is_terminal();
             let last_sum = AtomicU64::new(0);
-            Prepared { options, rows, files, prints, elsewhere, says_where, merged, last_sum }
+            Prepared {
+                options,
+                rows,
+                files,
+                prints,
+                others,
+                elsewhere,
+                says_where,
+                merged,
+                last_sum,
+            }
         })
     }
 
@@ -492,13 +505,11 @@ impl Level {
             return report.say_late();
         }
         report_to(&report, descriptor, *format);
-        if let Scope::Process { ranks: Some(ranks @ 2..), .. } = scope
-            && !asked
-        {
-            let (tool, others) = (self.label, ranks - 1);
+        if matches!(scope, Scope::Process { .. }) && prepared.others && !asked {
             say(format_args!(
-                "{tool}: what the other ranks ({others}) counted is not shown: \
-                 MPI_TOOL_ALL_RANKS=1 prints it, MPI_TOOL_OUTPUT=PATH writes it to files"
+                "{}: what the other ranks counted is not shown: MPI_TOOL_ALL_RANKS=1 prints it, \
+                 MPI_TOOL_OUTPUT=PATH writes it to files",
+                self.label
             ));
         }
     }

@@ -54,17 +54,13 @@ mod high;
 pub mod install;
 mod launcher;
 mod level;
-mod levels;
 mod lifecycle;
-#[doc(hidden)]
-pub mod mpich;
 mod neighbours;
 #[doc(hidden)]
 pub mod note;
 mod objects;
 pub mod options;
 mod output;
-mod pcontrol;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
@@ -108,7 +104,7 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     const SETTINGS: &'static [Setting] = &[];
 
     /// Gets the settings: once for each level of the tool, in processes with MPI only, and before the
-    /// level's first call.
+    /// level's first call. MPI has not been initialized then, and must not be called here.
     fn configure(&self, settings: &Settings) {
         let _ = settings;
     }

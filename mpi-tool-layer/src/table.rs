@@ -59,7 +59,8 @@ macro_rules! next_functions {
             )*
         }
 
-        fn missing_address(function: FunctionId) -> *const c_void {
+        /// What stands for a function that MPI lacks.
+        pub(crate) fn missing_address(function: FunctionId) -> *const c_void {
             if function == FunctionId::MPI_Abi_get_version {
                 return no_standard_abi as *const c_void;
             }
@@ -67,6 +68,12 @@ macro_rules! next_functions {
                 $(FunctionId::$c_name => missing::$name as *const c_void,)*
             }
         }
+
+        /// No functions: all of them fail and say so.
+        // SAFETY: each has the prototype of the function that it stands for.
+        pub(crate) static NO_FUNCTIONS: NextTable = unsafe {
+            NextTable::new([$(AtomicPtr::new(missing::$name as *const c_void as *mut c_void)),*])
+        };
     };
 }
 mpi_functions! { [next_functions] }

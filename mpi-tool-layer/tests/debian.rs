@@ -129,6 +129,7 @@ impl Case {
                 .iter()
                 .fold(run, |run, (name, _)| run.preload(tool(name)))
                 .variable("MPI_TOOL_FORMAT", "json")
+                .variable("MPI_TOOL_ALL_RANKS", "1")
                 .variable("MPI_TOOL_OUTPUT", &report)
         });
         same(&all, "all tools");

@@ -66,6 +66,7 @@ fn transparent_and_exact(dialect: &str) {
         .preload(tool("qmpi"))
         .variable("TOOLS", tool("call_counter").to_str().unwrap())
         .variable("MPI_TOOL_FORMAT", "json")
+        .variable("MPI_TOOL_ALL_RANKS", "1")
         .variable("MPI_TOOL_OUTPUT", &report)
         .run();
     stacked.expect_success("calls in a stack");
@@ -159,6 +160,7 @@ fn gfortran_bytes() {
         let outcome = run
             .preload(tool("bandwidth_counter"))
             .variable("MPI_TOOL_FORMAT", "json")
+            .variable("MPI_TOOL_ALL_RANKS", "1")
             .variable("MPI_TOOL_OUTPUT", &report)
             .run();
         outcome.expect_success("bytes");

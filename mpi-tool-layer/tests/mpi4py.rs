@@ -129,6 +129,7 @@ impl Suite {
         let report = run.folder.path().join("report-%t.json");
         run = run
             .variable("MPI_TOOL_FORMAT", "json")
+            .variable("MPI_TOOL_ALL_RANKS", "1")
             .variable("MPI_TOOL_OUTPUT", report.to_str().unwrap());
         for (name, _) in tools {
             run = run.preload(tool(name));

@@ -67,6 +67,7 @@ fn tools_before_and_behind_see_each_call_once() {
         let report = run.folder.path().join("report.json");
         let mut run = run
             .variable("MPI_TOOL_FORMAT", "json")
+            .variable("MPI_TOOL_ALL_RANKS", "1")
             .variable("MPI_TOOL_OUTPUT", report.to_str().unwrap());
         for tool in &tools {
             run = run.preload(tool);
@@ -112,6 +113,7 @@ fn mpi_that_comes_late_is_found_at_the_first_call() {
         let report = run.folder.path().join("report.json");
         let outcome = run
             .variable("MPI_TOOL_FORMAT", "json")
+            .variable("MPI_TOOL_ALL_RANKS", "1")
             .variable("MPI_TOOL_OUTPUT", report.to_str().unwrap())
             .run();
         outcome.expect_success("late");

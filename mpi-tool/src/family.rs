@@ -5,6 +5,7 @@
 //! alone: as many times as there are processes, it is rank 0 of 1.
 
 use std::env;
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -93,16 +94,17 @@ impl Launcher {
         if family == self.family || (family == Family::Mpich && speaks_pmix(mpi)) {
             return None;
         }
-        let mut what = format!(
-            "{program} uses {}, but {word} is the launcher of {}: each process will be rank 0 of 1, or fail",
+        let right = match right_launcher(mpi, family) {
+            Some(path) => path.display().to_string(),
+            None => format!("the launcher of {}", mpi.title()),
+        };
+        let what = format!(
+            "{program} uses {}, but {word} is the launcher of {}: each process will be rank 0 of 1, or fail \
+             (use {right} instead)",
             mpi.title(),
             self.title
         );
-        match right_launcher(mpi, family) {
-            Some(path) => what += &format!("; start it with {}", path.display()),
-            None => what += &format!("; start it with the launcher of {}", mpi.title()),
-        }
-        Some(Problem::new(what, "it is started as you say"))
+        Some(Problem::new(what, "the command is started as it is"))
     }
 }
 
@@ -124,8 +126,9 @@ fn right_launcher(mpi: &Mpi, family: Family) -> Option<PathBuf> {
         Family::OpenMpi => &["mpiexec", "mpiexec.openmpi"],
     };
     // PREFIX/lib/libmpi.so, /usr/lib/x86_64-linux-gnu/libmpi.so
-    let library = mpi.path.as_deref().and_then(Path::parent);
-    let prefixes = library.into_iter().flat_map(|folder| folder.ancestors().skip(1).take(3));
+    let library = mpi.path.as_deref().and_then(|path| fs::canonicalize(path).ok());
+    let folder = library.as_deref().and_then(Path::parent);
+    let prefixes = folder.into_iter().flat_map(|folder| folder.ancestors().skip(1).take(4));
     let beside =
         prefixes.flat_map(|prefix| names.iter().map(move |name| prefix.join("bin").join(name)));
     let in_path = names.iter().filter_map(|name| in_path(name));

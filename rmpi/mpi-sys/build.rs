@@ -1,5 +1,7 @@
-//! Asks `$MPICC` which MPI it stands for: its ABI, where its library is, and which of the listed
-//! functions that library has; and says which entry points tools have for Fortran under it.
+//! Chooses the ABI: `MPI_ABI` names it, else the MPI of `$MPICC` has one, else it is MPICH's. Where there is an
+//! `mpicc` of that ABI, asks it where its library is and which of the listed functions that library has, for
+//! programs that link it. Tools link no MPI, so they compile without any. Says which entry points tools have for
+//! Fortran under the ABI.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -14,6 +16,7 @@ use object::{Object, ObjectSymbol};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/functions.rs");
+    println!("cargo::rerun-if-env-changed={MPI_ABI}");
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rerun-if-env-changed=PATH");
     println!("cargo::rerun-if-env-changed={FORTRAN_NAMES}");
@@ -23,8 +26,8 @@ fn main() {
     if env::var_os("DOCS_RS").is_some() {
         return emit("mpich", "", &listed, &listed);
     }
-    match probe() {
-        Ok(mpi) => {
+    match choose() {
+        Ok(Choice { abi, why, mpi: Some(mpi) }) => {
             for file in mpi.libraries.iter().chain(mpi.compiler.as_ref()) {
                 println!("cargo::rerun-if-changed={}", file.display());
             }
@@ -32,14 +35,87 @@ fn main() {
                 println!("cargo::rustc-link-search=native={}", directory.display());
                 println!("cargo::rustc-link-lib=dylib={name}");
             }
-            println!("cargo::metadata=abi={}", mpi.abi);
+            say(abi, &why);
             let version = mpi.version.replace(['"', '\\'], "");
-            emit(mpi.abi, &version, &listed, &mpi.functions);
+            emit(abi, &version, &listed, &mpi.functions);
+        }
+        Ok(Choice { abi, why, mpi: None }) => {
+            say(abi, &why);
+            // Nobody can link a program to an MPI that is not there; a tool looks at load what there is.
+            emit(abi, "no MPI", &listed, &listed);
         }
         Err(message) => {
             println!("cargo::error={message}");
         }
     }
+}
+
+/// The variable that names the ABI.
+const MPI_ABI: &str = "MPI_ABI";
+
+const ABIS: [&str; 3] = ["mpich", "openmpi", "standard"];
+
+/// What is built for, and why.
+struct Choice {
+    abi: &'static str,
+    why: String,
+    /// The MPI that programs are linked to.
+    mpi: Option<Mpi>,
+}
+
+fn choose() -> Result<Choice, String> {
+    let named = env::var("MPICC").ok().filter(|mpicc| !mpicc.trim().is_empty());
+    let mpicc = named.as_deref().unwrap_or("mpicc");
+    let wanted = match env::var(MPI_ABI) {
+        Ok(wanted) if !wanted.is_empty() => match ABIS.iter().find(|abi| **abi == wanted) {
+            Some(abi) => Some(*abi),
+            None => {
+                return Err(format!(
+                    "{MPI_ABI}={wanted} names no ABI: set it to mpich (also for Intel MPI, Cray MPICH and \
+                     MVAPICH), openmpi or standard"
+                ));
+            }
+        },
+        _ => None,
+    };
+    let probed = probe(mpicc);
+    match (wanted, probed) {
+        (Some(abi), Ok(mpi)) if mpi.abi == abi => Ok(Choice {
+            abi,
+            why: format!("{MPI_ABI} says so; {mpicc} is {}", mpi.version),
+            mpi: Some(mpi),
+        }),
+        (Some(abi), Ok(mpi)) => {
+            let why = format!("{MPI_ABI} says so; {mpicc} is {} and is not used", mpi.version);
+            Ok(Choice { abi, why, mpi: None })
+        }
+        (Some(abi), Err(_)) => Ok(Choice { abi, why: format!("{MPI_ABI} says so"), mpi: None }),
+        (None, Ok(mpi)) => {
+            Ok(Choice { abi: mpi.abi, why: format!("{mpicc} is {}", mpi.version), mpi: Some(mpi) })
+        }
+        // An mpicc that somebody names, or that is there and fails, is a mistake to be told.
+        (None, Err(NoMpi::Broken(message))) => {
+            Err(format!("{message}; {MPI_ABI}=mpich, openmpi or standard builds tools without it"))
+        }
+        (None, Err(NoMpi::Missing(message))) if named.is_some() => Err(message),
+        (None, Err(NoMpi::Missing(_))) => Ok(Choice {
+            abi: "mpich",
+            why: format!(
+                "there is no mpicc; {MPI_ABI}=openmpi or {MPI_ABI}=standard chooses another"
+            ),
+            mpi: None,
+        }),
+    }
+}
+
+/// Tells the user once what is built.
+fn say(abi: &str, why: &str) {
+    let abi = match abi {
+        "mpich" => "MPICH's ABI",
+        "openmpi" => "Open MPI's ABI",
+        _ => "MPI-5's standard ABI",
+    };
+    println!("cargo::warning=building for {abi} ({why})");
 }
 
 /// Writes what other crates' macros need to know of the probed library.
@@ -231,9 +307,22 @@ struct Mpi {
     functions: BTreeSet<String>,
 }
 
-fn probe() -> Result<Mpi, String> {
-    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
-    let preprocessed = run(&mpicc, &["-E", "-P"], PROBE)?;
+/// Why there is no MPI to link to.
+enum NoMpi {
+    /// There is no such compiler.
+    Missing(String),
+    /// It cannot be used.
+    Broken(String),
+}
+
+impl From<String> for NoMpi {
+    fn from(message: String) -> Self {
+        NoMpi::Broken(message)
+    }
+}
+
+fn probe(mpicc: &str) -> Result<Mpi, NoMpi> {
+    let preprocessed = run(mpicc, &["-E", "-P"], PROBE)?;
     let answer = |key: &str| {
         let line = preprocessed.lines().find_map(|line| line.trim().strip_prefix(key));
         // The preprocessor puts blanks where it likes: `"Open MPI " 5 . 0 . 11`.
@@ -245,15 +334,15 @@ fn probe() -> Result<Mpi, String> {
         Some("openmpi") => "openmpi",
         Some("standard") => "standard",
         _ => {
-            return Err(format!(
+            return Err(NoMpi::Broken(format!(
                 "{mpicc}: its mpi.h is of no ABI that is known here (mpich, openmpi, MPI-5 standard)"
-            ));
+            )));
         }
     };
 
     // The linker says which files it took; the MPI library is among them.
     let linker = ["-shared", "-fPIC", "-Wl,--trace", "-Wl,--no-as-needed", "-o", "probe.so"];
-    let trace = run(&mpicc, &linker, "int rmpi_probe;\n")?;
+    let trace = run(mpicc, &linker, "int rmpi_probe;\n")?;
     let mut libraries = Vec::new();
     let mut functions = BTreeSet::new();
     for path in trace.split_whitespace().map(|word| word.trim_matches(['(', ')'])) {
@@ -268,14 +357,14 @@ fn probe() -> Result<Mpi, String> {
         }
     }
     if functions.is_empty() {
-        return Err(format!(
+        return Err(NoMpi::Broken(format!(
             "{mpicc}: links no shared library with PMPI_* functions (a static MPI cannot be intercepted)"
-        ));
+        )));
     }
     Ok(Mpi {
         abi,
         version: answer("RMPI_VERSION:").unwrap_or_default(),
-        compiler: find_in_path(&mpicc),
+        compiler: find_in_path(mpicc),
         libraries,
         functions,
     })
@@ -295,12 +384,12 @@ RMPI_VERSION: \"MPICH \" MPICH_VERSION
 ";
 
 /// Runs the compiler wrapper on a source text, in the build directory.
-fn run(mpicc: &str, arguments: &[&str], source: &str) -> Result<String, String> {
+fn run(mpicc: &str, arguments: &[&str], source: &str) -> Result<String, NoMpi> {
     let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(directory.join("probe.c"), source)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
     let mut words = mpicc.split_whitespace();
-    let program = words.next().ok_or("MPICC is empty")?;
+    let program = words.next().ok_or_else(|| "MPICC is empty".to_owned())?;
     let output = Command::new(program)
         .args(words)
         .args(arguments)
@@ -308,15 +397,15 @@ fn run(mpicc: &str, arguments: &[&str], source: &str) -> Result<String, String> 
         .current_dir(&directory)
         .output()
         .map_err(|error| {
-            format!(
-                "no MPI compiler: `{mpicc}` does not run ({error}); set MPICC to the mpicc of the MPI \
-                 to build for (`cargo xtask env` makes a private MPICH and prints its MPICC)"
-            )
+            NoMpi::Missing(format!(
+                "no MPI compiler: `{mpicc}` does not run ({error}); set MPICC to the mpicc of the MPI to \
+                 build for, or unset it and name the ABI of a tool by {MPI_ABI}=mpich, openmpi or standard"
+            ))
         })?;
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
         let reason = reason.lines().next().unwrap_or("no message").to_owned();
-        return Err(format!("`{mpicc} {}` failed: {reason}", arguments.join(" ")));
+        return Err(NoMpi::Broken(format!("`{mpicc} {}` failed: {reason}", arguments.join(" "))));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

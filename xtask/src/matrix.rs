@@ -231,6 +231,7 @@ impl Program {
             command
                 .env("LD_PRELOAD", tool)
                 .env("MPI_TOOL_FORMAT", "json")
+                .env("MPI_TOOL_ALL_RANKS", "1")
                 .env("MPI_TOOL_OUTPUT", folder.join("report"));
         }
         let output = command.stdin(Stdio::null()).output()?;

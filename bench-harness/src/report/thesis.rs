@@ -8,7 +8,8 @@ use anyhow::Result;
 use super::{Page, escape};
 use crate::figure::{Line, Options, REST, figure, figure_with, shares};
 use crate::model::{fitted, medians};
-use crate::programs::{Experiment, NONE, SCALE_TOOLS, Sample};
+use crate::programs::{Experiment, NONE, SCALE_TOOLS};
+use crate::runs::Sample;
 use crate::sample::{Estimate, estimate, median, slope_estimate};
 
 /// A value of a run.
@@ -448,7 +449,7 @@ fn curves(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::programs::SCHEMA;
+    use crate::runs::SCHEMA;
 
     fn sample(variant: &str, levels: Option<usize>, round: usize, time: f64) -> Sample {
         Sample {

@@ -37,7 +37,7 @@ fn run(folder: &Path, options: &[&str], command: &[&str]) -> Outcome {
 fn expect_mismatch(line: &str, program: &str, launcher: &str, title: &str) {
     let begin = format!("{program} uses ");
     let middle = format!(
-        ", but {launcher} is the launcher of {title}: each process will be rank 0 of 1, or fail; start it with "
+        ", but {launcher} is the launcher of {title}: each process will be rank 0 of 1, or fail (use "
     );
     assert!(line.starts_with(&begin) && line.contains(&middle), "{line}");
 }
@@ -55,7 +55,7 @@ fn a_launcher_of_another_mpi_is_told_and_started() {
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
     expect_mismatch(said[0], program, "./mpiexec", title);
-    assert!(said[0].ends_with("; it is started as you say"), "{said:?}");
+    assert!(said[0].ends_with(" instead); the command is started as it is"), "{said:?}");
     assert_eq!(outcome.status, Some(0), "{outcome:?}");
     assert_eq!(outcome.lines(), ["rank 0 of 1 is fine", "rank 0 of 1 is fine"], "{outcome:?}");
 
@@ -63,7 +63,7 @@ fn a_launcher_of_another_mpi_is_told_and_started() {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
     let said = outcome.said();
     expect_mismatch(said[0], program, "./mpiexec", title);
-    assert!(!said[0].contains("it is started"), "{said:?}");
+    assert!(said[0].ends_with(" instead)"), "{said:?}");
     assert_eq!(said[1..], ["nothing was started (--strict)"]);
 
     // Two applications of the same MPI are one line.
@@ -150,8 +150,8 @@ fn a_real_launcher_of_another_mpi() {
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
     expect_mismatch(said[0], program, text(&other), title);
-    let (_, advice) = said[0].split_once("start it with ").unwrap();
-    let advice = advice.strip_suffix("; it is started as you say").unwrap();
+    let (_, advice) = said[0].split_once("(use ").unwrap();
+    let advice = advice.strip_suffix(" instead); the command is started as it is").unwrap();
     let real = |path: &str| fs::canonicalize(path).unwrap();
     assert_eq!(real(advice), real(&setting("MPIEXEC").into_string().unwrap()), "{said:?}");
 }

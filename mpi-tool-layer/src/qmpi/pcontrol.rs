@@ -24,11 +24,11 @@ use crate::qmpi::{Cell, Vector};
 
 /// A call of a level's `MPI_Pcontrol`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pcontrol {
+pub(super) struct Pcontrol {
     /// The level that the call is for.
-    pub level: c_int,
-    /// The level passes the call on. Where the loop hands it to further levels, it does not.
-    pub goes_on: bool,
+    pub(super) level: c_int,
+    /// Whether the level passes the call on. Where the loop hands it to further levels, it does not.
+    pub(super) goes_on: bool,
     by_loop: bool,
 }
 
@@ -38,11 +38,12 @@ std::thread_local! {
 }
 
 impl Pcontrol {
-    /// Finds out which level a call is for that came with a number and a stack.
+    /// Finds out which level a call is for that came with a number and a stack. To be asked once for each call, before
+    /// the level gets it.
     ///
     /// # Safety
     /// `v` is null or points to TUM's structures: `total` levels, each with its table.
-    pub unsafe fn of(given: c_int, v: *const Vector) -> Self {
+    pub(super) unsafe fn of(given: c_int, v: *const Vector) -> Self {
         static OWN: OnceLock<Range<usize>> = OnceLock::new();
         let own = OWN.get_or_init(|| object_of((&raw const OWN).cast()));
         let is_own = |function: *const c_void| own.contains(&function.addr());
@@ -52,7 +53,11 @@ impl Pcontrol {
             Some(stack) => (|level| unsafe { next(stack, level) }, stack.total - 1),
             None => return Self { level: given, goes_on: true, by_loop: false },
         };
-        Self::find(given, last_level, levels, is_own, LAST.get())
+        let call = Self::find(given, last_level, levels, is_own, LAST.get());
+        if call.by_loop {
+            LAST.set(call.level);
+        }
+        call
     }
 
     /// The same for levels that are known by who comes behind each. `last` is what the loop has called last.
@@ -75,13 +80,6 @@ impl Pcontrol {
             return from_above;
         }
         Self { level: behind.level, goes_on: behind.level >= last_level, by_loop }
-    }
-
-    /// Notes that the level has done its part.
-    pub fn done(self) {
-        if self.by_loop {
-            LAST.set(self.level);
-        }
     }
 }
 
@@ -116,7 +114,7 @@ fn function_of(level: c_int, next: impl Fn(c_int) -> Option<Cell>) -> *const c_v
 mod tests {
     use core::ptr;
 
-    use super::{Cell, Pcontrol, c_int};
+    use super::{Cell, Pcontrol, c_int, c_void};
 
     /// What a stack hears of one call under TUM's loop. `tools` says for each level which tool it is of.
     fn heard(tools: &[usize], tool: usize) -> Vec<(c_int, bool)> {
@@ -125,7 +123,7 @@ mod tests {
             let func_ptr = ptr::without_provenance(100 + function);
             Some(Cell { func_ptr, level: level + 1, is_last: 0 })
         };
-        let is_own = |function: *const _| function.addr() == 100 + tool;
+        let is_own = |function: *const c_void| function.addr() == 100 + tool;
         let mut last = 0;
         let mut heard = Vec::new();
         for round in 0..2 {
@@ -163,7 +161,7 @@ mod tests {
             assert_eq!((call.level, call.goes_on, call.by_loop), (level, true, false));
         }
         // Behind another tool's level: the levels 1 and 3 are not ours.
-        let is_own = |function: *const _| function != ptr::without_provenance(7);
+        let is_own = |function: *const c_void| function.addr() != 7;
         let mixed = |level: c_int| {
             let func_ptr = ptr::without_provenance(if level == 1 { 100 } else { 7 });
             (level < 3).then_some(Cell { func_ptr, level: level + 1, is_last: 0 })

@@ -1,29 +1,21 @@
-//! A tool as a level of a QMPI stack: what `install_qmpi_layer!` adds to a PMPI tool.
-//!
-//! A tool has two further faces. To this framework's `libqmpi.so` it shows a [`StackTool`]: an
-//! address for each function that the layer sees, and a way to make instances of the layer. To
-//! TUM's `libqmpi` it shows `get_interceptions` and functions that take `(level, v)` behind MPI's
-//! arguments. In both, each level has a layer of its own.
+//! A tool as a level of this framework's `libqmpi.so`: a [`StackTool`] has the address of a body for each
+//! function, and a way to make instances of the layer. The other stacks' calls end in the same bodies.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
-use mpi_sys::{mpi_functions, pmpi, *};
-
-pub use crate::pcontrol::Pcontrol;
+use mpi_sys::{mpi_functions, *};
 
 use crate::level::{Level, LevelRequest, Source};
 use crate::lifecycle::Lifecycle;
 use crate::neighbours::ToolInfo;
 use crate::settings::{Settings, Setup};
+use crate::table::NO_FUNCTIONS;
 use crate::{
-    Counters, FunctionId, LayerChain, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
-    UnsafeBox,
+    Counters, FunctionId, LayerChain, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox,
 };
-
-pub use crate::levels::TumLevels;
 
 /// The layout and the calling convention below; a `libqmpi.so` takes only its own.
 pub const VERSION: u32 = 1;
@@ -200,7 +192,7 @@ pub struct Instance<L: 'static> {
 }
 
 /// The levels that this tool has made, for the end of the process.
-pub(crate) static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
+pub(super) static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
 
 /// For a signal that is about to end the process.
 pub fn signalled_levels(signal: c_int) {
@@ -281,12 +273,16 @@ impl<L: Tool> Instance<L> {
             (CStr::from_ptr(label).to_owned(), pairs, speaks)
         };
         let label: &'static CStr = Box::leak(label.into_boxed_c_str());
-        let instance = Self::create(tool, version, label, settings.leak(), speaks);
+        Self::create(tool, version, label, settings.leak(), speaks).in_parts()
+    }
+
+    /// What a host must know of an instance, of whichever layer it is.
+    pub fn in_parts(&'static self) -> Created {
         Created {
-            instance: ptr::from_ref(instance).cast(),
-            level: (&raw const instance.level).cast(),
-            below: &raw const instance.below,
-            info: &raw const instance.info,
+            instance: ptr::from_ref(self).cast(),
+            level: (&raw const self.level).cast(),
+            below: &raw const self.below,
+            info: &raw const self.info,
         }
     }
 }
@@ -329,127 +325,10 @@ macro_rules! fingerprint {
 }
 mpi_functions! { [fingerprint] }
 
-/// TUM's `vector`: the levels, of which level 0 is the library.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Vector {
-    /// One a level.
-    pub items: *mut *mut DynamicLib,
-    /// Room for so many.
-    pub capacity: c_int,
-    /// So many there are.
-    pub total: c_int,
-}
-
-/// TUM's `cell`: the next level that has a function, null where there is none.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct Cell {
-    /// Its function.
-    pub func_ptr: *const c_void,
-    /// Its number.
-    pub level: c_int,
-    /// Nobody's, in TUM's library. Ours: there is only MPI behind it.
-    pub is_last: c_int,
-}
-
-/// How many functions TUM's QMPI has.
-pub const TUM_FUNCTIONS: usize = 360;
-
-/// TUM's `dynamic_lib`: a level.
-#[repr(C)]
-#[derive(Debug)]
-pub struct DynamicLib {
-    /// As much of the tool's path as there is room for.
-    pub path: [u8; 100],
-    /// What `dlopen` gave.
-    pub handle: *mut c_void,
-    /// What `get_interceptions` gave.
-    pub interceptions: [*const c_char; TUM_FUNCTIONS],
-    /// What comes after this level, by function.
-    pub table: [Cell; TUM_FUNCTIONS],
-    /// The tool's own.
-    pub context: *mut c_void,
-}
-
-const _: () = {
-    assert!(core::mem::offset_of!(DynamicLib, handle) == 104);
-    assert!(core::mem::offset_of!(DynamicLib, interceptions) == 112);
-    assert!(core::mem::offset_of!(DynamicLib, table) == 2992);
-    assert!(core::mem::offset_of!(DynamicLib, context) == 8752);
-    assert!(
-        size_of::<DynamicLib>() == 8760 && size_of::<Vector>() == 16 && size_of::<Cell>() == 16
-    );
-};
-
-/// The functions below a level of TUM's stack.
-#[derive(Clone, Copy)]
-pub struct TumBelow {
-    /// The stack; null if there is only MPI below.
-    pub v: *const Vector,
-    /// The level.
-    pub level: c_int,
-}
-
-// SAFETY: the stack is the same for all threads, once it is made.
-unsafe impl Sync for TumBelow {}
-
-impl TumBelow {
-    /// The next level that has the function of an id in TUM's list.
-    #[inline(always)]
-    fn next(&self, id: Option<usize>) -> Option<Cell> {
-        // SAFETY: TUM's layout: a level of the stack, and an id of the list.
-        let cell = unsafe {
-            let stack = self.v.as_ref()?;
-            let level = &**stack.items.add(self.level as usize);
-            level.table[id?]
-        };
-        (!cell.func_ptr.is_null()).then_some(cell)
-    }
-}
-
-/// An id of TUM's list, where there is one.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __tum_id {
-    (-) => {
-        None
-    };
-    ($id:literal) => {
-        Some($id)
-    };
-}
-
-macro_rules! tum_below {
+macro_rules! lifecycle {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        impl NextFunctions for TumBelow {
-            fn available(&self, function: FunctionId) -> bool {
-                pmpi::available(function as usize)
-            }
-
-            $(
-                #[inline(always)]
-                unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
-                    // SAFETY: the function of this name, with what TUM's functions take behind
-                    // MPI's arguments; the arguments are the caller's affair.
-                    unsafe {
-                        if let Some(cell) = self.next(__tum_id!($tum)) {
-                            type Function =
-                                unsafe extern "C" fn($($ty,)* c_int, *const Vector) -> $ret;
-                            let next: Function = core::mem::transmute(cell.func_ptr);
-                            next($($arg,)* cell.level, self.v)
-                        } else if pmpi::available(FunctionId::$c_name as usize) {
-                            pmpi::$c_name($($arg),*)
-                        } else {
-                            crate::table::missing::$name($($arg),*)
-                        }
-                    }
-                }
-            )*
-        }
-
         /// The entries of [`Lifecycle`]: the instance in their places is a [`Level`].
         pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$({
             unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
@@ -464,7 +343,7 @@ macro_rules! tum_below {
                     type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                     core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
                 };
-                Lifecycle(level).$name(UnsafeBox::new(next, &NOTHING_BELOW), $($arg),*)
+                Lifecycle(level).$name(UnsafeBox::new(next, &NO_FUNCTIONS), $($arg),*)
             }
             match FunctionId::$c_name {
                 // Variadic; the lifecycle does not watch it.
@@ -474,9 +353,7 @@ macro_rules! tum_below {
         }),*];
     };
 }
-mpi_functions! { [tum_below] }
-
-static NOTHING_BELOW: TumBelow = TumBelow { v: ptr::null(), level: 0 };
+mpi_functions! { [lifecycle] }
 
 /// What `install_qmpi_layer!` adds to a PMPI tool.
 #[doc(hidden)]
@@ -486,7 +363,7 @@ macro_rules! __qmpi {
         use $crate::qmpi::{Address, Instance, Place};
 
         $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_entries] $layer }
-        $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_mpich] $layer }
+        $crate::__qmpi_mpich! {}
 
         #[unsafe(no_mangle)]
         static mpi_tool_stack: $crate::qmpi::StackTool = $crate::qmpi::StackTool {
@@ -510,13 +387,22 @@ macro_rules! __qmpi {
             unsafe { Instance::<$layer>::create_for(NAME, env!("CARGO_PKG_VERSION"), request) }
         }
 
-        static TUM: $crate::qmpi::TumLevels<$layer> = $crate::qmpi::TumLevels::new();
+        /// The tool, for stacks that are not this framework's.
+        static FOREIGN: $crate::qmpi::ForeignTool = $crate::qmpi::ForeignTool {
+            entries: &ENTRIES,
+            own: &LEVEL,
+            create: |label, speaks| {
+                Instance::<$layer>::create(NAME, env!("CARGO_PKG_VERSION"), label, &[], speaks)
+                    .in_parts()
+            },
+        };
+        static TUM: $crate::qmpi::TumTool = $crate::qmpi::TumTool::new(&FOREIGN);
 
         #[unsafe(no_mangle)]
         extern "C" fn get_interceptions(id: c_int) -> *const ::core::ffi::c_char {
             LEVEL.silence();
             match usize::try_from(id) {
-                Ok(id) if id < TUM_NAMES.len() => TUM_NAMES[id].0.cast(),
+                Ok(id) if id < TUM_NAMES.len() && TUM.can_take_part() => TUM_NAMES[id].0.cast(),
                 _ => c"NULL".as_ptr(),
             }
         }
@@ -546,7 +432,7 @@ macro_rules! __qmpi_entries {
             names
         };
 
-        $($crate::__qmpi_tum! { $tum $c_name $name ($($arg: $ty),*) -> $ret })*
+        $($crate::__qmpi_tum! { $tum $c_name })*
     };
 }
 
@@ -601,61 +487,6 @@ macro_rules! __qmpi_entry {
         }
         Address(entry as *const c_void)
     }};
-}
-
-/// A function as TUM's library calls it.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __qmpi_tum {
-    (- $($rest:tt)*) => {};
-    ($tum:literal MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
-        const _: () = {
-            #[unsafe(export_name = "mpi_tool_MPI_Pcontrol")]
-            unsafe extern "C" fn $name(
-                $($arg: $ty,)*
-                given: c_int,
-                v: *const $crate::qmpi::Vector,
-            ) -> $ret {
-                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
-                // SAFETY: a level's function gets a pointer to TUM's structures.
-                let call = unsafe { $crate::qmpi::Pcontrol::of(given, v) };
-                let instance = TUM.get(call.level, &LEVEL);
-                let below = $crate::qmpi::TumBelow { v, level: call.level };
-                let next = |$($arg: $ty),*| match call.goes_on {
-                    // SAFETY: for the layer that unwraps it.
-                    true => unsafe { below.$name($($arg),*) },
-                    false => $crate::mpi_sys::MPI_SUCCESS,
-                };
-                let result = $crate::install::boundary(
-                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
-                    |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
-                );
-                call.done();
-                result
-            }
-        };
-    };
-    ($tum:literal $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
-        const _: () = {
-            #[unsafe(export_name = concat!("mpi_tool_", stringify!($c_name)))]
-            #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn $name(
-                $($arg: $ty,)*
-                own_level: c_int,
-                v: *const $crate::qmpi::Vector,
-            ) -> $ret {
-                use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
-                let instance = TUM.get(own_level, &LEVEL);
-                let below = $crate::qmpi::TumBelow { v, level: own_level };
-                // SAFETY: for the layer that unwraps it.
-                let next = |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
-                $crate::install::boundary(
-                    || instance.layer.$name($crate::UnsafeBox::new(next, &below), $($arg),*),
-                    |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
-                )
-            }
-        };
-    };
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl ForeignLevel {
             // SAFETY: an entry; `MPI_Pcontrol` has none there.
             if !watches.is_null() && !unsafe { Entry::decode(watches) }.does_nothing {
                 let place = Box::leak(Box::new(Place { next, instance: made.level }));
-                next = thunks.to_entry(place, watches);
+                next = thunks.towards_entry(place, watches);
             }
             Place { next, instance: made.instance }
         });

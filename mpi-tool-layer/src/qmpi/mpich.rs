@@ -244,7 +244,7 @@ impl MpichTool {
         let Some(register) = MPICH.register_function.filter(|_| NUMBERS.get().is_some()) else {
             return;
         };
-        let level = MpichLevel::new(self.0, id);
+        let level = MpichLevel::make(self.0, id);
         for (function, address) in level {
             // SAFETY: MPICH's function; the address takes its context and number in front of the arguments of
             // the function that has this number.
@@ -264,7 +264,7 @@ struct MpichLevel {
 
 impl MpichLevel {
     /// Makes a level and returns the functions that MPICH shall call, by its numbers.
-    fn new(tool: &'static ForeignTool, id: c_int) -> Vec<(c_int, *const c_void)> {
+    fn make(tool: &'static ForeignTool, id: c_int) -> Vec<(c_int, *const c_void)> {
         let mut next = Vec::new();
         let level =
             ForeignLevel::new(tool, usize::try_from(id).unwrap_or(0), |function, thunks| {
@@ -274,7 +274,7 @@ impl MpichLevel {
                     mpi: mpi(function),
                 }));
                 next.push((number(function)?, &*to));
-                Some(thunks.to(to, thunk::to_mpich))
+                Some(thunks.towards(to, thunk::to_mpich))
             });
         let this: &'static Self =
             Box::leak(Box::new(MpichLevel { ready: AtomicU32::new(0), id, next }));
@@ -290,7 +290,7 @@ impl MpichLevel {
                     level: &raw const this.ready,
                     complete: Self::complete,
                 }));
-                arrivals.push((number, thunks.to(from, thunk::from_mpich)));
+                arrivals.push((number, thunks.towards(from, thunk::from_mpich)));
             }
             thunks.done()?;
             Ok(arrivals)
@@ -303,7 +303,7 @@ impl MpichLevel {
     /// tools have registered.
     ///
     /// # Safety
-    /// `ready` of a level that [`new`](Self::new) has made.
+    /// `ready` of a level that [`make`](Self::make) has made.
     unsafe extern "C" fn complete(ready: *const AtomicU32) {
         // SAFETY: the first field of a structure with C's layout, which is never freed.
         let level = unsafe { &*ready.cast::<Self>() };
@@ -412,7 +412,7 @@ fn go_below() {
                 id: AtomicI32::new(0),
                 mpi: mpi(function),
             };
-            adapters.push((function, thunks.to(Box::leak(Box::new(bottom)), thunk::to_mpich)));
+            adapters.push((function, thunks.towards(Box::leak(Box::new(bottom)), thunk::to_mpich)));
         }
         if thunks.done().is_ok() {
             for (function, adapter) in adapters {

@@ -63,7 +63,7 @@ impl Thunks {
 
     /// A thunk that goes to `target` with `context` in `r11`. It may be called when [`done`](Self::done) has
     /// returned.
-    pub(super) fn to<T>(
+    pub(super) fn towards<T>(
         &mut self,
         context: &'static T,
         target: unsafe extern "C" fn(),
@@ -79,7 +79,7 @@ impl Thunks {
     }
 
     /// A thunk that goes to an entry with its place where entries want it: see [`Place`].
-    pub(super) fn to_entry(
+    pub(super) fn towards_entry(
         &mut self,
         place: &'static Place,
         entry: *const c_void,
@@ -484,10 +484,10 @@ mod tests {
                     mpi: ptr::null(),
                 }));
                 let mut thunks = Thunks::room(4).expect("memory");
-                let from_mpich = thunks.to(from, from_mpich);
-                let to_mpich = thunks.to(to, to_mpich);
-                let to_tum = thunks.to(to_tum_of, to_tum);
-                let to_entry = thunks.to_entry(place, entry as *const c_void);
+                let from_mpich = thunks.towards(from, from_mpich);
+                let to_mpich = thunks.towards(to, to_mpich);
+                let to_tum = thunks.towards(to_tum_of, to_tum);
+                let to_entry = thunks.towards_entry(place, entry as *const c_void);
                 thunks.done().expect("code");
 
                 let arguments: [u64; $count] =

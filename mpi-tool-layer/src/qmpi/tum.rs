@@ -156,7 +156,7 @@ impl TumTool {
                 parameters: thunk::parameters(function),
                 mpi: super::foreign::mpi(function),
             };
-            Some(thunks.to(Box::leak(Box::new(next)), thunk::to_tum))
+            Some(thunks.towards(Box::leak(Box::new(next)), thunk::to_tum))
         });
         place.store(ptr::from_ref(made).cast_mut(), Release);
         made

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::{
     FINE, Outcome, abi, compile, compile_plain, compile_with, foreign_tool, launcher, mpi_tool,
-    mpi_tool_command, run_two, setting, text, write_program,
+    mpi_tool_command, run_two, setting, text,
 };
 use crate::inspect::{elf32, setuid_program};
 

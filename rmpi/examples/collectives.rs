@@ -452,7 +452,7 @@ fn left(world: &Communicator<'_>) -> RmpiResult {
     let mut first = vec![0; size];
     let mut sum = 0;
     rmpi::scope(|scope| {
-        drop(world.iallgather(scope, &rank, &mut first)?);
+        world.iallgather(scope, &rank, &mut first)?;
         core::mem::forget(world.iallreduce(scope, &rank, &mut sum, MpiOp::SUM)?);
         world.barrier()
     })?;

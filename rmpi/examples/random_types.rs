@@ -264,8 +264,9 @@ fn main() -> RmpiResult {
         if try_type(comm, &mut window, &tried, &what)? {
             used += 1;
         } else {
-            // Data before the start of the buffer; and where it begins there, it is not refused.
-            assert!(lower < 0, "refused, and lies within: {what}");
+            // Data before the start of the buffer, also where the MPI does not know of it: Open MPI 5.0.11
+            // says of vector(2, 1, -1, u8) that its data begins at 0. That rmpi does not refuse too much is
+            // for `bounds`.
             refused += 1;
         }
     }

@@ -10,8 +10,8 @@ mod rows;
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
-    MpiInterceptionLayer, PendingRequests, RankKind, Tool, Transfer, install_qmpi_layer, next,
-    received_bytes, received_bytes_at_once,
+    MpiInterceptionLayer, PendingRequests, Rank, RankKind, Tool, Transfer, install_qmpi_layer,
+    next, received_bytes, received_bytes_at_once,
 };
 
 use pending::{Amount, Pending};
@@ -42,8 +42,10 @@ impl MpiInterceptionLayer for BandwidthCounter {
                 pending.is_persistent().then_some(pending)
             });
         }
-        let peer = call.destination().or_else(|| call.source());
-        if call.moves_one() && peer.is_some_and(|peer| peer.kind() == RankKind::ProcNull) {
+        let peers = [call.destination(), call.source()];
+        let is_nobody =
+            |peer: Option<Rank>| peer.is_none_or(|peer| peer.kind() == RankKind::ProcNull);
+        if call.moves_few() && peers != [None, None] && peers.into_iter().all(is_nobody) {
             // Nothing will move, whatever comes of it.
             return next_f();
         }

@@ -39,6 +39,8 @@ const NAMED: &[&str] = &[
     ".ci/*",
     ".gitignore",
     "Cargo.lock",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
     "bench-harness/tests/thesis_reference.json",
     "mpi-tool-layer/tests/programs/*",
     "mpi-tool-layer/tests/visibility/rsmpi/Cargo.lock",

@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::HashMap;
 
-use crate::Counters;
 use crate::counters::Lane;
+use crate::{Counters, PredefinedDatatype};
 
 /// Where a counter is in memory: what [`Counters::counter`] returns, and a report reads.
 ///
@@ -41,6 +41,8 @@ pub struct Counter<'a> {
 struct Measure {
     place: Place,
     factor: u64,
+    /// A further factor, which is read with the counter.
+    size: Option<PredefinedDatatype>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +64,7 @@ impl Measure {
                 Place::Single(number) => (*number).load(Relaxed),
             }
         };
-        value.wrapping_mul(self.factor)
+        value.wrapping_mul(self.factor).wrapping_mul(self.size.map_or(1, PredefinedDatatype::size))
     }
 }
 
@@ -71,7 +73,7 @@ impl<'a> Counter<'a> {
     /// The lane is at the beginning of a `ThreadCounters` that lives for `'a` and has a counter of
     /// this index; the pointer may be used for all of it.
     pub(crate) unsafe fn of_threads(lane: *const Lane, index: u32) -> Self {
-        let measure = Measure { place: Place::Threads(lane), factor: 1 };
+        let measure = Measure { place: Place::Threads(lane), factor: 1, size: None };
         Self { measure, index, memory: PhantomData }
     }
 
@@ -79,6 +81,14 @@ impl<'a> Counter<'a> {
     #[must_use]
     pub const fn times(mut self, factor: u64) -> Self {
         self.measure.factor = self.measure.factor.wrapping_mul(factor);
+        self
+    }
+
+    /// The bytes of so many elements of a datatype. Its [size](PredefinedDatatype::size) is not known before
+    /// the application has used it, so it is read when the counter is.
+    #[must_use]
+    pub const fn times_size_of(mut self, datatype: PredefinedDatatype) -> Self {
+        self.measure.size = Some(datatype);
         self
     }
 
@@ -92,7 +102,7 @@ impl<'a> Counter<'a> {
 
 impl<'a> From<&'a AtomicU64> for Counter<'a> {
     fn from(number: &'a AtomicU64) -> Self {
-        let measure = Measure { place: Place::Single(number), factor: 1 };
+        let measure = Measure { place: Place::Single(number), factor: 1, size: None };
         Self { measure, index: 0, memory: PhantomData }
     }
 }

@@ -110,6 +110,6 @@ impl Counters for Rows {
     fn counter(&self, index: usize) -> Counter<'_> {
         let row = Row::of(index);
         let elements = self.0.counter(row.elements);
-        if row.unit == "bytes" { elements.times(row.datatype.size()) } else { elements }
+        if row.unit == "bytes" { elements.times_size_of(row.datatype) } else { elements }
     }
 }

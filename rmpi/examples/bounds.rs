@@ -167,6 +167,23 @@ fn padded_elements<T: MpiDatatype + PartialEq + std::fmt::Debug + Send + Sync>(
     Ok(())
 }
 
+/// MPI does not know how a type is aligned: what it allocates may not do, and then no process has a window.
+fn pages(context: &RmpiContext) -> RmpiResult {
+    #[derive(Clone, Copy, MpiDatatype)]
+    #[repr(align(4096))]
+    struct Page(u8);
+
+    for communicator in [context.world(), context.comm_self()] {
+        for length in [1, communicator.rank()?, 3] {
+            match Window::<Page, _>::allocate(communicator, length, None, Active) {
+                Ok(mut window) => window.local_mut().iter_mut().for_each(|page| page.0 = 1),
+                Err(error) => assert_eq!(error.class(), ErrorClass::NO_MEM),
+            }
+        }
+    }
+    Ok(())
+}
+
 fn main() -> RmpiResult {
     let context = rmpi::init()?;
     let world = context.world();
@@ -174,6 +191,7 @@ fn main() -> RmpiResult {
     nested(&context)?;
     empty(&context)?;
     padding(&context)?;
+    pages(&context)?;
     padded_elements(&context, |value| Wide(value as u8), |wide| wide.0.into())?;
     padded_elements(&context, |value| Wider(value as u8), |wide| wide.0.into())?;
     padded_elements(

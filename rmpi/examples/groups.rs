@@ -77,6 +77,13 @@ fn communicators(world: &Communicator<'_>, group: &Group<'_>) -> rmpi::RmpiResul
     if rank % 2 == 0 {
         made(&world.create_group(group, Tag::new(3))?.expect("it is in the group"))?;
     }
+    // MPIs abort or crash over processes that are not in the communicator.
+    let alone = world.split(Some(rank as u32), 0)?.expect("a color was given");
+    if world.size()? > 1 {
+        let all = world.group()?;
+        assert_eq!(alone.create(&all).unwrap_err().class(), ErrorClass::GROUP);
+        assert_eq!(alone.create_group(&all, Tag::new(3)).unwrap_err().class(), ErrorClass::GROUP);
+    }
     let node = world.split_type(Some(SplitType::Shared), 0, None)?.expect("a type was given");
     made(&node)?;
     assert!(world.split_type(None, 0, None)?.is_none());

@@ -96,6 +96,15 @@ fn ports(world: &Communicator<'_>) -> rmpi::RmpiResult {
     // SAFETY: it is refused.
     let refused = unsafe { world.connect(&long, None, 0) };
     assert_eq!(refused.unwrap_err().class(), ErrorClass::PORT);
+    for name in [c"", c"two\nlines", &long] {
+        let refused = [
+            rmpi::lookup_name(world, name, None).map(drop),
+            rmpi::publish_name(world, name, None, c"port"),
+            rmpi::publish_name(world, c"service", None, name),
+            rmpi::unpublish_name(world, name, None, c"port"),
+        ];
+        assert!(refused.iter().all(Result::is_err), "{refused:?}");
+    }
     if size < 2 || is_old_mpich()? {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Which contexts and sessions there are in this process, in either mode of the library: who may call
 //! MPI without borrowing one of them.
 
-use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 
@@ -13,6 +13,9 @@ static STATE: AtomicUsize = AtomicUsize::new(NEVER);
 static THREAD: AtomicUsize = AtomicUsize::new(ANY);
 /// Who does at the moment.
 static CALLING: AtomicUsize = AtomicUsize::new(0);
+
+/// The last context or session ended.
+static OVER: AtomicBool = AtomicBool::new(false);
 
 /// Nobody began with rmpi: a tool, or a library of a program in C.
 const NEVER: usize = 0;
@@ -99,6 +102,17 @@ pub(crate) fn leave() {
     for free in running.free.drain(..) {
         free();
     }
+}
+
+/// As [`leave`], of one that MPI had begun.
+pub(crate) fn end() {
+    leave();
+    OVER.store(running().count == 0, SeqCst);
+}
+
+/// Did all contexts and sessions end that there were?
+pub(crate) fn is_over() -> bool {
+    OVER.load(SeqCst) && running().count == 0
 }
 
 /// A mode has made datatypes of Rust types, which `free` frees.

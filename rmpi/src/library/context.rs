@@ -248,7 +248,7 @@ impl<L: ThreadLevel> RmpiContext<L> {
         if !crate::running::initialized_here() {
             return Err(Error::refused(ErrorClass::OTHER, OTHER_THREAD));
         }
-        super::session::leave();
+        super::session::end();
         // SAFETY: nothing that borrows the context is left, and this is the thread that initialized MPI.
         check(unsafe { mpi.call() })
     }
@@ -269,7 +269,7 @@ impl<L: ThreadLevel> Drop for RmpiContext<L> {
             eprintln!("rmpi: {OTHER_THREAD}");
             return;
         }
-        super::session::leave();
+        super::session::end();
         // SAFETY: nothing that borrows the context is left, and this is the thread that initialized MPI.
         // `finalize` tells errors.
         unsafe { sys::MPI_Finalize() };

@@ -445,10 +445,28 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_create)]
     pub fn create(&self, group: &Group<'ctx>) -> RmpiResult<Option<Communicator<'ctx>>> {
         self.intra()?;
+        self.has_all_of(group)?;
         // SAFETY: a communicator and a group.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), group.raw, new)
         })?)
+    }
+
+    /// Refuses a group of which not all processes are the communicator's: in `MPI_Comm_create_group`, MPICH aborts
+    /// and Open MPI crashes.
+    fn has_all_of(&self, group: &Group<'_>) -> RmpiResult {
+        // SAFETY: a communicator.
+        let all =
+            output(sys::MPI_GROUP_NULL, |new| unsafe { sys::MPI_Comm_group(self.as_raw(), new) })?;
+        // SAFETY: a new group, which is freed here.
+        let all = unsafe { Group::from_raw(all) };
+        match group.members_in(&all)? {
+            Some(_) => Ok(()),
+            None => Err(Error::refused(
+                ErrorClass::GROUP,
+                "not all processes of the group are in the communicator",
+            )),
+        }
     }
 
     /// A communicator for a group of its processes; none for others that call it.
@@ -473,6 +491,7 @@ impl<'ctx> Communicator<'ctx> {
     ) -> RmpiResult<Option<Communicator<'ctx>>> {
         self.intra()?;
         let tag = tag_of(tag)?;
+        self.has_all_of(group)?;
         // SAFETY: a communicator and a group.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), group.raw, tag, new)

@@ -528,6 +528,18 @@ fn fits_port(port: &CStr) -> RmpiResult {
     Err(Error::refused(ErrorClass::PORT, "the name is too long"))
 }
 
+/// MPICH's launcher ends the program over a name that is empty or has lines, or is longer than a port's.
+fn is_service(service: &CStr) -> RmpiResult {
+    let bytes = service.to_bytes();
+    if bytes.is_empty() || bytes.iter().any(u8::is_ascii_control) {
+        return Err(Error::refused(
+            ErrorClass::NAME,
+            "a service has a name, without control characters",
+        ));
+    }
+    fits_port(service)
+}
+
 /// What MPI writes, of at most the length of a port's name.
 fn port_name(call: impl FnOnce(*mut c_char) -> c_int) -> RmpiResult<CString> {
     let name = info::terminated(sys::MPI_MAX_PORT_NAME, call)?;
@@ -594,9 +606,11 @@ macro_rules! publishes {
             port: &CStr,
         ) -> RmpiResult {
             let _ = runtime;
-            fits_port(port)?;
-            // MPICH's launcher does not survive much longer ones.
-            fits_port(service)?;
+            // The launcher keeps both.
+            if is_service(port).is_err() {
+                return Err(Error::refused(ErrorClass::PORT, "that is no name of a port"));
+            }
+            is_service(service)?;
             // SAFETY: texts, and an info or null.
             check(unsafe { mpi.call(service.as_ptr(), info::handle(info), port.as_ptr()) })
         }
@@ -604,7 +618,8 @@ macro_rules! publishes {
 }
 
 publishes! {
-    /// Tells other programs a port by a name.
+    /// Tells other programs a port by a name. An empty one, or one with control characters, is refused: MPICH's
+    /// launcher ends the program.
     publish_name = MPI_Publish_name;
     /// Takes a name back.
     unpublish_name = MPI_Unpublish_name;
@@ -613,7 +628,8 @@ publishes! {
 /// The port of this name. C: `MPI_Lookup_name`. Local.
 ///
 /// # Errors
-/// [`NAME`](ErrorClass::NAME) if nobody published it, and others that MPI says.
+/// [`NAME`](ErrorClass::NAME) if nobody published it, or if it is empty or has control characters, and others that
+/// MPI says.
 ///
 /// ```no_run
 /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
@@ -629,7 +645,7 @@ pub fn lookup_name<R: Runtime>(
     info: Option<&Info<'_>>,
 ) -> RmpiResult<CString> {
     let _ = runtime;
-    fits_port(service)?;
+    is_service(service)?;
     // SAFETY: a text, an info or null, and a text that is as long as MPI asks for.
     port_name(|name| unsafe { mpi.call(service.as_ptr(), info::handle(info), name) })
 }

@@ -16,10 +16,18 @@ use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
 /// # Errors
 /// [`OTHER`](ErrorClass::OTHER) if it does not go with those that there are.
 pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
+    if crate::running::is_over()
+        && super::context::get_library_version().is_ok_and(|text| text.starts_with("Open MPI"))
+    {
+        return Err(Error::refused(
+            ErrorClass::OTHER,
+            "MPI has ended, and Open MPI crashes where it begins again",
+        ));
+    }
     crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
 }
 
-pub(super) use crate::running::leave;
+pub(super) use crate::running::{end, leave};
 
 /// A session (MPI-5.0, 11.3): MPI for a part of a program, of which other parts need not know. Its
 /// drop finalizes it, which is collective over the processes that it is connected with.
@@ -45,7 +53,7 @@ impl<L: ThreadLevel> Runtime for Session<L> {}
 
 impl<L: ThreadLevel> Drop for Session<L> {
     fn drop(&mut self) {
-        leave();
+        end();
         // SAFETY: nothing that borrows the session is left. `finalize` tells errors.
         unsafe { sys::MPI_Session_finalize(&mut self.raw) };
     }
@@ -158,7 +166,7 @@ impl<L: ThreadLevel> Session<L> {
     #[wraps(MPI_Session_finalize)]
     pub fn finalize(self) -> RmpiResult {
         let mut this = core::mem::ManuallyDrop::new(self);
-        leave();
+        end();
         // SAFETY: nothing that borrows the session is left.
         check(unsafe { mpi.call(&mut this.raw) })
     }

@@ -134,6 +134,12 @@ impl Core {
         let returning = check(unsafe { sys::MPI_Win_set_errhandler(raw, sys::MPI_ERRORS_RETURN) });
         let mine = [element[0], element[1], S::NUMBER, length as u64, shift as u64];
         let agreed = returning.and_then(|()| gather(communicator, mine)).and_then(|all| {
+            if all.iter().any(|one| one[..2] == MISALIGNED) {
+                return Err(Error::refused(
+                    ErrorClass::NO_MEM,
+                    "MPI allocated memory that is not aligned as the type is",
+                ));
+            }
             if all.iter().any(|one| one[..3] != mine[..3]) {
                 return Err(Error::refused(
                     ErrorClass::NOT_SAME,
@@ -208,6 +214,9 @@ impl Core {
         }
     }
 }
+
+/// In place of what they compare, where MPI gave memory that is not aligned as the type is.
+const MISALIGNED: [u64; 2] = [u64::MAX; 2];
 
 /// What the processes compare of a window's type: where in an element there is data, and of what kind. The
 /// rest is padding, which no other process may read, since it need not be initialised.
@@ -391,7 +400,8 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
     /// C: `MPI_Win_allocate`. Collective.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// As [`create`](Self::create), and [`NO_MEM`](ErrorClass::NO_MEM), on all processes, if the memory that MPI
+    /// allocates is not aligned as `T` is, which happens where that is more than 16 bytes.
     ///
     /// ```no_run
     /// use rmpi::{Active, Window};
@@ -417,23 +427,26 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
-        let memory = zeroed::<T>(memory, length);
-        let core = Core::new::<S>(raw, communicator, memory, length, element::<T>(), 0, false)?;
+        let (memory, element) = zeroed::<T>(memory, length);
+        let core = Core::new::<S>(raw, communicator, memory, length, element, 0, false)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 }
 
 /// Fills memory of MPI with zeros, which are elements as all bits are. The other processes have no
-/// window yet.
-fn zeroed<T: MpiDatatype>(memory: *mut c_void, length: usize) -> *mut c_void {
+/// window yet, and get none if this process's memory is not aligned as `T` is: it says [`MISALIGNED`] for its
+/// elements then.
+fn zeroed<T: MpiDatatype>(memory: *mut c_void, length: usize) -> (*mut c_void, [u64; 2]) {
     let memory: *mut T = memory.cast();
     if length == 0 || size_of::<T>() == 0 || memory.is_null() {
-        return NonNull::<T>::dangling().as_ptr().cast();
+        return (NonNull::<T>::dangling().as_ptr().cast(), element::<T>());
     }
-    assert!(memory.is_aligned(), "MPI allocated memory that is not aligned");
+    if !memory.is_aligned() {
+        return (memory.cast(), MISALIGNED);
+    }
     // SAFETY: that many elements, of which any bits are values.
     unsafe { ptr::write_bytes(memory, 0, length) };
-    memory.cast()
+    (memory.cast(), element::<T>())
 }
 
 impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
@@ -471,8 +484,8 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
-        let memory = zeroed::<T>(memory, length);
-        let core = Core::new::<S>(raw, communicator, memory, length, element::<T>(), 0, true)?;
+        let (memory, element) = zeroed::<T>(memory, length);
+        let core = Core::new::<S>(raw, communicator, memory, length, element, 0, true)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 

@@ -184,6 +184,16 @@ fn pages(context: &RmpiContext) -> RmpiResult {
     Ok(())
 }
 
+/// Windows that no process has addresses for: MPIs crash when they add their sizes up.
+fn more_than_there_is(context: &RmpiContext) {
+    for communicator in [context.world(), context.comm_self()] {
+        for length in [usize::MAX, isize::MAX as usize, isize::MAX as usize / 8, 1 << 60, 1 << 46] {
+            let error = Window::<u64, _>::allocate(communicator, length, None, Active).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::SIZE, "{length}: {error}");
+        }
+    }
+}
+
 fn main() -> RmpiResult {
     let context = rmpi::init()?;
     let world = context.world();
@@ -192,6 +202,7 @@ fn main() -> RmpiResult {
     empty(&context)?;
     padding(&context)?;
     pages(&context)?;
+    more_than_there_is(&context);
     padded_elements(&context, |value| Wide(value as u8), |wide| wide.0.into())?;
     padded_elements(&context, |value| Wider(value as u8), |wide| wide.0.into())?;
     padded_elements(

@@ -273,9 +273,13 @@ fn padded(size: MPI_Aint) -> RmpiResult<MPI_Aint> {
     Ok(if padding != 0 && over_ucx()? { size.saturating_add(padding) } else { size })
 }
 
+/// More bytes than a process of x86-64 can address: MPIs crash when they add such sizes up.
+const TOO_MUCH: MPI_Aint = 1 << 47;
+
 /// Bytes of so many elements, and of one: what a displacement counts, which is never 0.
 fn bytes<T>(length: usize) -> RmpiResult<(MPI_Aint, MPI_Aint)> {
     let size = length.checked_mul(size_of::<T>()).and_then(|size| size.try_into().ok());
+    let size = size.filter(|size| *size < TOO_MUCH);
     let size = size.ok_or(Error::refused(ErrorClass::SIZE, "more memory than there is"))?;
     Ok((size, size_of::<T>().max(1) as MPI_Aint))
 }

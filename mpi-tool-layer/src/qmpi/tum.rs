@@ -144,12 +144,13 @@ impl TumTool {
         }
         let made = ForeignLevel::new(self.tool, number, |function, thunks| {
             let id = usize::from(function.tum_qmpi_id()?);
-            // SAFETY: TUM's layout: a level of the stack, which calls its tool with its own number, and an id
-            // of the list.
-            let cell = unsafe {
-                let items = (*v).items;
-                &raw const (**items.add(number)).table[id]
-            };
+            // SAFETY: null, or the library's own structure.
+            let stack = unsafe { v.as_ref() }?;
+            if !usize::try_from(stack.total).is_ok_and(|total| number < total) {
+                return None;
+            }
+            // SAFETY: `items` has `total` pointers, each to a level with a table of TUM's ids, of which this is one.
+            let cell = unsafe { &raw const (**stack.items.add(number)).table[id] };
             let next = ToTum {
                 cell,
                 v,

@@ -2,8 +2,8 @@
 //!
 //! Three kinds of hosts run stacks: this framework's `libqmpi.so`, TUM's library, and an MPICH with its own
 //! QMPI. In each of them every level has a layer of its own. A tool has one body for a function, its *entry*
-//! ([`stack`]); how the calls of the other two reach it, and go on from it, is the same for all functions
-//! ([`thunk`]).
+//! (`stack.rs`); how the calls of the other two reach it, and go on from it, is the same for all functions
+//! (`thunk.rs`).
 
 mod foreign;
 mod mpich;

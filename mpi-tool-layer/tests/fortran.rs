@@ -5,14 +5,22 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use common::{Run, build_folder, setting, tool, universal};
 
-/// How a program sees MPI: a macro of `tests/fortran/dialect.h`.
+/// Compiles `tests/fortran/NAME.F90`, once for all tests that run it: a program that is written anew cannot be
+/// started meanwhile. The dialect is how it sees MPI, a macro of `tests/fortran/dialect.h`.
 fn compile(name: &str, dialect: &str, parts: &[&str]) -> PathBuf {
+    static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let folder = build_folder().join(format!("{name}-{dialect}"));
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !compiled.insert(folder.clone()) {
+        return folder.join(name);
+    }
     std::fs::create_dir_all(&folder).unwrap();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
     let program = folder.join(name);

@@ -10,6 +10,15 @@
 static int handled, passed, refused;
 static MPI_Comm comm;
 
+/* Asked at run time: the header of MPI-5's standard ABI is everybody's, and does not say whose library runs. */
+static int is_mpich(void)
+{
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    return strstr(version, "MPICH") != NULL;
+}
+
 static void on_comm(MPI_Comm *c, int *code, ...) { handled++; }
 static void on_file(MPI_File *f, int *code, ...) { handled++; }
 static void on_win(MPI_Win *w, int *code, ...) { handled++; }
@@ -159,8 +168,9 @@ static void collectives(MPI_Datatype none)
     BOTH(Alltoall, Ialltoall, NULL, 0, none, NULL, 0, none)
     BOTH(Alltoallv, Ialltoallv, NULL, zero, zero, none, NULL, zero, zero, none)
     BOTH(Alltoallw, Ialltoallw, NULL, zero, zero, types, NULL, zero, zero, types)
-#ifndef MPICH
     /* MPICH itself ends the program in these. */
+    if (is_mpich())
+        return;
     BOTH(Reduce, Ireduce, NULL, NULL, 0, none, MPI_SUM, 0)
     BOTH(Allreduce, Iallreduce, NULL, NULL, 0, none, MPI_SUM)
     BOTH(Scan, Iscan, NULL, NULL, 0, none, MPI_SUM)
@@ -171,7 +181,6 @@ static void collectives(MPI_Datatype none)
 #ifdef HAVE_MPI_Bcast_init
     if (TRY(MPI_Bcast_init(NULL, 0, none, 0, comm, MPI_INFO_NULL, &request)))
         CHECK(MPI_Request_free(&request) == 0);
-#endif
 #endif
 }
 
@@ -223,7 +232,7 @@ static void files(MPI_Datatype none)
 }
 
 /* MPICH's other functions may look into what was freed. */
-__attribute__((unused)) static void freed_before(MPI_Datatype none)
+static void freed_before(MPI_Datatype none)
 {
     MPI_Request request, other;
     SEND(MPI_Send);
@@ -259,17 +268,17 @@ int main(int argc, char **argv)
     MPI_Buffer_attach(buffer, sizeof buffer);
 
     each(MPI_DATATYPE_NULL);
-#ifdef MPICH
     /* At a handle that it has freed, Open MPI reads memory that is not its own any more. */
-    MPI_Datatype freed;
-    MPI_Type_contiguous(3, MPI_INT, &freed);
-    MPI_Type_commit(&freed);
-    pairs = freed;
-    MPI_Type_free(&freed);
-    freed_before(pairs);
-    /* Not a test of what MPI refuses at once. */
-    CHECK(passed > 20);
-#endif
+    if (is_mpich()) {
+        MPI_Datatype freed;
+        MPI_Type_contiguous(3, MPI_INT, &freed);
+        MPI_Type_commit(&freed);
+        pairs = freed;
+        MPI_Type_free(&freed);
+        freed_before(pairs);
+        /* Not a test of what MPI refuses at once. */
+        CHECK(passed > 20);
+    }
     CHECK(passed + refused > 60);
 
     /* And what moves is counted. */

@@ -1,14 +1,13 @@
 //! From a layer to a tool: what `install_pmpi_layer!` needs at run time, and the macro.
 
-use core::any::Any;
 use core::ffi::{c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub use crate::boundary::boundary;
 pub use crate::fortran;
 pub use crate::forward::to_all_hosts;
 pub use crate::launcher::launched_rank;
 pub use crate::level::{Level, LevelRequest, Source};
-pub use crate::lifecycle::Lifecycle;
+pub use crate::lifecycle::Below;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
     find_late_mpi, find_next, host_slot, linker_message, object_of, open,
@@ -16,18 +15,9 @@ pub use crate::neighbours::{
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
 pub use crate::settings::Setup;
-pub use crate::table::missing;
+pub use crate::table::{missing, missing_address};
 pub use crate::unseen::why_nothing_was_seen;
 pub use crate::world::{abi, wrong_abi};
-
-/// The boundary to C: a panic of the layer ends here.
-#[inline(always)]
-pub fn boundary<R>(call: impl FnOnce() -> R, panicked: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result,
-        Err(panic) => panicked(&*panic),
-    }
-}
 
 /// A string with its NUL.
 pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
@@ -97,11 +87,8 @@ macro_rules! __install {
             const NAME: &str = $name;
             static C_NAME: [u8; NAME.len() + 1] = $crate::install::c_string(NAME);
 
-            static LAYER: $crate::LayerChain<$layer, $crate::install::Lifecycle> =
-                $crate::LayerChain(
-                    <$layer as $crate::Tool>::NEW,
-                    $crate::install::Lifecycle(&LEVEL),
-                );
+            static LAYER: $layer = <$layer as $crate::Tool>::NEW;
+            static BELOW: $crate::install::Below = $crate::install::Below::new(&LEVEL, &NEXT);
             static LEVEL: $crate::install::Level = $crate::install::Level::new(
                 NAME,
                 env!("CARGO_PKG_VERSION"),
@@ -110,7 +97,7 @@ macro_rules! __install {
             )
             .with_setup($crate::install::Setup::new(
                 <$layer as $crate::Tool>::SETTINGS,
-                |_, settings| $crate::Tool::configure(&LAYER.0, settings),
+                |_, settings| $crate::Tool::configure(&LAYER, settings),
             ));
             static INFO: $crate::install::ToolInfo = $crate::install::ToolInfo::new(
                 match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
@@ -126,7 +113,7 @@ macro_rules! __install {
             static mpi_tool_info: &$crate::install::ToolInfo = &INFO;
 
             fn counters(_: *const ()) -> Option<&'static dyn $crate::Counters> {
-                $crate::Tool::counters(&LAYER.0)
+                $crate::Tool::counters(&LAYER)
             }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
@@ -146,7 +133,7 @@ macro_rules! __install {
             #[unsafe(link_section = ".fini_array")]
             static UNLOAD: extern "C" fn() = unload;
 
-            $crate::mpi_sys::mpi_functions! { [$crate::__next_table] }
+            $crate::__next_table! {}
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
             $crate::mpi_sys::fortran_entries! { [$crate::__fortran_entries] [__fortran_function] }
             $crate::__fortran! {}
@@ -156,32 +143,57 @@ macro_rules! __install {
     };
 }
 
-/// The tool's table of next functions. It starts with functions that fill it, for calls that other
+/// The tool's table of next functions. It starts with pieces of code that fill it, for calls that other
 /// libraries' constructors make before the tool's, and for MPI that is loaded later than the tool.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __next_table {
-    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
-        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
-    ) => {
-        // SAFETY: the functions are in the list's order and have its prototypes.
+    () => {
+        /// For each function 16 bytes of code, which say in r11 where they are.
+        #[unsafe(naked)]
+        unsafe extern "C" fn early_calls() {
+            ::core::arch::naked_asm!(
+                ".balign 16, 0xcc",
+                ".rept {count}",
+                "lea r11, [rip]",
+                "jmp {early}",
+                ".balign 16, 0xcc",
+                ".endr",
+                count = const $crate::FunctionId::COUNT,
+                early = sym early,
+            )
+        }
+
+        // SAFETY: the code goes on to the function of its place in the list, whatever the arguments.
         static NEXT: $crate::NextTable = unsafe {
-            $crate::NextTable::new([$({
-                #[cold]
-                #[allow(clippy::too_many_arguments)]
-                unsafe extern "C" fn early($($arg: $ty),*) -> $ret {
-                    // SAFETY: the caller's own call.
-                    unsafe {
-                        if LEVEL.has_mpi(&NEXT) {
-                            $crate::NextFunctions::$name(&NEXT, $($arg),*)
-                        } else {
-                            $crate::install::missing::$name($($arg),*)
-                        }
-                    }
-                }
-                ::core::sync::atomic::AtomicPtr::new(early as *const c_void as *mut c_void)
-            }),*])
+            use ::core::sync::atomic::AtomicPtr;
+            let mut functions =
+                [const { AtomicPtr::new(::core::ptr::null_mut()) }; $crate::FunctionId::COUNT];
+            let mut index = 0;
+            while index < functions.len() {
+                let code = (early_calls as *const c_void).wrapping_byte_add(16 * index);
+                functions[index] = AtomicPtr::new(code.cast_mut());
+                index += 1;
+            }
+            $crate::NextTable::new(functions)
         };
+
+        #[unsafe(naked)]
+        unsafe extern "C" fn early() {
+            $crate::__ask_first! { ask_early }
+        }
+
+        extern "C" fn ask_early(_: usize, inside: usize) -> $crate::install::Answer {
+            let index = (inside - (early_calls as *const c_void).addr()) / 16;
+            // The code is there for each function of the list.
+            let function = $crate::FunctionId::from_index(index).unwrap();
+            let next = if LEVEL.has_mpi(&NEXT) {
+                NEXT.entry(function)
+            } else {
+                $crate::install::missing_address(function)
+            };
+            $crate::install::Answer { next, result: $crate::mpi_sys::MPI_ERR_INTERN }
+        }
     };
 }
 
@@ -302,8 +314,9 @@ macro_rules! __export {
                 $crate::mpi_sys::MPI_SUCCESS
             };
             let result = $crate::install::boundary(
-                || LAYER.$name($crate::UnsafeBox::new(goes_on, &NEXT), $($arg),*),
-                |panic| LEVEL.panicked($crate::FunctionId::MPI_Pcontrol, panic),
+                &LEVEL,
+                $crate::FunctionId::MPI_Pcontrol,
+                || LAYER.$name($crate::UnsafeBox::new(goes_on, &BELOW), $($arg),*),
             );
             $crate::install::Answer { next, result }
         }
@@ -312,13 +325,26 @@ macro_rules! __export {
         #[unsafe(export_name = stringify!($c_name))]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            use $crate::{NextFunctions as _, RawMpiInterceptionLayer as _};
-            // SAFETY: for the layer that unwraps it.
-            let next = |$($arg: $ty),*| unsafe { NEXT.$name($($arg),*) };
-            $crate::install::boundary(
-                || LAYER.$name($crate::UnsafeBox::new(next, &NEXT), $($arg),*),
-                |panic| LEVEL.panicked($crate::FunctionId::$c_name, panic),
-            )
+            // SAFETY: for the layer that unwraps it; an entry of the table is a function of this
+            // prototype.
+            let next = |$($arg: $ty),*| unsafe {
+                $crate::__if_watched! { $c_name
+                    { $crate::NextFunctions::$name(&BELOW, $($arg),*) }
+                    {
+                        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                        ::core::mem::transmute::<*const c_void, Function>(
+                            NEXT.entry($crate::FunctionId::$c_name),
+                        )($($arg),*)
+                    }
+                }
+            };
+            $crate::install::boundary(&LEVEL, $crate::FunctionId::$c_name, || {
+                $crate::RawMpiInterceptionLayer::$name(
+                    &LAYER,
+                    $crate::UnsafeBox::new(next, &BELOW),
+                    $($arg),*
+                )
+            })
         }
     };
 }

@@ -1,6 +1,5 @@
 //! A tool in a process: its life, its options, its report.
 
-use core::any::Any;
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize,
@@ -307,12 +306,7 @@ impl Level {
     /// A panic in the layer: nothing that MPI or the application could do about it.
     #[doc(hidden)]
     #[cold]
-    pub fn panicked(&self, function: FunctionId, panic: &(dyn Any + Send)) -> ! {
-        let message = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
+    pub fn panicked(&self, function: FunctionId, message: &str) -> ! {
         let tool = self.label;
         match self.known_rank() {
             Some(rank) => {

@@ -38,6 +38,7 @@
 //! user asked ([`options`]).
 
 mod asking;
+mod boundary;
 mod call;
 mod chain;
 mod counters;

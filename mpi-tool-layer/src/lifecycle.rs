@@ -1,13 +1,63 @@
-//! The layer below every tool's own: it sees a process come and go.
+//! What every tool has below its own layer: it sees a process come and go.
 
-use mpi_sys::*;
+use mpi_sys::{mpi_functions, *};
 
 use crate::level::Level;
-use crate::{RawMpiInterceptionLayer, UnsafeBox};
+use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, UnsafeBox};
+
+/// One of two pieces of code, by a function's name: for those that [`Lifecycle`] watches, or for all others.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_watched {
+    (MPI_Init { $($watched:tt)* } { $($other:tt)* }) => { $($watched)* };
+    (MPI_Init_thread { $($watched:tt)* } { $($other:tt)* }) => { $($watched)* };
+    (MPI_Session_init { $($watched:tt)* } { $($other:tt)* }) => { $($watched)* };
+    (MPI_Finalize { $($watched:tt)* } { $($other:tt)* }) => { $($watched)* };
+    (MPI_Session_finalize { $($watched:tt)* } { $($other:tt)* }) => { $($watched)* };
+    (MPI_Abort { $($watched:tt)* } { $($other:tt)* }) => { $($watched)* };
+    ($c_name:ident { $($watched:tt)* } { $($other:tt)* }) => { $($other)* };
+}
+pub(crate) use __if_watched as if_watched;
+
+/// The functions below a preloaded tool's layer: those of its table, some of which are watched.
+pub struct Below {
+    level: &'static Level,
+    next: &'static NextTable,
+}
+
+impl Below {
+    /// The functions of a table, with what its tool watches.
+    pub const fn new(level: &'static Level, next: &'static NextTable) -> Self {
+        Self { level, next }
+    }
+}
+
+macro_rules! below {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        impl NextFunctions for Below {
+            fn available(&self, function: FunctionId) -> bool {
+                self.next.available(function)
+            }
+
+            $(
+                unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
+                    // SAFETY: for the one who calls this.
+                    let next = |$($arg: $ty),*| unsafe { self.next.$name($($arg),*) };
+                    if_watched! { $c_name
+                        { Lifecycle(self.level).$name(UnsafeBox::new(next, self.next), $($arg),*) }
+                        { next($($arg),*) }
+                    }
+                }
+            )*
+        }
+    };
+}
+mpi_functions! { [below] }
 
 /// Tells the [`Level`] when MPI starts and ends.
-#[doc(hidden)]
-pub struct Lifecycle(pub &'static Level);
+pub(crate) struct Lifecycle(pub(crate) &'static Level);
 
 // SAFETY: every call goes on as it came.
 unsafe impl RawMpiInterceptionLayer for Lifecycle {

@@ -33,7 +33,6 @@ macro_rules! next_functions {
             }
 
             $(
-                #[inline(always)]
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
                     let address = self.0[FunctionId::$c_name as usize].load(Relaxed);
                     // SAFETY: the entry is a function of this prototype, from `new` on. Its
@@ -60,7 +59,7 @@ macro_rules! next_functions {
         }
 
         /// What stands for a function that MPI lacks.
-        pub(crate) fn missing_address(function: FunctionId) -> *const c_void {
+        pub fn missing_address(function: FunctionId) -> *const c_void {
             if function == FunctionId::MPI_Abi_get_version {
                 return no_standard_abi as *const c_void;
             }
@@ -126,6 +125,7 @@ impl NextTable {
     }
 
     /// The address of a next function.
+    #[inline(always)]
     pub fn entry(&self, function: FunctionId) -> *const c_void {
         self.0[function as usize].load(Relaxed).cast_const()
     }

@@ -201,7 +201,8 @@ fn valgrind_finds_nothing() {
     let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valgrind.supp");
     let known = format!("--suppressions={}", known.display());
     for name in NAMES {
-        let said = run_in(&["valgrind", "--quiet", "--error-exitcode=9", &known], name, 2, &[], &[]);
+        let said =
+            run_in(&["valgrind", "--quiet", "--error-exitcode=9", &known], name, 2, &[], &[]);
         assert!(said.contains("right on 2 ranks"), "{said}");
     }
 }

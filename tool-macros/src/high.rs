@@ -139,6 +139,14 @@ fn is_blocking(function: &Function) -> bool {
         && !function.parameters.iter().any(|p| p.is("Request"))
 }
 
+/// Do programs call the function where it must be quick? The others can share code.
+fn is_called_in_loops(function: &Function) -> bool {
+    let class = function.class.to_string();
+    let communicates =
+        ["PointToPoint", "Completion", "Collective", "OneSided", "Neighborhood", "Partitioned"];
+    communicates.contains(&class.as_str()) && !function.method.to_string().ends_with("_init")
+}
+
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     // `[the trait, with its fixed items] functions`
     let context = |input: syn::parse::ParseStream<'_>| {
@@ -319,6 +327,17 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
             }
         }
     }
+    let around = if is_called_in_loops(function) {
+        quote!(self.around(call, next))
+    } else {
+        quote! {
+            if Self::SHARES_AROUND {
+                around_any(self, call.erase(), &mut once(next))
+            } else {
+                self.around(call, next)
+            }
+        }
+    };
     let doc = match call.twin {
         Some(twin) => format!("`{name}` and `{}`.", twin.name),
         None => format!("`{name}`."),
@@ -342,7 +361,8 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
             };
             // SAFETY: `words` and the snapshot are there until `around` returns.
             let call = unsafe { KnownCall::<NUMBER>::branded(wide, &words, #before) };
-            self.around(call, || next_f(#(#names),*))
+            let next = || next_f(#(#names),*);
+            #around
         }
     }
 }

@@ -45,6 +45,7 @@ const NAMED: &[&str] = &[
     "mpi-tool-layer/tests/programs/*",
     "mpi-tool-layer/tests/visibility/rsmpi/Cargo.lock",
     "rmpi/mpi-sys/tests/qmpi_ids.tsv",
+    "rmpi/tests/valgrind.supp",
     "xtask/environments/*",
 ];
 

@@ -130,7 +130,6 @@ pub trait Call<'c>: Copy {
     fn erase(self) -> AnyCall<'c> {
         AnyCall {
             function: self.function(),
-            shape: self.shape(),
             wide: self.is_wide(),
             words: self.words(),
             before: self.requests(),
@@ -368,6 +367,22 @@ pub trait Call<'c>: Copy {
     }
 }
 
+/// A function that is called once, for code that can only borrow it.
+#[inline(always)]
+pub(crate) fn once<R>(function: impl FnOnce() -> R) -> impl FnMut() -> R {
+    let mut function = Some(function);
+    move || match function.take() {
+        Some(function) => function(),
+        None => called_again(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn called_again() -> ! {
+    unreachable!("a call goes on once")
+}
+
 /// A call whose function is known when the program is compiled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownCall<'c, const FUNCTION: usize> {
@@ -428,7 +443,6 @@ impl<'c, const FUNCTION: usize> Call<'c> for KnownCall<'c, FUNCTION> {
 #[derive(Debug, Clone, Copy)]
 pub struct AnyCall<'c> {
     function: FunctionId,
-    shape: Shape,
     wide: bool,
     words: &'c [u64],
     before: &'c [MPI_Request],
@@ -436,18 +450,23 @@ pub struct AnyCall<'c> {
 }
 
 impl<'c> Call<'c> for AnyCall<'c> {
+    #[inline]
     fn function(self) -> FunctionId {
         self.function
     }
+    #[inline]
     fn shape(self) -> Shape {
-        self.shape
+        *Shape::looked_up(self.function)
     }
+    #[inline]
     fn words(self) -> &'c [u64] {
         self.words
     }
+    #[inline]
     fn is_wide(self) -> bool {
         self.wide
     }
+    #[inline]
     fn requests(self) -> &'c [MPI_Request] {
         self.before
     }

@@ -181,7 +181,24 @@ impl Data {
     }
 }
 
+/// The shapes of all functions, for code that serves more than one.
+static SHAPES: [Shape; FunctionId::COUNT] = {
+    let mut shapes = [Shape::of(FunctionId::MPI_Abort); FunctionId::COUNT];
+    let mut index = 0;
+    while let Some(function) = FunctionId::from_index(index) {
+        shapes[index] = Shape::of(function);
+        index += 1;
+    }
+    shapes
+};
+
 impl Shape {
+    /// The same as [`of`](Self::of), where the function is known when the program runs.
+    #[inline]
+    pub(crate) fn looked_up(function: FunctionId) -> &'static Self {
+        &SHAPES[function as usize]
+    }
+
     /// A function's shape.
     pub const fn of(function: FunctionId) -> Self {
         let description = function.description();

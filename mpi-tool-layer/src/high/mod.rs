@@ -19,7 +19,7 @@ pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
 
-use crate::call::{Call, CallResult, KnownCall};
+use crate::call::{AnyCall, Call, CallResult, KnownCall, once};
 use crate::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
 use arguments::{fits, widen};
 use buffers::Array;
@@ -30,6 +30,16 @@ pub type Source<'c> = RankOf<'c, arg::source>;
 pub type Destination<'c> = RankOf<'c, arg::dest>;
 /// The root of a collective operation.
 pub type Root<'c> = RankOf<'c, arg::root>;
+
+/// A layer's `around` for all functions that share it.
+#[inline(never)]
+fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
+    layer: &L,
+    call: AnyCall<'c>,
+    next: &mut dyn FnMut() -> CallResult<'c>,
+) -> CallResult<'c> {
+    layer.around(call, next)
+}
 
 mpi_sys::mpi_functions! {
     [tool_macros::high_layer]
@@ -102,6 +112,13 @@ mpi_sys::mpi_functions! {
         /// Does the layer want to know of every completion, also where the application ignores
         /// statuses? Then calls have [their requests](Call::requests) and [statuses](Call::status).
         const WATCHES_COMPLETION: bool = false;
+
+        /// Do the functions that programs do not call in loops share one body of [`around`](Self::around)?
+        /// Otherwise each function has its own, in which all that is known of the function is decided when
+        /// the tool is compiled: the quickest code, and right for a short `around`. One that does much
+        /// becomes so many copies that compiling takes minutes. Communication, and waiting for it, is
+        /// never shared.
+        const SHARES_AROUND: bool = false;
 
         /// Every call whose own method is not overridden, for layers that treat all functions alike.
         #[inline(always)]

@@ -13,9 +13,7 @@ use crate::lifecycle::Lifecycle;
 use crate::neighbours::ToolInfo;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
-use crate::{
-    Counters, FunctionId, LayerChain, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox,
-};
+use crate::{Counters, FunctionId, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
 /// The layout and the calling convention below; a `libqmpi.so` takes only its own.
 pub const VERSION: u32 = 1;
@@ -182,8 +180,8 @@ impl Place {
 /// One level: the layer, which is used most, and what belongs to it.
 #[repr(C)]
 pub struct Instance<L: 'static> {
-    /// The tool's layer, and the one that watches MPI come and go.
-    pub layer: LayerChain<L, Lifecycle>,
+    /// The tool's layer.
+    pub layer: L,
     /// The functions below.
     pub below: NextTable,
     /// Its life and its report.
@@ -227,11 +225,11 @@ impl<L: Tool> Instance<L> {
         }
         fn counters<L: Tool>(instance: *const ()) -> Option<&'static dyn Counters> {
             // SAFETY: the instance that the source belongs to.
-            unsafe { &*instance.cast::<Instance<L>>() }.layer.0.counters()
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.counters()
         }
         fn configure<L: Tool>(instance: *const (), settings: &Settings) {
             // SAFETY: the instance that the source belongs to, whose layer is there.
-            unsafe { &*instance.cast::<Instance<L>>() }.layer.0.configure(settings);
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.configure(settings);
         }
         let place: &'static mut MaybeUninit<Self> = Box::leak(Box::new_uninit());
         let instance = place.as_mut_ptr();
@@ -245,7 +243,7 @@ impl<L: Tool> Instance<L> {
             let setup = Setup::new(L::SETTINGS, configure::<L>);
             let new = Level::in_stack(tool, version, &(*instance).info, source, request);
             level.write(new.with_setup(setup));
-            (&raw mut (*instance).layer).write(LayerChain(L::NEW, Lifecycle(&*level)));
+            (&raw mut (*instance).layer).write(L::NEW);
             (&raw mut (*instance).below).write(NextTable::unlinked());
             (*level).configure();
             LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(&*level);
@@ -329,7 +327,7 @@ macro_rules! lifecycle {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        /// The entries of [`Lifecycle`]: the instance in their places is a [`Level`].
+        /// The entries of `Lifecycle`: the instance in their places is a [`Level`].
         pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$({
             unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
                 // SAFETY: called as an entry is, with the next function of this name in its place;
@@ -455,12 +453,11 @@ macro_rules! __qmpi_entry {
                 next = place.next;
                 $crate::mpi_sys::MPI_SUCCESS
             };
+            let next_f = $crate::UnsafeBox::new(goes_on, &instance.below);
             let result = $crate::install::boundary(
-                || {
-                    let next_f = $crate::UnsafeBox::new(goes_on, &instance.below);
-                    $crate::RawMpiInterceptionLayer::$name(&instance.layer.0, next_f, $($arg),*)
-                },
-                |panic| instance.level.panicked($crate::FunctionId::MPI_Pcontrol, panic),
+                &instance.level,
+                $crate::FunctionId::MPI_Pcontrol,
+                || $crate::RawMpiInterceptionLayer::$name(&instance.layer, next_f, $($arg),*),
             );
             $crate::install::Answer { next, result }
         }
@@ -480,10 +477,13 @@ macro_rules! __qmpi_entry {
                 type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                 ::core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
             };
-            $crate::install::boundary(
-                || $crate::RawMpiInterceptionLayer::$name(&instance.layer.0, $crate::UnsafeBox::new(next, &instance.below), $($arg),*),
-                |panic| instance.level.panicked($crate::FunctionId::$c_name, panic),
-            )
+            $crate::install::boundary(&instance.level, $crate::FunctionId::$c_name, || {
+                $crate::RawMpiInterceptionLayer::$name(
+                    &instance.layer,
+                    $crate::UnsafeBox::new(next, &instance.below),
+                    $($arg),*
+                )
+            })
         }
         Address(entry as *const c_void)
     }};

@@ -27,6 +27,7 @@ struct BandwidthCounter {
 
 impl MpiInterceptionLayer for BandwidthCounter {
     const WATCHES_COMPLETION: bool = true;
+    const SHARES_AROUND: bool = true;
 
     #[inline(always)]
     fn around<'c>(

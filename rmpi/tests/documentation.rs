@@ -93,7 +93,7 @@ fn the_table_of_wrapped_functions_is_true() {
 
 /// Every method that the page names exists in the source.
 #[test]
-fn the_thesis_tables_point_to_what_exists() {
+fn what_the_page_names_exists() {
     let page = fs::read_to_string(root().join("docs/rmpi.md")).unwrap();
     let mut source = String::new();
     for folder in ["rmpi/src", "rmpi/src/library"] {

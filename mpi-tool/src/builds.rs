@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::fmt;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,31 +22,29 @@ const UNIVERSAL: &str = "mpi-tool-universal";
 impl Build {
     pub(crate) fn run(&self) -> Result<()> {
         let project = self.project()?;
-        let compilers = self.compilers()?;
+        let targets = self.targets()?;
         let output = self.output.clone().unwrap_or_else(|| project.root.join("target/tools"));
         let mut files = BTreeSet::new();
-        for (abi, mpicc) in &compilers {
-            let folder = output.join(abi.name());
-            eprintln!("mpi-tool: building for the {} ABI, with {mpicc}", abi.name());
-            if !project.was_built(*abi) {
+        for target in &targets {
+            let folder = output.join(target.abi.name());
+            eprintln!("mpi-tool: building for {target}");
+            if !project.was_built(target.abi) {
                 eprintln!("mpi-tool: the first build for an ABI takes some minutes");
             }
-            for library in project.build(*abi, mpicc, &self.profile)? {
+            for library in project.build(target, &self.profile)? {
                 let file = library.file_name().context("a library has a name")?;
                 files.insert(file.to_owned());
                 println!("{}", put(&library, folder.join(file))?.display());
             }
         }
         if self.universal
-            && let Some((abi, mpicc)) = compilers.first()
+            && let Some(target) = targets.first()
         {
             // Of no ABI, whichever it is compiled for, and of no tool.
             let mut framework = Project::read(&source_tree())?;
             framework.packages = vec![UNIVERSAL.into()];
-            eprintln!(
-                "mpi-tool: building the universal builds, which choose among these, with {mpicc}"
-            );
-            for library in framework.build(*abi, mpicc, &self.profile)? {
+            eprintln!("mpi-tool: building the universal builds, which choose among these");
+            for library in framework.build(target, &self.profile)? {
                 for file in &files {
                     println!("{}", put(&library, output.join(file))?.display());
                 }
@@ -93,25 +92,31 @@ impl Build {
         Ok(project)
     }
 
-    /// The compiler wrappers to build with, one for each ABI.
-    fn compilers(&self) -> Result<Vec<(Abi, String)>> {
-        let mut compilers: Vec<(Abi, String)> = Vec::new();
+    /// What to build for: each ABI that was asked for, else those of the MPIs that are found, else all.
+    fn targets(&self) -> Result<Vec<Target>> {
+        let mut targets: Vec<Target> = Vec::new();
+        for &abi in &self.abi {
+            if targets.iter().all(|known| known.abi != abi) {
+                targets.push(Target { abi, mpicc: None });
+            }
+        }
         let mut add = |mpicc: String| -> Result<()> {
             let abi = abi(&mpicc)?;
-            match compilers.iter().find(|known| known.0 == abi) {
-                Some((_, first)) => eprintln!(
-                    "mpi-tool: {mpicc}: of the {} ABI, as {first}; the same tools serve both",
-                    abi.name()
+            match targets.iter().find(|known| known.abi == abi) {
+                Some(first) => eprintln!(
+                    "mpi-tool: {mpicc}: of {}, as {first}; the same tools serve both",
+                    abi.title(),
+                    first = first.mpicc.as_deref().unwrap_or("--abi says"),
                 ),
-                None => compilers.push((abi, mpicc)),
+                None => targets.push(Target { abi, mpicc: Some(mpicc) }),
             }
             Ok(())
         };
-        if !self.mpicc.is_empty() {
+        if !(self.mpicc.is_empty() && self.abi.is_empty()) {
             for mpicc in &self.mpicc {
                 add(mpicc.clone())?;
             }
-            return Ok(compilers);
+            return Ok(targets);
         }
         let mut seen = BTreeSet::new();
         let names = ["mpicc", "mpicc.mpich", "mpicc.openmpi", "mpicc_abi"];
@@ -128,13 +133,31 @@ impl Build {
                 eprintln!("mpi-tool: {error:#}");
             }
         }
-        if compilers.is_empty() {
-            bail!(
-                "no MPI found: there is no {} in PATH; --mpicc names a compiler wrapper",
+        if targets.is_empty() {
+            eprintln!(
+                "mpi-tool: no MPI found (no {} in PATH), so for all ABIs; --mpicc and --abi choose",
                 names.join(", no ")
             );
+            targets.extend(Abi::ALL.map(|abi| Target { abi, mpicc: None }));
         }
-        Ok(compilers)
+        Ok(targets)
+    }
+}
+
+/// What tools are built for.
+struct Target {
+    abi: Abi,
+    /// The compiler wrapper of an MPI of this ABI. Tools need none.
+    mpicc: Option<String>,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.abi.title())?;
+        match &self.mpicc {
+            Some(mpicc) => write!(f, ", with {mpicc}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -215,7 +238,7 @@ impl Project {
     }
 
     /// Builds the tools and returns their shared objects. Cargo shows on standard error what it is doing.
-    fn build(&self, abi: Abi, mpicc: &str, profile: &str) -> Result<Vec<PathBuf>> {
+    fn build(&self, target: &Target, profile: &str) -> Result<Vec<PathBuf>> {
         let mut build = cargo();
         build.args(["build", "--profile", profile]);
         build.arg("--message-format=json-render-diagnostics");
@@ -225,14 +248,19 @@ impl Project {
         if settings.is_file() && !env::current_dir()?.starts_with(fs::canonicalize(&self.root)?) {
             build.arg("--config").arg(settings);
         }
-        build.arg("--target-dir").arg(self.target_of(abi));
+        build.arg("--target-dir").arg(self.target_of(target.abi));
         for package in &self.packages {
             build.args(["--package", package]);
         }
-        build.env("MPICC", mpicc).stderr(Stdio::inherit());
+        match &target.mpicc {
+            // It is asked, unless this says what it is.
+            Some(mpicc) => build.env("MPICC", mpicc).env_remove("MPI_ABI"),
+            None => build.env("MPI_ABI", target.abi.name()),
+        };
+        build.stderr(Stdio::inherit());
         let output = build.output().context("cargo does not run")?;
         if !output.status.success() {
-            bail!("the tools could not be built with {mpicc}");
+            bail!("the tools could not be built for {target}");
         }
         let messages = String::from_utf8_lossy(&output.stdout);
         let artifacts = messages

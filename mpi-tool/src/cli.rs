@@ -177,12 +177,14 @@ pub(crate) struct New {
 /// Build tools for each MPI that is found
 ///
 /// Builds the tools of the project in the working folder, or, where there is none, the framework's
-/// own: once for each ABI of the MPIs that are found.
+/// own: once for each ABI of the MPIs that are found, or for all ABIs where there is no MPI. Tools
+/// need no MPI to be built.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   mpi-tool build
   mpi-tool build --mpicc /opt/mpich/bin/mpicc --mpicc /opt/openmpi/bin/mpicc
+  mpi-tool build --abi mpich --abi openmpi
   mpi-tool build --output ~/.local/lib/mpi-tools
   mpi-tool build --universal
 
@@ -193,6 +195,9 @@ pub(crate) struct Build {
     /// Build for the MPI of this compiler wrapper, and not for those that are found
     #[arg(long, value_name = "PATH")]
     pub(crate) mpicc: Vec<String>,
+    /// Build for this ABI, whether an MPI of it is found or not
+    #[arg(long)]
+    pub(crate) abi: Vec<Abi>,
     /// The project: the folder of a Cargo.toml [default: the working folder, if it has tools, else
     /// the framework's source tree]
     #[arg(long, value_name = "FOLDER")]

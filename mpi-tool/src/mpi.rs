@@ -34,6 +34,15 @@ impl Abi {
         }
     }
 
+    /// In messages.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Abi::Mpich => "the mpich ABI",
+            Abi::OpenMpi => "the openmpi ABI",
+            Abi::Standard => "the standard ABI",
+        }
+    }
+
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|abi| abi.name() == name)
     }

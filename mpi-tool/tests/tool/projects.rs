@@ -123,19 +123,6 @@ fn what_is_no_mpi_is_not_built_for() {
             "false: not a compiler wrapper of an MPI: its mpi.h has none of the ABIs that tools are built for"
         ]
     );
-    // With an empty PATH.
-    let mut without = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
-    without.arg("build").current_dir(folder.path()).env("PATH", folder.path());
-    let outcome = Outcome::of(without.env_remove("MPICC").env("CARGO", env!("CARGO")));
-    assert_eq!(outcome.status, Some(2), "{outcome:?}");
-    assert_eq!(
-        outcome.said()[1..],
-        [
-            "no MPI found: there is no mpicc, no mpicc.mpich, no mpicc.openmpi, no mpicc_abi in PATH; \
-          --mpicc names a compiler wrapper"
-        ]
-    );
-
     let outcome = build(&["--package", "no-tool"]);
     assert_eq!(outcome.status, Some(2));
     let said = outcome.said();
@@ -147,6 +134,61 @@ fn what_is_no_mpi_is_not_built_for() {
     let outcome = build(&[]);
     assert_eq!(outcome.status, Some(2));
     assert!(outcome.said()[0].starts_with("./Cargo.toml: error: "), "{outcome:?}");
+}
+
+/// A project of one tool, `mine`, and a cargo that builds it: it writes down what the environment says of MPI.
+fn with_a_cargo_that_builds(folder: &Path) {
+    fs::write(folder.join("Cargo.toml"), "").unwrap();
+    let cargo = format!(
+        "#!/bin/sh\n\
+         if [ \"$1\" = metadata ]; then\n\
+         echo '{{\"workspace_root\": \"{0}\", \"target_directory\": \"{0}/target\", \"packages\": [\
+         {{\"name\": \"mine\", \"targets\": [{{\"kind\": [\"cdylib\"]}}], \
+         \"dependencies\": [{{\"name\": \"mpi-tool-layer\", \"kind\": null}}]}}]}}'\nexit\nfi\n\
+         echo \"abi ${{MPI_ABI-none}}, mpicc ${{MPICC-none}}\" >> {0}/asked\n\
+         echo '{{\"reason\": \"compiler-artifact\", \"target\": {{\"kind\": [\"cdylib\"]}}, \
+         \"filenames\": [\"{0}/libmine.so\"]}}'\n",
+        text(folder)
+    );
+    write_program(&folder.join("cargo"), cargo);
+    fs::write(folder.join("libmine.so"), "").unwrap();
+}
+
+/// Tools need no MPI: without one they are built for all ABIs, and `--abi` chooses.
+#[test]
+fn without_an_mpi_all_abis_are_built_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(folder.path()).unwrap();
+    with_a_cargo_that_builds(&here);
+    write_program(&here.join("wrapper"), "#!/bin/sh\necho 'ABI: openmpi'\n");
+    let build = |arguments: &[&str]| {
+        let mut build = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
+        build.arg("build").args(arguments).current_dir(&here).env("CARGO", here.join("cargo"));
+        // The folder has no compiler wrapper of a usual name.
+        build.env("PATH", &here).env_remove("MPICC").env("MPI_ABI", "mine");
+        let _ = fs::remove_file(here.join("asked"));
+        let outcome = Outcome::of(&mut build);
+        assert_eq!(outcome.status, Some(0), "{outcome:?}");
+        let asked = fs::read_to_string(here.join("asked")).unwrap();
+        (outcome, asked.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (outcome, asked) = build(&[]);
+    assert_eq!(
+        outcome.said()[0],
+        "no MPI found (no mpicc, no mpicc.mpich, no mpicc.openmpi, no mpicc_abi in PATH), so for all ABIs; \
+         --mpicc and --abi choose"
+    );
+    let all = ["mpich", "openmpi", "standard"];
+    assert_eq!(asked, all.map(|abi| format!("abi {abi}, mpicc none")));
+    for abi in all {
+        assert!(here.join("target/tools").join(abi).join("libmine.so").is_file(), "{abi}");
+    }
+    let (outcome, asked) = build(&["--abi", "standard", "--abi", "mpich", "--abi", "standard"]);
+    assert_eq!(asked, ["abi standard, mpicc none", "abi mpich, mpicc none"]);
+    assert_eq!(outcome.said()[0], "building for the standard ABI");
+    // A compiler wrapper is asked what it is; no variable says it in its place.
+    let (_, asked) = build(&["--abi", "mpich", "--mpicc", "./wrapper"]);
+    assert_eq!(asked, ["abi mpich, mpicc none", "abi none, mpicc ./wrapper"]);
 }
 
 /// Cargo says what it compiles, while it does: minutes without a word would look like a hang.

@@ -1,5 +1,7 @@
 //! Measurements: builds what they need, and has `bench-harness` make them.
 
+mod builds;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -35,6 +37,8 @@ pub(crate) struct Bench {
 /// One experiment, or, without any, all of them and a page of the results.
 #[derive(Subcommand)]
 enum Experiment {
+    /// How long tools compile, from nothing and after an edit
+    Build,
     /// What a tool adds to a call: instructions, and time against C tools
     Overhead {
         /// Options of the experiment, such as --no-time
@@ -82,6 +86,7 @@ impl Bench {
         let harness = || Harness::build(&self.find_mpi()?);
         let (name, options) = match &self.experiment {
             None => return self.everything(&harness()?),
+            Some(Experiment::Build) => return builds::run_all(),
             Some(Experiment::Boomeramg { options }) => return boomeramg(options),
             Some(Experiment::Overhead { options }) => ("overhead", options),
             Some(Experiment::Library { options }) => ("library", options),

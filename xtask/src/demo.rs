@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::environment::{self, Mpi};
 use crate::step::{run, step};
-use crate::test::build_tools;
+use crate::test::build;
 
 #[derive(Args)]
 pub(crate) struct Demo {
@@ -23,7 +23,7 @@ impl Demo {
     pub(crate) fn run(self) -> Result<()> {
         // The benchmarks are built for MPICH's ABI.
         let mpi = environment::mpich()?;
-        let tools = build_tools(&mpi)?;
+        let tools = build(&mpi, &["call-counter".to_owned()])?;
         let program = environment::benchmarks()?.join("IMB-MPI1");
         let ranks = self.ranks.to_string();
         step(&format!("Intel MPI Benchmarks on {ranks} ranks, with the call counter"), || {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
 use crate::environment::{self, Mpi};
@@ -27,7 +27,7 @@ pub(crate) struct Bench {
     output: Option<PathBuf>,
     /// The MPI: one of those that `cargo xtask env` knows
     #[arg(long, global = true, default_value = "mpich",
-          value_parser = environment::MPIS.map(|(short, ..)| short))]
+          value_parser = environment::names())]
     mpi: String,
     /// Another MPI, by its compiler wrapper; the launcher that belongs to it is found beside it
     #[arg(long, global = true, conflicts_with = "mpi")]
@@ -103,8 +103,7 @@ impl Bench {
         if let Some(mpicc) = &self.mpicc {
             return environment::of_compiler(mpicc);
         }
-        let found = environment::MPIS.iter().find(|(short, ..)| *short == self.mpi);
-        found.context("clap knows the names")?.2()
+        environment::named(&self.mpi)
     }
 
     fn everything(&self, harness: &Harness) -> Result<()> {

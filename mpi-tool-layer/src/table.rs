@@ -153,6 +153,9 @@ impl NextTable {
 
 /// `MPI_Abi_get_version` where MPI lacks it: the answer that MPI-5.0 has for libraries without its ABI.
 /// mpi4py finds a tool's function before it has loaded MPI, and wants no error of it.
+///
+/// # Safety
+/// Each pointer is null or valid for a write of an `int`.
 unsafe extern "C" fn no_standard_abi(major: *mut c_int, minor: *mut c_int) -> c_int {
     for version in [major, minor] {
         if !version.is_null() {

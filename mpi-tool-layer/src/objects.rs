@@ -149,8 +149,7 @@ impl Object<'_> {
         if segment(libc::PT_GNU_RELRO).is_some() {
             usual &= !libc::PROT_WRITE;
         }
-        // SAFETY: `mprotect` must take no access away that somebody needs. It gets the page of a word of this
-        // object's segment, which stays readable, and executable if it is; a word does not cross pages.
+        // SAFETY: the page of this word, which stays readable, and executable if it is.
         let protect = |access| unsafe { libc::mprotect(start as *mut c_void, page, access) == 0 };
         let is_writable = usual & libc::PROT_WRITE != 0;
         if is_writable || protect(usual | libc::PROT_WRITE) {

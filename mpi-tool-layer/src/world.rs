@@ -17,8 +17,8 @@ pub fn wrong_abi() -> Option<Abi> {
 pub fn abi() -> Option<Abi> {
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
     // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address, and what it
-    // names is a C string that lives as long as MPI's library; `dlopen` and `dlsym` get C strings, and a
-    // handle that is not null.
+    // names is a C string that lives as long as MPI's library. `dlopen` and `dlsym` read C strings, and
+    // `dlsym` gets the opened library or a special value.
     Some(unsafe {
         let mut object: libc::Dl_info = core::mem::zeroed();
         let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();

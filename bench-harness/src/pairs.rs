@@ -14,15 +14,17 @@ use serde_json::json;
 pub(crate) struct Counting;
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: an allocator must give valid memory of the layout that it is asked for, and not unwind: the system's
+// does that, and the counter cannot fail.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the system's allocator wants a layout of some size, which the caller promises.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the system's allocator wants what it gave, with the same layout: `alloc` has it from there,
+        // and the caller promises the rest.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -33,7 +35,8 @@ pub(crate) struct C(*mut libc::c_void);
 impl C {
     pub(crate) fn open(path: &str) -> Result<Self, Box<dyn Error>> {
         let path = CString::new(path)?;
-        // SAFETY: a library of ours without constructors.
+        // SAFETY: `dlopen` reads a C string, and runs constructors: the library is one of this crate's in C,
+        // which has none.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             Err(format!("{path:?} was not loaded").into())
@@ -44,19 +47,22 @@ impl C {
 
     pub(crate) fn function(&self, name: &str) -> *mut libc::c_void {
         let name = CString::new(name).expect("a name");
-        // SAFETY: an open library.
+        // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library: `open` has checked
+        // the handle, and nothing closes it.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         assert!(!address.is_null(), "{name:?} is missing");
         address
     }
 
     pub(crate) fn one(&self, name: &str) -> extern "C" fn(*mut f64, c_int, c_int) {
-        // SAFETY: what the C source has under the names that are asked for.
+        // SAFETY: the transmute wants the function's own prototype: those in C that are asked for by `one` take
+        // a pointer and two integers. A pointer to bytes takes one to numbers, too.
         unsafe { std::mem::transmute(self.function(name)) }
     }
 
     pub(crate) fn two(&self, name: &str) -> extern "C" fn(*const f64, *mut f64, c_int, c_int) {
-        // SAFETY: as above.
+        // SAFETY: the transmute wants the function's own prototype: those in C that are asked for by `two` take
+        // two pointers and two integers.
         unsafe { std::mem::transmute(self.function(name)) }
     }
 }

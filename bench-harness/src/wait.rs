@@ -14,7 +14,8 @@ pub(crate) fn wait_for(arguments: &[String]) -> Result<()> {
         .env("LD_PRELOAD", std::env::var_os("BENCH_PRELOAD").unwrap_or_default())
         .status()?;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the structure is written if the call succeeds.
+    // SAFETY: `getrusage` writes one structure, for which there is room, if it succeeds; only then is it taken
+    // as initialised.
     let usage = unsafe {
         if libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) != 0 {
             bail!("getrusage: {}", std::io::Error::last_os_error());

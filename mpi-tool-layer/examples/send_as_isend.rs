@@ -7,7 +7,8 @@ use mpi_tool_layer::{RawMpiInterceptionLayer, Tool, UnsafeBox, install_pmpi_laye
 
 struct SendAsIsend;
 
-// SAFETY: a send that has been waited for has done what MPI_Send does.
+// SAFETY: `send` must return when `MPI_Send` would, with the same result: when the buffer can be used again.
+// That is when a send that does not block has been waited for.
 unsafe impl RawMpiInterceptionLayer for SendAsIsend {
     fn send<F>(
         &self,
@@ -24,7 +25,9 @@ unsafe impl RawMpiInterceptionLayer for SendAsIsend {
     {
         let next = next_f.table();
         let mut request = MPI_REQUEST_NULL;
-        // SAFETY: the application's arguments, and a request that is waited for before it goes.
+        // SAFETY: MPI_Isend wants what MPI_Send wants, which the application has passed, and the buffer until
+        // the request is complete: the application's call is not over before. The request is a local, which the
+        // wait completes.
         unsafe {
             let result = next.isend(buf, count, datatype, dest, tag, comm, &mut request);
             if result != MPI_SUCCESS {

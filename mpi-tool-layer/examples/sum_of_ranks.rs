@@ -21,7 +21,8 @@ fn tell() -> rmpi::RmpiResult {
     Ok(())
 }
 
-// SAFETY: every call goes on as it came.
+// SAFETY: a layer must do what the MPI standard says of each function. MPI does it: every call goes on as it
+// came, and its result goes back.
 unsafe impl RawMpiInterceptionLayer for SumOfRanks {
     fn finalize<F>(&self, next_f: UnsafeBox<'_, F>) -> c_int
     where
@@ -30,7 +31,8 @@ unsafe impl RawMpiInterceptionLayer for SumOfRanks {
         if let Err(error) = tell() {
             eprintln!("sum of ranks: {error}");
         }
-        // SAFETY: the application's own call.
+        // SAFETY: MPI_Finalize must be called once, when communication is over: this is the application's call
+        // of it, passed on once, and `tell` is done.
         unsafe { next_f.unwrap()() }
     }
 }

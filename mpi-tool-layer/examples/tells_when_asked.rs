@@ -21,13 +21,14 @@ impl TellsWhenAsked {
     }
 }
 
-// SAFETY: every call goes on to MPI as it came.
+// SAFETY: a layer must do what the MPI standard says of each function. MPI does it: every call goes on as it
+// came, and its result goes back.
 unsafe impl RawMpiInterceptionLayer for TellsWhenAsked {
     fn barrier<F>(&self, next_f: UnsafeBox<'_, F>, comm: MPI_Comm) -> c_int
     where
         F: FnOnce(MPI_Comm) -> c_int,
     {
-        // SAFETY: the application's own call.
+        // SAFETY: MPI wants arguments as its standard asks: they are the application's own, passed on once.
         let result = unsafe { next_f.unwrap()(comm) };
         self.barriers.add(0, 1);
         self.telling.store(true, Relaxed);

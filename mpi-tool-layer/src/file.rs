@@ -27,7 +27,7 @@ pub(crate) struct ReportFile {
 impl ReportFile {
     /// A file of a path. Nothing if a path cannot be made of it.
     pub(crate) fn new(path: &CStr, host: &str) -> Option<Self> {
-        // SAFETY: always succeeds.
+        // SAFETY: `getpid` takes nothing and always succeeds.
         let process = unsafe { libc::getpid() };
         let extended =
             |with: String| CString::new([path.to_bytes(), with.as_bytes()].concat()).ok();
@@ -81,7 +81,8 @@ impl ReportFile {
         let mine = look(&self.part)?;
         // A few times, since what is there may vanish meanwhile.
         for _ in 0..4 {
-            // SAFETY: C strings. A link is made only if nothing has the name.
+            // SAFETY: `link` reads two C strings, which both fields are. It makes a link only if nothing has
+            // the name.
             if unsafe { libc::link(self.part.as_ptr(), self.path.as_ptr()) } == 0 {
                 remove(&self.part);
                 return Ok(self.took(&mine));
@@ -143,7 +144,8 @@ impl ReportFile {
 const SECOND: i64 = 1_000_000_000;
 
 fn look(path: &CStr) -> Result<libc::stat, c_int> {
-    // SAFETY: a C string, and room for the answer, of which zeros are a value.
+    // SAFETY: `lstat` reads a C string, which `path` is, and writes one `stat`: a local, of plain data, for
+    // which zeros are a value.
     unsafe {
         let mut file: libc::stat = core::mem::zeroed();
         if libc::lstat(path.as_ptr(), &mut file) == 0 { Ok(file) } else { Err(errno()) }
@@ -151,12 +153,12 @@ fn look(path: &CStr) -> Result<libc::stat, c_int> {
 }
 
 fn remove(path: &CStr) {
-    // SAFETY: a C string.
+    // SAFETY: `unlink` reads a C string, which `path` is.
     unsafe { libc::unlink(path.as_ptr()) };
 }
 
 fn rename(from: &CStr, to: &CStr) -> Result<(), c_int> {
-    // SAFETY: C strings.
+    // SAFETY: `rename` reads two C strings, which both arguments are.
     match unsafe { libc::rename(from.as_ptr(), to.as_ptr()) } {
         0 => Ok(()),
         _ => Err(errno()),
@@ -166,7 +168,8 @@ fn rename(from: &CStr, to: &CStr) -> Result<(), c_int> {
 /// Has two files swap their names, where the file system can do that.
 fn exchange(one: &CStr, other: &CStr) -> bool {
     let [one, other] = [one, other].map(CStr::as_ptr);
-    // SAFETY: the arguments that the system call has, of their types.
+    // SAFETY: `syscall` wants arguments of the system call's number and types: `renameat2` takes a descriptor
+    // and a C string twice, and flags. The strings live as long as the arguments of this function.
     unsafe {
         libc::syscall(
             libc::SYS_renameat2,
@@ -181,7 +184,7 @@ fn exchange(one: &CStr, other: &CStr) -> bool {
 
 fn clock() -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: room for the answer.
+    // SAFETY: `clock_gettime` writes one `timespec`, which `now` is.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut now) };
     now.tv_sec * SECOND + now.tv_nsec
 }
@@ -189,7 +192,7 @@ fn clock() -> i64 {
 /// When this process started, as `clock` tells times: at the end of the tick in which it did, so that
 /// what another process wrote just before is from before.
 fn process_start() -> i64 {
-    // SAFETY: always allowed.
+    // SAFETY: `sysconf` takes any number and touches no memory of the caller's.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     let tick = SECOND / ticks.clamp(1, SECOND);
     let after_name = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {

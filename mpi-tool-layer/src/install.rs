@@ -164,7 +164,9 @@ macro_rules! __next_table {
             )
         }
 
-        // SAFETY: the code goes on to the function of its place in the list, whatever the arguments.
+        // SAFETY: an entry of the table must have its function's prototype. Each of these is code of 16 bytes
+        // that leaves arguments and stack alone, and jumps on to the function of its place in the list,
+        // whatever that takes.
         static NEXT: $crate::NextTable = unsafe {
             use ::core::sync::atomic::AtomicPtr;
             let mut functions =
@@ -235,7 +237,8 @@ macro_rules! __fortran_entry {
         const _: () = {
             #[unsafe(export_name = $symbol)]
             pub unsafe extern "C" fn function() -> f64 {
-                // SAFETY: always allowed.
+                // SAFETY: MPI asks that a clock is called while MPI runs. Its caller is the application,
+                // which has called this; the target is the function of the same name, and takes no arguments.
                 unsafe {
                     $crate::$target! { call $c_name $name $($table)? }
                 }
@@ -325,8 +328,8 @@ macro_rules! __export {
         #[unsafe(export_name = stringify!($c_name))]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            // SAFETY: for the layer that unwraps it; an entry of the table is a function of this
-            // prototype.
+            // SAFETY: calling `next` is for the layer, which unwraps it and vouches for the arguments. The
+            // table's entry is a function of this prototype: its constructor and `link` ask for that.
             let next = |$($arg: $ty),*| unsafe {
                 $crate::__if_watched! { $c_name
                     { $crate::NextFunctions::$name(&BELOW, $($arg),*) }

@@ -43,7 +43,8 @@ macro_rules! below {
 
             $(
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
-                    // SAFETY: for the one who calls this.
+                    // SAFETY: the next function wants arguments as the MPI standard asks, which the caller of
+                    // this function promises.
                     let next = |$($arg: $ty),*| unsafe { self.next.$name($($arg),*) };
                     if_watched! { $c_name
                         { Lifecycle(self.level).$name(UnsafeBox::new(next, self.next), $($arg),*) }
@@ -59,7 +60,8 @@ mpi_functions! { [below] }
 /// Tells the [`Level`] when MPI starts and ends.
 pub(crate) struct Lifecycle(pub(crate) &'static Level);
 
-// SAFETY: every call goes on as it came.
+// SAFETY: a layer must do what the MPI standard says. Every call goes on to MPI as it came, once, and its
+// result goes back; what the level does beside that writes to nothing of the application's.
 unsafe impl RawMpiInterceptionLayer for Lifecycle {
     fn init<F>(
         &self,
@@ -70,7 +72,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(*mut c_int, *mut *mut *mut c_char) -> c_int,
     {
-        // SAFETY: the application's own call; so are those below.
+        // SAFETY: MPI_Init wants what the application has passed: these are its arguments, passed on once.
         let result = unsafe { next_f.unwrap()(argc, argv) };
         if result == MPI_SUCCESS {
             self.0.world_started();
@@ -89,7 +91,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
     {
-        // SAFETY: as above.
+        // SAFETY: as MPI asks: the application's arguments, passed on once.
         let result = unsafe { next_f.unwrap()(argc, argv, required, provided) };
         if result == MPI_SUCCESS {
             self.0.world_started();
@@ -107,7 +109,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(MPI_Info, MPI_Errhandler, *mut MPI_Session) -> c_int,
     {
-        // SAFETY: as above.
+        // SAFETY: as MPI asks: the application's arguments, passed on once.
         let result = unsafe { next_f.unwrap()(info, errhandler, session) };
         if result == MPI_SUCCESS {
             self.0.session_started();
@@ -120,7 +122,8 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
         F: FnOnce() -> c_int,
     {
         self.0.world_ends();
-        // SAFETY: as above.
+        // SAFETY: MPI_Finalize must be called once, when the process's communication is over: this is the
+        // application's call of it, passed on once. The level has completed its own communication before.
         unsafe { next_f.unwrap()() }
     }
 
@@ -129,7 +132,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
         F: FnOnce(*mut MPI_Session) -> c_int,
     {
         self.0.session_ends();
-        // SAFETY: as above.
+        // SAFETY: as MPI asks: the application's session, passed on once.
         unsafe { next_f.unwrap()(session) }
     }
 
@@ -138,7 +141,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
         F: FnOnce(MPI_Comm, c_int) -> c_int,
     {
         self.0.report_process("MPI_Abort");
-        // SAFETY: as above.
+        // SAFETY: as MPI asks: the application's arguments, passed on once.
         unsafe { next_f.unwrap()(comm, errorcode) }
     }
 }

@@ -26,7 +26,8 @@ pub struct ToolInfo {
     context: *const c_void,
 }
 
-// SAFETY: `name` points to a constant, `context` to what is `Sync` (or nowhere).
+// SAFETY: threads share the pointers only. `name` is of a string that is never written, `context` is null or
+// of a level, which is `Sync`; `new` and who calls it see to that. The other fields are `Sync`.
 unsafe impl Sync for ToolInfo {}
 
 const SYMBOL: &CStr = c"mpi_tool_info";
@@ -64,8 +65,9 @@ impl Host {
     /// The thread's slot, if the process has a universal build.
     fn slot() -> Option<&'static Cell<*const Host>> {
         let exported = find(libc::RTLD_DEFAULT, c"mpi_tool_host").cast::<*mut c_void>();
-        // SAFETY: the symbol is this framework's: a pointer to a `HostSlot` that is never written. The cell
-        // is the thread's own, and not kept.
+        // SAFETY: the symbol is this framework's: a universal build's static of type `HostSlot`, never
+        // written, in a library that stays loaded. The slot that it gives is of this thread, lives as long as
+        // the thread, and is a `Cell`, which nobody but this thread uses.
         unsafe {
             let slot = *exported.as_ref()?;
             core::mem::transmute::<*mut c_void, HostSlot>(slot)().as_ref()
@@ -90,7 +92,8 @@ impl Host {
     }
 
     fn get() -> Option<&'static Self> {
-        // SAFETY: null, or what `open` was called on.
+        // SAFETY: the pointer must be null or of a `Host` that stays. `take` has put it there from the slot,
+        // where only `open` puts what it was called on: a `&'static Self`.
         unsafe { HOST.load(Acquire).as_ref() }
     }
 }
@@ -136,7 +139,7 @@ impl ToolInfo {
     }
 
     fn name(&self) -> &CStr {
-        // SAFETY: `new` took it from a static C string.
+        // SAFETY: the pointer must be of a C string that stays. `new` has it from a `&'static CStr`.
         unsafe { CStr::from_ptr(self.name) }
     }
 
@@ -147,18 +150,22 @@ impl ToolInfo {
 
     /// All tools of the process, in stack order.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
-        // SAFETY: what `first` gives.
+        // SAFETY: `from` wants null or a tool's information, which is what `first` gives: the exported
+        // pointer of the first tool, if there is one. Nothing here unloads a tool.
         unsafe { Self::from(Self::first()) }.filter(|tool| !tool.name().is_empty())
     }
 
     /// A tool and those behind it. Looks nothing up, so that a signal handler may call it.
     ///
     /// # Safety
-    /// `first` is null or a tool's; tools are never unloaded.
+    /// `first` is null or points to a tool's information, and neither that tool nor one behind it is ever
+    /// unloaded.
     pub(crate) unsafe fn from(first: *const ToolInfo) -> impl Iterator<Item = &'static ToolInfo> {
         let mut next = first;
         core::iter::from_fn(move || {
-            // SAFETY: as the caller says, and `next` is what `take_place` found.
+            // SAFETY: `next` must be null or point to a `ToolInfo` that stays. At first the caller says so;
+            // further ones are what `take_place` found as another tool's exported pointer, or what `insert`
+            // got by a `&'static` reference.
             let this = unsafe { next.as_ref() }?;
             next = this.next.load(Acquire).cast_const();
             Some(this)
@@ -168,7 +175,8 @@ impl ToolInfo {
     /// What the exported pointer in a scope points to, or null.
     fn look_up(scope: *mut c_void) -> *const ToolInfo {
         let pointer = find(scope, SYMBOL).cast::<*const ToolInfo>().cast_const();
-        // SAFETY: the symbol is this framework's: a pointer that is never written.
+        // SAFETY: the symbol is this framework's, in whichever version: a static pointer to a `ToolInfo`,
+        // aligned and never written.
         unsafe { pointer.as_ref() }.map_or(ptr::null(), |info| *info)
     }
 
@@ -224,7 +232,9 @@ impl ToolInfo {
                     next
                 }
             };
-            // SAFETY: what has the name of an MPI function is one.
+            // SAFETY: `link` wants functions of the right prototypes, or null. What is found has the name
+            // `MPI_X` or `PMPI_X`, and the standard keeps such names for MPI and its tools;
+            // `library_function` may have what stands for one of them.
             unsafe { table.link(next_of) };
             settle();
         }
@@ -307,7 +317,8 @@ pub fn find_late_mpi(table: &NextTable) -> bool {
         });
     if found {
         let has_fortran = has_fortran();
-        // SAFETY: these are the library's functions.
+        // SAFETY: `link` wants functions of the right prototypes, or null: `library_function` gives the
+        // library's own, what stands for one of them where Fortran is concerned, or null.
         unsafe { table.link(|function| library_function(function, has_fortran)) };
         settle();
     }
@@ -330,7 +341,8 @@ pub fn fill_late_pmpi() -> bool {
     let Some(path) = path else { return false };
     let library = open(&path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
     if !library.is_null() {
-        // SAFETY: what has the name of an MPI function is one.
+        // SAFETY: `fill` wants the library's function of each name, or null. `find` looks into the MPI
+        // library, and the standard keeps the names `PMPI_X` for what they are.
         unsafe { mpi_sys::pmpi::fill(|name| find(library, name)) };
     }
     clear_message();
@@ -339,19 +351,22 @@ pub fn fill_late_pmpi() -> bool {
 
 /// `dlopen`.
 pub fn open(name: &CStr, flags: c_int) -> *mut c_void {
-    // SAFETY: `name` is a C string.
+    // SAFETY: `dlopen` reads a C string, which `name` is. It runs the constructors of what it loads: an MPI
+    // library's or a tool's, which the program would have run as well, or none where the library is there
+    // already.
     unsafe { libc::dlopen(name.as_ptr(), flags) }
 }
 
 /// Clears the message of failed look-ups, which are not the application's.
 pub fn clear_message() {
-    // SAFETY: always allowed.
+    // SAFETY: `dlerror` takes nothing, may be called by any thread at any time, and its result is not used.
     unsafe { libc::dlerror() };
 }
 
 /// What the dynamic linker says about the last failure; clears it.
 pub fn linker_message() -> String {
-    // SAFETY: null, or a C string that stays until the thread's next call.
+    // SAFETY: `dlerror` gives null or a C string that stays until the thread's next call of `dlerror` or the
+    // like. It is copied before that.
     unsafe {
         let message = libc::dlerror();
         if message.is_null() {
@@ -365,7 +380,8 @@ pub fn linker_message() -> String {
 /// knows what is next. The result is used here, so that the call is no tail call.
 #[inline(never)]
 pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: `name` is a C string.
+    // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library or one of its special
+    // values: all callers pass such a value, or what `open` gave and is not null.
     let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
     core::hint::black_box(address)
 }
@@ -373,7 +389,7 @@ pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
 /// The same in an opened library.
 ///
 /// # Safety
-/// `library` is what [`open`] gave, and not null.
+/// `library` is what [`open`] gave, is not null, and has not been closed.
 pub unsafe fn find_in(library: *mut c_void, name: &CStr) -> *mut c_void {
     find(library, name)
 }

@@ -13,7 +13,9 @@ impl Object<'_> {
         if self.0.dlpi_name.is_null() {
             return c"";
         }
-        // SAFETY: the dynamic linker's own string.
+        // SAFETY: `dlpi_name` is not null, as was checked, and `dl_iterate_phdr` gives a C string. It lives
+        // as long as the object, which cannot be unloaded while it is visited: the dynamic linker holds its
+        // lock until then.
         unsafe { CStr::from_ptr(self.0.dlpi_name) }
     }
 
@@ -33,7 +35,9 @@ impl Object<'_> {
     }
 
     fn headers(&self) -> &[libc::Elf64_Phdr] {
-        // SAFETY: the dynamic linker's own array.
+        // SAFETY: `dl_iterate_phdr` gives the address of the object's program headers, which are `dlpi_phnum`
+        // and are never written. They are there as long as the object, which is not unloaded while it is
+        // visited.
         unsafe { core::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
     }
 
@@ -43,7 +47,9 @@ impl Object<'_> {
         let dynamic = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC);
         let entries = dynamic.map(|header| (self.0.dlpi_addr + header.p_vaddr) as *const [u64; 2]);
         (0..).map_while(move |index| {
-            // SAFETY: the object's dynamic section, which ends with a null entry.
+            // SAFETY: a read needs an entry of the dynamic section. The header says where that is in this
+            // loaded object; an entry is two words, and an entry of `DT_NULL` ends them, behind which this
+            // does not read.
             let entry = unsafe { *entries?.add(index) };
             (entry[0] != DT_NULL).then_some(entry)
         })
@@ -62,7 +68,8 @@ impl Object<'_> {
         const DT_NEEDED: u64 = 1;
         let strings = self.part(DT_STRTAB);
         self.dynamic().filter(|entry| entry[0] == DT_NEEDED).filter_map(move |entry| {
-            // SAFETY: an offset into the object's string table.
+            // SAFETY: a C string must begin there. By the ELF format the value of `DT_NEEDED` is the offset
+            // of one in the object's string table, which is loaded with it and stays as long as `self`.
             Some(unsafe { CStr::from_ptr((strings? + entry[1]) as *const c_char) })
         })
     }
@@ -77,7 +84,8 @@ impl Object<'_> {
         let Some(table) = self.symbols() else { return };
         for symbol in names.iter().filter_map(|name| table.find(name)) {
             // Without a value, a symbol is passed over by look-ups.
-            // SAFETY: an entry of the table.
+            // SAFETY: the pointer must be inside of the table for this. `find` gives entries of it only;
+            // nothing is read here.
             self.write(unsafe { &raw mut (*symbol).st_value }, 0);
         }
     }
@@ -91,7 +99,9 @@ impl Object<'_> {
             let Some(start) = self.part(start) else { continue };
             let count = size as usize / size_of::<libc::Elf64_Rela>();
             for index in 0..count {
-                // SAFETY: the object's own relocations, and the symbols that they name.
+                // SAFETY: the dynamic section says where the relocations are and how many bytes they have,
+                // and `index` is below their number. Each names a symbol of the object's table by its number.
+                // The dynamic linker has read the same.
                 let (slot, symbol, name) = unsafe {
                     let relocation = &*(start as *const libc::Elf64_Rela).add(index);
                     let (number, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
@@ -118,7 +128,7 @@ impl Object<'_> {
     /// Writes a word of the object, also where it is read-only. Others may read it meanwhile. Where the
     /// system forbids that, all is as it was.
     fn write(&self, word: *mut u64, value: u64) {
-        // SAFETY: always allowed.
+        // SAFETY: `sysconf` takes any number and touches no memory of the caller's.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         let start = word.addr() / page * page;
         let inside = |header: &&libc::Elf64_Phdr| {
@@ -153,12 +163,14 @@ impl Object<'_> {
 
     fn symbols(&self) -> Option<SymbolTable> {
         let hash = self.part(DT_GNU_HASH)? as *const u32;
-        // SAFETY: the table begins with four words.
+        // SAFETY: the dynamic section says where the GNU hash table is; it begins with four words of 32 bits,
+        // is aligned to more, and is never written.
         let [buckets, first, bloom, _] = unsafe { *hash.cast::<[u32; 4]>() };
         Some(SymbolTable {
             symbols: self.part(DT_SYMTAB)? as *mut libc::Elf64_Sym,
             strings: self.part(DT_STRTAB)? as *const c_char,
-            // SAFETY: behind them, 64-bit words of a filter.
+            // SAFETY: the pointer must stay inside of the table. Behind the four words there are `bloom`
+            // words of 64 bits, and behind those the buckets.
             buckets: unsafe { hash.add(4 + 2 * bloom as usize) },
             count: buckets,
             first,
@@ -191,11 +203,13 @@ pub(crate) fn each_object<F: FnMut(Object<'_>)>(mut visit: F) {
         _size: usize,
         visit: *mut c_void,
     ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` gives a valid object, and back what it was given below.
+        // SAFETY: `dl_iterate_phdr` calls this with a valid structure, which stays as it is for the call, and
+        // with the pointer that it was given below: to an `F` that nobody else uses meanwhile.
         unsafe { (*visit.cast::<F>())(Object(&*info)) };
         0
     }
-    // SAFETY: `visit` lives until the call returns.
+    // SAFETY: `dl_iterate_phdr` calls the function only until it returns, with this pointer. `visit` lives
+    // longer, and the function takes it for the `F` that it is.
     unsafe { libc::dl_iterate_phdr(Some(one::<F>), (&raw mut visit).cast()) };
 }
 
@@ -226,9 +240,10 @@ impl SymbolTable {
     /// A symbol and its name.
     ///
     /// # Safety
-    /// There is one of this number.
+    /// The table has a symbol of this number. The object that it is of stays loaded as long as `self`.
     unsafe fn symbol(&self, number: u32) -> (libc::Elf64_Sym, &CStr) {
-        // SAFETY: as the caller says; names are offsets into the table of strings.
+        // SAFETY: the caller promises that the table has this symbol, and it is aligned there; by the ELF
+        // format its name is the offset of a C string in the object's string table.
         unsafe {
             let symbol = self.symbols.add(number as usize).read();
             (symbol, CStr::from_ptr(self.strings.add(symbol.st_name as usize)))
@@ -241,17 +256,18 @@ impl SymbolTable {
             .iter()
             .fold(5381_u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
         let bucket = hash.checked_rem(self.count)?;
-        // SAFETY: one of the buckets.
+        // SAFETY: the table has `count` buckets, and the remainder of a division by `count` is below that.
         let mut number = unsafe { *self.buckets.add(bucket as usize) };
         while number >= self.first {
-            // SAFETY: each bucket's symbols end with one that is marked; they have entries in all three
-            // tables.
+            // SAFETY: a number in a bucket that is not below `first` is of a symbol that the table has, with
+            // a hash. Those of a bucket follow each other up to one that is marked as the last, behind which
+            // this does not go.
             let (here, text) = unsafe {
                 let hashes = self.buckets.add(self.count as usize);
                 (*hashes.add((number - self.first) as usize), self.symbol(number).1)
             };
             if (here ^ hash) >> 1 == 0 && text == name {
-                // SAFETY: as above.
+                // SAFETY: the symbol of this number was read just now: its entry is inside of the table.
                 return Some(unsafe { self.symbols.add(number as usize) });
             }
             if here & 1 != 0 {

@@ -30,7 +30,7 @@ impl Sink {
     /// Opens a file to be written anew.
     pub(crate) fn create(path: &CStr) -> Result<Self, c_int> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
-        // SAFETY: `path` is a C string.
+        // SAFETY: `open` reads a C string, which `path` is, and takes a mode where a file may be created.
         let descriptor = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
         if descriptor < 0 {
             return Err(errno());
@@ -42,7 +42,7 @@ impl Sink {
         let mut written = 0;
         while written < self.filled && self.error.is_none() {
             let rest = &self.buffer[written..self.filled];
-            // SAFETY: `rest` is readable for its length.
+            // SAFETY: `write` reads as many bytes as it is told: `rest` is a slice of that length.
             let result = unsafe { libc::write(self.descriptor, rest.as_ptr().cast(), rest.len()) };
             match usize::try_from(result) {
                 Ok(count) => written += count,
@@ -58,7 +58,8 @@ impl Sink {
     pub(crate) fn finish(mut self) -> Result<(), c_int> {
         let flushed = self.flush();
         if self.close {
-            // SAFETY: opened in `create`, and closed only here.
+            // SAFETY: nobody else may use the descriptor: `create` has opened it for this sink only, which
+            // ends here.
             let closed = unsafe { libc::close(self.descriptor) };
             if closed != 0 && flushed.is_ok() {
                 return Err(errno());
@@ -87,12 +88,13 @@ impl fmt::Write for Sink {
 
 /// Is standard error a terminal?
 pub(crate) fn is_terminal() -> bool {
-    // SAFETY: always allowed.
+    // SAFETY: `isatty` takes any number and touches no memory of the caller's.
     unsafe { libc::isatty(libc::STDERR_FILENO) == 1 }
 }
 
 pub(crate) fn errno() -> c_int {
-    // SAFETY: the thread's own errno.
+    // SAFETY: `__errno_location` gives the address of the calling thread's own `errno`, an `int` that lives
+    // as long as the thread and that nobody else writes.
     unsafe { *libc::__errno_location() }
 }
 

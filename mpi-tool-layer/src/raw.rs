@@ -86,8 +86,9 @@ impl<'a, F> UnsafeBox<'a, F> {
     /// The content.
     ///
     /// # Safety
-    /// Calling it calls MPI: its arguments must be as the MPI standard asks. The application's own,
-    /// passed on once, are as good as without the tool.
+    /// To call the function is to call MPI: its arguments must be as the MPI standard asks, in an MPI that
+    /// runs, on a thread that may call it. The application's own arguments, passed on once and before the
+    /// layer's method returns, are as good as without the tool.
     #[inline(always)]
     pub unsafe fn unwrap(self) -> F {
         self.content
@@ -112,8 +113,10 @@ macro_rules! raw_layer {
         /// [`around`](Self::around), and if that is not overridden either, costs nothing.
         ///
         /// # Safety
-        /// The application relies on MPI's behaviour: an implementation must do what the MPI
-        /// standard says of the function, which passing the call on does.
+        /// The application relies on MPI's behaviour. An implementation must do what the MPI standard says of
+        /// each function, which passing the call on does: it returns success only where the operation has
+        /// been done or started, and writes nothing that MPI would not. It is called by all threads that call
+        /// MPI, at the same time too.
         pub unsafe trait RawMpiInterceptionLayer: Sync {
             /// Every call whose own method is not overridden, for layers that treat all functions
             /// alike: counters, timers. `call` is the intercepted call with its arguments.
@@ -123,7 +126,8 @@ macro_rules! raw_layer {
                 F: FnOnce() -> R,
             {
                 let _ = function;
-                // SAFETY: the application's own call, passed on once.
+                // SAFETY: to call the function is to call MPI, whose arguments must be as the standard asks.
+                // They are the application's own, passed on once.
                 unsafe { call.unwrap()() }
             }
 
@@ -151,12 +155,15 @@ macro_rules! raw_layer {
                     F: FnOnce($($ty),*) -> $ret,
                 {
                     let table = next_f.table();
-                    // SAFETY: what the closure does is for the one who unwraps it.
+                    // SAFETY: the function wants arguments as MPI asks. They are the application's; and who
+                    // calls the closure has unwrapped it from the box below, and has promised to call MPI
+                    // with it only as the standard allows.
                     let call = move || unsafe { next_f.unwrap()($($arg),*) };
                     const NUMBER: usize = FunctionId::$c_name as usize;
                     const WIDE: bool = FunctionId::$c_name.is_large_count();
                     let words = [$(crate::call::word!($kind $arg)),*];
-                    // SAFETY: `words` is there until the call has returned.
+                    // SAFETY: the slices must be there until `around` has returned. `words` is a local of
+                    // this function, which returns later; the other slice is empty.
                     let asked = unsafe { KnownCall::<NUMBER>::branded(WIDE, &words, &[]) };
                     self.around_call(asked, UnsafeBox::new(call, table))
                 }

@@ -37,8 +37,9 @@ static FIRST: AtomicPtr<ToolInfo> = AtomicPtr::new(ptr::null_mut());
 pub(crate) fn watch() {
     FIRST.store(ToolInfo::first().cast_mut(), Release);
     for (signal, _) in ENDING {
-        // SAFETY: the structures are plain data, and the handler does only what is allowed in
-        // one: it reads atomics and writes to file descriptors.
+        // SAFETY: `sigaction` is plain data, for which zeros are a value, and the pointers are to locals or
+        // null. A handler must do only what is safe while any code is interrupted: this one reads atomics,
+        // takes no lock but one that is free, allocates nothing, and writes to file descriptors.
         unsafe {
             let mut before: libc::sigaction = core::mem::zeroed();
             if libc::sigaction(signal, ptr::null(), &mut before) != 0
@@ -55,16 +56,23 @@ pub(crate) fn watch() {
     }
 }
 
+/// The handler: writes what there is, and has the signal do what it does without the tools.
+///
+/// # Safety
+/// The kernel calls this, as `SA_SIGINFO` has it: `info` points to what it says of the signal.
 unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    // SAFETY: what `watch` stored.
+    // SAFETY: `from` wants null or a tool's information: `watch` has stored what `ToolInfo::first` gave
+    // before it set this handler. Nothing here unloads a tool.
     for tool in unsafe { ToolInfo::from(FIRST.load(Acquire)) } {
         tool.signalled(signal);
     }
     // The default action is back in place (SA_RESETHAND). A fault comes again by itself, with
     // the registers of where it happened; what was sent is sent again.
-    // SAFETY: the kernel gives valid information.
+    // SAFETY: with `SA_SIGINFO`, which `watch` asks for, the kernel passes a pointer to a `siginfo_t` that is
+    // there until the handler returns.
     if unsafe { (*info).si_code } <= 0 || signal == libc::SIGABRT {
-        // SAFETY: always allowed.
+        // SAFETY: `raise` may be called in a signal handler; it takes a number, and this is that of a signal
+        // that came.
         unsafe { libc::raise(signal) };
     }
 }

@@ -21,7 +21,9 @@ macro_rules! next_functions {
                 #[doc = concat!("`", stringify!($c_name), "` as the levels below do it.")]
                 ///
                 /// # Safety
-                /// What the MPI standard asks of the caller.
+                /// What the MPI standard asks of the function's caller: handles that are valid, buffers of
+                /// the length and datatype that the arguments say, for as long as the operation runs, and MPI
+                /// initialized and not finalized, with a thread level that allows this call.
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret;
             )*
         }
@@ -35,8 +37,9 @@ macro_rules! next_functions {
             $(
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
                     let address = self.0[FunctionId::$c_name as usize].load(Relaxed);
-                    // SAFETY: the entry is a function of this prototype, from `new` on. Its
-                    // arguments are the caller's affair.
+                    // SAFETY: the entry is a function of this prototype: `new`, `set` and `link` ask for
+                    // that, and `unlinked` has such functions. That the arguments are as MPI asks is the
+                    // promise of the one who calls this.
                     unsafe {
                         core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
                             address,
@@ -69,7 +72,8 @@ macro_rules! next_functions {
         }
 
         /// No functions: all of them fail and say so.
-        // SAFETY: each has the prototype of the function that it stands for.
+        // SAFETY: `new` wants functions in the order of their numbers, each of its own prototype. The list is
+        // in that order, and `missing` has each function with the parameters and the result of its line.
         pub(crate) static NO_FUNCTIONS: NextTable = unsafe {
             NextTable::new([$(AtomicPtr::new(missing::$name as *const c_void as *mut c_void)),*])
         };
@@ -86,7 +90,9 @@ impl NextTable {
     /// A table with functions to begin with.
     ///
     /// # Safety
-    /// Each is of the prototype of the function whose number it has.
+    /// `functions` has for each [`FunctionId`], at its number, the address of a function of that function's C
+    /// prototype, which does what the MPI standard says of it and may be called as long as the table is
+    /// there.
     #[doc(hidden)]
     pub const unsafe fn new(functions: [AtomicPtr<c_void>; FunctionId::COUNT]) -> Self {
         Self(functions)
@@ -104,7 +110,8 @@ impl NextTable {
     /// Puts in a function.
     ///
     /// # Safety
-    /// It is of the prototype of the function that it stands for.
+    /// `address` is a function of the C prototype of `function`, which does what the MPI standard says of it
+    /// and may be called as long as the table is there.
     #[doc(hidden)]
     pub unsafe fn set(&self, function: FunctionId, address: *const c_void) {
         self.0[function as usize].store(address.cast_mut(), Relaxed);
@@ -133,7 +140,8 @@ impl NextTable {
     /// Puts in what `next_of` finds, and stubs where it finds nothing.
     ///
     /// # Safety
-    /// `next_of` finds functions of the right prototype, or null.
+    /// `next_of` gives null or the address of a function of the C prototype of what it is asked for, which
+    /// does what the MPI standard says of that and may be called as long as the table is there.
     pub(crate) unsafe fn link(&self, next_of: impl Fn(FunctionId) -> *const c_void) {
         for function in FunctionId::all() {
             let next = next_of(function);
@@ -145,10 +153,14 @@ impl NextTable {
 
 /// `MPI_Abi_get_version` where MPI lacks it: the answer that MPI-5.0 has for libraries without its ABI.
 /// mpi4py finds a tool's function before it has loaded MPI, and wants no error of it.
+///
+/// # Safety
+/// Each pointer is null or valid for a write of an `int`.
 unsafe extern "C" fn no_standard_abi(major: *mut c_int, minor: *mut c_int) -> c_int {
     for version in [major, minor] {
         if !version.is_null() {
-            // SAFETY: the application's own call, which gives MPI two integers to set.
+            // SAFETY: a write needs a valid pointer to an `int`. MPI wants two such of its caller, the
+            // application; null, which some pass, was left out above.
             unsafe { version.write(-1) };
         }
     }

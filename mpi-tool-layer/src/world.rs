@@ -16,7 +16,9 @@ pub fn wrong_abi() -> Option<Abi> {
 /// The ABI of the MPI in this process, if there is one.
 pub fn abi() -> Option<Abi> {
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
-    // SAFETY: addresses and C strings of this process.
+    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address, and what it
+    // names is a C string that lives as long as MPI's library. `dlopen` and `dlsym` read C strings, and
+    // `dlsym` gets the opened library or a special value.
     Some(unsafe {
         let mut object: libc::Dl_info = core::mem::zeroed();
         let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
@@ -54,7 +56,8 @@ pub(crate) fn is_active() -> bool {
         return false;
     }
     let (mut initialized, mut finalized) = (0, 0);
-    // SAFETY: these may be called at any time.
+    // SAFETY: MPI_Initialized and MPI_Finalized may be called at any time and by any thread, and write one
+    // `int` each. Both are there, as was checked.
     let results =
         unsafe { [pmpi::MPI_Initialized(&mut initialized), pmpi::MPI_Finalized(&mut finalized)] };
     results == [pmpi::MPI_SUCCESS; 2] && initialized != 0 && finalized == 0
@@ -63,7 +66,8 @@ pub(crate) fn is_active() -> bool {
 /// The thread level that the world was started with, as long as it is there.
 pub(crate) fn thread_level() -> Option<c_int> {
     let mut level = mpi_sys::MPI_THREAD_MULTIPLE;
-    // SAFETY: may be called by any thread from `MPI_Init` to `MPI_Finalize`, which `is_active` tells.
+    // SAFETY: MPI_Query_thread writes one `int`, and any thread may call it from MPI_Init to MPI_Finalize,
+    // which `is_active` tells. All MPIs have it since MPI-2.
     let code = is_active().then(|| unsafe { pmpi::MPI_Query_thread(&mut level) })?;
     (code == pmpi::MPI_SUCCESS).then_some(level)
 }
@@ -77,7 +81,8 @@ pub(crate) fn is_spawned() -> bool {
         return false;
     }
     let mut parent = pmpi::MPI_COMM_NULL;
-    // SAFETY: the world is active.
+    // SAFETY: MPI_Comm_get_parent writes one handle. It needs a world between MPI_Init and MPI_Finalize, and
+    // one of this ABI: both were checked above, and that the function is there.
     let result = unsafe { pmpi::MPI_Comm_get_parent(&mut parent) };
     result == pmpi::MPI_SUCCESS && parent != pmpi::MPI_COMM_NULL
 }
@@ -94,7 +99,8 @@ pub(crate) fn position() -> Option<(u32, u32)> {
         return None;
     }
     let (mut rank, mut ranks) = (0, 0);
-    // SAFETY: the world is active.
+    // SAFETY: MPI_Comm_rank and MPI_Comm_size write one `int` each, and want a valid communicator:
+    // MPI_COMM_WORLD is one, as the world is active and its handle known (`out_of_reach`).
     let results = unsafe {
         [
             pmpi::MPI_Comm_rank(pmpi::MPI_COMM_WORLD, &mut rank),
@@ -111,7 +117,9 @@ pub(crate) fn position() -> Option<(u32, u32)> {
 pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec<Row>>, c_int> {
     let _errors = ErrorsReturn::on_world()?;
     let mut lowest = [0_u64; 2];
-    // SAFETY: both buffers have the count's length.
+    // SAFETY: MPI_Allreduce reads and writes two elements of 64 bits: both arrays have two `u64`, and do not
+    // overlap. The world is active and of this ABI: callers have its rank, and are in the application's
+    // MPI_Finalize.
     check(unsafe {
         pmpi::MPI_Allreduce(
             fingerprint.as_ptr().cast(),
@@ -140,7 +148,8 @@ pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec
 fn reduce(values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
     let count = c_int::try_from(values.len()).map_err(|_| pmpi::MPI_ERR_COUNT)?;
     let mut result = vec![0_u64; values.len()];
-    // SAFETY: both buffers have the count's length.
+    // SAFETY: MPI_Reduce reads `count` elements of 64 bits and, at the root, writes as many: both buffers
+    // have that length and do not overlap. The world is active, as in `merge`.
     check(unsafe {
         pmpi::MPI_Reduce(
             values.as_ptr().cast(),
@@ -166,7 +175,8 @@ struct ErrorsReturn(pmpi::MPI_Errhandler);
 impl ErrorsReturn {
     fn on_world() -> Result<Self, c_int> {
         let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
-        // SAFETY: the world is active.
+        // SAFETY: both functions want the world's communicator while it is active, as it is for `merge`, and
+        // a place for a handle or a valid handle: `theirs` is one, and MPI_ERRORS_RETURN is predefined.
         unsafe {
             check(pmpi::MPI_Comm_get_errhandler(pmpi::MPI_COMM_WORLD, &mut theirs))?;
             check(pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, pmpi::MPI_ERRORS_RETURN))?;
@@ -177,7 +187,8 @@ impl ErrorsReturn {
 
 impl Drop for ErrorsReturn {
     fn drop(&mut self) {
-        // SAFETY: the handler is the application's, referenced by `on_world`.
+        // SAFETY: the world is still active, as this is dropped when `merge` returns. The handle is valid:
+        // MPI has given it to `on_world`, with a reference of its own, which is freed here and nowhere else.
         unsafe {
             pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.0);
             pmpi::MPI_Errhandler_free(&mut self.0);

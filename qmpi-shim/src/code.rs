@@ -36,7 +36,8 @@ impl Region {
     pub(crate) fn reserve(code: usize, places: usize) -> io::Result<Self> {
         let (code_size, places_size) = (page(code), page(places * size_of::<Place>()));
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new memory; nobody else knows it.
+        // SAFETY: `mmap` without `MAP_FIXED` makes a new mapping where there is none, so it touches no memory
+        // that is in use.
         let base = unsafe {
             libc::mmap(ptr::null_mut(), code_size + places_size, libc::PROT_NONE, flags, -1, 0)
         };
@@ -425,8 +426,9 @@ impl Region {
         };
         let (read_write, fixed) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_FIXED);
-        // SAFETY: mappings over the one that `reserve` made and that nobody else knows, and one of
-        // a new file; copies into them, within their sizes.
+        // SAFETY: a mapping with `MAP_FIXED` must replace nothing that is in use: these go over the one that
+        // `reserve` made, within its size, which nobody has used so far. Copies stay within the new mappings,
+        // since the sizes were checked above; no reference to these exists.
         unsafe {
             let file = libc::memfd_create(c"qmpi".as_ptr(), libc::MFD_CLOEXEC);
             let from_file = (|| {

@@ -39,7 +39,8 @@ global_asm! {
 /// Where that is, from where the thread pointer points; the same for all threads.
 pub(crate) fn offset() -> i32 {
     let offset: i64;
-    // SAFETY: reads what the dynamic linker put into the global offset table.
+    // SAFETY: the instruction reads one word of this library's global offset table, where the dynamic linker
+    // has put the offset before any code ran, and changes nothing but the register.
     unsafe {
         asm!(
             "mov {}, qword ptr [rip + qmpi_lowest@GOTTPOFF]",
@@ -52,7 +53,8 @@ pub(crate) fn offset() -> i32 {
 
 fn lowest() -> usize {
     let lowest;
-    // SAFETY: reads the thread-local word above.
+    // SAFETY: the instruction reads the thread-local word above, which is at this offset in each thread,
+    // aligned and initialised, and which only its thread writes.
     unsafe {
         asm!(
             "mov {}, qword ptr fs:[{}]",
@@ -65,7 +67,8 @@ fn lowest() -> usize {
 }
 
 fn set_lowest(lowest: usize) {
-    // SAFETY: writes the thread-local word above.
+    // SAFETY: the instruction writes the thread-local word above, which is at this offset in each thread; only
+    // its thread reads or writes it, and nobody has a reference to it.
     unsafe {
         asm!(
             "mov qword ptr fs:[{}], {}",
@@ -93,7 +96,8 @@ pub(crate) fn watch(tools: impl Iterator<Item = (*const c_void, String)>) {
 /// Where the shared object is loaded that an address is in.
 pub(crate) fn loaded_at(address: usize) -> Option<usize> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address may be asked for.
+    // SAFETY: `dladdr` takes any address, and fills the structure where it returns another number than 0: only
+    // then is it taken as initialised.
     unsafe {
         let found = libc::dladdr(ptr::without_provenance(address), info.as_mut_ptr());
         (found != 0).then(|| info.assume_init().dli_fbase.addr())
@@ -131,7 +135,8 @@ extern "C" fn ask(_: c_int, next: *const c_void) -> Answer {
 fn stack() -> Option<Range<usize>> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the attributes are destroyed after they were asked.
+    // SAFETY: `pthread_getattr_np` initialises the attributes where it returns 0, and only then are they asked,
+    // and destroyed once. The other pointers are of locals.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;
@@ -148,8 +153,9 @@ fn repeated(stack: Range<usize>) -> Option<&'static str> {
     let mut times: HashMap<usize, (usize, &str)> = HashMap::new();
     let mut order = Vec::new();
     for address in stack.step_by(size_of::<usize>()) {
-        // SAFETY: on the thread's own stack, above what is in use by this function. Other code may have
-        // left anything there, which is read as a number.
+        // SAFETY: the read needs an aligned word of memory that is there: it is on the thread's own stack,
+        // between a local of the caller's and the stack's end. Other code may have left anything there, which
+        // is read as a number.
         let word = unsafe { ptr::read_volatile(ptr::with_exposed_provenance::<usize>(address)) };
         if let Some((count, _)) = times.get_mut(&word) {
             *count += 1;

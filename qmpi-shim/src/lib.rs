@@ -39,12 +39,14 @@ macro_rules! table {
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         $(#[$doc])*
-        // SAFETY: the functions are in the list's order and have its prototypes.
+        // SAFETY: `new` wants functions in the order of their numbers, each of its own prototype: they are made
+        // from the list's lines, in its order.
         static $table: NextTable = unsafe {
             NextTable::new([$({
                 #[cold]
                 unsafe extern "C" fn early($($arg: $ty),*) -> $ret {
-                    // SAFETY: the caller's own call.
+                    // SAFETY: the function of the table, or the one that stands for it, has this prototype and
+                    // is as MPI's. Its arguments are the caller's, passed on once.
                     unsafe {
                         match LEVEL.$ready() {
                             Some(table) => NextFunctions::$name(table, $($arg),*),
@@ -247,7 +249,8 @@ fn fill_below() {
 /// The same name behind this library. Not a tail call: the dynamic linker looks at who calls it.
 #[inline(never)]
 fn find_next(name: &CStr) -> *const c_void {
-    // SAFETY: a C string.
+    // SAFETY: `dlsym` reads a C string, which `name` is, and takes this special value for a library. `dlerror`
+    // takes nothing.
     let found = unsafe {
         let found = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
         if found.is_null() {

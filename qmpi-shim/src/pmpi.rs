@@ -39,7 +39,8 @@ struct LinkMap {
 impl LinkMap {
     fn of(handle: *mut c_void) -> Option<&'static Self> {
         let mut map: *const LinkMap = ptr::null();
-        // SAFETY: a handle of `dlopen`; what it gives lives as long as the library, which is for ever.
+        // SAFETY: `dlinfo` wants a handle of `dlopen` and writes one pointer. What it points to lives as long
+        // as the library: for ever, since nothing closes the handle.
         unsafe {
             libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
             map.as_ref()
@@ -95,12 +96,15 @@ impl PmpiTool {
     /// The system does not let its table be written.
     ///
     /// # Safety
-    /// These are functions of MPI's prototypes.
+    /// `next` has for each function, at its number, a function of its C prototype that does what the MPI
+    /// standard says, may be called from now on, and stays as long as the process.
     pub(crate) unsafe fn link(&self, next: &[*const c_void]) -> io::Result<()> {
         let protect = |protection: c_int| {
             let Range { start, end } = self.read_only;
             let start = ptr::without_provenance_mut(start);
-            // SAFETY: whole pages of the tool's own data.
+            // SAFETY: `mprotect` must take no access away that somebody needs. It gets the whole pages that the
+            // dynamic linker made read-only, of this tool's own data: they stay readable, and are read-only in
+            // the end.
             if end > 0 && unsafe { libc::mprotect(start, end - start.addr(), protection) } != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -123,7 +127,8 @@ fn slots(map: &LinkMap) -> Vec<(FunctionId, *mut *const c_void)> {
     let mut tables = [(0, 0); 2];
     let mut entry = map.dynamic;
     loop {
-        // SAFETY: the dynamic section, which DT_NULL ends.
+        // SAFETY: a read needs an entry of the dynamic section. `link_map` has the address of the first, and an
+        // entry of `DT_NULL` is the last, behind which this does not go.
         let (tag, value) = unsafe { ((*entry).d_tag.get(Little), (*entry).d_val.get(Little)) };
         let value = value as usize;
         // glibc has added the base, other linkers have not.
@@ -144,7 +149,9 @@ fn slots(map: &LinkMap) -> Vec<(FunctionId, *mut *const c_void)> {
     for (table, size) in tables {
         let table = ptr::with_exposed_provenance::<Rela64<Little>>(table);
         for index in 0..size / size_of::<Rela64<Little>>() {
-            // SAFETY: the table's entries, and the symbol's name, as the dynamic linker read them.
+            // SAFETY: the reads need entries of the tables: `index` is below the number that the table's size
+            // gives, the relocation names a symbol of the tool's, and that has the offset of a C string. The
+            // dynamic linker has read the same.
             let (relocation, name) = unsafe {
                 let relocation = &*table.add(index);
                 let symbols = ptr::with_exposed_provenance::<Sym64<Little>>(symbols);
@@ -178,13 +185,15 @@ fn read_only(base: usize) -> Range<usize> {
         _: libc::size_t,
         search: *mut c_void,
     ) -> c_int {
-        // SAFETY: what `dl_iterate_phdr` gives, and the search below.
+        // SAFETY: `dl_iterate_phdr` gives a valid structure, which stays as it is for the call, and the pointer
+        // that it was given below: to a `Search` that nobody else uses meanwhile.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         if info.dlpi_addr as usize != search.base {
             return 0;
         }
         for index in 0..usize::from(info.dlpi_phnum) {
-            // SAFETY: as many headers.
+            // SAFETY: the header must be one of the object's: there are `dlpi_phnum`, and `index` is below
+            // that.
             let header = unsafe { &*info.dlpi_phdr.add(index) };
             if header.p_type == libc::PT_GNU_RELRO {
                 let start = search.base + header.p_vaddr as usize;
@@ -196,7 +205,8 @@ fn read_only(base: usize) -> Range<usize> {
         1
     }
     let mut search = Search { base, found: 0..0 };
-    // SAFETY: the callback gets this search.
+    // SAFETY: `dl_iterate_phdr` calls the function only until it returns, with this pointer: to a `Search`,
+    // which lives longer, and which is what the function takes it for.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.found
 }
@@ -208,9 +218,11 @@ fn read_only(base: usize) -> Range<usize> {
 pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
     let copy = || -> io::Result<fs::File> {
         let map = LinkMap::of(loaded).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        // SAFETY: the dynamic linker's C string.
+        // SAFETY: the pointer must be of a C string. A library that was opened by a name has that in its
+        // `link_map`, for as long as it is loaded.
         let path = OsStr::from_bytes(unsafe { CStr::from_ptr(map.name) }.to_bytes());
-        // SAFETY: a C string; the new file is this one's.
+        // SAFETY: `memfd_create` reads a C string. A `File` must own its descriptor: this one is valid, as was
+        // checked, new, and nobody else has it.
         let mut file = unsafe {
             let file = libc::memfd_create(c"level".as_ptr(), libc::MFD_CLOEXEC);
             if file < 0 {
@@ -223,7 +235,8 @@ pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
     };
     let file = copy().map_err(|error| format!("cannot be loaded a second time: {error}"))?;
     let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
-    // SAFETY: a C string; the tool is one that the user asked for.
+    // SAFETY: `dlopen` reads a C string, and runs the tool's constructors and those of what it needs: it is a
+    // tool that the user asked for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(format!(

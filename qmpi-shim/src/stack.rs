@@ -70,7 +70,8 @@ fn is_bare(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<*mut c_void, String> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
-    // SAFETY: a C string. The tool's constructors are what the user asked for.
+    // SAFETY: `dlopen` reads a C string, and runs the tool's constructors and those of what it needs: it is a
+    // tool that the user asked for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(format!("cannot be loaded: {}", linker_message()));
@@ -101,8 +102,9 @@ fn load_one(
         }
     }
     if let Some(tool) = find(handle, c"mpi_tool_stack").cast::<StackTool>() {
-        // SAFETY: the exported structure of a tool of this framework, the first fields of which are
-        // the same in all versions.
+        // SAFETY: the pointer must be of such a structure, which stays. It is the exported one of a tool of
+        // this framework, never written, in a library that is not closed. The first fields are the same in all
+        // versions.
         let tool: &'static StackTool = unsafe { &*tool };
         if tool.version == VERSION {
             (tool.silence)();
@@ -134,7 +136,8 @@ fn load_one(
             Some(tool) => Ok((handle, Tool::Pmpi(tool))),
         };
     };
-    // SAFETY: what has this name is TUM's `char *get_interceptions(int)`.
+    // SAFETY: the transmute wants the function's own prototype: what has this name is TUM's function, which
+    // takes an `int` and gives a C string.
     let ask: extern "C" fn(c_int) -> *const c_char = unsafe { core::mem::transmute(ask) };
     let mut functions = Box::new([ptr::null(); TUM_FUNCTIONS]);
     let mut names = Box::new([ptr::null(); TUM_FUNCTIONS]);
@@ -144,7 +147,8 @@ fn load_one(
         if name.is_null() {
             continue;
         }
-        // SAFETY: the tool's C string.
+        // SAFETY: the tool's function gives null, which was left out above, or by TUM's rules a C string that
+        // stays.
         let name = unsafe { CStr::from_ptr(name) };
         if name == c"NULL" {
             continue;
@@ -176,7 +180,8 @@ impl Found {
 }
 
 pub(crate) fn find(handle: *mut c_void, name: &CStr) -> Found {
-    // SAFETY: a handle of `dlopen`, and a C string.
+    // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library: all callers pass what
+    // `dlopen` gave and is not null, and nothing closes it.
     let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
     if found.is_null() {
         linker_message();
@@ -204,7 +209,8 @@ pub(crate) struct Known {
 fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
     FunctionId::all()
         .map(|function| {
-            // SAFETY: a table of a `StackTool`, which has an entry for each function.
+            // SAFETY: the entry must be one of the table's. Tables of a `StackTool` have one for each function
+            // of its list, which is this one's: `load_one` has compared their fingerprints.
             let Address(address) = unsafe { *table.add(function as usize) };
             if address.is_null() {
                 return None;
@@ -212,7 +218,8 @@ fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
             if function == FunctionId::MPI_Pcontrol {
                 return Some(Known { address, beginning: None, template: None });
             }
-            // SAFETY: an entry.
+            // SAFETY: `decode` wants an entry that is not `MPI_Pcontrol`'s: the table has entries, this one is
+            // not null, and that function was left out above.
             let Entry { does_nothing, beginning } = unsafe { Entry::decode(address) };
             if does_nothing && !keep {
                 return None;
@@ -237,7 +244,8 @@ const IN_TABLE: usize = 220;
 /// There is no memory for code.
 ///
 /// # Safety
-/// `bottom` has MPI's functions, and nobody calls through `top` meanwhile but to wait for this.
+/// `bottom` has MPI's functions, each of its own prototype. Nobody calls through `top` until this has returned,
+/// but for functions that wait for it.
 pub(crate) unsafe fn compose(
     levels: Vec<Level>,
     bottom: &NextTable,
@@ -265,7 +273,8 @@ pub(crate) unsafe fn compose(
         entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false));
         let new = create(tool, label, &level.wanted.options, speaks);
         speaks = false;
-        // SAFETY: an instance's, which lives as long as the process.
+        // SAFETY: the pointer must be of a `ToolInfo` that stays: it is of the instance that `create` has just
+        // made, which lives as long as the process.
         chain.push(unsafe { &*new.info });
         created.push(Some(new));
     }
@@ -342,7 +351,9 @@ pub(crate) unsafe fn compose(
                     if let Some(known) = &entries[&tool.lifecycle][function as usize] {
                         next = region.enter(known, next, new.level);
                     }
-                    // SAFETY: a new instance's table, and the function below.
+                    // SAFETY: `below` points to the table of an instance of this stack, which lives as long as
+                    // the process. `set` wants a function of this prototype, callable at the first call: `next`
+                    // is MPI's, or a level's, whose code is there then.
                     unsafe { (*new.below).set(function, next) };
                     if sees && let Some(known) = &entries[&tool.entries][function as usize] {
                         next = if function == FunctionId::MPI_Pcontrol {
@@ -363,7 +374,8 @@ pub(crate) unsafe fn compose(
                 }
                 (Tool::Foreign(functions, _), _) => {
                     let Some(id) = id else { continue };
-                    // SAFETY: this level's structure, made above.
+                    // SAFETY: nobody else may use the level's structure: it was made above for this number, as
+                    // there are foreign levels, and no tool has seen it yet.
                     unsafe { (*structure(v, index + 1)).table[id] = cell };
                     if !sees || functions[id].is_null() {
                         continue;
@@ -388,7 +400,8 @@ pub(crate) unsafe fn compose(
             bytes[index] += region.size() - size;
         }
         if let (Some(id), true) = (id, foreign) {
-            // SAFETY: the library's own structure, made above.
+            // SAFETY: nobody else may use the structure: it is the library's own, number 0, made above, and no
+            // tool has seen it yet.
             unsafe { (*structure(v, 0)).table[id] = cell };
         }
         if foreign_sees {
@@ -401,7 +414,8 @@ pub(crate) unsafe fn compose(
     region.finish()?;
     for (level, below) in levels.iter().zip(below) {
         if let Tool::Pmpi(tool) = &level.tool {
-            // SAFETY: functions of MPI's prototypes, which are all there now.
+            // SAFETY: `link` wants for each function one of its prototype: `below` has MPI's or a level's for
+            // all of them, in order, and the code of those has been made by `finish`.
             unsafe { tool.link(&below)? };
         }
     }
@@ -446,7 +460,8 @@ fn foreign_entry(
             region.with_three(tum::enter_clock as *const c_void, level, v.cast(), tool)
         }
         FunctionId::MPI_Pcontrol => {
-            // SAFETY: TUM's prototype of this function.
+            // SAFETY: the transmute wants the function's own prototype, which TUM's header declares: the tool's
+            // `MPI_Pcontrol` takes level and stack behind the first argument.
             let tool = unsafe {
                 core::mem::transmute::<
                     *const c_void,
@@ -507,7 +522,8 @@ fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: 
         count: settings.len(),
         speaks,
     };
-    // SAFETY: the request's pointers live until it returns.
+    // SAFETY: `create` wants a request whose strings and pairs are there until it returns: they are locals of
+    // this function, and the caller's label.
     unsafe { (tool.create)(&request) }
 }
 
@@ -516,7 +532,8 @@ fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: 
 fn labels(levels: &[Level]) -> Vec<CString> {
     let default = |level: &Level| match level.tool {
         Tool::Framework(tool) => {
-            // SAFETY: the tool's C string.
+            // SAFETY: a tool of this framework has a C string for its name: a static of its library, which is
+            // not closed.
             unsafe { CStr::from_ptr(tool.name) }.to_string_lossy().into_owned()
         }
         Tool::Foreign(..) | Tool::Pmpi(_) => {
@@ -573,9 +590,9 @@ fn structures(levels: &[Level]) -> *mut Vector {
 }
 
 /// # Safety
-/// What [`structures`] made, and one of its levels.
+/// `v` is what [`structures`] made, and has more than `level` levels, the library's own among them.
 unsafe fn structure(v: *mut Vector, level: usize) -> *mut DynamicLib {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises these structures and one of their levels: `items` has a pointer for each.
     unsafe { *(*v).items.add(level) }
 }
 

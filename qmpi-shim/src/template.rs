@@ -34,12 +34,14 @@ impl Template {
     /// elsewhere, or is long.
     ///
     /// # Safety
-    /// The code of a function, which is not the last one of its section.
+    /// `address` is where an instruction of a function begins. Behind the function there are 15 more bytes that
+    /// can be read, as there are where it is not the last one of its section.
     pub(crate) unsafe fn of(address: *const c_void) -> Option<Self> {
         let mut template = Self { code: Vec::with_capacity(MOST), distances: Vec::new() };
         let mut at = address;
         while template.code.len() <= MOST {
-            // SAFETY: an instruction of this function, and at most 15 bytes of what is behind it.
+            // SAFETY: the read needs 15 bytes: `at` is where an instruction of this function begins, and the
+            // caller promises as many behind the function.
             let bytes = unsafe { ptr::read_unaligned(at.cast::<[u8; LONGEST]>()) };
             let mut decoder = Decoder::with_ip(64, &bytes, at as u64, DecoderOptions::NONE);
             let instruction = decoder.decode();

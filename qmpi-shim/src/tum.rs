@@ -67,6 +67,10 @@ mpi_tool_layer::mpi_sys::mpi_functions! { [exports] }
 /// function: 0. Where there is none, what is below all levels: 1.
 ///
 /// The tables of our levels have that, too, so there is nothing to decide.
+///
+/// # Safety
+/// `id` is one of TUM's list, `function` a place for an address, and `table` has a cell for each id, as the tables
+/// of levels have.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C" fn QMPI_Table_query(
@@ -85,13 +89,17 @@ unsafe extern "C" fn QMPI_Table_query(
 }
 
 /// The same under its other name.
+///
+/// # Safety
+/// As for [`QMPI_Table_query`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn MPI_Table_query(
     id: c_int,
     function: *mut *const c_void,
     table: *const Cell,
 ) -> c_int {
-    // SAFETY: the caller's own call.
+    // SAFETY: the function wants an id of TUM's list, a place for an address, and a level's table: the caller's
+    // own arguments, which MPI_Table_query takes for the same.
     unsafe { QMPI_Table_query(id, function, table) }
 }
 
@@ -125,14 +133,23 @@ unsafe extern "C" fn exec_func() {
 }
 
 /// The level that comes after one for a function.
+///
+/// # Safety
+/// `v` points to TUM's structures: a [`Vector`] with `total` pointers, each to a level that stays.
+/// Nobody writes to them meanwhile. `id` is one of TUM's list.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn QMPI_Get_level(level: c_int, id: c_int, v: *const Vector) -> c_int {
-    // SAFETY: TUM's structures.
+    // SAFETY: `vector_get` wants TUM's structures, which a tool passes on as it got them, and gives null or a
+    // level that lives as long as the process.
     unsafe { vector_get(v, level).as_ref() }.map_or(0, |level| level.table[id as usize].level)
 }
 
 /// Keeps a copy of the tool's data for a level. The copy lives as long as the process: a tool may
 /// hold its address.
+///
+/// # Safety
+/// `v` points to TUM's structures: a [`Vector`] with `total` pointers, each to a level that stays.
+/// `data` can be read for `size` bytes, and nobody uses the level's context meanwhile.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn QMPI_Set_context(
     v: *mut Vector,
@@ -140,7 +157,9 @@ unsafe extern "C" fn QMPI_Set_context(
     data: *const c_void,
     size: usize,
 ) {
-    // SAFETY: TUM's structures, and `size` bytes of the caller's.
+    // SAFETY: the writes and the copy need TUM's structures, which a tool passes on as it got them, and `size`
+    // bytes of the caller's; the copy is new memory of that size. Who may use a level's context meanwhile is
+    // the tool's to see to.
     unsafe {
         let item = vector_get(v, level);
         if item.is_null() {
@@ -155,16 +174,26 @@ unsafe extern "C" fn QMPI_Set_context(
 }
 
 /// What [`QMPI_Set_context`] kept; null before.
+///
+/// # Safety
+/// `v` points to TUM's structures: a [`Vector`] with `total` pointers, each to a level that stays.
+/// Nobody writes to them meanwhile.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn QMPI_Get_context(v: *const Vector, level: c_int) -> *mut c_void {
-    // SAFETY: TUM's structures.
+    // SAFETY: `vector_get` wants TUM's structures, which a tool passes on as it got them, and gives null or a
+    // level that lives as long as the process.
     unsafe { vector_get(v, level).as_ref() }.map_or(ptr::null_mut(), |level| level.context)
 }
 
 /// A level, or null.
+///
+/// # Safety
+/// `v` points to TUM's structures: a [`Vector`] with `total` pointers, each to a level that stays.
+/// Nobody writes to them meanwhile.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn vector_get(v: *const Vector, level: c_int) -> *mut DynamicLib {
-    // SAFETY: TUM's structures.
+    // SAFETY: the reads need TUM's structures, which a tool passes on as it got them. `items` has `total`
+    // pointers, and the level was checked to be below that.
     unsafe {
         if level < 0 || level >= (*v).total {
             return ptr::null_mut();
@@ -174,9 +203,12 @@ unsafe extern "C" fn vector_get(v: *const Vector, level: c_int) -> *mut DynamicL
 }
 
 /// How many levels there are, the library's own among them.
+///
+/// # Safety
+/// `v` points to TUM's structures. Nobody writes to them meanwhile.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn vector_total(v: *const Vector) -> c_int {
-    // SAFETY: TUM's structures.
+    // SAFETY: the read needs TUM's structures, which a tool passes on as it got them.
     unsafe { (*v).total }
 }
 
@@ -200,16 +232,24 @@ fn whole(returned: f64) -> f64 {
 }
 
 /// `MPI_Wtime` or `MPI_Wtick` of a tool for TUM's QMPI.
+///
+/// # Safety
+/// `tool` is a tool's function of this type, for the level `level` of the stack `v`.
 pub(crate) unsafe extern "C" fn enter_clock(level: c_int, v: *const c_void, tool: Clock) -> f64 {
     CLOCK.set(NO_CLOCK);
-    // SAFETY: the tool's function and its level.
+    // SAFETY: the tool's function takes its level and the stack, which is what its place has and this was
+    // called with.
     let returned = unsafe { tool(level, v) };
     whole(returned)
 }
 
 /// What a level's table has for a clock: asks the next one, and keeps the answer.
+///
+/// # Safety
+/// `next` may be called with no arguments: the call is the application's, going on.
 pub(crate) unsafe extern "C" fn next_clock(next: unsafe extern "C" fn() -> f64) -> f64 {
-    // SAFETY: a clock of MPI's prototype.
+    // SAFETY: the function is a clock of MPI's prototype, which has no arguments: the code that jumps here has
+    // it from the table of the level.
     let given = unsafe { next() };
     CLOCK.set(given.to_bits());
     given
@@ -219,7 +259,8 @@ pub(crate) unsafe extern "C" fn next_clock(next: unsafe extern "C" fn() -> f64) 
 macro_rules! clock_below {
     ($name:ident, $function:ident) => {
         pub(crate) unsafe extern "C" fn $name() -> f64 {
-            // SAFETY: MPI's function.
+            // SAFETY: the table below has MPI's function of this name, or one that stands for it. It has no
+            // arguments, and the call is the application's, going on.
             let given = unsafe { mpi_tool_layer::NextFunctions::$function(&crate::BOTTOM) };
             CLOCK.set(given.to_bits());
             given
@@ -297,9 +338,14 @@ pub(crate) unsafe extern "C" fn enter_pcontrol() {
     )
 }
 
+/// Calls a level's tool, and keeps the arguments of the call for the levels behind it meanwhile.
+///
+/// # Safety
+/// `call` points to what [`enter_pcontrol`] has saved, and `place` to the level's place.
 unsafe extern "C" fn pcontrol_level(call: *const Pcontrol, place: *const PcontrolPlace) -> c_int {
     let before = PCONTROL.replace(call);
-    // SAFETY: the frame of the function above, and the level's place.
+    // SAFETY: the caller is the function above: `call` is its frame, which is there until this returns, and
+    // `place` is static. The tool's function takes the first argument, its level and the stack.
     let result = unsafe {
         let PcontrolPlace { tool, level, v } = *place;
         tool((*call).general[0] as c_int, level, v)
@@ -315,15 +361,23 @@ pub(crate) unsafe extern "C" fn next_pcontrol() {
 }
 
 /// The same below all levels.
+///
+/// # Safety
+/// The call is the application's, going on.
 pub(crate) unsafe extern "C" fn pcontrol_below(argument: c_int) -> c_int {
-    // SAFETY: MPI's function.
+    // SAFETY: `pcontrol_goes_on` wants a function of MPI's prototype, which the table below has, and the
+    // argument of the call that goes on.
     unsafe { pcontrol_goes_on(argument, crate::BOTTOM.entry(FunctionId::MPI_Pcontrol)) }
 }
 
 /// Gives the next one all the arguments that the application gave, behind the first.
+///
+/// # Safety
+/// `next` is a function of `MPI_Pcontrol`'s prototype, and the call is the application's, going on.
 unsafe extern "C" fn pcontrol_goes_on(argument: c_int, next: *const c_void) -> c_int {
     let call = PCONTROL.get();
-    // SAFETY: a function of MPI's prototype, with the arguments of the call that the thread is in.
+    // SAFETY: `next` is a function of MPI's prototype. It gets the arguments of the call that the thread is in,
+    // whose frame is there while `PCONTROL` has its address; or one argument, where there is no such call.
     unsafe {
         if call.is_null() {
             let next: unsafe extern "C" fn(c_int) -> c_int = core::mem::transmute(next);
@@ -337,6 +391,10 @@ unsafe extern "C" fn pcontrol_goes_on(argument: c_int, next: *const c_void) -> c
 /// Calls a function as `MPI_Pcontrol` was called, but for the first argument. Nobody knows how many
 /// arguments there are on the stack: some of what is there is copied. It is readable: the frames of
 /// the application's functions are behind it.
+///
+/// # Safety
+/// `function` is one of `MPI_Pcontrol`'s prototype, and `call` points to what [`enter_pcontrol`] has saved, of a
+/// call that has not returned.
 #[unsafe(naked)]
 unsafe extern "C" fn replay(
     function: *const c_void,

@@ -41,7 +41,9 @@ pub(crate) fn traits(list: TokenStream) -> TokenStream {
                 /// The call.
                 ///
                 /// # Safety
-                /// What the MPI standard asks of a caller.
+                /// What the MPI standard asks of the function's caller: arguments that are right together,
+                /// handles that are valid, and buffers as long as the operation runs, in an MPI that runs and
+                /// on a thread that may call it.
                 unsafe fn call(self, #(#names: #types),*) -> #result;
             }
             impl<F: FnOnce(#(#types),*) -> #result> #name for F {
@@ -72,7 +74,8 @@ pub(crate) fn library(list: TokenStream) -> TokenStream {
             impl crate::call::#name for Library {
                 #[inline]
                 unsafe fn call(self, #(#names: #types),*) -> #result {
-                    // SAFETY: the caller vouches for what the standard asks.
+                    // SAFETY: the function wants arguments as the standard asks, in an MPI that runs, which the
+                    // caller promises. Where there is a twin, counts that fit are the same numbers in both.
                     unsafe { #body }
                 }
             }

@@ -359,7 +359,8 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
                 #(#take_apart)*
                 ([#(#words),*], #wide)
             };
-            // SAFETY: `words` and the snapshot are there until `around` returns.
+            // SAFETY: the slices must be there until `around` has returned: `words` and the snapshot are locals
+            // of this method, which returns later.
             let call = unsafe { KnownCall::<NUMBER>::branded(wide, &words, #before) };
             let next = || next_f(#(#names),*);
             #around

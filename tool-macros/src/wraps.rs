@@ -90,8 +90,8 @@ fn try_expand(target: TokenStream, item: TokenStream) -> syn::Result<TokenStream
         #[inline]
         #caller_vouches
         #vis #outer {
-            // SAFETY: the library's function is what the standard says; the rest of an unsafe
-            // wrapper's conditions are its caller's.
+            // SAFETY: the inner function wants a `mpi` that does what the standard says, and the library's
+            // does. The conditions of an unsafe wrapper are its caller's.
             unsafe { #owner #with #generics(#receiver super::Library, #(#arguments),*) }
         }
 

@@ -184,7 +184,8 @@ fn next_in_fortran(name: &CStr) -> *mut c_void {
 
 /// What is behind this library, under a name; null if there is nothing.
 extern "C" fn next(name: *const c_char) -> *mut c_void {
-    // SAFETY: a C string, this library's own or of the tool that it has opened.
+    // SAFETY: `name` must be a C string: it is this library's own, or of the tool that it has opened and that
+    // asks by `HOST`.
     let found = find_next(unsafe { CStr::from_ptr(name) });
     clear_message();
     if !found.is_null() && own().contains(&found.addr()) { ptr::null_mut() } else { found }
@@ -208,7 +209,8 @@ impl Place {
     fn get() -> &'static Self {
         static PLACE: OnceLock<Place> = OnceLock::new();
         PLACE.get_or_init(|| {
-            // SAFETY: an address of this library, and a C string of the dynamic linker's.
+            // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address and
+            // fills it; the name, which is not null, is a C string that lives as long as this library.
             let path = unsafe {
                 let mut object: libc::Dl_info = core::mem::zeroed();
                 let found = libc::dladdr((&raw const INFO).cast(), &mut object) != 0
@@ -307,7 +309,8 @@ fn link(abi: Abi) {
     let of_tool = |name: &CStr| tool.as_ref().and_then(|tool| tool.function(name));
     for function in FunctionId::all() {
         let target = of_tool(function.c_name()).unwrap_or_else(|| below.entry(function));
-        // SAFETY: what has the name of an MPI function is one.
+        // SAFETY: `set` wants a function of this prototype: what has the name `MPI_X` in the tool or behind it
+        // is one, since the standard keeps such names; and `below` has such functions.
         unsafe { FUNCTIONS.set(function, target) };
     }
     for symbol in SYMBOLS {
@@ -348,10 +351,11 @@ impl Tool {
             return Err(format!("its build for this MPI cannot be loaded: {}", linker_message()));
         }
         let tool = Self { handle, addresses: addresses(handle) };
-        // SAFETY: what `open` gave.
+        // SAFETY: `find_in` wants what `open` gave, not null and not closed: it was checked above, and nothing
+        // closes it.
         let info = unsafe { find_in(handle, c"mpi_tool_info") }.cast::<&'static ToolInfo>();
-        // SAFETY: the symbol is this framework's: a pointer that is never written. Tools are never
-        // unloaded.
+        // SAFETY: the pointer is null or that of the framework's symbol: a static reference, aligned and never
+        // written, to a `ToolInfo` of a tool that stays.
         if let Some(info) = unsafe { info.as_ref() }.filter(|_| tool.contains(info.cast())) {
             if !is_hosted {
                 return Err(format!(
@@ -366,7 +370,8 @@ impl Tool {
 
     /// The tool's own, and not one of the libraries that it needs.
     fn function(&self, name: &CStr) -> Option<*const c_void> {
-        // SAFETY: what `open` gave.
+        // SAFETY: `find_in` wants what `open` gave, not null and not closed: `Tool::open` has checked it, and
+        // nothing closes it.
         let found = unsafe { find_in(self.handle, name) };
         Some(found.cast_const()).filter(|address| self.contains(*address))
     }
@@ -386,7 +391,8 @@ fn addresses(handle: *mut c_void) -> core::ops::Range<usize> {
         dynamic: *const c_void,
     }
     let mut map: *const LinkMap = ptr::null();
-    // SAFETY: a handle of `dlopen`; what it gives lives as long as the library, which is for ever.
+    // SAFETY: `dlinfo` wants a handle of `dlopen` and writes one pointer. What it points to lives as long as
+    // the library: for ever, since nothing closes it.
     let map = unsafe {
         libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
         map.as_ref()
@@ -398,7 +404,8 @@ fn addresses(handle: *mut c_void) -> core::ops::Range<usize> {
 /// is there for all. One that a program has loaded for itself is made so.
 fn make_global() {
     let Some(init) = pmpi::address(FunctionId::MPI_Init as usize) else { return };
-    // SAFETY: an address of this process, and a C string of the dynamic linker's.
+    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address and fills it;
+    // the name, which is not null, is a C string that lives as long as MPI's library.
     unsafe {
         let mut object: libc::Dl_info = core::mem::zeroed();
         if libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null() {
@@ -413,7 +420,8 @@ extern "C" fn load() {
     if choose(false) {
         return;
     }
-    // SAFETY: a launcher's constructors run before it starts threads.
+    // SAFETY: `to_all_hosts` changes the environment, for which a process must have one thread. It does so in a
+    // launcher only, where constructors run before it starts threads.
     unsafe { to_all_hosts() };
     if is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
         let folder = place.folder.display();

@@ -32,7 +32,8 @@ impl InC {
     fn open(path: &str) -> Outcome<Self> {
         let library = C::open(path)?;
         let grid = library.function("c_grid");
-        // SAFETY: the type that messages.c has.
+        // SAFETY: the transmute wants the function's own prototype: `double c_grid(double *, double *, int,
+        // int, int)` in messages.c.
         let grid = unsafe { std::mem::transmute::<*mut libc::c_void, GridInC>(grid) };
         Ok(Self { messages: library.one("c_messages"), grid })
     }

@@ -202,7 +202,9 @@ impl<'c> InC<'c> {
     }
 
     fn memory(&mut self, length: usize) -> &mut [f64] {
-        // SAFETY: as it is in one_sided.c; so long, and nobody accesses it outside of epochs.
+        // SAFETY: the transmute wants the function's own prototype: `double *c_memory(void)` in one_sided.c. It
+        // gives the window's memory, which has this length since `open`; nobody accesses it outside of epochs,
+        // and `self` is borrowed meanwhile.
         unsafe {
             let memory: extern "C" fn() -> *mut f64 =
                 std::mem::transmute(self.0.function("c_memory"));
@@ -213,7 +215,7 @@ impl<'c> InC<'c> {
 
 impl Drop for InC<'_> {
     fn drop(&mut self) {
-        // SAFETY: as it is in one_sided.c.
+        // SAFETY: the transmute wants the function's own prototype: `void c_close(void)` in one_sided.c.
         let close: extern "C" fn() = unsafe { std::mem::transmute(self.0.function("c_close")) };
         close();
     }

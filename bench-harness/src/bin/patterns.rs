@@ -274,7 +274,7 @@ fn calls(
     alone.allreduce(&send, &mut receive, MpiOp::SUM)?;
     match (language, function) {
         ("c", "rank") => {
-            // SAFETY: as it is in patterns.c.
+            // SAFETY: the transmute wants the function's own prototype: `void c_call_rank(int)` in patterns.c.
             let call: extern "C" fn(c_int) =
                 unsafe { std::mem::transmute(c.function("c_call_rank")) };
             call(rounds);

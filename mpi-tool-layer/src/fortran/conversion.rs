@@ -26,9 +26,10 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// # Safety
-    /// The caller has passed that many.
+    /// `registers` points to six words, `stack` to those behind them, and the call has more than `index` arguments.
     pub(super) unsafe fn get(&self, index: usize) -> usize {
-        // SAFETY: as said; six are in registers.
+        // SAFETY: the caller promises so many arguments: the first six are in registers, and the others on the stack
+        // in their order.
         unsafe { if index < 6 { *self.registers.add(index) } else { *self.stack.add(index - 6) } }
     }
 }
@@ -63,7 +64,8 @@ pub(super) const NOTHING: u64 = 0x8000_0001_8000_0001;
 
 impl<'a> Conversion<'a> {
     /// # Safety
-    /// These are the arguments of a call of the entry.
+    /// `arguments` are those of a call of the entry: Fortran's of its function, with an error code and with lengths
+    /// of strings where it has some.
     pub(super) unsafe fn new(
         fortran: &'a Fortran,
         entry: &'static Entry,
@@ -72,7 +74,8 @@ impl<'a> Conversion<'a> {
         let plan = &fortran.plans[entry.function as usize];
         let mut given = [0; MOST];
         for (index, word) in given.iter_mut().enumerate().take(plan.words()) {
-            // SAFETY: the caller has passed as many.
+            // SAFETY: `get` wants an argument of this number: the call has as many words as the plan says, since the
+            // caller promises a call of this entry.
             *word = unsafe { arguments.get(index) };
         }
         let sentinels = if entry.form == Form::Mpif { fortran.mpif } else { fortran.f08 };
@@ -93,9 +96,10 @@ impl<'a> Conversion<'a> {
     /// Fortran's `INTEGER` for a parameter.
     ///
     /// # Safety
-    /// It is one.
+    /// Fortran passes for the parameter the address of an `INTEGER`, as it does for a handle or a number.
     pub(super) unsafe fn int(&self, parameter: usize) -> c_int {
-        // SAFETY: Fortran passes addresses; what it declares may be aligned to less.
+        // SAFETY: the read needs a valid address of four bytes, which the caller promises; what Fortran declares may
+        // be aligned to less, so it is unaligned.
         unsafe { (self.argument(parameter) as *const c_int).read_unaligned() }
     }
 
@@ -122,9 +126,10 @@ impl<'a> Conversion<'a> {
     }
 
     /// # Safety
-    /// As for the call.
+    /// The parameter is a communicator, and the call is as the MPI standard asks.
     pub(super) unsafe fn comm(&self, parameter: usize) -> MPI_Comm {
-        // SAFETY: a communicator of Fortran, and a handle of C in as many bytes as those have.
+        // SAFETY: `int` wants an `INTEGER`, which Fortran's communicator is. C's handle has as many bytes as the
+        // word, or the lower ones of it, and all bits are a value.
         unsafe {
             let own = self.int(parameter);
             let word = self.plan.comm_handle.map_or(own as usize, |handle| handle.to_c(own));
@@ -133,9 +138,10 @@ impl<'a> Conversion<'a> {
     }
 
     /// # Safety
-    /// As for the call.
+    /// The parameters that `length` names are of the entry's function, and the call is as the MPI standard asks.
     pub(super) unsafe fn length(&self, length: Length) -> usize {
-        // SAFETY: as the caller says.
+        // SAFETY: `int` and `comm` want parameters that are an `INTEGER` and a communicator: the plan has found them
+        // by what the list says, and the caller promises a call of this function.
         let length = unsafe {
             match length {
                 Length::Parameter(parameter) => self.int(parameter),
@@ -151,13 +157,14 @@ impl<'a> Conversion<'a> {
     /// Are the arguments that are significant at the root significant here?
     ///
     /// # Safety
-    /// As for the call.
+    /// The call is as the MPI standard asks.
     pub(super) unsafe fn at_root(&mut self) -> bool {
         let Some((root, comm)) = self.plan.root else { return true };
         if let Some(known) = self.is_root {
             return known;
         }
-        // SAFETY: as the caller says: these arguments are a communicator and a root of Fortran's.
+        // SAFETY: the plan has found these parameters by their names and types: the caller promises a call in which
+        // they are a communicator and a root, both `INTEGER`s.
         let (comm, root) = unsafe { (self.comm(comm), self.int(root)) };
         let known = UsedComm::not_null(comm).is_some_and(|comm| comm.rank() == root);
         self.is_root = Some(known);
@@ -167,7 +174,7 @@ impl<'a> Conversion<'a> {
     /// Makes C's arguments. False if that cannot be done: the call must go to MPI as it came.
     ///
     /// # Safety
-    /// As for the call.
+    /// The call is as the MPI standard asks, with arguments as the function's interface in Fortran says.
     pub(super) unsafe fn convert(&mut self) -> bool {
         let parameters = self.entry.function.parameters();
         let mut next = 0;
@@ -178,7 +185,8 @@ impl<'a> Conversion<'a> {
             }
             let given = self.given[next];
             next += 1;
-            // SAFETY: Fortran's arguments are as the function's interface says.
+            // SAFETY: `word` wants Fortran's argument for this parameter: `given` has them in order, without what
+            // Fortran lacks. Those that are significant only at the root are left out elsewhere.
             let word = unsafe {
                 if parameter.root_only && self.plan.root.is_some() && !self.at_root() {
                     continue;
@@ -196,10 +204,13 @@ impl<'a> Conversion<'a> {
     /// C's argument for one of Fortran's.
     ///
     /// # Safety
-    /// As for the call.
+    /// `given` is what Fortran passes for the parameter `index`, which is converted by `how`, in a call as the MPI
+    /// standard asks.
     pub(super) unsafe fn word(&mut self, index: usize, how: How, given: usize) -> Option<usize> {
         let written = (&raw mut self.written[index]).expose_provenance();
-        // SAFETY: as the caller says.
+        // SAFETY: Fortran passes addresses, to what the list says of the parameter (and `how` goes by that): so many
+        // bytes may be read there, unaligned. Lengths and counts are other arguments of the same call, which says
+        // that the arrays are as long.
         Some(unsafe {
             match how {
                 How::Absent => 0,
@@ -365,7 +376,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// # Safety
-    /// As for the call.
+    /// `given` is the address of as many `INTEGER`s as `length` says, in a call as the MPI standard asks.
     pub(super) unsafe fn handles(
         &mut self,
         index: usize,
@@ -373,7 +384,8 @@ impl<'a> Conversion<'a> {
         length: Length,
         given: usize,
     ) -> usize {
-        // SAFETY: as many handles of Fortran.
+        // SAFETY: each read needs an `INTEGER`, which a handle of Fortran is: the caller promises as many as `length`
+        // says.
         let handles = unsafe {
             let from = given as *const c_int;
             let read = |at| handle.to_c(from.add(at).read_unaligned()) as u64;
@@ -385,13 +397,13 @@ impl<'a> Conversion<'a> {
     /// Statuses are the same bits in both languages, but C's may be aligned to more.
     ///
     /// # Safety
-    /// As for the call.
+    /// `given` is the address of `length` statuses of Fortran, as many bytes as C's have.
     pub(super) unsafe fn statuses(&mut self, index: usize, given: usize, length: usize) -> usize {
         if given.is_multiple_of(align_of::<MPI_Status>()) {
             return given;
         }
         let mut copy = vec![0_u64; (length * size_of::<MPI_Status>()).div_ceil(8)];
-        // SAFETY: as many statuses.
+        // SAFETY: the caller promises as many statuses to read; the copy is new, and has at least as many bytes.
         unsafe {
             ptr::copy_nonoverlapping(
                 given as *const u8,
@@ -416,7 +428,8 @@ impl<'a> Conversion<'a> {
     /// Gives Fortran what MPI has written.
     ///
     /// # Safety
-    /// As for the call; MPI has returned.
+    /// `result` is what the call has returned, which [`convert`](Self::convert) has converted and MPI has accepted or
+    /// refused; Fortran's arguments are still there.
     pub(super) unsafe fn to_fortran(&self, result: c_int) {
         let mut next = 0;
         for index in 0..self.plan.hows.len() {
@@ -514,7 +527,8 @@ impl<'a> Conversion<'a> {
         }
         *FIRST.get_or_init(|| {
             let own = find(libc::RTLD_DEFAULT, c"pmpir_waitany_f08_");
-            // SAFETY: MPICH's function, given a request that is complete, which no tool sees.
+            // SAFETY: `first_of_one` wants MPICH's `MPI_Waitany` of `mpi_f08`, which the name is of in this ABI, and
+            // an MPI that runs: MPI has just written an index for a call of the application.
             unsafe { if own.is_null() { 1 } else { first_of_one(own) } }
         })
     }
@@ -522,13 +536,15 @@ impl<'a> Conversion<'a> {
     /// Calls a function with the first words of an array.
     ///
     /// # Safety
-    /// They are its arguments.
+    /// `function` is a function whose arguments are the first words, in which an address is valid for what the
+    /// function does with it. It has at most six parameters if `count` is at most six, else at most 16.
     pub(super) unsafe fn call(
         function: *const c_void,
         words: &[usize; MOST],
         count: usize,
     ) -> usize {
-        // SAFETY: as said. A function takes no harm of more arguments than it has.
+        // SAFETY: the caller promises a function for these words. It gets more words than it has parameters, which by
+        // the convention of C on this processor it does not look at, and the caller of it cleans up.
         unsafe {
             let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = *words;
             if count <= 6 {
@@ -565,7 +581,7 @@ impl<'a> Conversion<'a> {
 /// The index that MPICH's own function gives for the only request.
 ///
 /// # Safety
-/// It is MPICH's `MPI_Waitany` of `mpi_f08`; MPI is initialized.
+/// `wait_any` is MPICH's `MPI_Waitany` of `mpi_f08`, of that prototype. MPI is initialized and not finalized.
 pub(super) unsafe fn first_of_one(wait_any: *mut c_void) -> c_int {
     extern "C" fn query(_: *mut c_void, _: *mut MPI_Status) -> c_int {
         MPI_SUCCESS
@@ -583,7 +599,9 @@ pub(super) unsafe fn first_of_one(wait_any: *mut c_void) -> c_int {
         *mut MPI_Status,
         *mut c_int,
     );
-    // SAFETY: as said.
+    // SAFETY: zeros are a value of a request and a status, which are integers in this ABI. The request is valid and
+    // complete, its callbacks take their arguments and do nothing, and all variables live until the calls return;
+    // none of the functions is seen by a tool.
     unsafe {
         let mut request: MPI_Request = core::mem::zeroed();
         let mut status: MPI_Status = core::mem::zeroed();
@@ -601,7 +619,7 @@ pub(super) unsafe fn first_of_one(wait_any: *mut c_void) -> c_int {
 
 /// What C has written behind the compiler's back.
 pub(super) fn read<T: Copy>(value: &T) -> T {
-    // SAFETY: a reference.
+    // SAFETY: a reference is valid for reads of its type, which is `Copy`.
     unsafe { ptr::read_volatile(value) }
 }
 

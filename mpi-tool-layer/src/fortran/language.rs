@@ -44,18 +44,21 @@ fn pending() -> &'static Cell<*const Pending> {
     let mut first = FIRST.load(Acquire);
     if first.is_null() {
         let exported = find(libc::RTLD_DEFAULT, c"mpi_tool_fortran").cast::<*mut c_void>();
-        // SAFETY: the symbol is this framework's: a pointer that is never written.
+        // SAFETY: the address is null or that of the framework's symbol in some tool: a static of type `Slot`,
+        // aligned and never written.
         first = unsafe { exported.as_ref() }.map_or(slot as *mut c_void, |slot| *slot);
         FIRST.store(first, Release);
     }
-    // SAFETY: a `Slot`; the thread's own, and not kept.
+    // SAFETY: what the symbol has is a `Slot`, of this or another tool. It gives a `Cell` that is this thread's,
+    // lives as long as the thread, and is not kept beyond the call.
     unsafe { &*transmute::<*mut c_void, Slot>(first)() }
 }
 
 /// Makes a call whose callbacks or attributes are Fortran's.
 ///
 /// # Safety
-/// As for the call.
+/// As for the call: its arguments are as the MPI standard asks, and `conversion` has converted them to C, for a
+/// function with `count` parameters, of which there are at most six.
 pub(super) unsafe fn by_language(conversion: &mut Conversion<'_>, count: usize) -> c_int {
     let call = Pending {
         function: conversion.entry.function as u32,
@@ -66,7 +69,8 @@ pub(super) unsafe fn by_language(conversion: &mut Conversion<'_>, count: usize) 
     };
     let slot = pending();
     let outer = slot.replace(&call);
-    // SAFETY: as said.
+    // SAFETY: the target has C's prototype of this function, and the words are its arguments, as the caller promises.
+    // What they and `call` point to is there until it returns.
     let result = unsafe {
         let words = conversion.words;
         Conversion::call(conversion.entry.target(), &words, count) as c_int
@@ -76,14 +80,15 @@ pub(super) unsafe fn by_language(conversion: &mut Conversion<'_>, count: usize) 
         return result;
     }
     // A tool at the end of the stack called PMPI_* itself.
-    // SAFETY: as said.
+    // SAFETY: `run` wants a pending call of this thread, whose conversion is there: it is this function's.
     unsafe { run(&call, ptr::null()) }
 }
 
 /// Calls MPI's Fortran function, and gives C what it has written, where `words` says.
 ///
 /// # Safety
-/// The call is on this thread's stack, below.
+/// `pending` points to a call that [`by_language`] has made on this thread, and which waits for this. `words` is
+/// null, or has C's arguments of the function as the end of the stack got them.
 unsafe extern "C" fn run(pending: *const Pending, words: *const usize) -> c_int {
     // SAFETY: as said; `by_language` has put the conversion there, and waits.
     unsafe {
@@ -139,10 +144,12 @@ pub(super) fn is_out(function: FunctionId, index: usize) -> bool {
 /// The end of the stack for a function with callbacks or attributes.
 ///
 /// # Safety
-/// As for the call.
+/// `words` begins with the arguments of a call of the function as C has them, which are as the MPI standard asks.
 unsafe fn end(function: FunctionId, words: &[usize; 6]) -> usize {
     let slot = pending();
-    // SAFETY: as the caller says; what is in the slot waits for this.
+    // SAFETY: `run` of a pending call wants it to be this thread's, and to wait: the slot is this thread's, and
+    // `by_language` takes it out before it returns. The library's function takes its arguments from the first words,
+    // which the caller promises, and none of these functions has more than six.
     unsafe {
         if let Some(call) = slot.get().as_ref()
             && call.function == function as u32
@@ -171,7 +178,8 @@ macro_rules! ends {
                     unsafe extern "C" fn $name(
                         a: usize, b: usize, c: usize, d: usize, e: usize, f: usize,
                     ) -> usize {
-                        // SAFETY: the caller's own call.
+                        // SAFETY: `end` wants the arguments of such a call. Who calls this has passed them to a
+                        // function of this prototype; words behind them are not looked at.
                         unsafe { end(FunctionId::$c_name, &[a, b, c, d, e, f]) }
                     }
                     Some($name as *const c_void)

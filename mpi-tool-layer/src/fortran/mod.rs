@@ -60,7 +60,8 @@ pub enum Target {
     Slot(*const AtomicPtr<c_void>),
 }
 
-// SAFETY: the addresses are of functions and statics.
+// SAFETY: threads share the addresses only: of functions, and of slots of static tables, which are atomic. The other
+// fields are `Sync`.
 unsafe impl Sync for Entry {}
 
 impl Entry {
@@ -76,7 +77,8 @@ impl Entry {
     fn target(&self) -> *const c_void {
         match self.target {
             Target::Function(function) => function,
-            // SAFETY: a slot of a static table.
+            // SAFETY: the pointer must be of an atomic that stays: `Slot` has it from `NextTable::slot` of a static
+            // table.
             Target::Slot(slot) => unsafe { (*slot).load(Relaxed) },
         }
     }
@@ -119,7 +121,8 @@ pub struct Outcome {
 /// are in and calls `convert`. Where that says so, it jumps on as if nothing had been.
 ///
 /// # Safety
-/// Entry points jump here, nothing else.
+/// Only entry points jump here, with the address of their own static [`Entry`] in `r11`, and with registers and stack
+/// as their caller left them.
 #[unsafe(naked)]
 pub unsafe extern "C" fn call() {
     core::arch::naked_asm!(
@@ -158,7 +161,8 @@ pub unsafe extern "C" fn call() {
 /// Converts a call and makes it.
 ///
 /// # Safety
-/// The arguments are of a call of the entry.
+/// `registers` has the six registers of a call of the entry, and `stack` points to the arguments on the stack. The
+/// call is as the interface of the entry's function in Fortran says, and its arguments are as the MPI standard asks.
 unsafe extern "C" fn convert(
     registers: *const usize,
     stack: *const usize,
@@ -166,7 +170,9 @@ unsafe extern "C" fn convert(
 ) -> Outcome {
     let arguments = Arguments { registers, stack };
     let Some(fortran) = Fortran::get() else { return pass_on(entry) };
-    // SAFETY: as the caller says.
+    // SAFETY: all of these want the arguments of a call of this entry, which the caller promises. The target has C's
+    // prototype of the function, and `count` is the number of its parameters. The error code is an `INTEGER` of
+    // Fortran's, which MPI's own function would write, too.
     unsafe {
         let mut conversion = Conversion::new(fortran, entry, arguments);
         if !conversion.convert() {

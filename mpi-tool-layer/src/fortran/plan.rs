@@ -34,7 +34,8 @@ impl Handle {
 
     pub(super) fn to_c(self, handle: MPI_Fint) -> usize {
         match pmpi::address(self.to_c as usize).filter(|_| !self.same) {
-            // SAFETY: a conversion of this ABI, where such handles are addresses.
+            // SAFETY: the library's `MPI_X_f2c` takes one `INTEGER`, of any value, and gives a handle, which is an
+            // address here: where handles are integers (`same`), this is not called.
             Some(function) => unsafe {
                 transmute::<*mut c_void, extern "C" fn(MPI_Fint) -> usize>(function.as_ptr())(
                     handle,
@@ -46,7 +47,8 @@ impl Handle {
 
     pub(super) fn to_fortran(self, handle: usize) -> MPI_Fint {
         match pmpi::address(self.to_fortran as usize).filter(|_| !self.same) {
-            // SAFETY: as above.
+            // SAFETY: the library's `MPI_X_c2f` takes a handle, which is an address as above, and gives an `INTEGER`.
+            // Callers pass what MPI has given or accepted.
             Some(function) => unsafe {
                 transmute::<*mut c_void, extern "C" fn(usize) -> MPI_Fint>(function.as_ptr())(
                     handle,

@@ -42,7 +42,8 @@ pub(super) fn symbol(name: &CStr) -> usize {
 /// What a symbol's pointer points to.
 pub(super) fn pointer(name: &CStr) -> usize {
     let address = find(libc::RTLD_DEFAULT, name).cast::<usize>();
-    // SAFETY: MPI's variable of this name, a pointer.
+    // SAFETY: the address is null or that of MPI's variable of this name, which is an aligned pointer. MPICH has set
+    // those that are not constant in `initialize_mpich`, before they are asked for.
     unsafe { address.as_ref() }.map_or(0, |pointer| *pointer)
 }
 
@@ -122,7 +123,8 @@ impl Fortran {
         FORTRAN
             .get_or_init(|| {
                 let fortran = Fortran::new();
-                // SAFETY: always allowed; the messages of failed look-ups are not the application's.
+                // SAFETY: `dlerror` takes nothing, may be called at any time, and its result is not used: the
+                // messages of failed look-ups are not the application's.
                 unsafe { libc::dlerror() };
                 fortran
             })

@@ -28,9 +28,9 @@ pub(super) const LONGEST_TEXT: usize = {
 /// A `CHARACTER` as a C string, without the blanks behind it and before it, as MPI's own conversions have it.
 ///
 /// # Safety
-/// There are as many characters.
+/// `from` is the address of `length` characters, or `length` is 0.
 pub(super) unsafe fn stripped(from: usize, length: usize) -> Vec<u8> {
-    // SAFETY: as said.
+    // SAFETY: `trimmed` wants as many characters at this address, which the caller promises.
     let mut text = unsafe { trimmed(from, length) };
     let leading = text.iter().take_while(|byte| **byte == b' ').count();
     text.drain(..leading);
@@ -41,11 +41,12 @@ pub(super) unsafe fn stripped(from: usize, length: usize) -> Vec<u8> {
 /// strips them there, too.
 ///
 /// # Safety
-/// There are as many characters.
+/// `from` is the address of `length` characters, or `length` is 0.
 pub(super) unsafe fn trimmed(from: usize, length: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(length + 1);
     let first = ptr::with_exposed_provenance::<u8>(from);
-    // SAFETY: as said; a `CHARACTER` of length 0 has any address.
+    // SAFETY: each read needs a character: the caller promises as many. Of a `CHARACTER` of length 0, which has any
+    // address, nothing is read.
     text.extend((0..length).map(|at| unsafe { first.add(at).read() }));
     while text.last() == Some(&b' ') {
         text.pop();
@@ -61,9 +62,11 @@ pub(super) unsafe fn trimmed(from: usize, length: usize) -> Vec<u8> {
 /// The strings up to the first blank one.
 ///
 /// # Safety
-/// There are such, at this distance.
+/// At `from`, and every `distance` bytes behind it, are `length` characters, up to and with the first ones that are
+/// all blank.
 pub(super) unsafe fn texts(from: usize, length: usize, distance: usize) -> Vec<Vec<u8>> {
-    // SAFETY: as said.
+    // SAFETY: `trimmed` wants as many characters at each address. The caller promises them up to the first blank
+    // string, behind which none is asked for.
     let each = (0..).map(|at| unsafe { trimmed(from + at * distance, length) });
     each.take_while(|text| text.len() > 1).collect()
 }
@@ -71,13 +74,13 @@ pub(super) unsafe fn texts(from: usize, length: usize, distance: usize) -> Vec<V
 /// Writes a C string as a `CHARACTER`, cut or with blanks.
 ///
 /// # Safety
-/// There is room for as many characters.
+/// `to` is valid for writes of `length` bytes that nobody else uses meanwhile.
 pub(super) unsafe fn pad(text: &[u8], to: *mut u8, length: usize) {
     let mut ended = false;
     for at in 0..length {
         let byte = text.get(at).map_or(0, read);
         ended |= byte == 0;
-        // SAFETY: as said.
+        // SAFETY: the byte is inside of the `length` bytes that the caller promises room for.
         unsafe { to.add(at).write(if ended { b' ' } else { byte }) };
     }
 }
@@ -113,7 +116,7 @@ pub(super) struct Descriptor {
 /// The address of what a descriptor describes, if it lies in one piece.
 ///
 /// # Safety
-/// It is a descriptor.
+/// `descriptor` points to a `CFI_cdesc_t` as GNU Fortran lays it out, which nobody writes to meanwhile.
 pub(super) unsafe fn contiguous(descriptor: *const Descriptor) -> Option<usize> {
     #[repr(C)]
     struct Dimension {
@@ -121,7 +124,7 @@ pub(super) unsafe fn contiguous(descriptor: *const Descriptor) -> Option<usize> 
         extent: isize,
         stride: isize,
     }
-    // SAFETY: as said; as many dimensions follow as its rank says.
+    // SAFETY: the caller promises a descriptor, behind whose beginning there are as many dimensions as its rank says.
     unsafe {
         let Descriptor { base, element, rank, .. } = *descriptor;
         let dimensions = descriptor.add(1).cast::<Dimension>();

@@ -30,9 +30,10 @@ pub(super) struct ForeignLevel {
     ends_here: Place,
 }
 
-// SAFETY: places are constant once they are made, and what they point to is `Sync`: instances of layers and code.
+// SAFETY: threads share the pointers of places, which are constant once they are made. They are of code, and of
+// instances of layers, which are `Sync` and live as long as the process.
 unsafe impl Sync for ForeignLevel {}
-// SAFETY: as above.
+// SAFETY: what a thread gets is as for `Sync`; and nothing is ever dropped.
 unsafe impl Send for ForeignLevel {}
 
 impl ForeignLevel {
@@ -67,14 +68,17 @@ impl ForeignLevel {
         mut next_of: impl FnMut(FunctionId, &mut Thunks) -> Option<*const c_void>,
     ) -> std::io::Result<&'static Self> {
         let mut thunks = Thunks::room(2 * FunctionId::COUNT)?;
-        // SAFETY: `create` made it, and it stays.
+        // SAFETY: `below` must point to a table that stays. It is of the instance that `create` has just made, which
+        // lives as long as the process.
         let below = unsafe { &*made.below };
         let places = FunctionId::all().map(|function| {
             let mut next = next_of(function, &mut thunks).unwrap_or_else(|| mpi(function));
-            // SAFETY: a thunk to a function of this prototype, or MPI's own.
+            // SAFETY: `set` wants a function of this prototype: it is a thunk to one, which can be called when `done`
+            // has returned, before anybody has this level; or MPI's own, or what stands for one that MPI lacks.
             unsafe { below.set(function, next) };
             let Address(watches) = LIFECYCLE[function as usize];
-            // SAFETY: an entry; `MPI_Pcontrol` has none there.
+            // SAFETY: `decode` wants an entry, and not `MPI_Pcontrol`'s. All of `LIFECYCLE` are entries, and null,
+            // which that function has there, is left out.
             if !watches.is_null() && !unsafe { Entry::decode(watches) }.does_nothing {
                 let place = Box::leak(Box::new(Place { next, instance: made.level }));
                 next = thunks.towards_entry(place, watches);

@@ -158,8 +158,8 @@ fn numbers_in(header: &str) -> Option<[c_int; FunctionId::COUNT]> {
 /// The file that MPI's functions are in.
 fn library_file() -> Option<PathBuf> {
     let init = LIBRARY_INIT.load(Relaxed);
-    // SAFETY: fills a structure of plain words, and looks the address up among the objects of the process; the
-    // name that it gives is a C string which lives as long as the object, MPI's library.
+    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address and fills it; the
+    // name, which is not null, is a C string that lives as long as the object, MPI's library.
     unsafe {
         let mut library: libc::Dl_info = core::mem::zeroed();
         if init.is_null() || libc::dladdr(init, &mut library) == 0 || library.dli_fname.is_null() {
@@ -195,7 +195,8 @@ pub fn register(name: &'static CStr, init: extern "C" fn(c_int), next: &NextTabl
     };
     // The answer says whether QMPI is on. A tool that is listed and does not register crashes
     // MPICH, so one that cannot take part registers, too, and then does nothing.
-    // SAFETY: MPICH's function of this name, and a C string.
+    // SAFETY: MPICH's function of this name wants a C string and a function to call with the tool's number, and may
+    // keep both: the name is `'static`, and the function of this tool.
     if unsafe { register_tool(name.as_ptr(), init) } != MPI_SUCCESS {
         complain("this MPICH was built without QMPI");
         return false;
@@ -221,8 +222,9 @@ fn library_version() -> String {
     type Function = unsafe extern "C" fn(*mut c_void, c_int, *mut c_char, *mut c_int) -> c_int;
     let mut text = [0 as c_char; 16 * 1024];
     let mut length = 0;
-    // SAFETY: MPICH's function of this name; there is room for more than
-    // `MPI_MAX_LIBRARY_VERSION_STRING`, and it ends with NUL.
+    // SAFETY: what has the name of MPICH's function is one, and has this prototype: a null context and the library's
+    // number 0 in front of MPI's arguments. There is room for more than `MPI_MAX_LIBRARY_VERSION_STRING`, and it ends
+    // with NUL.
     unsafe {
         let function = BOTTOM[FunctionId::MPI_Get_library_version as usize].load(Relaxed);
         if function.is_null() {
@@ -246,8 +248,9 @@ impl MpichTool {
         };
         let level = MpichLevel::make(self.0, id);
         for (function, address) in level {
-            // SAFETY: MPICH's function; the address takes its context and number in front of the arguments of
-            // the function that has this number.
+            // SAFETY: MPICH's function wants a number that it has given to a tool, one that its header has for a
+            // function, and a function that takes context and number in front of that one's arguments, which the
+            // thunks of `make` do.
             unsafe { register(id, function, address) };
         }
     }
@@ -303,14 +306,16 @@ impl MpichLevel {
     /// tools have registered.
     ///
     /// # Safety
-    /// `ready` of a level that [`make`](Self::make) has made.
+    /// `ready` is the field of a [`MpichLevel`] that [`make`](Self::make) has made.
     unsafe extern "C" fn complete(ready: *const AtomicU32) {
-        // SAFETY: the first field of a structure with C's layout, which is never freed.
+        // SAFETY: the caller passes the first field of such a structure, which has C's layout, so it is the
+        // structure's address; `make` has leaked it, and all that is written there later is atomic.
         let level = unsafe { &*ready.cast::<Self>() };
         let Some(get) = MPICH.get_function else { return };
         for (number, next) in &level.next {
             let (mut found, mut id) = (ptr::null(), 0);
-            // SAFETY: MPICH's function, with a number of its own, and room for both answers.
+            // SAFETY: MPICH's function wants a tool's number and a function's, which it has given and its header has,
+            // and writes one address and one `int`, for which there is room.
             if unsafe { get(level.id, *number, &mut found, &mut id) } == MPI_SUCCESS {
                 next.id.store(id, Relaxed);
                 next.function.store(found.cast_mut(), Release);
@@ -326,9 +331,9 @@ impl MpichLevel {
 /// The code is changed in a copy, which then takes the place of the original.
 fn step_aside(next: &NextTable) -> Result<(), std::io::Error> {
     let failed = || Err(std::io::Error::last_os_error());
-    // SAFETY: looks up the functions of this very object, and replaces whole pages of its code by a
-    // copy that differs in their first instructions. This runs in a constructor: no other thread
-    // is in these functions, and this one is not either.
+    // SAFETY: reads need mapped code, and what replaces code must do the same for those who run it. The addresses are
+    // of functions of this very object, whole pages of which are replaced by a copy that differs in their first
+    // instructions. This runs in a constructor: no other thread is in these functions, and this one is not either.
     unsafe {
         let mut own: libc::Dl_info = core::mem::zeroed();
         if libc::dladdr((&raw const MPICH).cast(), &mut own) == 0 {
@@ -388,8 +393,9 @@ fn go_below() {
     LIBRARY_INIT.store(init.as_ptr(), Relaxed);
     let Ok(mut thunks) = Thunks::room(FunctionId::COUNT) else { return };
     let mut adapters = Vec::new();
-    // SAFETY: looks for names in the object that has MPI's functions; what has such a name there is
-    // MPICH's function of this kind. The adapters have the prototypes, and call those.
+    // SAFETY: `dladdr`, `dlopen` and `dlsym` get an address, C strings and a handle that is not null. `replace` wants
+    // functions of the same prototypes that do what the library's do: the adapters pass their arguments to what has
+    // the name `QMPI_X` in MPI's library, which is MPICH's end of its stack for this function.
     unsafe {
         let mut library: libc::Dl_info = core::mem::zeroed();
         if libc::dladdr(init.as_ptr(), &mut library) == 0 {

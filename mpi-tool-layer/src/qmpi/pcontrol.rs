@@ -42,14 +42,16 @@ impl Pcontrol {
     /// the level gets it.
     ///
     /// # Safety
-    /// `v` is null or points to TUM's structures: `total` levels, each with its table.
+    /// `v` is null or points to TUM's structures: a [`Vector`] with `total` pointers, each null or to a level with
+    /// its table. Nobody writes to them meanwhile.
     pub(super) unsafe fn of(given: c_int, v: *const Vector) -> Self {
         static OWN: OnceLock<Range<usize>> = OnceLock::new();
         let own = OWN.get_or_init(|| object_of((&raw const OWN).cast()));
         let is_own = |function: *const c_void| own.contains(&function.addr());
-        // SAFETY: as the caller says.
+        // SAFETY: the pointer must be null or of a `Vector` that nobody writes to meanwhile, which the caller
+        // promises.
         let (levels, last_level) = match unsafe { v.as_ref() } {
-            // SAFETY: as above: it reads one level's table.
+            // SAFETY: `next` wants TUM's structures, which the caller promises that `v` points to.
             Some(stack) => (|level| unsafe { next(stack, level) }, stack.total - 1),
             None => return Self { level: given, goes_on: true, by_loop: false },
         };
@@ -86,13 +88,15 @@ impl Pcontrol {
 /// What comes behind a level, if it is what such a table can have.
 ///
 /// # Safety
-/// The stack is TUM's structures: `total` levels, each with its table.
+/// The stack is TUM's structures: `total` pointers, each null or to a level with its table. Nobody writes to them
+/// meanwhile.
 unsafe fn next(stack: &Vector, level: c_int) -> Option<Cell> {
     let id: usize = FunctionId::MPI_Pcontrol.tum_qmpi_id()?.into();
     if !(0..stack.total).contains(&level) {
         return None;
     }
-    // SAFETY: `items` has `total` pointers, and `level` is below that; each is to a level, as the caller says.
+    // SAFETY: the level must be one of the stack's: `items` has `total` pointers, and `level` is below that; each is
+    // null or of a level, as the caller promises.
     let cell = unsafe { (*stack.items.add(level as usize)).as_ref()?.table[id] };
     let is_further = (level + 1..stack.total).contains(&cell.level);
     (is_further && !cell.func_ptr.is_null()).then_some(cell)

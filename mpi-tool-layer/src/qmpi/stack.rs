@@ -23,9 +23,9 @@ pub const VERSION: u32 = 1;
 #[repr(transparent)]
 pub struct Address(pub *const c_void);
 
-// SAFETY: addresses of code, which is the same for all threads.
+// SAFETY: threads share an address of code or of a string, which is never written and the same for all of them.
 unsafe impl Sync for Address {}
-// SAFETY: as above.
+// SAFETY: as for `Sync`; an address owns nothing.
 unsafe impl Send for Address {}
 
 /// A tool as `libqmpi.so` sees it: the exported `mpi_tool_stack`.
@@ -51,7 +51,8 @@ pub struct StackTool {
     pub instance_size: usize,
 }
 
-// SAFETY: all pointers are to constants.
+// SAFETY: threads share the pointers, which are to constants: a string and two tables of the tool. The functions may
+// be called by any thread.
 unsafe impl Sync for StackTool {}
 
 /// How an instance shall be.
@@ -159,12 +160,14 @@ impl Place {
     /// The place that an entry was called with.
     ///
     /// # Safety
-    /// `argument` is the last argument of an entry, given by the one who called it by the rules.
+    /// `argument` is the last argument of an entry, and has the bits of the address of a [`Place`] that stays for
+    /// `'a` and is not written meanwhile.
     #[inline(always)]
     pub unsafe fn from_argument<'a>(argument: f64) -> &'a Place {
         let place: *const Place;
-        // SAFETY: moves a register. It is done once, and the argument is used for nothing else, so
-        // that a caller may do it himself: `Beginning`.
+        // SAFETY: the instruction moves a register and does nothing else; the caller promises that it has a place's
+        // address. It is done once, and the argument is used for nothing else, so that a caller may do it himself:
+        // `Beginning`.
         unsafe {
             core::arch::asm!(
                 "movq {}, {}",
@@ -220,22 +223,26 @@ impl<L: Tool> Instance<L> {
         speaks: bool,
     ) -> &'static Self {
         extern "C" fn signalled(signal: c_int, level: *const c_void) {
-            // SAFETY: the level of the instance that the information belongs to.
+            // SAFETY: the pointer must be of a `Level` that stays. `ToolInfo` passes what `create` gave to it below:
+            // the level of an instance that is never freed.
             unsafe { &*level.cast::<Level>() }.signalled(signal);
         }
         fn counters<L: Tool>(instance: *const ()) -> Option<&'static dyn Counters> {
-            // SAFETY: the instance that the source belongs to.
+            // SAFETY: the pointer must be of an instance of this layer that stays. `Source` passes what `create` gave
+            // to it below: an instance that is never freed, and whose layer is there when it is asked.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.counters()
         }
         fn configure<L: Tool>(instance: *const (), settings: &Settings) {
-            // SAFETY: the instance that the source belongs to, whose layer is there.
+            // SAFETY: as for `counters`: `Setup` passes what the source has, and `configure` is called when all
+            // fields are there.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.configure(settings);
         }
         let place: &'static mut MaybeUninit<Self> = Box::leak(Box::new_uninit());
         let instance = place.as_mut_ptr();
         let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
-        // SAFETY: the fields of a new allocation, in an order in which each refers only to those
-        // that are there; it is never freed.
+        // SAFETY: writes and references need fields of an allocation that nobody else has, each reference to a field
+        // that is there: they are written in such an order. The instance is complete before others get it, and never
+        // freed.
         unsafe {
             let level = &raw mut (*instance).level;
             (&raw mut (*instance).info).write(ToolInfo::new(label, signalled, level.cast()));
@@ -254,13 +261,15 @@ impl<L: Tool> Instance<L> {
     /// For [`StackTool::create`].
     ///
     /// # Safety
-    /// The request's pointers are to what it says.
+    /// `request` points to a [`Request`] whose `label` is a C string, and whose `settings` are `count` pairs of C
+    /// strings. They are there, and not written, until this returns.
     pub unsafe fn create_for(
         tool: &'static str,
         version: &'static str,
         request: *const Request,
     ) -> Created {
-        // SAFETY: as the caller says.
+        // SAFETY: the reads need a request, its pairs and its strings to be there, which the caller promises; all is
+        // copied.
         let (label, settings, speaks) = unsafe {
             let Request { label, settings, count, speaks } = *request;
             let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
@@ -330,13 +339,14 @@ macro_rules! lifecycle {
         /// The entries of `Lifecycle`: the instance in their places is a [`Level`].
         pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$({
             unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
-                // SAFETY: called as an entry is, with the next function of this name in its place;
-                // what is passed on is the application's.
+                // SAFETY: who calls an entry of `LIFECYCLE` passes, behind MPI's arguments, a place with the next
+                // function of this name and with a `Level` that lives as long as the process.
                 let (place, level) = unsafe {
                     let place = Place::from_argument(place);
                     (place, &*place.instance.cast::<Level>())
                 };
-                // SAFETY: as above.
+                // SAFETY: the next function in the place is of this prototype, as said above. Its arguments are the
+                // application's, and the one who unwraps this passes them on as MPI asks.
                 let next = |$($arg: $ty),*| unsafe {
                     type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                     core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
@@ -381,7 +391,8 @@ macro_rules! __qmpi {
         unsafe extern "C" fn create_level(
             request: *const $crate::qmpi::Request,
         ) -> $crate::qmpi::Created {
-            // SAFETY: the caller's request.
+            // SAFETY: the caller promises what `Request` says: C strings and pairs of them, which are there until
+            // this returns.
             unsafe { Instance::<$layer>::create_for(NAME, env!("CARGO_PKG_VERSION"), request) }
         }
 
@@ -444,7 +455,8 @@ macro_rules! __qmpi_entry {
         }
         extern "C" fn ask($($arg: $ty,)* place: *const Place) -> $crate::install::Answer {
             use $crate::RawMpiInterceptionLayer as _;
-            // SAFETY: called as this entry is.
+            // SAFETY: who calls this entry passes in r11 a place whose instance is one of this layer: `create_level`
+            // or `ForeignTool::create` has made it, and it lives as long as the process.
             let (place, instance) = unsafe {
                 (&*place, &*(*place).instance.cast::<Instance<$layer>>())
             };
@@ -467,12 +479,14 @@ macro_rules! __qmpi_entry {
         #[allow(clippy::too_many_arguments)]
         unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
             use $crate::RawMpiInterceptionLayer as _;
-            // SAFETY: called as an entry is, with the next function of this name in its place.
+            // SAFETY: who calls an entry passes, behind MPI's arguments, a place with the next function of this name,
+            // and with an instance of this layer, which lives as long as the process.
             let (place, instance) = unsafe {
                 let place = Place::from_argument(place);
                 (place, &*place.instance.cast::<Instance<$layer>>())
             };
-            // SAFETY: for the layer that unwraps it.
+            // SAFETY: the next function in the place is of this prototype, as said above. Calling it is for the
+            // layer, which unwraps it and vouches for the arguments.
             let next = |$($arg: $ty),*| unsafe {
                 type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                 ::core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)

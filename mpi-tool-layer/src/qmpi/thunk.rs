@@ -51,7 +51,8 @@ impl Thunks {
     pub(super) fn room(number: usize) -> std::io::Result<Self> {
         let size = (number.max(1) * THUNK).next_multiple_of(4096);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping, wherever the kernel wants it, touches no other memory.
+        // SAFETY: `mmap` without `MAP_FIXED` makes a new mapping where there is none, so it touches no memory that is
+        // in use.
         let start = unsafe {
             libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
         };
@@ -115,7 +116,8 @@ impl Thunks {
     /// Makes the thunks code. They stay as long as the process.
     pub(super) fn done(self) -> std::io::Result<()> {
         let protection = libc::PROT_READ | libc::PROT_EXEC;
-        // SAFETY: the whole mapping, which only this has written to.
+        // SAFETY: `mprotect` must take no access away that somebody needs. It gets the whole mapping, which only this
+        // writes to, and not any more: it is consumed here.
         if unsafe { libc::mprotect(self.start.cast(), self.size, protection) } != 0 {
             return Err(std::io::Error::last_os_error());
         }
@@ -406,7 +408,8 @@ pub unsafe extern "C" fn from_tum() {
 /// The level and the stack, which TUM's library passes behind the parameters of MPI's function.
 ///
 /// # Safety
-/// The words of a call by TUM's convention of a function with so many parameters.
+/// `registers` and `stack` have the words of a call by TUM's convention of a function with so many parameters: those
+/// in registers, and those on the stack from the first one on.
 pub(super) unsafe fn behind(
     parameters: usize,
     registers: &Registers,
@@ -414,7 +417,8 @@ pub(super) unsafe fn behind(
 ) -> (c_int, *const Vector) {
     let word = |index: usize| match registers.get(index) {
         Some(word) => *word,
-        // SAFETY: the caller passed that many arguments, and those that find no register are on the stack.
+        // SAFETY: the caller promises that there are two more arguments than parameters; those that find no register
+        // are on the stack in this order.
         None => unsafe { *stack.add(index - registers.len()) },
     };
     (word(parameters) as c_int, ptr::with_exposed_provenance(word(parameters + 1) as usize))
@@ -453,7 +457,7 @@ mod tests {
                     79
                 }
                 unsafe extern "C" fn complete(level: *const AtomicU32) {
-                    // SAFETY: the number below.
+                    // SAFETY: the pointer is of the static number below, which is the one in the `FromMpich`.
                     unsafe { &*level }.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
                 }
                 static LEVEL: AtomicU32 = AtomicU32::new(0);
@@ -496,7 +500,8 @@ mod tests {
                 let expect = |first: &[u64]| [first, &arguments].concat();
                 type Plain = unsafe extern "C" fn($(same!($arg)),*) -> u64;
                 type Mpich = unsafe extern "C" fn(u64, u64 $(, same!($arg))*) -> u64;
-                // SAFETY: thunks to functions of these conventions.
+                // SAFETY: each thunk is transmuted to the convention that it is called by, and goes to the test's
+                // function of as many arguments; `done` has made them code.
                 unsafe {
                     let plain = |thunk| core::mem::transmute::<*const c_void, Plain>(thunk);
                     let from_mpich = core::mem::transmute::<*const c_void, Mpich>(from_mpich);

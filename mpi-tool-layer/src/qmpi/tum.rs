@@ -112,7 +112,8 @@ impl TumTool {
     fn level(&self, v: *const Vector, level: c_int) -> &'static ForeignLevel {
         let number = usize::try_from(level).unwrap_or(usize::MAX);
         let some = self.levels.get(number / 1024).map(|some| some.load(Acquire));
-        // SAFETY: null, or what `make` has put there, which is never freed.
+        // SAFETY: the pointers must be null or of what stays. `make` has put there what it made, complete before it
+        // was stored with `Release`, and nothing frees it.
         let made = some.and_then(|some| unsafe {
             let level = some.as_ref()?[number % 1024].load(Acquire);
             level.as_ref()
@@ -136,20 +137,23 @@ impl TumTool {
             let new: Box<Some1024> = Box::new([const { AtomicPtr::new(ptr::null_mut()) }; 1024]);
             some.store(Box::into_raw(new), Release);
         }
-        // SAFETY: made above or before, and never freed.
+        // SAFETY: the pointer is not null: these levels were made just now, or before. They are never freed.
         let place = &unsafe { &*some.load(Acquire) }[number % 1024];
-        // SAFETY: null, or what another thread has made meanwhile, which is never freed.
+        // SAFETY: the pointer must be null or of a level that stays: it is what another thread has made meanwhile,
+        // which is never freed.
         if let Some(level) = unsafe { place.load(Acquire).as_ref() } {
             return level;
         }
         let made = ForeignLevel::new(self.tool, number, |function, thunks| {
             let id = usize::from(function.tum_qmpi_id()?);
-            // SAFETY: null, or the library's own structure.
+            // SAFETY: the pointer must be null or of a `Vector`. TUM's library passes the address of its own, which
+            // it has filled before it calls a tool.
             let stack = unsafe { v.as_ref() }?;
             if !usize::try_from(stack.total).is_ok_and(|total| number < total) {
                 return None;
             }
-            // SAFETY: `items` has `total` pointers, each to a level with a table of TUM's ids, of which this is one.
+            // SAFETY: `items` has `total` pointers, and `number` is below that; each is to a level with a table of
+            // TUM's ids, of which this is one. Only the address of a cell is taken.
             let cell = unsafe { &raw const (**stack.items.add(number)).table[id] };
             let next = ToTum {
                 cell,
@@ -167,7 +171,9 @@ impl TumTool {
 /// Where a call of TUM's library goes on.
 ///
 /// # Safety
-/// The arguments of such a call, as [`from_tum`](super::thunk::from_tum) has saved them.
+/// `registers` and `stack` have the words of a call of TUM's library, as [`from_tum`](super::thunk::from_tum) has
+/// saved them: MPI's arguments of this function of the list, then a level and a pointer to TUM's structures, which
+/// nobody writes to meanwhile.
 pub(super) unsafe extern "C" fn arrive(
     tool: &'static TumTool,
     function: u32,
@@ -175,11 +181,12 @@ pub(super) unsafe extern "C" fn arrive(
     stack: *const u64,
 ) -> Arrival {
     let Some(function) = FunctionId::from_index(function as usize) else { std::process::abort() };
-    // SAFETY: the library passes level and stack behind the parameters of MPI's function.
+    // SAFETY: `behind` wants the words of a call with two arguments behind the parameters of MPI's function: the
+    // caller promises such a call.
     let (level, v) = unsafe { thunk::behind(thunk::parameters(function), registers, stack) };
     let entry = tool.tool.entries[function as usize].0;
     if function == FunctionId::MPI_Pcontrol {
-        // SAFETY: the library's own structures.
+        // SAFETY: `of` wants null or TUM's structures, which the library has passed: the caller promises that.
         let call = unsafe { Pcontrol::of(level, v) };
         let level = tool.level(v, call.level);
         let place = if call.goes_on { level.place(function) } else { level.ends_here() };

@@ -286,7 +286,8 @@ impl Run {
             if seconds > self.seconds && !asked {
                 asked = true;
                 let id = launcher.id().try_into().unwrap();
-                // SAFETY: our own child, which has not been waited for.
+                // SAFETY: `kill` touches no memory of the caller's, and must not hit another process: this is
+                // our own child, whose number stays its own until it has been waited for.
                 unsafe { libc::kill(id, libc::SIGTERM) };
             } else if seconds > self.seconds + 10 {
                 launcher.kill().unwrap();

@@ -9,7 +9,8 @@ struct CallCounter {
     calls: FunctionCounters,
 }
 
-// SAFETY: every call goes on to MPI as it came.
+// SAFETY: a layer must do what the MPI standard says of each function. MPI does it: every call goes on as it
+// came, and its result goes back.
 unsafe impl RawMpiInterceptionLayer for CallCounter {
     #[inline(always)]
     fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
@@ -17,7 +18,7 @@ unsafe impl RawMpiInterceptionLayer for CallCounter {
         F: FnOnce() -> R,
     {
         self.calls.add(function, 1);
-        // SAFETY: the application's own call.
+        // SAFETY: MPI wants arguments as its standard asks: they are the application's own, passed on once.
         unsafe { call.unwrap()() }
     }
 }

@@ -116,7 +116,7 @@ impl Object<'_> {
                     continue;
                 }
                 // SAFETY: a word of the object's that the dynamic linker fills.
-                let bound = unsafe { slot.read() } as usize;
+                let bound = unsafe { slot.read_unaligned() } as usize;
                 let reference = Reference { is_weak: symbol.st_info >> 4 == WEAK, bound };
                 if let Some(target) = target(name, reference) {
                     self.write(slot, target as u64);
@@ -133,8 +133,17 @@ impl Object<'_> {
         let start = word.addr() / page * page;
         let inside = |header: &&libc::Elf64_Phdr| {
             let from = (self.0.dlpi_addr + header.p_vaddr) as usize;
-            (from..from + header.p_memsz as usize).contains(&word.addr())
+            let mut to = from + header.p_memsz as usize;
+            if header.p_type == libc::PT_GNU_RELRO {
+                // The dynamic linker protects whole pages: one with other data behind stays writable.
+                to = to / page * page;
+            }
+            (from..to).contains(&word.addr())
         };
+        // In packed data a word may be anywhere, also across two pages: such a one stays as it is.
+        if !word.is_aligned() {
+            return;
+        }
         let segment =
             |kind| self.headers().iter().filter(|header| header.p_type == kind).find(inside);
         let Some(loaded) = segment(libc::PT_LOAD) else { return };

@@ -330,6 +330,7 @@ pub(crate) unsafe fn compose(
     let mut below: Vec<Vec<*const c_void>> = vec![Vec::new(); count];
     let mut seen = vec![0_usize; count];
     let mut bytes = vec![0_usize; count];
+    let mut tops = Vec::with_capacity(FunctionId::COUNT);
     for function in FunctionId::all() {
         let id = function.tum_qmpi_id().map(usize::from);
         let mut next = bottom.entry(function);
@@ -407,11 +408,15 @@ pub(crate) unsafe fn compose(
         if foreign_sees {
             next = region.unless_deep(next, depth::offset(), depth::look as *const c_void);
         }
-        // SAFETY: a function of MPI's prototype.
-        unsafe { top.set(function, next) };
+        tops.push((function, next));
     }
     let common = region.size() - bytes.iter().sum::<usize>();
     region.finish()?;
+    for (function, next) in tops {
+        // SAFETY: `set` wants a function of this one's prototype: a level's, MPI's, or code that goes on to one.
+        // Another thread may call it at once, so it comes here when the code can be executed.
+        unsafe { top.set(function, next) };
+    }
     for (level, below) in levels.iter().zip(below) {
         if let Tool::Pmpi(tool) = &level.tool {
             // SAFETY: `link` wants for each function one of its prototype: `below` has MPI's or a level's for

@@ -473,9 +473,10 @@ impl<'a> Conversion<'a> {
                         to.write_unaligned(c_int::from(low(written) != 0));
                     }
                     How::LogicalsOut(length) => {
-                        let length = self.length(length);
                         let Some(array) = self.array_of(index) else { continue };
                         let from = array.now.as_ptr().cast::<c_int>();
+                        // The variable that says how many may be another one's by now; two are in a word.
+                        let length = self.length(length).min(2 * array.now.len());
                         for at in 0..length {
                             let value = from.add(at).read_volatile();
                             if value != low(NOTHING) {

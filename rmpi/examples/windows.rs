@@ -150,7 +150,7 @@ fn groups(world: &Communicator<'_>) -> RmpiResult {
     for round in 0..10 {
         let mine = [rank as i64, round];
         // SAFETY: `nostore` requires that this process has not written to its memory since the last
-        // synchronisation: only `put` of other processes writes to it, in any round.
+        // synchronisation: it only reads there, in any round, and others put.
         let nothing_stored = unsafe { Assertion::nostore() };
         window.post(&from, nothing_stored, |exposure| {
             exposure.start(&to, NONE, |epoch| epoch.process(right).put(&mine, 1))

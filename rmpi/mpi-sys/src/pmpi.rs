@@ -127,6 +127,8 @@ macro_rules! weak_handles {
         pub mod weak_handles {
             #[allow(unused_imports, reason = "one ABI has handles that are addresses")]
             use super::*;
+            // Safe to name: all are defined above, as long as the process, relocated before any code runs, and
+            // written by nobody afterwards.
             unsafe extern "C" {
                 $(
                     #[link_name = concat!("mpi_sys_", stringify!($name))]

@@ -311,8 +311,7 @@ const LEVELS: [&str; 4] = [Single::NAME, Funneled::NAME, Serialized::NAME, Multi
 
 /// An info that asks for a level. Infos can be made before MPI runs.
 fn level_info<L: ThreadLevel>() -> RmpiResult<Info<'static>> {
-    // SAFETY: MPI_Info_create may be called at any time since MPI-4, where sessions came, and writes
-    // one handle to `new`.
+    // SAFETY: MPI_Info_create may be called at any time since MPI-4, and writes one handle to `new`.
     let raw = output(sys::MPI_INFO_NULL, |new| unsafe { sys::MPI_Info_create(new) })?;
     // SAFETY: `from_raw` requires an info that nobody else frees, and MPI to run as long as it is used:
     // MPI has just made it, for this caller alone; its functions may be called at any time, and it ends

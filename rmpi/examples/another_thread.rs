@@ -21,13 +21,16 @@ fn main() -> RmpiResult {
     assert_eq!(result.map_err(|error| error.class()), Err(ErrorClass::OTHER));
     assert_eq!(rmpi::finalized(), Ok(false), "MPI was finalized on another thread");
     // MPI still works, here.
-    // SAFETY: MPI runs, at a level above this one, and nobody else calls it.
+    // SAFETY: `assume_initialized` requires MPI to run while the context is used, at its level, with
+    // errors that return, and no other caller meanwhile: `init_thread` began MPI at a higher level and
+    // has errors return, MPI_Finalize is called below, and both threads have been joined.
     let context = unsafe { RmpiContext::<rmpi::Single>::assume_initialized() };
     context.world().barrier()?;
     if rank == 0 {
         println!("right on {size} ranks");
     }
-    // SAFETY: this is the thread that initialized MPI, and nothing uses it any more.
+    // SAFETY: MPI_Finalize is called once, by the thread that initialized MPI, which is this one: the
+    // other's call was refused. The context calls nothing any more; its drop finalizes nothing.
     assert_eq!(unsafe { rmpi::mpi_sys::MPI_Finalize() }, 0);
     Ok(())
 }

@@ -266,7 +266,9 @@ fn windows(world: &Communicator<'_>, rank: usize) -> RmpiResult {
 
 /// The same calls, which no tool sees.
 fn hidden() -> pmpi_mode::RmpiResult {
-    // SAFETY: MPI runs until the other context ends, and errors return.
+    // SAFETY: `assume_initialized` requires MPI to run while the context is used, at its level, with
+    // errors that return, and no other caller meanwhile: `main` keeps a context of that level, whose
+    // `init` has the world's errors return, and this is its thread.
     let context = unsafe { pmpi_mode::RmpiContext::<rmpi::Single>::assume_initialized() };
     let world = context.world();
     let me = world.process(world.rank()?);

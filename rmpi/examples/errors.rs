@@ -45,7 +45,8 @@ fn a_second_init() {
     expect(
         rmpi::pmpi_mode::init().map_err(|error| {
             // The other mode has types of its own.
-            // SAFETY: MPI gave it, or it is one of its classes.
+            // SAFETY: `from_raw` requires a code that MPI gave or one of its classes: another `Error`
+            // holds one of these.
             unsafe { Error::from_raw(error.code()) }.expect("a code")
         }),
         ErrorClass::OTHER,
@@ -260,7 +261,8 @@ struct Padded {
 /// Safe code has none; tools can.
 fn invalid_handles(context: &rmpi::RmpiContext) -> RmpiResult {
     let _ = context;
-    // SAFETY: MPI checks the handle before it uses it.
+    // SAFETY: `borrow_raw` requires a communicator, and this is none: a null handle, which MPI compares
+    // with its constant before it follows it. That MPI refuses it is what is tested.
     let null = unsafe { Communicator::<rmpi::Single>::borrow_raw(rmpi::mpi_sys::MPI_COMM_NULL) };
     expect(null.rank(), ErrorClass::COMM);
     expect(null.size(), ErrorClass::COMM);

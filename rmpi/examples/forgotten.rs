@@ -73,7 +73,9 @@ fn objects(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResult 
     forget(key);
     forget(copy);
     // A context that finalizes nothing, since another one does.
-    // SAFETY: MPI runs, on this thread.
+    // SAFETY: `assume_initialized` requires MPI to run while the context is used, at its level, with
+    // errors that return: `main` keeps a context of that level on this thread, and this one is not
+    // used.
     forget(unsafe { rmpi::RmpiContext::<rmpi::Single>::assume_initialized() });
     assert_eq!(rmpi::init().map(drop).unwrap_err().class(), ErrorClass::OTHER);
     Ok(())

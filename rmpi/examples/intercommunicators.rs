@@ -93,7 +93,8 @@ fn is_old_mpich() -> rmpi::RmpiResult<bool> {
 fn ports(world: &Communicator<'_>) -> rmpi::RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
     let long = std::ffi::CString::new(vec![b'x'; 5000]).expect("no zero");
-    // SAFETY: it is refused.
+    // SAFETY: `connect` requires a port that `open_port` made. It refuses this one, which is longer
+    // than a port's name, before MPI sees it.
     let refused = unsafe { world.connect(&long, None, 0) };
     assert_eq!(refused.unwrap_err().class(), ErrorClass::PORT);
     for name in [c"", c"two\nlines", &long] {
@@ -125,7 +126,8 @@ fn ports(world: &Communicator<'_>) -> rmpi::RmpiResult {
         for other in 1..size {
             world.process(other).send(&name, Tag::new(0))?;
         }
-        // SAFETY: opened above.
+        // SAFETY: `accept` requires a port that `open_port` made and that is open: it was made above,
+        // and is closed below.
         let other = unsafe { half.accept(&port, None, 0)? };
         rmpi::close_port(world, &port)?;
         other
@@ -135,7 +137,8 @@ fn ports(world: &Communicator<'_>) -> rmpi::RmpiResult {
         if port.is_empty() {
             return Ok(());
         }
-        // SAFETY: the other half opened it.
+        // SAFETY: `connect` requires a port that `open_port` made and that is open: rank 0 made it,
+        // sent its name, and closes it after it has accepted.
         unsafe { half.connect(port, None, 0)? }
     };
     assert_eq!(other.remote_size()?, if rank == 0 { size - 1 } else { 1 });

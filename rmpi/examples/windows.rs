@@ -58,7 +58,8 @@ fn fences(world: &Communicator<'_>) -> RmpiResult {
         window.local_mut()[1..=length].copy_from_slice(&mine);
         let mut got = vec![0.0; length];
         // Nobody writes to this process's memory, which has changed.
-        // SAFETY: that is, no process puts in this epoch: all get only.
+        // SAFETY: `noput` requires that no process writes to this one's memory in the epoch: all
+        // processes call this fence, and only get in it.
         let nobody_puts = unsafe { Assertion::noput() };
         window.fence(nobody_puts, |epoch| epoch.process(left).get(&mut got, 1..length + 1))?;
         assert_eq!(got, message, "get");
@@ -148,7 +149,8 @@ fn groups(world: &Communicator<'_>) -> RmpiResult {
     let mut window = Window::<i64, _>::allocate(world, 4, None, Active)?;
     for round in 0..10 {
         let mine = [rank as i64, round];
-        // SAFETY: nobody stores to this process's memory, in any round: others put.
+        // SAFETY: `nostore` requires that this process has not written to its memory since the last
+        // synchronisation: it only reads there, in any round, and others put.
         let nothing_stored = unsafe { Assertion::nostore() };
         window.post(&from, nothing_stored, |exposure| {
             exposure.start(&to, NONE, |epoch| epoch.process(right).put(&mine, 1))
@@ -180,7 +182,8 @@ fn groups(world: &Communicator<'_>) -> RmpiResult {
         })?;
         assert!((1..size).all(|other| got[other] == other as i64 - 1), "{got:?}");
     } else if size > 1 {
-        // SAFETY: rank 0 gets only.
+        // SAFETY: `noput` requires that no process writes to this one's memory in the epoch: it is
+        // exposed to rank 0 alone, which only gets.
         let nobody_puts = unsafe { Assertion::noput() };
         window.post(&group.incl(&[0])?, nobody_puts, |_| Ok(()))?;
     }
@@ -457,7 +460,8 @@ fn errors(context: &RmpiContext, world: &Communicator<'_>) -> RmpiResult {
     assert_eq!(window.local(), [0.0; 10], "nothing was written");
     assert_eq!(got, [0.0; 4]);
     assert_eq!(class(TargetLayout::<f64>::strided(context, 4, 3, 2).map(drop)), ErrorClass::ARG);
-    // SAFETY: refused before anybody believes it.
+    // SAFETY: `noput` requires that no process writes to this one's memory in the epoch: there is no
+    // epoch, since `start` refuses this assertion.
     let for_others = unsafe { Assertion::noput() };
     let start = window.start(&world.group()?, for_others, |_| Ok(()));
     assert_eq!(class(start), ErrorClass::ASSERT);

@@ -46,7 +46,9 @@ pub(crate) mod pmpi {
                 #[inline]
                 pub(crate) unsafe fn $c_name($($arg: $ty),*) -> $ret {
                     if mpi_sys::pmpi::available(Number::$c_name as usize) {
-                        // SAFETY: it is there; the rest is the caller's.
+                        // SAFETY: the function requires what the MPI standard asks of its caller, and
+                        // that it is there: the first is promised by this function's caller, the second
+                        // was asked above.
                         unsafe { mpi_sys::pmpi::$c_name($($arg),*) }
                     } else {
                         <$ret as mpi_sys::MissingResult>::MISSING

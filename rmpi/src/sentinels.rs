@@ -22,7 +22,8 @@ global_asm! {
 }
 
 unsafe extern "C" {
-    // Defined above, and relocated before any code runs.
+    // Safe to name: it is defined above, with two entries, as long as the process, and relocated before any code runs;
+    // nobody writes there afterwards.
     #[link_name = "rmpi_sentinels"]
     safe static VARIABLES: [AtomicPtr<*mut c_int>; 2];
 }
@@ -30,7 +31,9 @@ unsafe extern "C" {
 /// The value of a variable; null in a process without MPI.
 fn variable(number: usize) -> *mut c_int {
     let address = VARIABLES[number].load(Relaxed);
-    // SAFETY: null, or the library's variable of that type, which nobody writes to.
+    // SAFETY: `as_ref` requires null, or an address to read from to which nobody writes: it is null
+    // where there is no MPI, and else that of the library's variable, a pointer that is set when the
+    // library is loaded and never again.
     unsafe { address.as_ref() }.copied().unwrap_or(core::ptr::null_mut())
 }
 

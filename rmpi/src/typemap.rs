@@ -88,12 +88,14 @@ macro_rules! declare {
         }
 
         $(
-            // SAFETY: the C type of that constant, which has the layout of this one; all bytes of
-            // it are data but for the padding of the pairs, which MPI leaves out by itself.
+            // SAFETY: the trait requires the layout of the C type of that constant, which is this
+            // one's, and data that is initialised: all bytes are, but for the padding of the pairs,
+            // which MPI leaves out by itself.
             unsafe impl SendDatatype for $ty {
                 const TYPE_MAP: &'static TypeMap = &TypeMap::Predefined(Predefined::$variant);
             }
-            // SAFETY: numbers and bytes, of which every bit pattern is one.
+            // SAFETY: the trait requires that any bits are a value: the types consist of numbers and
+            // bytes.
             unsafe impl MpiDatatype for $ty {}
         )*
     };
@@ -512,12 +514,14 @@ pub unsafe trait SendDatatype: Copy {
 )]
 pub unsafe trait MpiDatatype: SendDatatype {}
 
-// SAFETY: one byte, always initialised.
+// SAFETY: the trait requires the layout that the map says, initialised: a `bool` is one byte, 0 or 1,
+// as C's.
 unsafe impl SendDatatype for bool {
     const TYPE_MAP: &'static TypeMap = map_of::<CBool>();
 }
 
-// SAFETY: has the layout of `u32`, all of it initialised.
+// SAFETY: the trait requires the layout that the map says, initialised: a `char` has the size and
+// alignment of a `u32`, and no padding.
 unsafe impl SendDatatype for char {
     const TYPE_MAP: &'static TypeMap = map_of::<u32>();
 }
@@ -525,7 +529,8 @@ unsafe impl SendDatatype for char {
 macro_rules! non_zero {
     ($($ty:ty)*) => {
         $(
-            // SAFETY: has the layout of the integer, all of it initialised.
+            // SAFETY: the trait requires the layout that the map says, initialised: a `NonZero` has the
+            // layout of its integer, and no padding.
             unsafe impl SendDatatype for NonZero<$ty> {
                 const TYPE_MAP: &'static TypeMap = map_of::<$ty>();
             }
@@ -534,33 +539,37 @@ macro_rules! non_zero {
 }
 non_zero! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
-// SAFETY: an array has no padding between its elements.
+// SAFETY: the trait requires the layout that the map says: an array has its elements one after the
+// other, with nothing between them, and they are as `T` promises.
 unsafe impl<T: SendDatatype, const N: usize> SendDatatype for [T; N] {
     const TYPE_MAP: &'static TypeMap = &TypeMap::Array { element: T::TYPE_MAP, length: N };
 }
-// SAFETY: valid if each of its elements is.
+// SAFETY: the trait requires that any bits are a value: an array is one if all of its elements are.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {}
 
-// SAFETY: `repr(transparent)`.
+// SAFETY: the trait requires the layout that the map says: `Wrapping<T>` is `repr(transparent)`, and
+// has that of `T`.
 unsafe impl<T: SendDatatype> SendDatatype for Wrapping<T> {
     const TYPE_MAP: &'static TypeMap = T::TYPE_MAP;
 }
-// SAFETY: asks for no more than `T`.
+// SAFETY: the trait requires that any bits are a value: `Wrapping<T>` is one if its `T` is.
 unsafe impl<T: MpiDatatype> MpiDatatype for Wrapping<T> {}
 
 /// No data at all.
 const EMPTY: &TypeMap = &TypeMap::Struct { fields: &[], size: 0 };
 
-// SAFETY: no bytes.
+// SAFETY: the trait requires the layout that the map says: the type has no bytes, and the map names
+// none.
 unsafe impl<T: ?Sized> SendDatatype for PhantomData<T> {
     const TYPE_MAP: &'static TypeMap = EMPTY;
 }
-// SAFETY: no bytes, so nothing is received.
+// SAFETY: the trait requires that any bits are a value: the type has no bytes, so nothing is received.
 unsafe impl<T: ?Sized> MpiDatatype for PhantomData<T> {}
 
-// SAFETY: no bytes.
+// SAFETY: the trait requires the layout that the map says: the type has no bytes, and the map names
+// none.
 unsafe impl SendDatatype for () {
     const TYPE_MAP: &'static TypeMap = EMPTY;
 }
-// SAFETY: no bytes, so nothing is received.
+// SAFETY: the trait requires that any bits are a value: the type has no bytes, so nothing is received.
 unsafe impl MpiDatatype for () {}

@@ -26,7 +26,8 @@ fn promises() {
             fs::copy(&case, folder.path().join(case.file_name().unwrap())).unwrap();
         }
     }
-    // SAFETY: this is the only test of its process: nobody reads the environment meanwhile.
+    // SAFETY: `set_var` requires that no other thread reads or writes the environment meanwhile: this
+    // is the only test of its process, and it has started no thread yet.
     unsafe { std::env::set_var("TRYBUILD", "overwrite") };
     trybuild::TestCases::new().compile_fail(folder.path().join("*.rs"));
 }

@@ -324,7 +324,9 @@ fn named_bytes_are_initialised() {
     fn bytes<T: SendDatatype>(value: &T) -> Vec<u8> {
         let start = core::ptr::from_ref(value).cast::<u8>();
         let named = check::<T>();
-        // SAFETY: within the value, and initialised by the contract of `SendDatatype`.
+        // SAFETY: the read requires an initialised byte within the value: `check` gives one entry for
+        // each of its bytes, and `filter` leaves those that the type map names, which `SendDatatype`
+        // promises to be initialised.
         let byte = |i| unsafe { *start.add(i) };
         (0..named.len()).filter(|&i| named[i]).map(byte).collect()
     }

@@ -10,7 +10,9 @@ macro_rules! sum_of_ranks {
         use $mpi as mpi;
         let (mut rank, mut sum): (c_int, c_int) = (0, 0);
         for _ in 0..$times {
-            // SAFETY: MPI is initialized, and the buffers hold one int each.
+            // SAFETY: MPI is initialized, and not finalized before the end of `main`. The buffers hold
+            // the one int that the count and the datatype say, and are different ones. The library has
+            // both functions, by either name.
             let result = unsafe {
                 mpi::MPI_Comm_rank(mpi::MPI_COMM_WORLD, &mut rank);
                 mpi::MPI_Allreduce(
@@ -29,7 +31,7 @@ macro_rules! sum_of_ranks {
 }
 
 fn main() {
-    // SAFETY: MPI is initialized once, in the main thread, and the arguments may be null.
+    // SAFETY: MPI_Init is called once, first of all, in the main thread; its arguments may be null.
     unsafe { mpi_sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) };
     let (rank, seen) = sum_of_ranks!(mpi_sys, 5);
     let (_, unseen) = sum_of_ranks!(mpi_sys::pmpi, 7);
@@ -37,6 +39,7 @@ fn main() {
     if rank == 0 {
         println!("sum {seen}");
     }
-    // SAFETY: nothing of MPI is used after this.
+    // SAFETY: MPI_Finalize is called once, by the thread that initialized MPI; all operations are
+    // complete, and nothing of MPI is used after this.
     unsafe { mpi_sys::MPI_Finalize() };
 }

@@ -105,6 +105,7 @@ macro_rules! declare {
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         #[allow(clashing_extern_declarations, reason = "Open MPI's event types are stand-ins")]
+        // The prototypes are the header's: `tests/headers.rs` compares them with those of the MPI in use.
         unsafe extern "C" {
             $(
                 #[doc = concat!("`", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]

@@ -27,7 +27,8 @@ pub fn address(number: usize) -> Option<core::ptr::NonNull<c_void>> {
 /// Fills the table's holes: `find` gets the names, `PMPI_Send`, and gives addresses or null.
 ///
 /// # Safety
-/// What `find` gives for a name is the MPI library's function of that name.
+/// What `find` gives for a name is null, or the MPI library's function of that name, of the prototype that the list
+/// has, and stays loaded as long as the process calls it.
 pub unsafe fn fill(find: impl Fn(&CStr) -> *mut c_void) {
     for (entry, name) in TABLE.iter().zip(NAMES) {
         if entry.load(Relaxed).is_null() {
@@ -39,7 +40,8 @@ pub unsafe fn fill(find: impl Fn(&CStr) -> *mut c_void) {
 /// Puts another function in the place of the library's.
 ///
 /// # Safety
-/// It is of the same prototype, and does what the library's does, for no tool to see.
+/// The function has the prototype that the list has for this number, does what the library's does, for no tool to
+/// see, and stays loaded as long as the process calls it.
 #[doc(hidden)]
 pub unsafe fn replace(number: usize, function: *mut c_void) {
     TABLE[number].store(function, Relaxed);
@@ -76,13 +78,16 @@ macro_rules! table {
             #[doc = concat!("`P", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
             ///
             /// # Safety
-            /// What the MPI standard asks of a caller, and [`available`].
+            /// The function is [`available`], and its arguments, the thread and the time are such as the MPI standard
+            /// asks of a caller.
             #[allow(non_snake_case)]
             #[inline]
             pub unsafe fn $c_name($($arg: $ty),*) -> $ret {
                 let function = TABLE[Number::$c_name as usize].load(Relaxed);
-                // SAFETY: the linker put the address of this very function there; that it is not
-                // null, and the rest, the caller vouches for.
+                // SAFETY: the transmute requires the address of a function of this prototype: the
+                // linker put that of the library's function of this name there, or `fill` or `replace`,
+                // whose callers promise the same. That it is not null, and what the function asks for,
+                // is promised by the caller.
                 unsafe {
                     core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
                         function,
@@ -97,7 +102,8 @@ mpi_functions! { [table] }
 type Table = [AtomicPtr<c_void>; Number::Count as usize];
 
 unsafe extern "C" {
-    // Defined above, with this length, and relocated before any code runs.
+    // Safe to name: it is defined above, with an entry for each number of `Number`, as long as the process, and
+    // relocated before any code runs; an entry is written by atomics only.
     #[link_name = "mpi_sys_pmpi"]
     safe static TABLE: Table;
 }
@@ -121,6 +127,8 @@ macro_rules! weak_handles {
         pub mod weak_handles {
             #[allow(unused_imports, reason = "one ABI has handles that are addresses")]
             use super::*;
+            // Safe to name: all are defined above, as long as the process, relocated before any code runs, and
+            // written by nobody afterwards.
             unsafe extern "C" {
                 $(
                     #[link_name = concat!("mpi_sys_", stringify!($name))]

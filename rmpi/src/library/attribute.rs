@@ -28,6 +28,7 @@ use super::sys::{self, MPI_Comm};
 /// ```
 #[derive(Debug)]
 pub struct Keyval<'ctx, T> {
+    /// A key, and valid as long as this value: who makes one promises it, and only `drop` and `free` end it.
     raw: c_int,
     _context: PhantomData<&'ctx ()>,
     _value: PhantomData<fn(T) -> T>,
@@ -67,6 +68,9 @@ impl Values {
 }
 
 /// MPI duplicates a communicator. A panic in here, out of memory, ends the process.
+///
+/// # Safety
+/// The last two arguments point to an attribute and to an int, and may be written to.
 unsafe extern "C" fn copy(
     _: MPI_Comm,
     _: c_int,
@@ -79,7 +83,8 @@ unsafe extern "C" fn copy(
         let value = values.values.get(&number.addr()).cloned()?;
         Some(values.insert(value))
     });
-    // SAFETY: MPI says where to, of the attribute's type, and whether.
+    // SAFETY: MPI calls a copy function with the address of an attribute, which is a pointer, and with
+    // that of an int, both valid for writing during the call.
     unsafe {
         if let Some(number) = copied {
             *new.cast::<*mut c_void>() = ptr::without_provenance_mut(number);
@@ -90,6 +95,9 @@ unsafe extern "C" fn copy(
 }
 
 /// MPI deletes an attribute. A value whose drop panics ends the process.
+///
+/// # Safety
+/// Nothing is asked of the caller, since no argument is followed: the function's type is MPI's.
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     // The value's own drop may use attributes: not under the lock.
     drop(Values::with(|values| values.values.remove(&number.addr())));
@@ -98,7 +106,8 @@ unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut 
 
 impl<T> Drop for Keyval<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: it is freed once; MPI keeps it while it has attributes. `free` tells errors.
+        // SAFETY: MPI_Comm_free_keyval requires a key, freed once: `free` and `into_raw` do not come
+        // here. MPI keeps the callbacks as long as there are attributes. `free` tells errors.
         unsafe { sys::MPI_Comm_free_keyval(&mut self.raw) };
     }
 }
@@ -122,19 +131,22 @@ impl<'ctx, T: Send + Sync + 'static> Keyval<'ctx, T> {
             AttributeCopy::Share => Some(copy),
             AttributeCopy::Never => Some(copy_nothing),
         };
-        // SAFETY: callbacks that never go away.
+        // SAFETY: MPI_Comm_create_keyval requires functions that can be called as long as there are
+        // attributes of the key: they are functions of this program. The extra state, null, is not used
+        // by them. MPI runs, since `runtime` does.
         let raw = output(sys::MPI_KEYVAL_INVALID, |keyval| unsafe {
             mpi.call(copy, Some(delete), keyval, ptr::null_mut())
         })?;
-        // SAFETY: a new one, with these callbacks.
+        // SAFETY: `from_raw` requires a key that nobody else frees, made for values of this type: MPI
+        // has just made it, `Keyval<T>` is its only user, and `runtime` shows that MPI runs for `'ctx`.
         Ok(unsafe { Self::from_raw(raw) })
     }
 
     /// The key of a handle, which is freed with it.
     ///
     /// # Safety
-    /// It was made by [`new`](Self::new) for the same type, nobody else frees it, and MPI runs for
-    /// `'ctx`.
+    /// It was made by [`new`](Self::new) for the same type, nobody else frees it, and MPI runs for `'ctx` and may be
+    /// called by this thread.
     pub const unsafe fn from_raw(raw: c_int) -> Self {
         Self { raw, _context: PhantomData, _value: PhantomData, _thread: PhantomData }
     }
@@ -162,11 +174,15 @@ impl<'ctx, T: Send + Sync + 'static> Keyval<'ctx, T> {
     #[wraps(MPI_Comm_free_keyval)]
     pub fn free(self) -> RmpiResult {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: it is freed once.
+        // SAFETY: MPI_Comm_free_keyval requires a key, freed once: `this` is not dropped.
         check(unsafe { mpi.call(&mut this.raw) })
     }
 }
 
+/// MPI duplicates a communicator, whose duplicate does not get the attribute.
+///
+/// # Safety
+/// The last argument points to an int, and may be written to.
 unsafe extern "C" fn copy_nothing(
     _: MPI_Comm,
     _: c_int,
@@ -175,7 +191,8 @@ unsafe extern "C" fn copy_nothing(
     _: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: MPI says where to.
+    // SAFETY: MPI calls a copy function with the address of an int for the flag, valid for writing
+    // during the call.
     unsafe { *flag = 0 };
     sys::MPI_SUCCESS
 }
@@ -199,7 +216,8 @@ impl Communicator<'_> {
         value: Arc<T>,
     ) -> RmpiResult {
         let number = Values::with(|values| values.insert(value));
-        // SAFETY: a communicator and a key; the value is no pointer.
+        // SAFETY: MPI_Comm_set_attr requires a communicator and a key, which `self` and `key` hold. The
+        // value is a number, which MPI keeps and does not follow.
         let result =
             check(unsafe { mpi.call(self.as_raw(), key.raw, ptr::without_provenance_mut(number)) });
         if result.is_err() {
@@ -224,7 +242,8 @@ impl Communicator<'_> {
         key: &Keyval<'_, T>,
     ) -> RmpiResult<Option<Arc<T>>> {
         let initial: (*mut c_void, c_int) = (ptr::null_mut(), 0);
-        // SAFETY: a communicator and a key; MPI writes a pointer to where the third argument points.
+        // SAFETY: MPI_Comm_get_attr requires a communicator and a key, which `self` and `key` hold, and
+        // writes a pointer and an int: the third argument points to a pointer, the fourth to an int.
         let (number, flag) = output(initial, |(number, flag)| unsafe {
             mpi.call(self.as_raw(), key.raw, ptr::from_mut(number).cast(), flag)
         })?;
@@ -247,7 +266,7 @@ impl Communicator<'_> {
     /// ```
     #[wraps(MPI_Comm_delete_attr)]
     pub fn delete_attr<T: Send + Sync + 'static>(&self, key: &Keyval<'_, T>) -> RmpiResult {
-        // SAFETY: a communicator and a key.
+        // SAFETY: MPI_Comm_delete_attr requires a communicator and a key, which `self` and `key` hold.
         check(unsafe { mpi.call(self.as_raw(), key.raw) })
     }
 }
@@ -270,14 +289,17 @@ macro_rules! predefined {
             #[wraps(MPI_Comm_get_attr)]
             pub fn $name(&self) -> RmpiResult<Option<$result>> {
                 let initial: (*const c_int, c_int) = (ptr::null(), 0);
-                // SAFETY: a communicator; MPI writes a pointer to where the third argument points.
+                // SAFETY: MPI_Comm_get_attr requires a communicator, which `self` holds, and a key,
+                // here a predefined one, and writes a pointer and an int: the third argument points to
+                // a pointer, the fourth to an int.
                 let (value, flag) = output(initial, |(value, flag)| unsafe {
                     mpi.call(self.as_raw(), sys::$constant, ptr::from_mut(value).cast(), flag)
                 })?;
                 if flag == 0 || value.is_null() {
                     return Ok(None);
                 }
-                // SAFETY: MPI's int, which is there as long as the communicator.
+                // SAFETY: MPI gives the address of an int for a predefined attribute, which is not
+                // null, as was asked above, and which is there as long as the communicator.
                 let value: c_int = unsafe { *value };
                 let convert: fn(c_int) -> Option<$result> = $convert;
                 Ok(convert(value))

@@ -30,6 +30,8 @@ use crate::{Comparison, Multiple, Single, ThreadLevel};
 #[derive(Debug)]
 #[repr(C)]
 pub struct Communicator<'ctx, L: ThreadLevel = Single> {
+    /// A communicator, and valid as long as this value: who makes one promises it, and only `drop` and `free`
+    /// end it. Nothing else writes here.
     raw: MPI_Comm,
     /// How many processes it has; 0 until somebody asks. Negative if it is an intercommunicator: [`INTER`]
     /// until somebody asks, then `INTER` less the size of the other group.
@@ -44,15 +46,19 @@ pub struct Communicator<'ctx, L: ThreadLevel = Single> {
 impl<L: ThreadLevel> sealed::Runtime for Communicator<'_, L> {}
 impl<L: ThreadLevel> Runtime for Communicator<'_, L> {}
 
-// SAFETY: with this level, MPI's handles may be used by all threads at once.
+// SAFETY: `Send` requires that any thread may use and free the communicator: at this level all threads
+// may call MPI at once, and beside the handle there are only atomics.
 unsafe impl Send for Communicator<'_, Multiple> {}
-// SAFETY: as above.
+// SAFETY: `Sync` requires that threads may use the communicator at once, which holds for the same
+// reasons.
 unsafe impl Sync for Communicator<'_, Multiple> {}
 
 impl<'ctx> Deref for Communicator<'ctx, Multiple> {
     type Target = Communicator<'ctx>;
     fn deref(&self) -> &Communicator<'ctx> {
-        // SAFETY: repr(C), and the markers have no size. The reference stays on its thread.
+        // SAFETY: the cast requires the same layout: the struct is repr(C), and the two types differ in
+        // markers of no size only. What a single thread may do is allowed at this level on each thread,
+        // and the reference stays on its thread, since the target is not `Sync`.
         unsafe { &*ptr::from_ref(self).cast() }
     }
 }
@@ -60,7 +66,8 @@ impl<'ctx> Deref for Communicator<'ctx, Multiple> {
 impl<L: ThreadLevel> Drop for Communicator<'_, L> {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: it is freed once. `free` tells errors.
+            // SAFETY: MPI_Comm_free requires a communicator, freed once: `owned` says that it is this
+            // value's, and `free` and `into_raw` do not come here. `free` tells errors.
             unsafe { sys::MPI_Comm_free(&mut self.raw) };
         }
     }
@@ -70,8 +77,8 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
     /// The communicator of a handle, which is freed with it.
     ///
     /// # Safety
-    /// It is an intracommunicator whose errors return, nobody else frees it, and MPI runs for
-    /// `'ctx`, with level `L`.
+    /// It is an intracommunicator whose errors return, nobody else frees it, and MPI runs for `'ctx`, with
+    /// level `L`, and may be called by this thread.
     pub const unsafe fn from_raw(raw: MPI_Comm) -> Self {
         let (size, rank, owned) = (AtomicI32::new(0), AtomicI32::new(-1), true);
         Self { raw, size, rank, owned, _context: PhantomData, _thread: PhantomData }
@@ -80,7 +87,8 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
     /// The communicator of a handle that somebody else keeps.
     ///
     /// # Safety
-    /// As [`from_raw`](Self::from_raw), but that others free it, after `'ctx`.
+    /// As for [`from_raw`](Self::from_raw), but that others free it, or nobody does, and not before the end of
+    /// `'ctx`.
     pub const unsafe fn borrow_raw(raw: MPI_Comm) -> Self {
         let (size, rank, owned) = (AtomicI32::new(0), AtomicI32::new(-1), false);
         Self { raw, size, rank, owned, _context: PhantomData, _thread: PhantomData }
@@ -89,7 +97,7 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
     /// What is inside an intercommunicator, for its processes; freed with it.
     ///
     /// # Safety
-    /// As [`from_raw`](Self::from_raw), but an intercommunicator.
+    /// As for [`from_raw`](Self::from_raw), but that it is an intercommunicator.
     pub(super) const unsafe fn inter_from_raw(raw: MPI_Comm) -> Self {
         let (size, rank, owned) = (AtomicI32::new(INTER), AtomicI32::new(-1), true);
         Self { raw, size, rank, owned, _context: PhantomData, _thread: PhantomData }
@@ -135,14 +143,18 @@ impl<'ctx, L: ThreadLevel> Communicator<'ctx, L> {
         if !this.owned {
             return Ok(());
         }
-        // SAFETY: it is freed once.
+        // SAFETY: MPI_Comm_free requires a communicator, freed once: `owned` says that it is this
+        // value's, and `this` is not dropped.
         check(unsafe { mpi.call(&mut this.raw) })
     }
 }
 
 /// A communicator that MPI made, if it made one.
 pub(super) fn made<'ctx>(raw: MPI_Comm) -> Option<Communicator<'ctx>> {
-    // SAFETY: a new communicator, whose errors return as its parent's do.
+    // SAFETY: `from_raw` requires an intracommunicator that nobody else frees, whose errors return, and
+    // that MPI runs for `'ctx`: MPI has just made it, for the caller alone. Each caller gives it the
+    // lifetime of what it was made of, refuses an intercommunicator before, and has errors return where
+    // it does not inherit that.
     (raw != sys::MPI_COMM_NULL).then(|| unsafe { Communicator::from_raw(raw) })
 }
 
@@ -158,7 +170,9 @@ pub(super) fn errors_return(raw: &mut MPI_Comm) -> RmpiResult {
     if *raw == sys::MPI_COMM_NULL {
         return Ok(());
     }
-    // SAFETY: a new communicator, which is freed once if nobody gets it.
+    // SAFETY: MPI_Comm_set_errhandler requires a communicator, which MPI has just made, and an error
+    // handler, which is predefined. MPI_Comm_free requires one that is freed once: nobody gets it after
+    // an error.
     unsafe {
         let result = check(sys::MPI_Comm_set_errhandler(*raw, sys::MPI_ERRORS_RETURN));
         if result.is_err() {
@@ -192,7 +206,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_size)]
     pub fn size(&self) -> RmpiResult<usize> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_size requires a communicator, which `self` holds, and writes one int to
+        // `size`.
         let size = output(0, |size| unsafe { mpi.call(self.raw, size) })?;
         if self.size.load(Ordering::Relaxed) == 0 {
             self.size.store(size, Ordering::Relaxed);
@@ -230,7 +245,8 @@ impl<'ctx> Communicator<'ctx> {
             self.size()?;
             return Ok(self.size.load(Ordering::Relaxed));
         }
-        // SAFETY: an intercommunicator.
+        // SAFETY: MPI_Comm_remote_size requires an intercommunicator, which a negative `size` says that
+        // `self` holds, and writes one int to `size`.
         let size = output(0, |size| unsafe { sys::MPI_Comm_remote_size(self.raw, size) })?;
         self.size.store(INTER - size.max(0), Ordering::Relaxed);
         Ok(size)
@@ -268,7 +284,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_rank)]
     pub fn rank(&self) -> RmpiResult<usize> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_rank requires a communicator, which `self` holds, and writes one int to
+        // `rank`.
         let rank = output(0, |rank| unsafe { mpi.call(self.raw, rank) })?;
         self.rank.store(rank, Ordering::Relaxed);
         Ok(rank.unsigned_abs() as usize)
@@ -314,7 +331,8 @@ impl<'ctx> Communicator<'ctx> {
     pub fn dup(&self) -> RmpiResult<Communicator<'ctx>> {
         self.intra()?;
         let null = sys::MPI_COMM_NULL;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_dup requires a communicator, which `self` holds, and writes one handle to
+        // `new`.
         made(output(null, |new| unsafe { mpi.call(self.raw, new) })?).ok_or_else(none_made)
     }
 
@@ -341,7 +359,8 @@ impl<'ctx> Communicator<'ctx> {
                 .map_err(|_| Error::refused(ErrorClass::ARG, "a color is at most 2147483647"))?,
         };
         let null = sys::MPI_COMM_NULL;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_split requires a communicator, which `self` holds, and a color that is not
+        // negative or MPI_UNDEFINED, which was made so above; it writes one handle to `new`.
         Ok(made(output(null, |new| unsafe { mpi.call(self.raw, color, key, new) })?))
     }
 
@@ -357,7 +376,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_compare)]
     pub fn compare(&self, other: &Communicator<'_>) -> RmpiResult<Comparison> {
-        // SAFETY: communicators.
+        // SAFETY: MPI_Comm_compare requires two communicators, which `self` and `other` hold, and
+        // writes one int to `result`.
         let result = output(0, |result| unsafe { mpi.call(self.raw, other.raw, result) })?;
         Comparison::from_raw(result)
             .ok_or(Error::refused(ErrorClass::OTHER, "MPI told an unknown comparison"))
@@ -376,7 +396,8 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_get_name)]
     pub fn get_name(&self) -> RmpiResult<String> {
         context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
-            // SAFETY: a communicator, and a text of the length that MPI asks for.
+            // SAFETY: MPI_Comm_get_name requires a communicator, which `self` holds, and room for
+            // MPI_MAX_OBJECT_NAME bytes, which `context::text` gives.
             unsafe { mpi.call(self.raw, text, length) }
         })
     }
@@ -393,7 +414,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_set_name)]
     pub fn set_name(&self, name: &CStr) -> RmpiResult {
-        // SAFETY: a communicator, and a text that MPI copies.
+        // SAFETY: MPI_Comm_set_name requires a communicator, which `self` holds, and a text that ends
+        // with a zero, which MPI copies.
         check(unsafe { mpi.call(self.raw, name.as_ptr()) })
     }
 
@@ -406,7 +428,7 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Abort)]
     pub fn abort(&self, error_code: i32) -> ! {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Abort requires a communicator, which `self` holds.
         unsafe { mpi.call(self.raw, error_code) };
         // A tool may have answered the call without ending the process.
         std::process::abort()

@@ -53,7 +53,8 @@ pub fn init() -> RmpiResult<RmpiContext> {
     not_initialized()?;
     super::session::enter::<Single>()?;
     super::settings::choose();
-    // SAFETY: for the first time. A second thread that does the same now gets MPI's error.
+    // SAFETY: MPI_Init may be called once in a process; its arguments may be null. `not_initialized`
+    // has seen that nobody called it, and `enter` refuses a second thread while this one does.
     check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })
         .inspect_err(|_| super::session::leave())?;
     RmpiContext::started()
@@ -80,7 +81,9 @@ pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     not_initialized()?;
     super::session::enter::<L>()?;
     super::settings::choose();
-    // SAFETY: as in `init`.
+    // SAFETY: MPI_Init_thread may be called once in a process; its arguments may be null, and it writes
+    // one int to `provided`. `not_initialized` has seen that nobody called it, and lets one thread
+    // through.
     let provided = output(0, |provided| unsafe {
         sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
     })
@@ -116,7 +119,7 @@ fn not_initialized() -> RmpiResult {
 /// ```
 #[wraps(MPI_Initialized)]
 pub fn initialized() -> RmpiResult<bool> {
-    // SAFETY: allowed at any time.
+    // SAFETY: MPI_Initialized may be called at any time by any thread, and writes one int to `flag`.
     output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
 }
 
@@ -131,7 +134,7 @@ pub fn initialized() -> RmpiResult<bool> {
 /// ```
 #[wraps(MPI_Finalized)]
 pub fn finalized() -> RmpiResult<bool> {
-    // SAFETY: allowed at any time.
+    // SAFETY: MPI_Finalized may be called at any time by any thread, and writes one int to `flag`.
     output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
 }
 
@@ -147,7 +150,8 @@ pub fn finalized() -> RmpiResult<bool> {
 /// ```
 #[wraps(MPI_Get_version)]
 pub fn get_version() -> RmpiResult<(u32, u32)> {
-    // SAFETY: allowed at any time.
+    // SAFETY: MPI_Get_version may be called at any time by any thread, and writes one int to each of
+    // its arguments.
     let (version, subversion) =
         output((0, 0), |(version, subversion)| unsafe { mpi.call(version, subversion) })?;
     Ok((version.unsigned_abs(), subversion.unsigned_abs()))
@@ -165,7 +169,8 @@ pub fn get_version() -> RmpiResult<(u32, u32)> {
 #[wraps(MPI_Get_library_version)]
 pub fn get_library_version() -> RmpiResult<String> {
     text(sys::MPI_MAX_LIBRARY_VERSION_STRING, |text, length| {
-        // SAFETY: a text of the length that MPI asks for; allowed at any time.
+        // SAFETY: MPI_Get_library_version may be called at any time by any thread, and requires room
+        // for MPI_MAX_LIBRARY_VERSION_STRING bytes, which `self::text` gives.
         unsafe { mpi.call(text, length) }
     })
 }
@@ -197,12 +202,16 @@ pub(super) fn callable() -> RmpiResult<Calling> {
 
 impl<L: ThreadLevel> RmpiContext<L> {
     fn started() -> RmpiResult<Self> {
-        // SAFETY: MPI runs, with this level, until the context ends; errors return from here on.
+        // SAFETY: `assume_initialized` requires MPI to run with this level while the context is used,
+        // and errors to return: MPI was just initialized, the context's end finalizes it, and the loop
+        // below has errors return. Where MPI provides a lower level, `init_thread` gives the context to
+        // nobody.
         let mut context = unsafe { Self::assume_initialized() };
         context.finalizes = true;
         crate::running::initializes_here();
         for raw in [sys::MPI_COMM_WORLD, sys::MPI_COMM_SELF] {
-            // SAFETY: MPI runs, and these are communicators.
+            // SAFETY: MPI_Comm_set_errhandler requires a communicator and an error handler: all three
+            // are predefined, and MPI runs.
             check(unsafe { sys::MPI_Comm_set_errhandler(raw, sys::MPI_ERRORS_RETURN) })?;
         }
         Ok(context)
@@ -212,10 +221,14 @@ impl<L: ThreadLevel> RmpiContext<L> {
     /// libraries of programs in other languages.
     ///
     /// # Safety
-    /// MPI runs as long as the context is used, with thread level `L`, errors return, and at a level
-    /// below [`Multiple`] nobody else calls MPI at the same time.
+    /// MPI runs as long as the context is used, or what was made of it, with thread level `L`, and may be called by
+    /// this thread; errors of the world and of `MPI_COMM_SELF` return; and at a level below [`Multiple`] nobody
+    /// else calls MPI at the same time. That includes [`Error`] and [`Status`](super::Status) values on other threads,
+    /// which ask MPI what they mean without borrowing anything.
     pub unsafe fn assume_initialized() -> Self {
-        // SAFETY: the two are there while MPI runs, and nobody frees them.
+        // SAFETY: `borrow_raw` requires communicators that nobody frees while MPI runs, and the rest as
+        // the caller promises: the two are predefined. MPI may end within `'static`, but they are given
+        // out only by references that borrow the context.
         unsafe {
             Self {
                 finalizes: false,
@@ -249,7 +262,9 @@ impl<L: ThreadLevel> RmpiContext<L> {
             return Err(Error::refused(ErrorClass::OTHER, OTHER_THREAD));
         }
         super::session::end();
-        // SAFETY: nothing that borrows the context is left, and this is the thread that initialized MPI.
+        // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
+        // initialized MPI, which was asked above. What calls MPI borrows the context, which is moved
+        // here; what borrows nothing was waited for by `end`.
         check(unsafe { mpi.call() })
     }
 }
@@ -270,14 +285,17 @@ impl<L: ThreadLevel> Drop for RmpiContext<L> {
             return;
         }
         super::session::end();
-        // SAFETY: nothing that borrows the context is left, and this is the thread that initialized MPI.
-        // `finalize` tells errors.
+        // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
+        // initialized MPI, which was asked above. What calls MPI borrows the context, which is dropped
+        // here; what borrows nothing was waited for by `end`. `finalize` tells errors.
         unsafe { sys::MPI_Finalize() };
     }
 }
 
-// SAFETY: at this level any thread may call MPI, one at a time; and a context that moves is not
-// borrowed, so that nobody else has anything to call MPI with.
+// SAFETY: `Send` requires that another thread may use and drop the context: at this level any thread
+// may call MPI, one at a time. A context that moves is not borrowed, and what calls MPI borrows it, but
+// for what `running::calling` lets the thread that began MPI ask (`docs/rmpi.md`). On another thread
+// its drop does not call MPI_Finalize.
 unsafe impl Send for RmpiContext<crate::Serialized> {}
 
 /// A context of whatever level can do what one with a single thread can, on the thread where the
@@ -287,7 +305,9 @@ macro_rules! deref {
         impl Deref for RmpiContext<crate::$level> {
             type Target = RmpiContext;
             fn deref(&self) -> &RmpiContext {
-                // SAFETY: repr(C), and what the level changes has no size.
+                // SAFETY: the cast requires the same layout: the struct is repr(C), and the two types
+                // differ in markers of no size only. What a single thread may do is allowed at this
+                // level on the thread that has the reference.
                 unsafe { &*ptr::from_ref(self).cast() }
             }
         }
@@ -330,7 +350,8 @@ impl RmpiContext {
     /// ```
     #[wraps(MPI_Query_thread)]
     pub fn query_thread(&self) -> RmpiResult<Level> {
-        // SAFETY: MPI runs.
+        // SAFETY: MPI_Query_thread requires MPI to run, which it does as long as there is a context,
+        // and writes one int to `provided`.
         let provided = output(0, |provided| unsafe { mpi.call(provided) })?;
         Level::from_raw(provided)
             .ok_or(Error::refused(ErrorClass::OTHER, "MPI told an unknown thread level"))
@@ -348,7 +369,8 @@ impl RmpiContext {
     /// ```
     #[wraps(MPI_Is_thread_main)]
     pub fn is_thread_main(&self) -> RmpiResult<bool> {
-        // SAFETY: MPI runs.
+        // SAFETY: MPI_Is_thread_main requires MPI to run, which it does as long as there is a context,
+        // and writes one int to `flag`.
         output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
     }
 
@@ -362,7 +384,7 @@ impl RmpiContext {
     /// ```
     #[wraps(MPI_Wtime)]
     pub fn wtime(&self) -> f64 {
-        // SAFETY: MPI runs.
+        // SAFETY: MPI_Wtime requires MPI to run, which it does as long as there is a context.
         unsafe { mpi.call() }
     }
 
@@ -375,7 +397,7 @@ impl RmpiContext {
     /// ```
     #[wraps(MPI_Wtick)]
     pub fn wtick(&self) -> f64 {
-        // SAFETY: MPI runs.
+        // SAFETY: MPI_Wtick requires MPI to run, which it does as long as there is a context.
         unsafe { mpi.call() }
     }
 
@@ -392,7 +414,8 @@ impl RmpiContext {
     #[wraps(MPI_Get_processor_name)]
     pub fn get_processor_name(&self) -> RmpiResult<String> {
         text(sys::MPI_MAX_PROCESSOR_NAME, |text, length| {
-            // SAFETY: a text of the length that MPI asks for.
+            // SAFETY: MPI_Get_processor_name requires MPI to run, which it does as long as there is a
+            // context, and room for MPI_MAX_PROCESSOR_NAME bytes, which `self::text` gives.
             unsafe { mpi.call(text, length) }
         })
     }
@@ -420,12 +443,14 @@ impl RmpiContext {
         let size = buffer.len() as sys::MPI_Count;
         // From now on memory that only MPI knows; leaked if nobody detaches it.
         let mut buffer = core::mem::ManuallyDrop::new(buffer);
-        // SAFETY: memory that nobody else uses until it is detached.
+        // SAFETY: MPI_Buffer_attach requires that many bytes of memory that nobody else uses until they
+        // are detached, and no other buffer: `attached` was empty, and keeps the buffer from here on.
         let result = check(unsafe { mpi.call(buffer.as_mut_ptr().cast(), size) });
         if result.is_ok() {
             *attached = Some(Attached(buffer));
         } else {
-            // SAFETY: MPI did not take it.
+            // SAFETY: `ManuallyDrop::drop` requires that the value is not used any more: MPI did not
+            // take it, and this function returns.
             unsafe { core::mem::ManuallyDrop::drop(&mut buffer) };
         }
         result
@@ -450,7 +475,8 @@ impl RmpiContext {
         };
         let mut pointer: *mut core::ffi::c_void = ptr::null_mut();
         let mut size = 0;
-        // SAFETY: MPI writes the address to what the first argument points to.
+        // SAFETY: MPI_Buffer_detach writes the buffer's address to where the first argument points,
+        // which is a pointer, and its size to the second. A buffer is attached, as `attached` says.
         match check(unsafe { mpi.call(ptr::from_mut(&mut pointer).cast(), &mut size) }) {
             Ok(()) => Ok(core::mem::ManuallyDrop::into_inner(buffer)),
             Err(error) => {

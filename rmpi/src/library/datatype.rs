@@ -27,7 +27,8 @@ macro_rules! queries {
         /// ```
         #[wraps(MPI_Type_size_x)]
         pub fn size(&self) -> RmpiResult<MPI_Count> {
-            // SAFETY: a datatype.
+            // SAFETY: MPI_Type_size_x requires a datatype, which `raw` gives and `self` keeps, and
+            // writes one number to `size`.
             output(0, |size| unsafe { mpi.call(sealed::AnyDatatype::raw(self), size) })
         }
 
@@ -43,7 +44,8 @@ macro_rules! queries {
         /// ```
         #[wraps(MPI_Type_get_extent_x)]
         pub fn get_extent(&self) -> RmpiResult<(MPI_Count, MPI_Count)> {
-            // SAFETY: a datatype.
+            // SAFETY: MPI_Type_get_extent_x requires a datatype, which `raw` gives and `self` keeps,
+            // and writes a number to each of its other arguments.
             output((0, 0), |(lower, extent)| unsafe {
                 mpi.call(sealed::AnyDatatype::raw(self), lower, extent)
             })
@@ -61,7 +63,8 @@ macro_rules! queries {
         /// ```
         #[wraps(MPI_Type_get_true_extent_x)]
         pub fn get_true_extent(&self) -> RmpiResult<(MPI_Count, MPI_Count)> {
-            // SAFETY: a datatype.
+            // SAFETY: MPI_Type_get_true_extent_x requires a datatype, which `raw` gives and `self`
+            // keeps, and writes a number to each of its other arguments.
             output((0, 0), |(lower, extent)| unsafe {
                 mpi.call(sealed::AnyDatatype::raw(self), lower, extent)
             })
@@ -80,7 +83,8 @@ macro_rules! queries {
         #[wraps(MPI_Type_get_name)]
         pub fn get_name(&self) -> RmpiResult<String> {
             context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
-                // SAFETY: a datatype, and a text of the length that MPI asks for.
+                // SAFETY: MPI_Type_get_name requires a datatype, which `raw` gives and `self` keeps,
+                // and room for MPI_MAX_OBJECT_NAME bytes, which `context::text` gives.
                 unsafe { mpi.call(sealed::AnyDatatype::raw(self), text, length) }
             })
         }
@@ -98,7 +102,8 @@ macro_rules! queries {
         #[wraps(MPI_Type_get_envelope)]
         pub fn combiner(&self) -> RmpiResult<Combiner> {
             let raw = sealed::AnyDatatype::raw(self);
-            // SAFETY: a datatype.
+            // SAFETY: MPI_Type_get_envelope requires a datatype, which `raw` gives and `self` keeps,
+            // and writes an int to each of its other arguments.
             let envelope = output((0, 0, 0, 0), |(integers, addresses, types, combiner)| unsafe {
                 mpi.call(raw, integers, addresses, types, combiner)
             })?;
@@ -120,6 +125,7 @@ pub(super) mod sealed {
 /// A datatype that somebody else keeps (MPI-5.0, chapter 5).
 #[derive(Debug, Clone, Copy)]
 pub struct DatatypeRef<'d> {
+    /// A datatype: a predefined one, one of `MADE`, or what who called `from_raw` promised.
     raw: MPI_Datatype,
     /// Where its data lies, if rmpi made it.
     layout: Option<Layout>,
@@ -162,7 +168,8 @@ impl<'d> DatatypeRef<'d> {
     /// made.
     ///
     /// # Safety
-    /// It is a datatype, committed where it is used to communicate, that is not freed in `'d`.
+    /// It is a datatype, committed where it is used to communicate, that is not freed in `'d`, for which MPI runs
+    /// and may be called by this thread.
     pub const unsafe fn from_raw(raw: MPI_Datatype) -> Self {
         Self { raw, layout: None, _owner: PhantomData }
     }
@@ -170,7 +177,7 @@ impl<'d> DatatypeRef<'d> {
     /// As [`from_raw`](Self::from_raw), of a datatype whose layout is known.
     ///
     /// # Safety
-    /// As for [`from_raw`](Self::from_raw), and the layout is its.
+    /// As for [`from_raw`](Self::from_raw), and the layout, if there is one, is that of the datatype.
     pub(super) const unsafe fn of_layout(raw: MPI_Datatype, layout: Option<Layout>) -> Self {
         Self { raw, layout, _owner: PhantomData }
     }
@@ -311,7 +318,8 @@ fn find_or_make(
         return Ok(*raw as MPI_Datatype);
     }
     let mut raw = make(made, map)?;
-    // SAFETY: the datatype that was just made.
+    // SAFETY: MPI_Type_commit requires a datatype: `make` has just made it. The caller may call MPI
+    // here and now.
     check(unsafe { sys::MPI_Type_commit(&mut raw) })?;
     if made.is_empty() {
         crate::running::free_at_the_end(free_all);
@@ -347,32 +355,38 @@ fn make(
         values.iter().map(|value| (*value).try_into().ok()).collect()
     };
     let mut fields = output(null, |new| match narrow(&lengths) {
-        // SAFETY: three arrays of this length; MPI_Count and MPI_Aint look the same.
+        // SAFETY: MPI_Type_create_struct reads as many lengths, offsets and datatypes as `count` says:
+        // the three arrays have one for each field. MPI_Count and MPI_Aint look the same, and
+        // `find_or_make` gives valid datatypes.
         Some(lengths) => unsafe {
             let count = lengths.len() as c_int;
             let offsets = offsets.as_ptr().cast();
             sys::MPI_Type_create_struct(count, lengths.as_ptr(), offsets, types.as_ptr(), new)
         },
-        // SAFETY: as above.
+        // SAFETY: as above; these lengths are MPI_Counts, as this function takes them.
         None => unsafe {
             let (count, lengths) = (lengths.len() as MPI_Count, lengths.as_ptr());
             sys::MPI_Type_create_struct_c(count, lengths, offsets.as_ptr(), types.as_ptr(), new)
         },
     })?;
-    // SAFETY: the datatype that was just made.
+    // SAFETY: MPI_Type_create_resized requires a datatype, which was just made, and writes one handle
+    // to `new`.
     let resized = output(null, |new| unsafe {
         sys::MPI_Type_create_resized(fields, 0, *size as sys::MPI_Aint, new)
     });
-    // SAFETY: as above; nobody uses it any more.
+    // SAFETY: MPI_Type_free requires a datatype, freed once: it was made above, nobody else has it, and
+    // MPI keeps what the resized one needs of it.
     check(unsafe { sys::MPI_Type_free(&mut fields) })?;
     resized
 }
 
 fn contiguous(length: usize, element: MPI_Datatype) -> RmpiResult<MPI_Datatype> {
     output(sys::MPI_DATATYPE_NULL, |new| match c_int::try_from(length) {
-        // SAFETY: a datatype.
+        // SAFETY: MPI_Type_contiguous requires a datatype, which `find_or_make` gave to the caller, and
+        // a length that is not negative, which was a `usize`; it writes one handle to `new`.
         Ok(length) => unsafe { sys::MPI_Type_contiguous(length, element, new) },
-        // SAFETY: as above.
+        // SAFETY: as above; a length that is too large for an MPI_Count becomes negative, which MPI
+        // refuses.
         Err(_) => unsafe { sys::MPI_Type_contiguous_c(length as MPI_Count, element, new) },
     })
 }

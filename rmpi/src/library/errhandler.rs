@@ -52,7 +52,8 @@ impl Communicator<'_> {
     /// ```
     #[wraps(MPI_Comm_set_errhandler)]
     pub fn set_errhandler(&self, handler: ErrorHandler) -> RmpiResult {
-        // SAFETY: a communicator and a predefined error handler.
+        // SAFETY: MPI_Comm_set_errhandler requires a communicator, which `self` holds, and an error
+        // handler, which is predefined.
         check(unsafe { mpi.call(self.as_raw(), handler.into_raw()) })
     }
 
@@ -69,13 +70,15 @@ impl Communicator<'_> {
     /// ```
     #[wraps(MPI_Comm_get_errhandler)]
     pub fn get_errhandler(&self) -> RmpiResult<Option<ErrorHandler>> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_get_errhandler requires a communicator, which `self` holds, and writes one
+        // handle to `handler`.
         let mut raw = output(sys::MPI_ERRHANDLER_NULL, |handler| unsafe {
             mpi.call(self.as_raw(), handler)
         })?;
         let handler = ErrorHandler::from_raw(raw);
         if handler.is_none() && raw != sys::MPI_ERRHANDLER_NULL {
-            // SAFETY: MPI gave a reference to free.
+            // SAFETY: MPI_Errhandler_free requires an error handler, freed once:
+            // MPI_Comm_get_errhandler gave a reference of its own, and the handle ends here.
             check(unsafe { sys::MPI_Errhandler_free(&mut raw) })?;
         }
         Ok(handler)
@@ -94,7 +97,8 @@ impl Communicator<'_> {
     /// ```
     #[wraps(MPI_Comm_call_errhandler)]
     pub fn call_errhandler(&self, error: Error) -> RmpiResult {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_call_errhandler requires a communicator, which `self` holds, and an error
+        // code, which an `Error` holds: one that MPI gave, or a class.
         check(unsafe { mpi.call(self.as_raw(), error.code()) })
     }
 }
@@ -115,7 +119,8 @@ impl Communicator<'_> {
 #[wraps(MPI_Add_error_class)]
 pub fn add_error_class<R: Runtime>(runtime: &R) -> RmpiResult<ErrorClass> {
     let _ = runtime;
-    // SAFETY: MPI runs.
+    // SAFETY: MPI_Add_error_class requires MPI to run, which `runtime` shows, and writes one int to
+    // `class`.
     let class = output(0, |class| unsafe { mpi.call(class) })?;
     ADDED.lock().unwrap_or_else(PoisonError::into_inner).push(class);
     Ok(ErrorClass::from_raw(class))
@@ -138,9 +143,10 @@ pub fn add_error_code<R: Runtime>(runtime: &R, class: ErrorClass) -> RmpiResult<
     if !class.exists() {
         return Err(Error::refused(ErrorClass::ARG, "there is no such class of errors"));
     }
-    // SAFETY: MPI runs, and it is a class.
+    // SAFETY: MPI_Add_error_code requires MPI to run, which `runtime` shows, and a class of errors,
+    // which `exists` has found it to be; it writes one int to `code`.
     let code: c_int = output(0, |code| unsafe { mpi.call(class.into_raw(), code) })?;
-    // SAFETY: MPI gave it.
+    // SAFETY: `from_raw` requires a code that MPI gave: it has just done so.
     unsafe { Error::from_raw(code) }
         .ok_or(Error::refused(ErrorClass::OTHER, "MPI gave success as an error"))
 }
@@ -163,6 +169,8 @@ pub fn add_error_string<R: Runtime>(runtime: &R, error: Error, text: &CStr) -> R
     if text.to_bytes_with_nul().len() > sys::MPI_MAX_ERROR_STRING.unsigned_abs() as usize {
         return Err(Error::refused(ErrorClass::ARG, "the text is too long"));
     }
-    // SAFETY: MPI runs; a text that it copies.
+    // SAFETY: MPI_Add_error_string requires MPI to run, which `runtime` shows, an error code, which an
+    // `Error` holds, and a text of at most MPI_MAX_ERROR_STRING bytes with its zero, which was asked
+    // above. MPI copies it.
     check(unsafe { mpi.call(error.code(), text.as_ptr()) })
 }

@@ -18,6 +18,7 @@ pub type RmpiResult<T = ()> = Result<T, Error>;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
+    /// A code that MPI gave, or where there is a reason, a class of the standard's.
     code: c_int,
     /// What rmpi found, where it was not MPI.
     reason: Option<&'static str>,
@@ -27,7 +28,8 @@ impl Error {
     /// The error of a C function's result; `None` for `MPI_SUCCESS`.
     ///
     /// # Safety
-    /// It is a code that MPI gave: some MPIs crash when they are asked about others.
+    /// It is a code that MPI gave in this process, or the number of a class that MPI has: some MPIs crash when they
+    /// are asked about others.
     pub const unsafe fn from_raw(code: c_int) -> Option<Self> {
         if code == sys::MPI_SUCCESS { None } else { Some(Self { code, reason: None }) }
     }
@@ -53,7 +55,8 @@ impl Error {
         }
         let Some(_calling) = super::context::calling() else { return ErrorClass(self.code) };
         let mut class = sys::MPI_ERR_UNKNOWN;
-        // SAFETY: MPI runs; any code may be asked for.
+        // SAFETY: MPI_Error_class requires MPI to run, which `_calling` shows, and a code that MPI
+        // gave, which `code` is where there is no `reason`; it writes one int to `class`.
         let result = unsafe { sys::MPI_Error_class(self.code, &mut class) };
         ErrorClass(if result == sys::MPI_SUCCESS { class } else { sys::MPI_ERR_UNKNOWN })
     }
@@ -68,7 +71,9 @@ impl Error {
         };
         let mut text = [0_u8; sys::MPI_MAX_ERROR_STRING as usize];
         let mut length = 0;
-        // SAFETY: MPI runs, and the text has the length that MPI asks for.
+        // SAFETY: MPI_Error_string requires MPI to run, which `_calling` shows, a code that MPI gave,
+        // which `code` is where there is no `reason`, and room for MPI_MAX_ERROR_STRING bytes, which
+        // `text` has.
         let result =
             unsafe { sys::MPI_Error_string(self.code, text.as_mut_ptr().cast(), &mut length) };
         if result != sys::MPI_SUCCESS {

@@ -31,6 +31,7 @@ use crate::{Comparison, Tag};
 /// ```
 #[derive(Debug)]
 pub struct Group<'ctx> {
+    /// A group, and valid as long as this value: who makes one promises it, and only `drop` and `free` end it.
     raw: MPI_Group,
     /// -1 until somebody asks.
     size: Cell<c_int>,
@@ -58,7 +59,8 @@ fn predefined(raw: MPI_Group) -> bool {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         if !predefined(self.raw) {
-            // SAFETY: it is freed once. `free` tells errors.
+            // SAFETY: MPI_Group_free requires a group, freed once: it is not predefined, and `free` and
+            // `into_raw` do not come here. `free` tells errors.
             unsafe { sys::MPI_Group_free(&mut self.raw) };
         }
     }
@@ -97,9 +99,11 @@ macro_rules! two_groups {
         #[wraps($function)]
         pub fn $name(&self, other: &Group<'ctx>) -> RmpiResult<Group<'ctx>> {
             let null = sys::MPI_GROUP_NULL;
-            // SAFETY: groups.
+            // SAFETY: the function requires two groups, which `self` and `other` hold, and writes one
+            // handle to `new`.
             let raw = output(null, |new| unsafe { mpi.call(self.raw, other.raw, new) })?;
-            // SAFETY: a new group.
+            // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`:
+            // MPI has just made it, for this caller alone, of groups of that lifetime.
             Ok(unsafe { Group::from_raw(raw) })
         }
     )*};
@@ -122,11 +126,14 @@ macro_rules! some_ranks {
         pub fn $name(&self, ranks: &[usize]) -> RmpiResult<Group<'ctx>> {
             self.distinct(ranks.iter().copied())?;
             let ranks = ints(ranks, ErrorClass::RANK, NO_SUCH_RANK)?;
-            // SAFETY: a group, and an array of that length of different ranks in it.
+            // SAFETY: the function reads as many ranks as the count says, which are different ones of
+            // the group, as `distinct` has found: so many fit an int. `self` holds the group. It writes
+            // one handle to `new`.
             let raw = output(sys::MPI_GROUP_NULL, |new| unsafe {
                 mpi.call(self.raw, ranks.len() as c_int, ranks.as_ptr(), new)
             })?;
-            // SAFETY: a new group.
+            // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`:
+            // MPI has just made it, for this caller alone, of a group of that lifetime.
             Ok(unsafe { Group::from_raw(raw) })
         }
 
@@ -146,11 +153,14 @@ macro_rules! some_ranks {
         #[wraps($range_function)]
         pub fn $range_name(&self, ranges: &[RankRange]) -> RmpiResult<Group<'ctx>> {
             let mut ranges = self.ranges(ranges)?;
-            // SAFETY: a group, and an array of that length of different ranks in it.
+            // SAFETY: the function reads as many triples as the count says, of different ranks of the
+            // group, as `ranges` has found: so many fit an int. `self` holds the group. It writes one
+            // handle to `new`.
             let raw = output(sys::MPI_GROUP_NULL, |new| unsafe {
                 mpi.call(self.raw, ranges.len() as c_int, ranges.as_mut_ptr(), new)
             })?;
-            // SAFETY: a new group.
+            // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`:
+            // MPI has just made it, for this caller alone, of a group of that lifetime.
             Ok(unsafe { Group::from_raw(raw) })
         }
     )*};
@@ -160,7 +170,7 @@ impl<'ctx> Group<'ctx> {
     /// The group of a handle, which is freed with it, unless it is predefined.
     ///
     /// # Safety
-    /// It is a group that nobody else frees, and MPI runs for `'ctx`.
+    /// It is a group that nobody else frees, and MPI runs for `'ctx` and may be called by this thread.
     pub const unsafe fn from_raw(raw: MPI_Group) -> Self {
         let (size, number) = (Cell::new(-1), Cell::new(0));
         Self { raw, size, number, _context: PhantomData, _thread: PhantomData }
@@ -185,7 +195,8 @@ impl<'ctx> Group<'ctx> {
     /// ```
     pub fn empty<R: super::Runtime>(runtime: &'ctx R) -> Self {
         let _ = runtime;
-        // SAFETY: a group while MPI runs; drop knows that it is predefined.
+        // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`: the
+        // drop knows that this one is predefined, and frees nothing; `runtime` shows that MPI runs.
         unsafe { Self::from_raw(sys::MPI_GROUP_EMPTY) }
     }
 
@@ -201,7 +212,7 @@ impl<'ctx> Group<'ctx> {
     /// ```
     #[wraps(MPI_Group_size)]
     pub fn size(&self) -> RmpiResult<usize> {
-        // SAFETY: a group.
+        // SAFETY: MPI_Group_size requires a group, which `self` holds, and writes one int to `size`.
         let size = output(0, |size| unsafe { mpi.call(self.raw, size) })?;
         self.size.set(size);
         Ok(size.unsigned_abs() as usize)
@@ -248,7 +259,7 @@ impl<'ctx> Group<'ctx> {
     /// ```
     #[wraps(MPI_Group_rank)]
     pub fn rank(&self) -> RmpiResult<Option<usize>> {
-        // SAFETY: a group.
+        // SAFETY: MPI_Group_rank requires a group, which `self` holds, and writes one int to `rank`.
         let rank = output(0, |rank| unsafe { mpi.call(self.raw, rank) })?;
         // MPI_UNDEFINED is negative.
         Ok(rank.try_into().ok())
@@ -278,7 +289,9 @@ impl<'ctx> Group<'ctx> {
         let count = length(ranks)?;
         let ranks = ints(ranks, ErrorClass::RANK, NO_SUCH_RANK)?;
         let mut translated: Ints = SmallVec::from_elem(sys::MPI_UNDEFINED, ranks.len());
-        // SAFETY: groups, and two arrays of that length.
+        // SAFETY: MPI_Group_translate_ranks requires two groups, which `self` and `other` hold, reads
+        // `count` ranks, which are less than the group's size, and writes `count` ints: both arrays
+        // have that length.
         check(unsafe {
             mpi.call(self.raw, count, ranks.as_ptr(), other.raw, translated.as_mut_ptr())
         })?;
@@ -297,7 +310,8 @@ impl<'ctx> Group<'ctx> {
     /// ```
     #[wraps(MPI_Group_compare)]
     pub fn compare(&self, other: &Group<'_>) -> RmpiResult<Comparison> {
-        // SAFETY: groups.
+        // SAFETY: MPI_Group_compare requires two groups, which `self` and `other` hold, and writes one
+        // int to `result`.
         let result = output(0, |result| unsafe { mpi.call(self.raw, other.raw, result) })?;
         Comparison::from_raw(result)
             .ok_or(Error::refused(ErrorClass::OTHER, "MPI told an unknown comparison"))
@@ -335,7 +349,8 @@ impl<'ctx> Group<'ctx> {
         if predefined(this.raw) {
             return Ok(());
         }
-        // SAFETY: it is freed once.
+        // SAFETY: MPI_Group_free requires a group, freed once: it is not predefined, and `this` is not
+        // dropped.
         check(unsafe { mpi.call(&mut this.raw) })
     }
 
@@ -423,9 +438,11 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_group)]
     pub fn group(&self) -> RmpiResult<Group<'ctx>> {
         let null = sys::MPI_GROUP_NULL;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_group requires a communicator, which `self` holds, and writes one handle to
+        // `new`.
         let raw = output(null, |new| unsafe { mpi.call(self.as_raw(), new) })?;
-        // SAFETY: a new group.
+        // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`: MPI
+        // has just made it, for this caller alone, of a communicator of that lifetime.
         Ok(unsafe { Group::from_raw(raw) })
     }
 
@@ -446,7 +463,9 @@ impl<'ctx> Communicator<'ctx> {
     pub fn create(&self, group: &Group<'ctx>) -> RmpiResult<Option<Communicator<'ctx>>> {
         self.intra()?;
         self.has_all_of(group)?;
-        // SAFETY: a communicator and a group.
+        // SAFETY: MPI_Comm_create requires an intracommunicator, which `self` holds, as `intra` has
+        // found, and a group of its processes, as `has_all_of` has found; it writes one handle to
+        // `new`.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), group.raw, new)
         })?)
@@ -455,10 +474,12 @@ impl<'ctx> Communicator<'ctx> {
     /// Refuses a group of which not all processes are the communicator's: in `MPI_Comm_create_group`, MPICH aborts
     /// and Open MPI crashes.
     fn has_all_of(&self, group: &Group<'_>) -> RmpiResult {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_group requires a communicator, which `self` holds, and writes one handle to
+        // `new`.
         let all =
             output(sys::MPI_GROUP_NULL, |new| unsafe { sys::MPI_Comm_group(self.as_raw(), new) })?;
-        // SAFETY: a new group, which is freed here.
+        // SAFETY: `from_raw` requires a group that nobody else frees, while MPI runs: MPI has just made
+        // it, and it is freed at the end of this function.
         let all = unsafe { Group::from_raw(all) };
         match group.members_in(&all)? {
             Some(_) => Ok(()),
@@ -492,7 +513,9 @@ impl<'ctx> Communicator<'ctx> {
         self.intra()?;
         let tag = tag_of(tag)?;
         self.has_all_of(group)?;
-        // SAFETY: a communicator and a group.
+        // SAFETY: MPI_Comm_create_group requires an intracommunicator, which `self` holds, as `intra`
+        // has found, a group of its processes, as `has_all_of` has found, and a tag; it writes one
+        // handle to `new`.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), group.raw, tag, new)
         })?)
@@ -518,7 +541,9 @@ impl<'ctx> Communicator<'ctx> {
     ) -> RmpiResult<Option<Communicator<'ctx>>> {
         self.intra()?;
         let split_type = split_type.map_or(sys::MPI_UNDEFINED, SplitType::into_raw);
-        // SAFETY: a communicator, and an info or null.
+        // SAFETY: MPI_Comm_split_type requires an intracommunicator, which `self` holds, as `intra` has
+        // found, a type or MPI_UNDEFINED, and an info, which `handle` gives, or the null one; it writes
+        // one handle to `new`.
         Ok(made(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), split_type, key, info::handle(info), new)
         })?))
@@ -538,7 +563,8 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_dup_with_info)]
     pub fn dup_with_info(&self, info: Option<&Info<'_>>) -> RmpiResult<Communicator<'ctx>> {
         self.intra()?;
-        // SAFETY: a communicator, and an info or null.
+        // SAFETY: MPI_Comm_dup_with_info requires an intracommunicator, which `self` holds, as `intra`
+        // has found, and an info, which `handle` gives, or the null one; it writes one handle to `new`.
         made(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), info::handle(info), new)
         })?)
@@ -566,8 +592,10 @@ impl<'ctx> Communicator<'ctx> {
             raw: NonNull::from(Box::leak(Box::new(sys::MPI_COMM_NULL))),
             _context: PhantomData,
         };
-        // SAFETY: the call begins an operation on memory for the handle that nothing frees before it is
-        // complete; the communicator outlives the scope.
+        // SAFETY: `begin_lasting` requires an operation that uses the buffer's memory only, wherever
+        // the buffer moves, while MPI runs for `'scope`: MPI writes the handle to a box that was leaked
+        // above and is freed by `into_communicator` only, after the wait; and `self`, of which MPI
+        // makes it, is borrowed for `'scope`.
         unsafe {
             scope.begin_lasting(new, |new| {
                 output(sys::MPI_REQUEST_NULL, |request| {
@@ -604,7 +632,10 @@ impl<'ctx> Communicator<'ctx> {
             return Err(Error::refused(ErrorClass::ARG, "the tag is too long"));
         }
         let errors_return = sys::MPI_ERRORS_RETURN;
-        // SAFETY: a group with this process, a text, an info or null, and an error handler.
+        // SAFETY: MPI_Comm_create_from_group requires a group that this process is in, as was asked
+        // above, a text of at most MPI_MAX_STRINGTAG_LEN bytes with its zero, as was asked, too, an
+        // info or the null one, and an error handler, which is predefined; it writes one handle to
+        // `new`.
         made(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(group.raw, tag.as_ptr(), info::handle(info), errors_return, new)
         })?)
@@ -624,7 +655,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_test_inter)]
     pub fn test_inter(&self) -> RmpiResult<bool> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_test_inter requires a communicator, which `self` holds, and writes one int
+        // to `flag`.
         output(0, |flag| unsafe { mpi.call(self.as_raw(), flag) }).map(|flag| flag != 0)
     }
 }
@@ -643,7 +675,9 @@ impl<'ctx> NewCommunicator<'ctx> {
     /// # Errors
     /// [`COMM`](ErrorClass::COMM) if MPI made none.
     pub fn into_communicator(self) -> RmpiResult<Communicator<'ctx>> {
-        // SAFETY: made of a box, which no request uses any more: whoever has it has waited.
+        // SAFETY: `Box::from_raw` requires the pointer of a box, once: `idup` leaked it, `self` is
+        // moved here, and no request writes to it any more: a request gives its buffer back when it is
+        // complete.
         made(*unsafe { Box::from_raw(self.raw.as_ptr()) }).ok_or_else(none_made)
     }
 }

@@ -21,6 +21,7 @@ use super::sys::{self, MPI_Info, c_int};
 /// ```
 #[derive(Debug)]
 pub struct Info<'ctx> {
+    /// An info, and valid as long as this value: who makes one promises it, and only `drop` and `free` end it.
     raw: MPI_Info,
     owned: bool,
     _context: PhantomData<&'ctx ()>,
@@ -30,7 +31,8 @@ pub struct Info<'ctx> {
 impl Drop for Info<'_> {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: it is freed once. `free` tells errors.
+            // SAFETY: MPI_Info_free requires an info, freed once: `owned` says that it is this value's,
+            // and `free` and `into_raw` do not come here. `free` tells errors.
             unsafe { sys::MPI_Info_free(&mut self.raw) };
         }
     }
@@ -56,9 +58,11 @@ impl<'ctx> Info<'ctx> {
     #[wraps(MPI_Info_create in Self)]
     pub fn new<R: Runtime>(runtime: &'ctx R) -> RmpiResult<Self> {
         let _ = runtime;
-        // SAFETY: MPI runs.
+        // SAFETY: MPI_Info_create requires MPI to run, which `runtime` shows, and writes one handle to
+        // `new`.
         let raw = output(sys::MPI_INFO_NULL, |new| unsafe { mpi.call(new) })?;
-        // SAFETY: a new one.
+        // SAFETY: `from_raw` requires an info that nobody else frees, and that MPI runs for `'ctx`: MPI
+        // has just made it, for this caller alone, and `runtime` shows that MPI runs.
         Ok(unsafe { Self::from_raw(raw) })
     }
 
@@ -71,14 +75,15 @@ impl<'ctx> Info<'ctx> {
     /// ```
     pub fn env<R: Runtime>(runtime: &'ctx R) -> Self {
         let _ = runtime;
-        // SAFETY: it is there while MPI runs, and nobody frees it.
+        // SAFETY: `borrow_raw` requires an info that others free after `'ctx`, for which MPI runs: this
+        // one is predefined, nobody frees it, and `runtime` shows that MPI runs.
         unsafe { Self::borrow_raw(sys::MPI_INFO_ENV) }
     }
 
     /// The info of a handle, which is freed with it.
     ///
     /// # Safety
-    /// It is an info that nobody else frees, and MPI runs for `'ctx`.
+    /// It is an info that nobody else frees, and MPI runs for `'ctx` and may be called by this thread.
     pub const unsafe fn from_raw(raw: MPI_Info) -> Self {
         Self { raw, owned: true, _context: PhantomData, _thread: PhantomData }
     }
@@ -86,7 +91,8 @@ impl<'ctx> Info<'ctx> {
     /// The info of a handle that somebody else keeps.
     ///
     /// # Safety
-    /// It is an info that others free after `'ctx`, for which MPI runs.
+    /// It is an info that others free, or nobody does, and not before the end of `'ctx`, for which MPI runs and may be
+    /// called by this thread.
     pub const unsafe fn borrow_raw(raw: MPI_Info) -> Self {
         Self { raw, owned: false, _context: PhantomData, _thread: PhantomData }
     }
@@ -115,7 +121,8 @@ impl<'ctx> Info<'ctx> {
     #[wraps(MPI_Info_set)]
     pub fn set(&mut self, key: &CStr, value: &CStr) -> RmpiResult {
         self.mine()?;
-        // SAFETY: an info, and texts that MPI copies.
+        // SAFETY: MPI_Info_set requires an info that may be changed, as `mine` has found, and two texts
+        // that end with a zero, which MPI copies, or refuses where they are too long.
         check(unsafe { mpi.call(self.raw, key.as_ptr(), value.as_ptr()) })
     }
 
@@ -133,7 +140,8 @@ impl<'ctx> Info<'ctx> {
     #[wraps(MPI_Info_delete)]
     pub fn delete(&mut self, key: &CStr) -> RmpiResult {
         self.mine()?;
-        // SAFETY: an info, and a text.
+        // SAFETY: MPI_Info_delete requires an info that may be changed, as `mine` has found, and a text
+        // that ends with a zero.
         check(unsafe { mpi.call(self.raw, key.as_ptr()) })
     }
 
@@ -158,7 +166,9 @@ impl<'ctx> Info<'ctx> {
     pub fn get(&self, key: &CStr) -> RmpiResult<Option<String>> {
         let mut flag = 0;
         let value = terminated(sys::MPI_MAX_INFO_VAL, |value| {
-            // SAFETY: an info, and a text with a byte more than its length says.
+            // SAFETY: MPI_Info_get requires an info, which `self` holds, a text that ends with a zero,
+            // and room for one byte more than the length says: `terminated` gives MPI_MAX_INFO_VAL and
+            // one. It writes one int to `flag`.
             unsafe { mpi.call(self.raw, key.as_ptr(), sys::MPI_MAX_INFO_VAL, value, &mut flag) }
         })?;
         Ok((flag != 0).then_some(value))
@@ -179,7 +189,9 @@ impl<'ctx> Info<'ctx> {
     pub fn get_string(&self, key: &CStr) -> RmpiResult<Option<String>> {
         let (mut flag, mut length) = (0, sys::MPI_MAX_INFO_VAL + 1);
         let value = terminated(sys::MPI_MAX_INFO_VAL, |value| {
-            // SAFETY: an info, and a text of that length.
+            // SAFETY: MPI_Info_get_string requires an info, which `self` holds, a text that ends with a
+            // zero, and room for as many bytes as `length` says: `terminated` gives MPI_MAX_INFO_VAL
+            // and one. It writes one int each to `length` and `flag`.
             unsafe { mpi.call(self.raw, key.as_ptr(), &mut length, value, &mut flag) }
         })?;
         Ok((flag != 0).then_some(value))
@@ -197,7 +209,8 @@ impl<'ctx> Info<'ctx> {
     /// ```
     #[wraps(MPI_Info_get_valuelen)]
     pub fn get_valuelen(&self, key: &CStr) -> RmpiResult<Option<usize>> {
-        // SAFETY: an info, and a text.
+        // SAFETY: MPI_Info_get_valuelen requires an info, which `self` holds, and a text that ends with
+        // a zero; it writes one int each to `length` and `flag`.
         let (length, flag) = output((0, 0), |(length, flag)| unsafe {
             mpi.call(self.raw, key.as_ptr(), length, flag)
         })?;
@@ -216,7 +229,8 @@ impl<'ctx> Info<'ctx> {
     /// ```
     #[wraps(MPI_Info_get_nkeys)]
     pub fn get_nkeys(&self) -> RmpiResult<usize> {
-        // SAFETY: an info.
+        // SAFETY: MPI_Info_get_nkeys requires an info, which `self` holds, and writes one int to
+        // `count`.
         output(0, |count| unsafe { mpi.call(self.raw, count) })
             .map(|count: c_int| count.unsigned_abs() as usize)
     }
@@ -237,7 +251,8 @@ impl<'ctx> Info<'ctx> {
     pub fn get_nthkey(&self, n: usize) -> RmpiResult<String> {
         let n = c_int::try_from(n)
             .map_err(|_| Error::refused(ErrorClass::ARG, "no info has so many keys"))?;
-        // SAFETY: an info, and a text with room for the longest key.
+        // SAFETY: MPI_Info_get_nthkey requires an info, which `self` holds, and room for
+        // MPI_MAX_INFO_KEY bytes, which `terminated` gives. A number that no key has, MPI refuses.
         terminated(sys::MPI_MAX_INFO_KEY, |key| unsafe { mpi.call(self.raw, n, key) })
     }
 
@@ -268,9 +283,10 @@ impl<'ctx> Info<'ctx> {
     /// ```
     #[wraps(MPI_Info_dup)]
     pub fn dup(&self) -> RmpiResult<Info<'ctx>> {
-        // SAFETY: an info.
+        // SAFETY: MPI_Info_dup requires an info, which `self` holds, and writes one handle to `new`.
         let raw = output(sys::MPI_INFO_NULL, |new| unsafe { mpi.call(self.raw, new) })?;
-        // SAFETY: a new one.
+        // SAFETY: `from_raw` requires an info that nobody else frees, and that MPI runs for `'ctx`: MPI
+        // has just made it, for this caller alone, of an info of that lifetime.
         Ok(unsafe { Info::from_raw(raw) })
     }
 
@@ -290,7 +306,8 @@ impl<'ctx> Info<'ctx> {
         if !this.owned {
             return Ok(());
         }
-        // SAFETY: it is freed once.
+        // SAFETY: MPI_Info_free requires an info, freed once: `owned` says that it is this value's, and
+        // `this` is not dropped.
         check(unsafe { mpi.call(&mut this.raw) })
     }
 }
@@ -302,7 +319,8 @@ pub(super) fn terminated(
 ) -> RmpiResult<String> {
     context::text(longest, |text, length| {
         let result = call(text);
-        // SAFETY: `text` has a byte more than asked for, all zero at first.
+        // SAFETY: the slice requires that many initialised bytes, to which nobody writes meanwhile:
+        // `text` has one more than `longest`, zeros at first, and the call that wrote to it is over.
         let written = unsafe {
             core::slice::from_raw_parts(text.cast::<u8>(), longest.unsigned_abs() as usize)
         };
@@ -327,7 +345,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_set_info)]
     pub fn set_info(&self, info: &Info<'_>) -> RmpiResult {
-        // SAFETY: a communicator and an info, which MPI copies.
+        // SAFETY: MPI_Comm_set_info requires a communicator, which `self` holds, and an info, which
+        // `info` holds, and of which MPI keeps a copy.
         check(unsafe { mpi.call(self.as_raw(), info.raw) })
     }
 
@@ -344,9 +363,11 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_get_info)]
     pub fn get_info(&self) -> RmpiResult<Info<'ctx>> {
         let null = sys::MPI_INFO_NULL;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_get_info requires a communicator, which `self` holds, and writes one handle
+        // to `info`.
         let raw = output(null, |info| unsafe { mpi.call(self.as_raw(), info) })?;
-        // SAFETY: a new info, which is the caller's to free.
+        // SAFETY: `from_raw` requires an info that nobody else frees, and that MPI runs for `'ctx`: MPI
+        // makes a new one, which is the caller's to free, and the communicator has that lifetime.
         Ok(unsafe { Info::from_raw(raw) })
     }
 }

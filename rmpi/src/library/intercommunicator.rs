@@ -73,7 +73,8 @@ impl Drop for InterCommunicator<'_> {
         if self.parent {
             PARENT.store(FREE, Ordering::Release);
         } else {
-            // SAFETY: dropped once.
+            // SAFETY: `ManuallyDrop::drop` requires that the value is not used any more: `self` is
+            // being dropped, and who takes the handle out forgets `self`.
             unsafe { ManuallyDrop::drop(&mut self.communicator) };
         }
     }
@@ -85,7 +86,9 @@ fn made<'ctx>(mut raw: MPI_Comm) -> RmpiResult<InterCommunicator<'ctx>> {
         return Err(none_made());
     }
     errors_return(&mut raw)?;
-    // SAFETY: a new intercommunicator, whose errors return.
+    // SAFETY: `from_raw` requires an intercommunicator whose errors return and that nobody else frees,
+    // and that MPI runs for `'ctx`: MPI has just made it, for the caller alone, who gives it the
+    // lifetime of what it was made of; `errors_return` has done the rest.
     Ok(unsafe { InterCommunicator::from_raw(raw) })
 }
 
@@ -93,9 +96,11 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// The intercommunicator of a handle, which is freed with it.
     ///
     /// # Safety
-    /// It is an intercommunicator whose errors return, nobody else frees it, and MPI runs for `'ctx`.
+    /// It is an intercommunicator whose errors return, nobody else frees it, and MPI runs for `'ctx` and may be called
+    /// by this thread.
     pub const unsafe fn from_raw(raw: MPI_Comm) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: `inter_from_raw` requires an intercommunicator whose errors return and that nobody
+        // else frees, and that MPI runs for `'ctx`, which this function's caller promises.
         let communicator = ManuallyDrop::new(unsafe { Communicator::inter_from_raw(raw) });
         Self { communicator, remote_size: Cell::new(-1), parent: false }
     }
@@ -122,7 +127,8 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_size)]
     pub fn size(&self) -> RmpiResult<usize> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_size requires a communicator, which `self` holds, and writes one int to
+        // `size`.
         output(0, |size| unsafe { mpi.call(self.as_raw(), size) })
             .map(|size| size.unsigned_abs() as usize)
     }
@@ -139,7 +145,8 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_rank)]
     pub fn rank(&self) -> RmpiResult<usize> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_rank requires a communicator, which `self` holds, and writes one int to
+        // `rank`.
         output(0, |rank| unsafe { mpi.call(self.as_raw(), rank) })
             .map(|rank| rank.unsigned_abs() as usize)
     }
@@ -156,7 +163,8 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_remote_size)]
     pub fn remote_size(&self) -> RmpiResult<usize> {
-        // SAFETY: an intercommunicator.
+        // SAFETY: MPI_Comm_remote_size requires an intercommunicator, which `self` holds, and writes
+        // one int to `size`.
         let size = output(0, |size| unsafe { mpi.call(self.as_raw(), size) })?;
         self.remote_size.set(size);
         Ok(size.unsigned_abs() as usize)
@@ -180,9 +188,11 @@ impl<'ctx> InterCommunicator<'ctx> {
     #[wraps(MPI_Comm_group)]
     pub fn group(&self) -> RmpiResult<Group<'ctx>> {
         let null = sys::MPI_GROUP_NULL;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_group requires a communicator, which `self` holds, and writes one handle to
+        // `new`.
         let raw = output(null, |new| unsafe { mpi.call(self.as_raw(), new) })?;
-        // SAFETY: a new group.
+        // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`: MPI
+        // has just made it, for this caller alone, of an intercommunicator of that lifetime.
         Ok(unsafe { Group::from_raw(raw) })
     }
 
@@ -199,9 +209,11 @@ impl<'ctx> InterCommunicator<'ctx> {
     #[wraps(MPI_Comm_remote_group)]
     pub fn remote_group(&self) -> RmpiResult<Group<'ctx>> {
         let null = sys::MPI_GROUP_NULL;
-        // SAFETY: an intercommunicator.
+        // SAFETY: MPI_Comm_remote_group requires an intercommunicator, which `self` holds, and writes
+        // one handle to `new`.
         let raw = output(null, |new| unsafe { mpi.call(self.as_raw(), new) })?;
-        // SAFETY: a new group.
+        // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`: MPI
+        // has just made it, for this caller alone, of an intercommunicator of that lifetime.
         Ok(unsafe { Group::from_raw(raw) })
     }
 
@@ -227,7 +239,8 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_dup)]
     pub fn dup(&self) -> RmpiResult<InterCommunicator<'ctx>> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Comm_dup requires a communicator, which `self` holds, and writes one handle to
+        // `new`.
         made(output(sys::MPI_COMM_NULL, |new| unsafe { mpi.call(self.as_raw(), new) })?)
     }
 
@@ -244,7 +257,8 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Intercomm_merge)]
     pub fn merge(&self, high: bool) -> RmpiResult<Communicator<'ctx>> {
-        // SAFETY: an intercommunicator.
+        // SAFETY: MPI_Intercomm_merge requires an intercommunicator, which `self` holds, and writes one
+        // handle to `new`.
         made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), high.into(), new)
         })?)?
@@ -264,7 +278,7 @@ impl<'ctx> InterCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Barrier)]
     pub fn barrier(&self) -> RmpiResult {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Barrier requires a communicator, which `self` holds.
         check(unsafe { mpi.call(self.as_raw()) })
     }
 
@@ -291,7 +305,10 @@ impl<'ctx> InterCommunicator<'ctx> {
                 "the other group has no process of that rank",
             ));
         }
-        // SAFETY: a readable and writable buffer, of which MPI has the length, and a root.
+        // SAFETY: MPI_Bcast reads or writes as many elements as the count says: `as_raw_mut` gives a
+        // buffer that is readable and writable as these, which `buffer` keeps during the call. The root
+        // is a special one, or a rank of the other group, as was asked above; `self` holds the
+        // communicator.
         check(unsafe {
             mpi.call(raw.pointer, raw.count, raw.datatype, root.into_raw(), self.as_raw())
         })
@@ -314,8 +331,9 @@ impl<'ctx> InterCommunicator<'ctx> {
     pub fn allgather<S: BufferRef, R: BufferMut>(&self, send: S, mut receive: R) -> RmpiResult {
         let (send, receive) = (sent(&send)?, received(&mut receive)?);
         let each = share(receive.count, self.known_remote_size()?)?;
-        // SAFETY: a readable buffer, and a writable one with room for that many elements of each
-        // process that there is.
+        // SAFETY: MPI_Allgather reads the send buffer, and writes `each` elements of each process of
+        // the other group: `receive` has room for as many times as there are processes, and both
+        // buffers are borrowed during the call. `self` holds the communicator.
         check(unsafe {
             mpi.call(
                 send.pointer,
@@ -347,7 +365,8 @@ impl<'ctx> InterCommunicator<'ctx> {
             PARENT.store(GONE, Ordering::Release);
         }
         let mut raw = this.as_raw();
-        // SAFETY: it ends once; a parent is not given any more.
+        // SAFETY: MPI_Comm_disconnect requires a communicator, which it ends: `this` is not dropped,
+        // and `PARENT` does not give a parent any more.
         check(unsafe { mpi.call(&mut raw) })
     }
 
@@ -368,7 +387,8 @@ impl<'ctx> InterCommunicator<'ctx> {
             return Ok(());
         }
         let mut raw = ManuallyDrop::new(self).as_raw();
-        // SAFETY: it is freed once.
+        // SAFETY: MPI_Comm_free requires a communicator, freed once: it is no parent, and `self` is not
+        // dropped.
         check(unsafe { mpi.call(&mut raw) })
     }
 }
@@ -419,7 +439,10 @@ impl<'ctx> Communicator<'ctx> {
         if remote < 0 && self.known_rank()? == local_leader as usize {
             return Err(Error::refused(ErrorClass::RANK, "the other side's leader is no process"));
         }
-        // SAFETY: communicators, and ranks in them.
+        // SAFETY: MPI_Intercomm_create requires an intracommunicator, which `self` holds, as `intra`
+        // has found, a rank of it, as `root` has found, and, on the leader, a rank of the other
+        // communicator, as `peer` has found; `remote_leader` borrows that one. It writes one handle to
+        // `new`.
         made(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), local_leader, peer, remote, tag, new)
         })?)
@@ -458,8 +481,10 @@ impl<'ctx> Communicator<'ctx> {
         let mut arguments: SmallVec<[*mut c_char; 8]> =
             arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();
         arguments.push(core::ptr::null_mut());
-        // SAFETY: a communicator, an info or null, a text, and an array of texts that ends with null,
-        // which MPI reads only.
+        // SAFETY: MPI_Comm_spawn requires an intracommunicator, which `self` holds, as `intra` has
+        // found, a rank of it, as `root` has found, an info or the null one, a text, and an array of
+        // texts that ends with null. MPI reads these only, and writes one handle to `new`, and no error
+        // codes.
         made(output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(
                 command.as_ptr(),
@@ -483,15 +508,15 @@ macro_rules! connects {
             /// Collective, blocks. Only what the root gives counts.
             ///
             /// # Safety
-            /// The port is one that MPI gave, by [`open_port`] or [`lookup_name`]: MPICH crashes on
-            /// made-up ones.
+            /// The port is one that [`open_port`] made, in whatever process, and that is not closed yet: MPICH
+            /// crashes on made-up ones. What [`lookup_name`] gives is one if who published it did not make it up.
             ///
             /// # Errors
             /// [`PORT`](ErrorClass::PORT) and others that MPI says.
             ///
             /// ```no_run
             /// # fn example(world: &rmpi::Communicator<'_>, port: &std::ffi::CStr) -> rmpi::RmpiResult {
-            /// // SAFETY: `open_port` made it.
+            /// // SAFETY: `open_port` made it, and it is still open.
             #[doc = concat!("let other = unsafe { world.", stringify!($name), "(port, None, 0)? };")]
             /// # Ok(()) }
             /// ```
@@ -505,7 +530,9 @@ macro_rules! connects {
                 self.intra()?;
                 fits_port(port)?;
                 let root = self.root(root)?;
-                // SAFETY: a communicator, an info or null, and a text no longer than a port's name.
+                // SAFETY: the function requires an intracommunicator, which `self` holds, as `intra`
+                // has found, a rank of it, as `root` has found, an info or the null one, and a port,
+                // which the caller promises; it writes one handle to `new`.
                 made(output(sys::MPI_COMM_NULL, |new| unsafe {
                     mpi.call(port.as_ptr(), info::handle(info), root, self.as_raw(), new)
                 })?)
@@ -555,7 +582,7 @@ fn port_name(call: impl FnOnce(*mut c_char) -> c_int) -> RmpiResult<CString> {
 /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
 /// let port = rmpi::open_port(world, None)?;
 /// println!("{}", port.to_string_lossy());
-/// // SAFETY: the line above made it.
+/// // SAFETY: `open_port` made it above, and it is closed below.
 /// let other = unsafe { world.accept(&port, None, 0)? };
 /// rmpi::close_port(world, &port)?;
 /// # Ok(()) }
@@ -563,7 +590,8 @@ fn port_name(call: impl FnOnce(*mut c_char) -> c_int) -> RmpiResult<CString> {
 #[wraps(MPI_Open_port)]
 pub fn open_port<R: Runtime>(runtime: &R, info: Option<&Info<'_>>) -> RmpiResult<CString> {
     let _ = runtime;
-    // SAFETY: an info or null, and a text that is as long as MPI asks for.
+    // SAFETY: MPI_Open_port requires MPI to run, which `runtime` shows, an info or the null one, and
+    // room for MPI_MAX_PORT_NAME bytes, which `port_name` gives.
     port_name(|name| unsafe { mpi.call(info::handle(info), name) })
 }
 
@@ -581,7 +609,8 @@ pub fn open_port<R: Runtime>(runtime: &R, info: Option<&Info<'_>>) -> RmpiResult
 pub fn close_port<R: Runtime>(runtime: &R, port: &CStr) -> RmpiResult {
     let _ = runtime;
     fits_port(port)?;
-    // SAFETY: a text no longer than a port's name.
+    // SAFETY: MPI_Close_port requires MPI to run, which `runtime` shows, and a text that is no longer
+    // than a port's name, as `fits_port` has found.
     check(unsafe { mpi.call(port.as_ptr()) })
 }
 
@@ -611,7 +640,8 @@ macro_rules! publishes {
                 return Err(Error::refused(ErrorClass::PORT, "that is no name of a port"));
             }
             is_service(service)?;
-            // SAFETY: texts, and an info or null.
+            // SAFETY: the function requires MPI to run, which `runtime` shows, an info or the null one,
+            // and two texts, which `is_service` has found to be such that the launcher bears them.
             check(unsafe { mpi.call(service.as_ptr(), info::handle(info), port.as_ptr()) })
         }
     )*};
@@ -634,7 +664,7 @@ publishes! {
 /// ```no_run
 /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
 /// let port = rmpi::lookup_name(world, c"ocean", None)?;
-/// // SAFETY: MPI gave it.
+/// // SAFETY: the other program opens a port, and publishes that one.
 /// let ocean = unsafe { world.connect(&port, None, 0)? };
 /// # Ok(()) }
 /// ```
@@ -646,7 +676,9 @@ pub fn lookup_name<R: Runtime>(
 ) -> RmpiResult<CString> {
     let _ = runtime;
     is_service(service)?;
-    // SAFETY: a text, an info or null, and a text that is as long as MPI asks for.
+    // SAFETY: MPI_Lookup_name requires MPI to run, which `runtime` shows, an info or the null one, a
+    // text, which `is_service` has found to be such that the launcher bears it, and room for
+    // MPI_MAX_PORT_NAME bytes, which `port_name` gives.
     port_name(|name| unsafe { mpi.call(service.as_ptr(), info::handle(info), name) })
 }
 
@@ -682,11 +714,13 @@ impl RmpiContext {
                 return Err(Error::refused(ErrorClass::OTHER, "somebody else has the parent"));
             }
         }
-        // SAFETY: MPI runs.
+        // SAFETY: MPI_Comm_get_parent requires MPI to run, which it does as long as there is a context,
+        // and writes one handle to `parent`.
         let parent = output(sys::MPI_COMM_NULL, |parent| unsafe { mpi.call(parent) });
         let result = parent.and_then(|raw| {
             if raw != sys::MPI_COMM_NULL {
-                // SAFETY: a communicator.
+                // SAFETY: MPI_Comm_set_errhandler requires a communicator, which MPI has just given,
+                // and an error handler, which is predefined.
                 check(unsafe { sys::MPI_Comm_set_errhandler(raw, sys::MPI_ERRORS_RETURN) })?;
             }
             Ok(raw)

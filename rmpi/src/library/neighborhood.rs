@@ -125,9 +125,11 @@ fn addresses(layout: &Layout) -> SmallVec<[MPI_Aint; 16]> {
     let displacements = layout.displacements();
     (0..layout.blocks())
         .map(|block| match displacements {
-            // SAFETY: the layout has as many displacements as blocks.
+            // SAFETY: the read requires an initialised number within the array: `displacements` gives
+            // the address of one for each block, which `layout` keeps, and `block` is less than their
+            // number.
             Array::Int(displacements) => unsafe { *displacements.add(block) as MPI_Aint },
-            // SAFETY: as above.
+            // SAFETY: as above, of numbers of the other width.
             Array::Wide(displacements) => unsafe { *displacements.add(block) as MPI_Aint },
         })
         .collect()

@@ -89,7 +89,8 @@ impl MpiOp {
     /// The operation of a handle.
     ///
     /// # Safety
-    /// It lives as long as it is used, and takes the predefined datatypes that it is used for.
+    /// It is an operation that is not freed as long as this value or a copy of it is used, does nothing but reduce, and
+    /// takes the predefined datatypes that it is used for, whichever these are: rmpi does not look.
     pub const unsafe fn from_raw(raw: MPI_Op) -> Self {
         Self(Kind::Raw(raw))
     }
@@ -107,7 +108,8 @@ impl MpiOp {
     #[wraps(MPI_Op_commutative)]
     pub fn commutative(self, runtime: &impl Runtime) -> RmpiResult<bool> {
         let _ = runtime;
-        // SAFETY: an operation.
+        // SAFETY: MPI_Op_commutative requires an operation, which is predefined or was promised to
+        // `from_raw`, and MPI to run, which `runtime` shows; it writes one int to `commute`.
         output(0, |commute| unsafe { mpi.call(self.into_raw(), commute) }).map(|flag| flag != 0)
     }
 }
@@ -160,8 +162,8 @@ mod sealed {
 /// What reduces elements of type `T`: an [`MpiOp`], or a `&`[`UserOp`]`<T>`.
 ///
 /// # Safety
-/// The operation does nothing but reduce what it is given, if that is of the datatype that
-/// [`WHOLE`](Self::WHOLE) says.
+/// `as_raw` gives an operation of MPI's that is valid as long as the value, and that does nothing but reduce what it
+/// is given, if that is of the datatype that [`WHOLE`](Self::WHOLE) says, and if `takes` lets that pass.
 pub unsafe trait Operation<T>: sealed::Sealed {
     /// Is it given elements of the datatype of `T`, and not what arrays consist of?
     const WHOLE: bool;
@@ -176,7 +178,9 @@ pub unsafe trait Operation<T>: sealed::Sealed {
 
 impl sealed::Sealed for MpiOp {}
 
-// SAFETY: MPI's own, for the predefined datatypes.
+// SAFETY: the trait requires an operation that does nothing but reduce elements of the datatypes that
+// it is called with: MPI's own do so with those that `takes` lets pass, and others were promised to
+// `from_raw`.
 unsafe impl<T: MpiDatatype> Operation<T> for MpiOp {
     const WHOLE: bool = false;
 
@@ -207,7 +211,9 @@ unsafe impl<T: MpiDatatype> Operation<T> for MpiOp {
 
 impl<T> sealed::Sealed for &UserOp<'_, '_, T> {}
 
-// SAFETY: a function of slices of `T`.
+// SAFETY: the trait requires an operation that does nothing but reduce elements of the datatype of `T`,
+// as `WHOLE` says: the trampoline calls a safe function of slices of `T`, and the reference keeps the
+// operation.
 unsafe impl<T: MpiDatatype> Operation<T> for &UserOp<'_, '_, T> {
     const WHOLE: bool = true;
 
@@ -331,7 +337,10 @@ pub fn reduce_local<T: MpiDatatype, O: Operation<T>>(
     let reduction = Reduction::of::<T, O>(&op)?;
     let count = reduction.same_count(input.len(), inout.len())?;
     let pointer = inout.as_raw_mut()?.pointer;
-    // SAFETY: two buffers of that many elements.
+    // SAFETY: MPI_Reduce_local reads as many elements from the first buffer as the count says, and
+    // reads and writes as many in the second: the slices have the same length, as `same_count` has
+    // found, and do not overlap, since one is exclusive. The operation takes such elements, as `of` has
+    // found.
     check(unsafe {
         mpi.call(input.as_ptr().cast(), pointer, count, reduction.datatype, reduction.op)
     })
@@ -362,8 +371,11 @@ pub fn reduce_local<T: MpiDatatype, O: Operation<T>>(
 // The lifetimes: MPI's, and that of what the function borrows. Forgotten, it stays in its slot, and
 // nobody calls it: who may be calling borrows the `UserOp` until that is over.
 pub struct UserOp<'ctx, 'f, T> {
+    /// An operation, and valid as long as this value: only `drop` and `free` end it.
     raw: MPI_Op,
+    /// This operation's alone, and holds its function.
     slot: &'static Slot,
+    /// Of a box.
     function: NonNull<dyn Function<T> + 'f>,
     // Freed on its thread.
     _context: PhantomData<(&'ctx (), *const ())>,
@@ -411,19 +423,23 @@ impl<'ctx, 'f, T: MpiDatatype> UserOp<'ctx, 'f, T> {
         let function: *mut F = Box::into_raw(Box::new(function));
         slot.function.store(function.cast(), Ordering::Relaxed);
         slot.call.store(invoke::<T, F> as *mut (), Ordering::Release);
-        // SAFETY: a function of the prototype, that lives for ever.
+        // SAFETY: MPI_Op_create requires a function of this prototype that can be called as long as the
+        // operation is used: it is one of this program. MPI runs, which `runtime` shows. It writes one
+        // handle to `op`.
         let result = output(sys::MPI_OP_NULL, |op| unsafe {
             mpi.call(Some(trampoline), c_int::from(commute), op)
         });
         match result {
             Ok(raw) => {
                 let function: *mut (dyn Function<T> + 'f) = function;
-                // SAFETY: a box is not null.
+                // SAFETY: `new_unchecked` requires a pointer that is not null: it is a box's.
                 let function = unsafe { NonNull::new_unchecked(function) };
                 Ok(Self { raw, slot, function, _context: PhantomData })
             }
             Err(error) => {
-                // SAFETY: made of a box above; MPI has no operation that could call it.
+                // SAFETY: `give_back` requires a slot that is the caller's and a function that nobody
+                // calls any more, `Box::from_raw` the pointer of a box, once: both were made above, and
+                // MPI has made no operation that could call it.
                 unsafe {
                     slot.give_back();
                     drop(Box::from_raw(function));
@@ -452,7 +468,8 @@ impl<T> UserOp<'_, '_, T> {
     /// ```
     #[wraps(MPI_Op_commutative)]
     pub fn commutative(&self) -> RmpiResult<bool> {
-        // SAFETY: an operation.
+        // SAFETY: MPI_Op_commutative requires an operation, which `self` holds, and writes one int to
+        // `commute`.
         output(0, |commute| unsafe { mpi.call(self.raw, commute) }).map(|flag| flag != 0)
     }
 
@@ -469,17 +486,21 @@ impl<T> UserOp<'_, '_, T> {
     #[wraps(MPI_Op_free)]
     pub fn free(self) -> RmpiResult {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: freed once.
+        // SAFETY: MPI_Op_free requires an operation, freed once: `this` is not dropped. Who uses it
+        // borrows it, so nobody does.
         check(unsafe { mpi.call(&mut this.raw) })?;
-        // SAFETY: once, since `this` is not dropped, and MPI forgot the operation.
+        // SAFETY: `forget_function` requires that it is called once, when nobody calls the function any
+        // more: `this` is not dropped, and MPI has forgotten the operation.
         unsafe { this.forget_function() };
         Ok(())
     }
 
     /// # Safety
-    /// Once, and nobody calls the function any more.
+    /// It is called once in the life of the operation, and nobody calls the function any more, then or later.
     unsafe fn forget_function(&mut self) {
-        // SAFETY: made of a box. The slot is given back first: a drop may panic.
+        // SAFETY: `give_back` requires a slot that is the caller's and a function that nobody calls any
+        // more, `Box::from_raw` the pointer of a box, once: the slot is this operation's, `create` made
+        // the box, and the caller promises the rest. The slot is given back first: a drop may panic.
         unsafe {
             self.slot.give_back();
             drop(Box::from_raw(self.function.as_ptr()));
@@ -489,7 +510,9 @@ impl<T> UserOp<'_, '_, T> {
 
 impl<T> Drop for UserOp<'_, '_, T> {
     fn drop(&mut self) {
-        // SAFETY: freed once; whoever uses the operation borrows it, and so none does.
+        // SAFETY: MPI_Op_free requires an operation, freed once, and `forget_function` that nobody
+        // calls the function any more: `free` does not come here, who uses the operation borrows it,
+        // and MPI has forgotten it where it says so.
         unsafe {
             if sys::MPI_Op_free(&mut self.raw) == sys::MPI_SUCCESS {
                 self.forget_function();
@@ -518,13 +541,18 @@ impl Slot {
     }
 
     /// # Safety
-    /// Nobody calls the function any more, and the slot is the caller's.
+    /// `take` gave the slot to the caller, who gives it back once, and nobody calls its function any more.
     unsafe fn give_back(&self) {
         self.call.store(ptr::null_mut(), Ordering::Relaxed);
         self.taken.store(false, Ordering::Release);
     }
 }
 
+/// What MPI calls for the operation in this slot.
+///
+/// # Safety
+/// What MPI promises to a user's function (MPI-5.0, 6.9.5): `length` points to an int, and `input` and `inout` are the
+/// data of so many elements of the datatype of the reduction, which is that of the slot's function.
 unsafe extern "C" fn trampoline<const SLOT: usize>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -536,9 +564,10 @@ unsafe extern "C" fn trampoline<const SLOT: usize>(
     if call.is_null() || length.is_null() {
         return;
     }
-    // SAFETY: MPI's promise to a user function: two arrays of that many elements of the datatype that
-    // the reduction was called with, which was `T`'s, as far as their data goes; a slot that is called
-    // holds its operation's function and an `Invoke` for it.
+    // SAFETY: an address that is not null is that of an `Invoke`, which `create` put there, as it put a
+    // function beside it for which that one is. `Invoke` requires the data of that many `T`s: MPI gives
+    // two arrays of as many elements of the datatype of the reduction, which is `T`'s, as far as their
+    // data goes, and the address of their number.
     unsafe {
         let Ok(length) = usize::try_from(*length) else { return };
         let call = core::mem::transmute::<*mut (), Invoke>(call);
@@ -553,7 +582,9 @@ unsafe extern "C" fn trampoline<const SLOT: usize>(
 /// others, so where `T` has such padding, the first or the last element is copied.
 ///
 /// # Safety
-/// The function is an `F`, and `input` and `inout` are the data of that many `T`s, aligned or not.
+/// The function is an `F`, and lives during the call. `input` and `inout` are the data of that many `T`s, aligned or
+/// not: the one is readable, the other writable, too, they do not overlap, and nobody else writes to them during the
+/// call.
 unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
     function: *const (),
     input: *const u8,
@@ -566,7 +597,10 @@ unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
     }
     let function: *const F = function.cast();
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: what the caller says.
+        // SAFETY: the function is an `F`, and the memory is the data of `length` elements, as the
+        // caller promises. Slices require whole, aligned elements: `whole` leaves out those of which
+        // MPI's memory may not have all, and both addresses are aligned. MPI's arrays do not overlap,
+        // and nobody else uses them during the call.
         unsafe {
             let function = &*function;
             let data = const { T::TYPE_MAP.data() };
@@ -606,7 +640,7 @@ unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
 
 /// A value of zeros.
 fn zeros<T: MpiDatatype>() -> T {
-    // SAFETY: any bits are a `T`.
+    // SAFETY: `assume_init` requires a valid value: an `MpiDatatype` is one with any bits, zeros, too.
     unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
@@ -627,13 +661,15 @@ unsafe fn one_by_one<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
         // Wrapping: the start of the first element can lie before MPI's memory.
         let from = input.wrapping_add(i).cast::<u8>().wrapping_add(start);
         let to = inout.wrapping_add(i).cast::<u8>().wrapping_add(start);
-        // SAFETY: the data of an element, all of which MPI's memory has; and as much of a copy of it.
+        // SAFETY: copies require readable and writable bytes that do not overlap: an element's bytes
+        // from `start` to `end` are its data, all of which MPI's memory has, and `a` and `b` are whole
+        // values.
         unsafe {
             ptr::copy_nonoverlapping(from, (&raw mut a).cast::<u8>().add(start), end - start);
             ptr::copy_nonoverlapping(to, (&raw mut b).cast::<u8>().add(start), end - start);
         }
         function(core::slice::from_ref(&a), core::slice::from_mut(&mut b));
-        // SAFETY: as above.
+        // SAFETY: as above, with the data of `b` written to where it came from.
         unsafe {
             ptr::copy_nonoverlapping((&raw const b).cast::<u8>().add(start), to, end - start);
         }

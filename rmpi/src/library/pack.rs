@@ -32,14 +32,17 @@ pub struct Packed<B>(
     pub B,
 );
 
-// SAFETY: bytes, whatever MPI calls them.
+// SAFETY: the trait requires memory that is readable as so many elements of the datatype as long as the
+// value exists: the bytes are, by the promise of the inner buffer, and an element of MPI_PACKED is a
+// byte.
 unsafe impl<B: TypedBuffer<Element = u8>> BufferRef for Packed<B> {
     fn as_raw(&self) -> RmpiResult<RawBuffer> {
         Ok(RawBuffer { datatype: sys::MPI_PACKED, ..self.0.as_raw()? })
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the trait requires memory that is writable, with any bits, to which nobody else has access:
+// the bytes are, by the promise of the inner buffer, and an element of MPI_PACKED is a byte.
 unsafe impl<B: TypedBuffer<Element = u8> + BufferMut> BufferMut for Packed<B> {
     fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
         Ok(RawBuffer { datatype: sys::MPI_PACKED, ..self.0.as_raw_mut()? })
@@ -52,7 +55,8 @@ fn too_short() -> Error {
 
 /// Is there space for a buffer's data, packed without loss? MPIs do not all look.
 fn has_space(length: usize, position: usize, buffer: &RawBuffer) -> RmpiResult {
-    // SAFETY: a datatype.
+    // SAFETY: MPI_Type_size_x requires a datatype, which a buffer's `as_raw` gives, and writes one
+    // number to `size`.
     let size = output(0, |size| unsafe { sys::MPI_Type_size_x(buffer.datatype, size) })?;
     let needed = buffer.count.checked_mul(size).and_then(|size| usize::try_from(size).ok());
     match (needed, length.checked_sub(position)) {
@@ -64,11 +68,12 @@ fn has_space(length: usize, position: usize, buffer: &RawBuffer) -> RmpiResult {
 /// Is there space for a buffer's data in the external representation?
 fn has_external_space(length: usize, position: usize, buffer: &RawBuffer) -> RmpiResult {
     let size = match c_int::try_from(buffer.count) {
-        // SAFETY: a datatype.
+        // SAFETY: MPI_Pack_external_size requires a datatype, which a buffer's `as_raw` gives, and a
+        // text, the one that the standard defines; it writes one number to `size`.
         Ok(count) => output(0, |size: &mut MPI_Aint| unsafe {
             sys::MPI_Pack_external_size(EXTERNAL32.as_ptr(), count, buffer.datatype, size)
         })? as MPI_Count,
-        // SAFETY: as above.
+        // SAFETY: as above, with a count of the width that this function takes.
         Err(_) => output(0, |size| unsafe {
             let (name, count) = (EXTERNAL32.as_ptr(), buffer.count);
             sys::MPI_Pack_external_size_c(name, count, buffer.datatype, size)
@@ -106,7 +111,8 @@ impl Communicator<'_> {
         let bytes = size_of::<T>().max(1).checked_mul(count);
         let size = match c_int::try_from(count) {
             Ok(count) if bytes.is_some_and(|bytes| bytes < 1 << 30) => {
-                // SAFETY: a datatype and a communicator.
+                // SAFETY: MPI_Pack_size requires a datatype, which `ElementOf` gives, and a
+                // communicator, which `self` holds; it writes one int to `size`.
                 output(0, |size: &mut c_int| unsafe {
                     mpi.call(count, element.datatype, self.as_raw(), size)
                 })?
@@ -114,7 +120,7 @@ impl Communicator<'_> {
             }
             _ => {
                 let count = MPI_Count::try_from(count).map_err(|_| too_many())?;
-                // SAFETY: as above.
+                // SAFETY: as above, with a count of the width that this function takes.
                 output(0, |size| unsafe {
                     sys::MPI_Pack_size_c(count, element.datatype, self.as_raw(), size)
                 })?
@@ -147,12 +153,14 @@ impl Communicator<'_> {
         has_space(bytes.len(), *position, &raw)?;
         let out = bytes.as_mut_ptr().cast();
         let to = match (c_int::try_from(raw.count), c_int::try_from(bytes.len())) {
-            // SAFETY: readable, and writable in this length, in which the position lies.
+            // SAFETY: MPI_Pack reads the buffer's elements, which are readable during the call, and
+            // writes to `length` bytes from the position on: as `has_space` has found, they have space
+            // for the data, and the position is no greater than `length`.
             (Ok(count), Ok(length)) => output(*position as c_int, |to| unsafe {
                 mpi.call(raw.pointer, count, raw.datatype, out, length, to, self.as_raw())
             })?
             .into(),
-            // SAFETY: as above.
+            // SAFETY: as above, with numbers of the width that this function takes.
             _ => output(*position as MPI_Count, |to| unsafe {
                 let (length, comm) = (bytes.len() as MPI_Count, self.as_raw());
                 sys::MPI_Pack_c(raw.pointer, raw.count, raw.datatype, out, length, to, comm)
@@ -184,12 +192,14 @@ impl Communicator<'_> {
         has_space(bytes.len(), *position, &raw)?;
         let from = bytes.as_ptr().cast();
         let to = match (c_int::try_from(raw.count), c_int::try_from(bytes.len())) {
-            // SAFETY: readable in this length, in which the data lies, and writable.
+            // SAFETY: MPI_Unpack reads `length` bytes from the position on, and writes the buffer's
+            // elements, which are writable during the call: as `has_space` has found, the bytes have
+            // all of the data, and the position is no greater than `length`.
             (Ok(count), Ok(length)) => output(*position as c_int, |to| unsafe {
                 mpi.call(from, length, to, raw.pointer, count, raw.datatype, self.as_raw())
             })?
             .into(),
-            // SAFETY: as above.
+            // SAFETY: as above, with numbers of the width that this function takes.
             _ => output(*position as MPI_Count, |to| unsafe {
                 let (length, comm) = (bytes.len() as MPI_Count, self.as_raw());
                 sys::MPI_Unpack_c(from, length, to, raw.pointer, raw.count, raw.datatype, comm)
@@ -226,11 +236,12 @@ pub fn pack_external_size<T: SendDatatype>(
     }
     let name = EXTERNAL32.as_ptr();
     let size = match c_int::try_from(count) {
-        // SAFETY: a datatype.
+        // SAFETY: MPI_Pack_external_size requires a datatype, which `ElementOf` gives, and a text, the
+        // one that the standard defines; it writes one number to `size`.
         Ok(count) => output(0, |size: &mut MPI_Aint| unsafe {
             mpi.call(name, count, element.datatype, size)
         })? as MPI_Count,
-        // SAFETY: as above.
+        // SAFETY: as above, with a count of the width that this function takes.
         Err(_) => output(0, |size| unsafe {
             sys::MPI_Pack_external_size_c(name, count as MPI_Count, element.datatype, size)
         })?,
@@ -264,11 +275,13 @@ pub fn pack_external<B: BufferRef>(
     has_external_space(bytes.len(), *position, &raw)?;
     let (name, out) = (EXTERNAL32.as_ptr(), bytes.as_mut_ptr().cast());
     let to = match c_int::try_from(raw.count) {
-        // SAFETY: readable, and writable in this length, in which the data lies.
+        // SAFETY: MPI_Pack_external reads the buffer's elements, which are readable during the call,
+        // and writes to as many bytes as are given from the position on: they have space for the data,
+        // as `has_external_space` has found.
         Ok(count) => output(*position as MPI_Aint, |to: &mut MPI_Aint| unsafe {
             mpi.call(name, raw.pointer, count, raw.datatype, out, bytes.len() as MPI_Aint, to)
         })? as MPI_Count,
-        // SAFETY: as above.
+        // SAFETY: as above, with a count of the width that this function takes.
         Err(_) => output(*position as MPI_Count, |to| unsafe {
             let length = bytes.len() as MPI_Count;
             sys::MPI_Pack_external_c(name, raw.pointer, raw.count, raw.datatype, out, length, to)
@@ -303,11 +316,13 @@ pub fn unpack_external<B: BufferMut>(
     has_external_space(bytes.len(), *position, &raw)?;
     let (name, from) = (EXTERNAL32.as_ptr(), bytes.as_ptr().cast());
     let to = match c_int::try_from(raw.count) {
-        // SAFETY: readable in this length, in which the data lies, and writable.
+        // SAFETY: MPI_Unpack_external reads as many bytes as are given from the position on, and writes
+        // the buffer's elements, which are writable during the call: the bytes have all of the data, as
+        // `has_external_space` has found.
         Ok(count) => output(*position as MPI_Aint, |to: &mut MPI_Aint| unsafe {
             mpi.call(name, from, bytes.len() as MPI_Aint, to, raw.pointer, count, raw.datatype)
         })? as MPI_Count,
-        // SAFETY: as above.
+        // SAFETY: as above, with a count of the width that this function takes.
         Err(_) => output(*position as MPI_Count, |to| unsafe {
             let length = bytes.len() as MPI_Count;
             sys::MPI_Unpack_external_c(name, from, length, to, raw.pointer, raw.count, raw.datatype)

@@ -124,8 +124,10 @@ macro_rules! sends {
         #[wraps($function)]
         pub $($unsafe)? fn $name<B: BufferRef>(&self, buffer: B, tag: Tag) -> RmpiResult {
             let (raw, envelope) = (buffer.as_raw()?, self.envelope(tag)?);
-            // SAFETY: the buffer is readable during the call; what else the call needs is the caller's
-            // promise, where this function is unsafe.
+            // SAFETY: the function reads the buffer's elements, which are readable during the call,
+            // since `buffer` is kept that long; rank and tag are those of `envelope`, which has looked
+            // at them, and the communicator lives for `'c`. What else a ready send requires, the caller
+            // promises.
             check(unsafe {
                 call!(mpi, self, raw, envelope)
             })
@@ -141,7 +143,8 @@ impl<'c> Process<'c> {
     /// The process of C's arguments.
     ///
     /// # Safety
-    /// The rank is none of the special ones but `MPI_PROC_NULL`.
+    /// The rank is `MPI_PROC_NULL`, or not negative: whether the communicator has it is asked for later, but other
+    /// special ones would go to MPI, where they mean nothing.
     pub const unsafe fn from_raw(communicator: &'c Communicator<'c>, rank: c_int) -> Self {
         Self(Source { communicator, rank })
     }
@@ -198,7 +201,9 @@ impl<'c> Process<'c> {
         self.same_communicator(source)?;
         let (send, receive) = (send.as_raw()?, receive.as_raw_mut()?);
         let (to, from) = (self.envelope(send_tag)?, source.envelope(receive_tag)?);
-        // SAFETY: a readable buffer, and a writable one that is another.
+        // SAFETY: MPI_Sendrecv reads one buffer's elements and writes the other's: `send` and `receive`
+        // are kept during the call, and `receive` has its memory alone, so that they do not overlap.
+        // Ranks and tags are those of `envelope`, which has looked at them; it writes one status.
         output(status::empty(), |status| unsafe {
             mpi.call(
                 send.pointer,
@@ -242,7 +247,9 @@ impl<'c> Process<'c> {
         self.same_communicator(source)?;
         let raw = buffer.as_raw_mut()?;
         let (to, from) = (self.envelope(send_tag)?, source.envelope(receive_tag)?);
-        // SAFETY: a writable buffer.
+        // SAFETY: MPI_Sendrecv_replace reads and writes the buffer's elements: `buffer` is kept during
+        // the call, and has its memory alone. Ranks and tags are those of `envelope`, which has looked
+        // at them; it writes one status.
         output(status::empty(), |status| unsafe {
             mpi.call(
                 raw.pointer,
@@ -308,8 +315,11 @@ macro_rules! sends_later {
                 'c: 'scope,
             {
                 let envelope = self.envelope(tag)?;
-                // SAFETY: the call begins an operation on what `raw` gives; MPI runs for `'c`, which
-                // is longer than the scope.
+                // SAFETY: `begin` requires an operation that uses the buffer's memory only, wherever
+                // the buffer moves, while MPI runs for `'scope`: a send reads what `as_raw` gives,
+                // which the trait promises to stay, and a buffered one writes to the attached buffer,
+                // too, which is static. MPI runs for `'c`, which is longer. What else a ready send
+                // requires, the caller promises.
                 unsafe {
                     scope.begin(
                         buffer,
@@ -341,8 +351,11 @@ macro_rules! sends_later {
                 tag: Tag,
             ) -> RmpiResult<OwnedRequest<'c, B>> {
                 let envelope = self.envelope(tag)?;
-                // SAFETY: the request keeps the buffer until it is complete, or leaks it; the buffer's
-                // type promises that its memory stays.
+                // SAFETY: `OwnedRequest::begin` requires an operation that uses the buffer's memory
+                // only, wherever the buffer moves, while MPI runs for `'c`: a send reads what `as_raw`
+                // gives, which the trait promises to stay, and a buffered one writes to the attached
+                // buffer, too, which is static. The communicator lives for `'c`. What else a ready send
+                // requires, the caller promises.
                 unsafe {
                     OwnedRequest::begin(
                         buffer,
@@ -386,7 +399,11 @@ macro_rules! sends_later {
                 'c: 'scope,
             {
                 let envelope = self.envelope(tag)?;
-                // SAFETY: as above; the scope frees the request.
+                // SAFETY: `begin_persistent` requires of each start that it uses the buffer's memory
+                // only, wherever the buffer moves, while MPI runs for `'scope`: a send reads what
+                // `as_raw` gives, which the trait promises to stay, and a buffered one writes to the
+                // attached buffer, too, which is static. MPI runs for `'c`, which is longer. What else
+                // a ready send requires, the caller promises.
                 unsafe {
                     scope.begin_persistent(
                         buffer,
@@ -425,7 +442,9 @@ impl<'c> Source<'c> {
     #[wraps(MPI_Recv)]
     pub fn recv<B: BufferMut>(&self, mut buffer: B, tag: impl TagSelector) -> RmpiResult {
         let (raw, envelope) = (buffer.as_raw_mut()?, self.envelope(tag)?);
-        // SAFETY: the buffer is writable during the call.
+        // SAFETY: MPI_Recv writes the buffer's elements, which are writable during the call, since
+        // `buffer` is kept that long; rank and tag are those of `envelope`, which has looked at them,
+        // and the communicator lives for `'c`.
         check(unsafe { call!(mpi, self, raw, envelope, sys::MPI_STATUS_IGNORE) })
     }
 
@@ -448,7 +467,9 @@ impl<'c> Source<'c> {
         tag: impl TagSelector,
     ) -> RmpiResult<Status> {
         let (raw, envelope) = (buffer.as_raw_mut()?, self.envelope(tag)?);
-        // SAFETY: the buffer is writable during the call.
+        // SAFETY: MPI_Recv writes the buffer's elements, which are writable during the call, since
+        // `buffer` is kept that long, and one status; rank and tag are those of `envelope`, which has
+        // looked at them, and the communicator lives for `'c`.
         output(status::empty(), |status| unsafe { call!(mpi, self, raw, envelope, status) })
             .map(Status::from_raw)
     }
@@ -478,8 +499,9 @@ impl<'c> Source<'c> {
         'c: 'scope,
     {
         let envelope = self.envelope(tag)?;
-        // SAFETY: the call begins an operation on what `raw` gives; MPI runs for `'c`, which is longer
-        // than the scope.
+        // SAFETY: `begin` requires an operation that uses the buffer's memory only, wherever the buffer
+        // moves, while MPI runs for `'scope`: a receive writes to what `as_raw_mut` gives, which the
+        // trait promises to stay and to be nobody else's; MPI runs for `'c`, which is longer.
         unsafe {
             scope.begin(
                 buffer,
@@ -507,8 +529,10 @@ impl<'c> Source<'c> {
         tag: impl TagSelector,
     ) -> RmpiResult<OwnedRequest<'c, B>> {
         let envelope = self.envelope(tag)?;
-        // SAFETY: the request keeps the buffer until it is complete, or leaks it; the buffer's type
-        // promises that its memory stays.
+        // SAFETY: `OwnedRequest::begin` requires an operation that uses the buffer's memory only,
+        // wherever the buffer moves, while MPI runs for `'c`: a receive writes to what `as_raw_mut`
+        // gives, which the trait promises to stay and to be nobody else's, and the communicator lives
+        // for `'c`.
         unsafe {
             OwnedRequest::begin(
                 buffer,
@@ -548,7 +572,10 @@ impl<'c> Source<'c> {
         'c: 'scope,
     {
         let envelope = self.envelope(tag)?;
-        // SAFETY: as in `irecv`; the scope frees the request.
+        // SAFETY: `begin_persistent` requires of each start that it uses the buffer's memory only,
+        // wherever the buffer moves, while MPI runs for `'scope`: a receive writes to what `as_raw_mut`
+        // gives, which the trait promises to stay and to be nobody else's; MPI runs for `'c`, which is
+        // longer.
         unsafe {
             scope.begin_persistent(
                 buffer,
@@ -573,7 +600,9 @@ impl<'c> Source<'c> {
     #[wraps(MPI_Probe)]
     pub fn probe(&self, tag: impl TagSelector) -> RmpiResult<Status> {
         let envelope = self.envelope(tag)?;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Probe requires a communicator, and a rank and a tag for it: rank and tag are
+        // those of `envelope`, which has looked at them, and the communicator lives for `'c`. It writes
+        // one status.
         output(status::empty(), |status| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), status)
         })
@@ -595,7 +624,9 @@ impl<'c> Source<'c> {
     #[wraps(MPI_Iprobe)]
     pub fn iprobe(&self, tag: impl TagSelector) -> RmpiResult<Option<Status>> {
         let envelope = self.envelope(tag)?;
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Iprobe requires a communicator, and a rank and a tag for it: rank and tag are
+        // those of `envelope`, which has looked at them, and the communicator lives for `'c`. It writes
+        // one int and one status.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), flag, status)
         })?;
@@ -619,7 +650,9 @@ impl<'c> Source<'c> {
     pub fn mprobe(&self, tag: impl TagSelector) -> RmpiResult<(Message<'c>, Status)> {
         let envelope = self.envelope(tag)?;
         let initial = (sys::MPI_MESSAGE_NULL, status::empty());
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Mprobe requires a communicator, and a rank and a tag for it: rank and tag are
+        // those of `envelope`, which has looked at them, and the communicator lives for `'c`. It writes
+        // one handle and one status.
         let (raw, status) = output(initial, |(message, status)| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), message, status)
         })?;
@@ -642,7 +675,9 @@ impl<'c> Source<'c> {
     pub fn improbe(&self, tag: impl TagSelector) -> RmpiResult<Option<(Message<'c>, Status)>> {
         let envelope = self.envelope(tag)?;
         let initial = (0, sys::MPI_MESSAGE_NULL, status::empty());
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Improbe requires a communicator, and a rank and a tag for it: rank and tag are
+        // those of `envelope`, which has looked at them, and the communicator lives for `'c`. It writes
+        // one int, one handle and one status.
         let (flag, raw, status) = output(initial, |(flag, message, status)| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), flag, message, status)
         })?;
@@ -655,6 +690,7 @@ impl<'c> Source<'c> {
 #[derive(Debug)]
 #[must_use = "nobody else can receive the message"]
 pub struct Message<'c> {
+    /// A message that a matched probe gave, and that nobody has received.
     raw: MPI_Message,
     _source: Source<'c>,
 }
@@ -673,7 +709,9 @@ impl<'c> Message<'c> {
     #[wraps(MPI_Mrecv)]
     pub fn mrecv<B: BufferMut>(mut self, mut buffer: B) -> RmpiResult<Status> {
         let raw = buffer.as_raw_mut()?;
-        // SAFETY: the buffer is writable during the call, and the message is received once.
+        // SAFETY: MPI_Mrecv requires a message, received once: a matched probe gave it, and `self` is
+        // moved here. It writes the buffer's elements, which are writable during the call, since
+        // `buffer` is kept that long, and one status.
         output(status::empty(), |status| unsafe {
             mpi.call(raw.pointer, raw.count, raw.datatype, &mut self.raw, status)
         })
@@ -700,7 +738,10 @@ impl<'c> Message<'c> {
     where
         'c: 'scope,
     {
-        // SAFETY: the call begins an operation on what `raw` gives; the message is received once.
+        // SAFETY: `begin` requires an operation that uses the buffer's memory only, wherever the buffer
+        // moves, while MPI runs for `'scope`: MPI_Imrecv writes to what `as_raw_mut` gives, which the
+        // trait promises to stay and to be nobody else's; MPI runs for `'c`, which is longer. The
+        // message is received once: a matched probe gave it, and `self` is moved here.
         unsafe {
             scope.begin(
                 buffer,

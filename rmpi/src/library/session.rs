@@ -44,6 +44,8 @@ pub(super) use crate::running::{end, leave};
 /// ```
 #[derive(Debug)]
 pub struct Session<L: ThreadLevel = Single> {
+    /// A session, and valid as long as this value: MPI made it, or who called `from_raw` promised it, and only `drop`
+    /// and `finalize` end it.
     raw: MPI_Session,
     _thread: PhantomData<L::Marker>,
 }
@@ -54,7 +56,8 @@ impl<L: ThreadLevel> Runtime for Session<L> {}
 impl<L: ThreadLevel> Drop for Session<L> {
     fn drop(&mut self) {
         end();
-        // SAFETY: nothing that borrows the session is left. `finalize` tells errors.
+        // SAFETY: MPI_Session_finalize requires a session, once, and that nobody uses what was made of
+        // it: all of that borrows the session, which is dropped here. `finalize` tells errors.
         unsafe { sys::MPI_Session_finalize(&mut self.raw) };
     }
 }
@@ -77,7 +80,9 @@ impl Session {
         enter::<Single>()?;
         super::settings::choose();
         let (info, errors_return) = (sys::MPI_INFO_NULL, sys::MPI_ERRORS_RETURN);
-        // SAFETY: allowed at any time; no info, and a predefined error handler.
+        // SAFETY: MPI_Session_init may be called at any time; it requires an info, here the null one,
+        // and an error handler, which is predefined, and writes one handle to `new`. `enter` has found
+        // that its level goes with what runs.
         let raw =
             output(sys::MPI_SESSION_NULL, |new| unsafe { mpi.call(info, errors_return, new) });
         Self::entered(raw)
@@ -103,7 +108,9 @@ impl<L: ThreadLevel> Session<L> {
         super::settings::choose();
         let errors_return = sys::MPI_ERRORS_RETURN;
         let raw = level_info::<L>().and_then(|info| {
-            // SAFETY: allowed at any time; an info, and a predefined error handler.
+            // SAFETY: MPI_Session_init may be called at any time; it requires an info, which `info`
+            // holds, and an error handler, which is predefined, and writes one handle to `new`. `enter`
+            // has found that its level goes with what runs.
             output(sys::MPI_SESSION_NULL, |new| unsafe {
                 mpi.call(info.as_raw(), errors_return, new)
             })
@@ -135,8 +142,9 @@ impl<L: ThreadLevel> Session<L> {
     /// The session of a handle, which is finalized with it.
     ///
     /// # Safety
-    /// It is a session of this level whose errors return and that nobody else finalizes; at a
-    /// level below [`Multiple`] nobody else calls MPI at the same time.
+    /// It is a session of this level whose errors return and that nobody else finalizes, and this thread may call
+    /// MPI; at a level below [`Multiple`] nobody else calls MPI at the same time. That includes [`Error`] and
+    /// [`Status`](super::Status) values on other threads, which ask MPI what they mean without borrowing anything.
     pub unsafe fn from_raw(raw: MPI_Session) -> Self {
         crate::running::adopt();
         Self { raw, _thread: PhantomData }
@@ -167,7 +175,8 @@ impl<L: ThreadLevel> Session<L> {
     pub fn finalize(self) -> RmpiResult {
         let mut this = core::mem::ManuallyDrop::new(self);
         end();
-        // SAFETY: nothing that borrows the session is left.
+        // SAFETY: MPI_Session_finalize requires a session, once, and that nobody uses what was made of
+        // it: all of that borrows the session, which is moved here, and `this` is not dropped.
         check(unsafe { mpi.call(&mut this.raw) })
     }
 
@@ -183,9 +192,11 @@ impl<L: ThreadLevel> Session<L> {
     /// ```
     #[wraps(MPI_Session_get_info)]
     pub fn get_info(&self) -> RmpiResult<Info<'_>> {
-        // SAFETY: a session.
+        // SAFETY: MPI_Session_get_info requires a session, which `self` holds, and writes one handle to
+        // `info`.
         let raw = output(sys::MPI_INFO_NULL, |info| unsafe { mpi.call(self.raw, info) })?;
-        // SAFETY: a new info.
+        // SAFETY: `from_raw` requires an info that nobody else frees, while MPI runs: MPI has just made
+        // it, for this caller alone, and it borrows the session.
         Ok(unsafe { Info::from_raw(raw) })
     }
 
@@ -201,7 +212,8 @@ impl<L: ThreadLevel> Session<L> {
     /// ```
     #[wraps(MPI_Session_get_num_psets)]
     pub fn get_num_psets(&self) -> RmpiResult<usize> {
-        // SAFETY: a session.
+        // SAFETY: MPI_Session_get_num_psets requires a session, which `self` holds, and an info, here
+        // the null one; it writes one int to `count`.
         let count: c_int =
             output(0, |count| unsafe { mpi.call(self.raw, sys::MPI_INFO_NULL, count) })?;
         Ok(count.unsigned_abs() as usize)
@@ -224,7 +236,9 @@ impl<L: ThreadLevel> Session<L> {
         let n = c_int::try_from(n)
             .map_err(|_| Error::refused(ErrorClass::ARG, "there are not so many process sets"))?;
         let mut length = sys::MPI_MAX_PSET_NAME_LEN;
-        // SAFETY: a session, and a text of that length.
+        // SAFETY: MPI_Session_get_nth_pset requires a session, which `self` holds, an info, here the
+        // null one, and room for as many bytes as `length` says, which `terminated` gives. A number
+        // that no set has, MPI refuses.
         info::terminated(length, |name| unsafe {
             mpi.call(self.raw, sys::MPI_INFO_NULL, n, &mut length, name)
         })
@@ -243,9 +257,11 @@ impl<L: ThreadLevel> Session<L> {
     #[wraps(MPI_Session_get_pset_info)]
     pub fn get_pset_info(&self, name: &CStr) -> RmpiResult<Info<'_>> {
         let null = sys::MPI_INFO_NULL;
-        // SAFETY: a session and a text.
+        // SAFETY: MPI_Session_get_pset_info requires a session, which `self` holds, and a text that
+        // ends with a zero; it writes one handle to `info`.
         let raw = output(null, |info| unsafe { mpi.call(self.raw, name.as_ptr(), info) })?;
-        // SAFETY: a new info.
+        // SAFETY: `from_raw` requires an info that nobody else frees, while MPI runs: MPI has just made
+        // it, for this caller alone, and it borrows the session.
         Ok(unsafe { Info::from_raw(raw) })
     }
 
@@ -263,9 +279,11 @@ impl<L: ThreadLevel> Session<L> {
     #[wraps(MPI_Group_from_session_pset)]
     pub fn group_from_pset(&self, name: &CStr) -> RmpiResult<Group<'_>> {
         let null = sys::MPI_GROUP_NULL;
-        // SAFETY: a session and a text.
+        // SAFETY: MPI_Group_from_session_pset requires a session, which `self` holds, and a text that
+        // ends with a zero; it writes one handle to `group`.
         let raw = output(null, |group| unsafe { mpi.call(self.raw, name.as_ptr(), group) })?;
-        // SAFETY: a new group.
+        // SAFETY: `from_raw` requires a group that nobody else frees, while MPI runs: MPI has just made
+        // it, for this caller alone, and it borrows the session.
         Ok(unsafe { Group::from_raw(raw) })
     }
 }
@@ -293,9 +311,11 @@ const LEVELS: [&str; 4] = [Single::NAME, Funneled::NAME, Serialized::NAME, Multi
 
 /// An info that asks for a level. Infos can be made before MPI runs.
 fn level_info<L: ThreadLevel>() -> RmpiResult<Info<'static>> {
-    // SAFETY: allowed at any time since MPI-4.
+    // SAFETY: MPI_Info_create may be called at any time since MPI-4, and writes one handle to `new`.
     let raw = output(sys::MPI_INFO_NULL, |new| unsafe { sys::MPI_Info_create(new) })?;
-    // SAFETY: a new one, which ends in this file.
+    // SAFETY: `from_raw` requires an info that nobody else frees, and MPI to run as long as it is used:
+    // MPI has just made it, for this caller alone; its functions may be called at any time, and it ends
+    // in `init_thread`.
     let mut info = unsafe { Info::from_raw(raw) };
     let name = std::ffi::CString::new(L::NAME)
         .map_err(|_| Error::refused(ErrorClass::ARG, "a level's name has no zero"))?;

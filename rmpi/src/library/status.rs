@@ -118,6 +118,7 @@ impl Status {
 
 /// A status for MPI to write to.
 pub(super) const fn empty() -> MPI_Status {
-    // SAFETY: it consists of integers.
+    // SAFETY: `zeroed` requires a type of which zeros are a value: a status consists of integers in all
+    // ABIs.
     unsafe { core::mem::zeroed() }
 }

@@ -115,8 +115,9 @@ pub(super) fn vector<'ctx, T: SendDatatype>(
 
 macro_rules! readable {
     ($($type:ty)*) => {$(
-        // SAFETY: initialised as far as the type map goes, borrowed; the datatype lies within, and is
-        // freed with the buffer.
+        // SAFETY: the trait requires memory that is readable as one element of the datatype as long as
+        // the value exists: `vector` has found that all blocks lie within the slice, which is borrowed;
+        // what the type map names is initialised; and `datatype` is freed with the value.
         unsafe impl<T: SendDatatype> BufferRef for $type {
             fn as_raw(&self) -> RmpiResult<RawBuffer> {
                 let pointer = self.slice.as_ptr().cast_mut().cast();
@@ -129,7 +130,9 @@ readable! { Strided<'_, T> &Strided<'_, T> StridedMut<'_, T> &StridedMut<'_, T> 
 
 macro_rules! writable {
     ($($type:ty)*) => {$(
-        // SAFETY: as above; only this value has access, and any bits are a `T`.
+        // SAFETY: the trait requires memory that is writable, with any bits, to which nobody else has
+        // access: `vector` has found that all blocks lie within the slice, which is borrowed
+        // exclusively, and any bits are a `T`.
         unsafe impl<T: MpiDatatype> BufferMut for $type {
             fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
                 let pointer = self.slice.as_mut_ptr().cast();

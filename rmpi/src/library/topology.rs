@@ -104,12 +104,12 @@ macro_rules! topologies {
             /// The communicator of a handle, which is freed with it.
             ///
             /// # Safety
-            /// As [`Communicator::from_raw`].
+            /// As for [`Communicator::from_raw`], at the level [`Single`](crate::Single).
             ///
             /// # Errors
             /// As [`new`](Self::new).
             pub unsafe fn from_raw(raw: MPI_Comm) -> RmpiResult<Self> {
-                // SAFETY: the caller's promise.
+                // SAFETY: `Communicator::from_raw` requires what this function's caller promises.
                 Self::new(unsafe { Communicator::from_raw(raw) })
             }
 
@@ -165,11 +165,13 @@ fn grid(dims: &[usize], periods: &[bool], size: usize) -> RmpiResult<(GridInts, 
 impl<'ctx> CartCommunicator<'ctx> {
     fn known(communicator: Communicator<'ctx>) -> RmpiResult<Self> {
         let raw = communicator.as_raw();
-        // SAFETY: a communicator with a Cartesian topology.
+        // SAFETY: MPI_Cartdim_get requires a communicator with a Cartesian topology, which `new` has
+        // found it to have, and writes one int to `ndims`.
         let ndims = output(0, |ndims| unsafe { sys::MPI_Cartdim_get(raw, ndims) })?;
         let zeros = || GridInts::from_elem(0, ndims.unsigned_abs() as usize);
         let (mut dims, mut periods, mut coords) = (zeros(), zeros(), zeros());
-        // SAFETY: as above, and three arrays of that length.
+        // SAFETY: MPI_Cart_get requires such a communicator, too, and writes `ndims` ints to each
+        // array, which all have that length.
         check(unsafe {
             let (dims, periods) = (dims.as_mut_ptr(), periods.as_mut_ptr());
             sys::MPI_Cart_get(raw, ndims, dims, periods, coords.as_mut_ptr())
@@ -200,7 +202,9 @@ impl<'ctx> CartCommunicator<'ctx> {
             return Err(Error::refused(ErrorClass::RANK, "there is no process of that rank"));
         }
         let mut coords = GridInts::from_elem(0, self.ndims());
-        // SAFETY: a Cartesian communicator, a rank of it, and an array of its number of dimensions.
+        // SAFETY: MPI_Cart_coords requires a Cartesian communicator, which `self` holds, and a rank of
+        // it, as was asked above; it writes as many ints as the grid has dimensions, which is the
+        // array's length.
         check(unsafe {
             mpi.call(self.as_raw(), rank as c_int, coords.len() as c_int, coords.as_mut_ptr())
         })?;
@@ -230,7 +234,9 @@ impl<'ctx> CartCommunicator<'ctx> {
             }
             inside.push(coord.checked_rem_euclid(*dim).unwrap_or(0));
         }
-        // SAFETY: a Cartesian communicator, and coordinates of a point of it.
+        // SAFETY: MPI_Cart_rank requires a Cartesian communicator, which `self` holds, and reads as
+        // many ints as the grid has dimensions: `inside` has one for each, within the grid. It writes
+        // one int to `rank`.
         output(0, |rank| unsafe { mpi.call(self.as_raw(), inside.as_ptr(), rank) })
             .map(|rank| rank.unsigned_abs() as usize)
     }
@@ -263,11 +269,13 @@ impl<'ctx> CartCommunicator<'ctx> {
         } else {
             displacement.checked_rem(*dim).unwrap_or(0)
         };
-        // SAFETY: a Cartesian communicator and one of its dimensions.
+        // SAFETY: MPI_Cart_shift requires a Cartesian communicator, which `self` holds, and the number
+        // of one of its dimensions, as was asked above; it writes one int each to `source` and
+        // `destination`.
         let (source, destination) = output((0, 0), |(source, destination)| unsafe {
             mpi.call(self.as_raw(), direction as c_int, displacement, source, destination)
         })?;
-        // SAFETY: MPI gives ranks, or MPI_PROC_NULL.
+        // SAFETY: `Process::from_raw` requires a rank or MPI_PROC_NULL: MPI gives nothing else here.
         Ok(unsafe { (Process::from_raw(self, source), Process::from_raw(self, destination)) })
     }
 
@@ -288,7 +296,9 @@ impl<'ctx> CartCommunicator<'ctx> {
             return refused("which dimensions are kept is needed for all");
         }
         let keep: GridInts = keep.iter().map(|keep| (*keep).into()).collect();
-        // SAFETY: a Cartesian communicator, and an array of its number of dimensions.
+        // SAFETY: MPI_Cart_sub requires a Cartesian communicator, which `self` holds, and reads as many
+        // ints as the grid has dimensions, which is the array's length, as was asked above; it writes
+        // one handle to `new`.
         let raw = output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), keep.as_ptr(), new)
         })?;
@@ -309,7 +319,8 @@ impl<'ctx> CartCommunicator<'ctx> {
     pub fn get(&self) -> RmpiResult<(Vec<usize>, Vec<bool>, Vec<usize>)> {
         let zeros = || GridInts::from_elem(0, self.ndims());
         let (mut dims, mut periods, mut coords) = (zeros(), zeros(), zeros());
-        // SAFETY: a Cartesian communicator, and three arrays of its number of dimensions.
+        // SAFETY: MPI_Cart_get requires a Cartesian communicator, which `self` holds, and writes as
+        // many ints to each array as the grid has dimensions, which is their length.
         check(unsafe {
             mpi.call(
                 self.as_raw(),
@@ -355,7 +366,8 @@ pub fn dims_create<R: Runtime>(runtime: &R, nodes: usize, dims: &mut [usize]) ->
         ));
     }
     let mut raw = ints(dims, ErrorClass::DIMS, TOO_LARGE)?;
-    // SAFETY: an array of that length.
+    // SAFETY: MPI_Dims_create reads and writes `ndims` ints, which is the array's length, and requires
+    // a number that is a multiple of those that are not 0, as was asked above.
     check(unsafe { mpi.call(count, ndims, raw.as_mut_ptr()) })?;
     for (dim, raw) in dims.iter_mut().zip(&raw) {
         *dim = raw.unsigned_abs() as usize;
@@ -384,7 +396,8 @@ fn graph<N: AsRef<[usize]>>(neighbors: &[N], size: usize) -> RmpiResult<(Ints, I
 impl<'ctx> GraphCommunicator<'ctx> {
     fn known(communicator: Communicator<'ctx>) -> RmpiResult<Self> {
         let (raw, rank) = (communicator.as_raw(), communicator.rank()?);
-        // SAFETY: a communicator with a graph, and this process's rank.
+        // SAFETY: MPI_Graph_neighbors_count requires a communicator with a graph, which `new` has found
+        // it to have, and a rank of it, here this process's; it writes one int to `count`.
         let count = output(0, |count| unsafe {
             sys::MPI_Graph_neighbors_count(raw, rank as c_int, count)
         })?;
@@ -406,7 +419,8 @@ impl<'ctx> GraphCommunicator<'ctx> {
     #[wraps(MPI_Graph_neighbors_count)]
     pub fn neighbors_count(&self, rank: usize) -> RmpiResult<usize> {
         let rank = self.node(rank)?;
-        // SAFETY: a communicator with a graph, and a rank of it.
+        // SAFETY: MPI_Graph_neighbors_count requires a communicator with a graph, which `self` holds,
+        // and a rank of it, as `node` has found; it writes one int to `count`.
         output(0, |count| unsafe { mpi.call(self.as_raw(), rank, count) })
             .map(|count| count.unsigned_abs() as usize)
     }
@@ -425,7 +439,8 @@ impl<'ctx> GraphCommunicator<'ctx> {
     pub fn neighbors(&self, rank: usize) -> RmpiResult<Vec<usize>> {
         let mut neighbors = Ints::from_elem(0, self.neighbors_count(rank)?);
         let (rank, count) = (self.node(rank)?, neighbors.len() as c_int);
-        // SAFETY: a communicator with a graph, a rank of it, and an array of that length.
+        // SAFETY: MPI_Graph_neighbors requires a communicator with a graph, which `self` holds, and a
+        // rank of it, as `node` has found; it writes at most `count` ints, which is the array's length.
         check(unsafe { mpi.call(self.as_raw(), rank, count, neighbors.as_mut_ptr()) })?;
         Ok(sizes(&neighbors))
     }
@@ -449,7 +464,8 @@ impl<'ctx> GraphCommunicator<'ctx> {
     /// ```
     #[wraps(MPI_Graphdims_get)]
     pub fn dims_get(&self) -> RmpiResult<(usize, usize)> {
-        // SAFETY: a communicator with a graph.
+        // SAFETY: MPI_Graphdims_get requires a communicator with a graph, which `self` holds, and
+        // writes one int each to `nodes` and `edges`.
         let (nodes, edges) =
             output((0, 0), |(nodes, edges)| unsafe { mpi.call(self.as_raw(), nodes, edges) })?;
         Ok((nodes.unsigned_abs() as usize, edges.unsigned_abs() as usize))
@@ -469,7 +485,8 @@ impl<'ctx> GraphCommunicator<'ctx> {
     pub fn get(&self) -> RmpiResult<Vec<Vec<usize>>> {
         let (nodes, edges) = self.dims_get()?;
         let (mut index, mut neighbors) = (Ints::from_elem(0, nodes), Ints::from_elem(0, edges));
-        // SAFETY: a communicator with a graph, and two arrays of these lengths.
+        // SAFETY: MPI_Graph_get requires a communicator with a graph, which `self` holds, and writes at
+        // most `nodes` ints to one array and `edges` to the other, which are their lengths.
         check(unsafe {
             let (nodes, edges) = (nodes as c_int, edges as c_int);
             mpi.call(self.as_raw(), nodes, edges, index.as_mut_ptr(), neighbors.as_mut_ptr())
@@ -520,7 +537,8 @@ fn weights_pointer(weights: Option<&Ints>) -> *const c_int {
 impl<'ctx> DistGraphCommunicator<'ctx> {
     fn known(communicator: Communicator<'ctx>) -> RmpiResult<Self> {
         let raw = communicator.as_raw();
-        // SAFETY: a communicator with a distributed graph.
+        // SAFETY: MPI_Dist_graph_neighbors_count requires a communicator with a distributed graph,
+        // which `new` has found it to have, and writes an int to each of its other arguments.
         let (indegree, outdegree, weighted) =
             output((0, 0, 0), |(indegree, outdegree, weighted)| unsafe {
                 sys::MPI_Dist_graph_neighbors_count(raw, indegree, outdegree, weighted)
@@ -556,7 +574,9 @@ impl<'ctx> DistGraphCommunicator<'ctx> {
         let pointer = |weights: &mut Ints| {
             if self.weighted { weights.as_mut_ptr() } else { sentinels::unweighted() }
         };
-        // SAFETY: a communicator with a distributed graph, and arrays of its degrees here.
+        // SAFETY: MPI_Dist_graph_neighbors requires a communicator with a distributed graph, which
+        // `self` holds, and writes at most `indegree` ints to the first two arrays and `outdegree` to
+        // the others, which are their lengths. Without weights, MPI_UNWEIGHTED stands for an array.
         check(unsafe {
             mpi.call(
                 self.as_raw(),
@@ -592,7 +612,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Topo_test)]
     pub fn topo_test(&self) -> RmpiResult<TopologyKind> {
-        // SAFETY: a communicator.
+        // SAFETY: MPI_Topo_test requires a communicator, which `self` holds, and writes one int to
+        // `kind`.
         let kind = output(sys::MPI_UNDEFINED, |kind| unsafe { mpi.call(self.as_raw(), kind) })?;
         TopologyKind::from_raw(kind)
             .ok_or(Error::refused(ErrorClass::TOPOLOGY, "MPI told an unknown topology"))
@@ -618,7 +639,9 @@ impl<'ctx> Communicator<'ctx> {
     ) -> RmpiResult<Option<CartCommunicator<'ctx>>> {
         let (dims, periods) = grid(dims, periods, self.known_size()?)?;
         let (ndims, dims, periods) = (dims.len() as c_int, dims.as_ptr(), periods.as_ptr());
-        // SAFETY: a communicator, and two arrays of that length.
+        // SAFETY: MPI_Cart_create requires an intracommunicator, which `self` holds, as `known_size`
+        // has found, and a grid no greater than it, as `grid` has found; it reads `ndims` ints from
+        // each array, which have one for each dimension, and writes one handle to `new`.
         let raw = output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), ndims, dims, periods, reorder.into(), new)
         })?;
@@ -640,7 +663,9 @@ impl<'ctx> Communicator<'ctx> {
     pub fn cart_map(&self, dims: &[usize], periods: &[bool]) -> RmpiResult<Option<usize>> {
         let (dims, periods) = grid(dims, periods, self.known_size()?)?;
         let ndims = dims.len() as c_int;
-        // SAFETY: a communicator, and two arrays of that length.
+        // SAFETY: MPI_Cart_map requires an intracommunicator, which `self` holds, as `known_size` has
+        // found, and a grid no greater than it, as `grid` has found; it reads `ndims` ints from each
+        // array, which have one for each dimension, and writes one int to `rank`.
         let rank = output(sys::MPI_UNDEFINED, |rank| unsafe {
             mpi.call(self.as_raw(), ndims, dims.as_ptr(), periods.as_ptr(), rank)
         })?;
@@ -667,7 +692,10 @@ impl<'ctx> Communicator<'ctx> {
     ) -> RmpiResult<Option<GraphCommunicator<'ctx>>> {
         let (index, edges) = graph(neighbors, self.known_size()?)?;
         let (nodes, index, edges) = (index.len() as c_int, index.as_ptr(), edges.as_ptr());
-        // SAFETY: a communicator, and a graph no greater than it.
+        // SAFETY: MPI_Graph_create requires an intracommunicator, which `self` holds, as `known_size`
+        // has found, and a graph no greater than it, as `graph` has found; it reads `nodes` ints of
+        // `index`, and as many edges as its last one says, as `graph` made them, and writes one handle
+        // to `new`.
         let raw = output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(self.as_raw(), nodes, index, edges, reorder.into(), new)
         })?;
@@ -689,7 +717,10 @@ impl<'ctx> Communicator<'ctx> {
     pub fn graph_map<N: AsRef<[usize]>>(&self, neighbors: &[N]) -> RmpiResult<Option<usize>> {
         let (index, edges) = graph(neighbors, self.known_size()?)?;
         let nodes = index.len() as c_int;
-        // SAFETY: a communicator, and a graph no greater than it.
+        // SAFETY: MPI_Graph_map requires an intracommunicator, which `self` holds, as `known_size` has
+        // found, and a graph no greater than it, as `graph` has found; it reads `nodes` ints of
+        // `index`, and as many edges as its last one says, as `graph` made them, and writes one int to
+        // `rank`.
         let rank = output(sys::MPI_UNDEFINED, |rank| unsafe {
             mpi.call(self.as_raw(), nodes, index.as_ptr(), edges.as_ptr(), rank)
         })?;
@@ -724,7 +755,10 @@ impl<'ctx> Communicator<'ctx> {
         let from_weights = weights(edge_weights.map(|both| both.0), sources.len())?;
         let to_weights = weights(edge_weights.map(|both| both.1), destinations.len())?;
         let (indegree, outdegree) = (length(&sources)?, length(&destinations)?);
-        // SAFETY: a communicator, an info or null, and arrays of these lengths of ranks and weights.
+        // SAFETY: MPI_Dist_graph_create_adjacent requires an intracommunicator, which `self` holds, as
+        // `known_size` has found, ranks of it, as `nodes` has found, weights that are not negative, and
+        // an info or the null one; it reads as many ranks and weights as the degrees say, which are the
+        // arrays' lengths, and writes one handle to `new`.
         let raw = output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(
                 self.as_raw(),
@@ -777,7 +811,10 @@ impl<'ctx> Communicator<'ctx> {
         let edge_weights = weights(edge_weights, destinations.len())?;
         let count = length(&sources)?;
         length(&destinations)?;
-        // SAFETY: a communicator, an info or null, and arrays of these lengths of ranks and weights.
+        // SAFETY: MPI_Dist_graph_create requires an intracommunicator, which `self` holds, as
+        // `known_size` has found, ranks of it, as `nodes` has found, weights that are not negative, and
+        // an info or the null one; it reads `count` sources and degrees, and as many destinations and
+        // weights as the degrees are together, as was asked above, and writes one handle to `new`.
         let raw = output(sys::MPI_COMM_NULL, |new| unsafe {
             mpi.call(
                 self.as_raw(),

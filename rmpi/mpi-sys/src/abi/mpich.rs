@@ -421,6 +421,7 @@ pub const MPI_COMBINER_STRUCT_INTEGER: c_int = 11;
 /// Sentinels that are variables of the library, as strong references to them.
 pub mod handles {
     use super::*;
+    // Safe to name: constants of the header's, which the library defines, and which nobody writes to.
     unsafe extern "C" {
         pub safe static MPI_UNWEIGHTED: *mut c_int;
         pub safe static MPI_WEIGHTS_EMPTY: *mut c_int;

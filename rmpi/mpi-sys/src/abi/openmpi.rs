@@ -408,6 +408,7 @@ pub(crate) use address_handles;
 macro_rules! address_constants {
     ([] $($name:ident: $ty:ty = $symbol:ident;)*) => {
         $(pub const $name: $ty = {
+            // Only the address is used, so that the type is none of the library's.
             unsafe extern "C" {
                 static $symbol: u8;
             }

@@ -87,7 +87,7 @@ pub unsafe trait BufferMut: BufferRef {
 /// reductions.
 ///
 /// # Safety
-/// `as_elements` gives a pointer that is not null and aligned, and how many values of `Element` lie there.
+/// `as_elements` gives a pointer that is aligned and not null, and how many values of `Element` lie there.
 /// `as_raw`, and `as_raw_mut` if it is a [`BufferMut`], give this memory, as elements of what `Element`'s type
 /// map says.
 pub unsafe trait TypedBuffer: BufferRef {

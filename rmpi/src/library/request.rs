@@ -355,7 +355,7 @@ impl<'scope, B> Request<'scope, B> {
 
     #[inline]
     fn take_buffer(self) -> B {
-        // SAFETY: `assume_init` asks for a value, which every request is made with. The callers have heard of
+        // SAFETY: `assume_init` asks for a value, which every request is made with. The callers have heard from
         // MPI that the operation has ended, so MPI does not use it any more.
         unsafe { self.buffer.assume_init() }
     }
@@ -1022,7 +1022,7 @@ impl<'c, B> OwnedRequest<'c, B> {
 
     fn take_buffer(self) -> B {
         // SAFETY: `into_raw` asks that the operation is complete before the buffer is touched, which the
-        // callers have heard of MPI; `assume_init` asks for a value, which every request is made with.
+        // callers have heard from MPI; `assume_init` asks for a value, which every request is made with.
         unsafe { self.into_raw().1.assume_init() }
     }
 

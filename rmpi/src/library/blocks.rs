@@ -295,14 +295,16 @@ impl<K> Kept<K> {
 impl<K> Deref for Kept<K> {
     type Target = K;
     fn deref(&self) -> &K {
-        // SAFETY: of a box, until the drop.
+        // SAFETY: `as_ref` asks for a value that lives as long as the reference: it is in a box that was
+        // leaked, which only the drop takes back.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<K: ?Sized> Drop for Kept<K> {
     fn drop(&mut self) {
-        // SAFETY: of a box, once.
+        // SAFETY: `from_raw` asks for the pointer of a box that nobody else takes back: `new` has leaked one,
+        // `keep` moves its pointer on, and the drop comes once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -333,7 +335,8 @@ impl Arrays {
     pub(super) fn keep<K: 'static>(&mut self, arrays: K) -> &K {
         let kept = ManuallyDrop::new(Kept::new(arrays)).0;
         self.0 = Some(Kept(kept));
-        // SAFETY: of a box, which stays until this is dropped.
+        // SAFETY: `as_ref` asks for a value that lives as long as the reference, which borrows `self`: it is in
+        // a box that stays until `self` is dropped, or keeps something else.
         unsafe { kept.as_ref() }
     }
 }

@@ -48,8 +48,9 @@ impl RawBuffer {
 /// Arrays count as their elements: `&[[f64; 3]]` of length 2 is six `MPI_DOUBLE`s.
 ///
 /// # Safety
-/// What `as_raw` gives is readable as that many elements of that datatype for as long as the
-/// value exists and is not written to, wherever the value itself moves meanwhile.
+/// What `as_raw` gives is readable as that many elements of that datatype, all of whose data is initialised,
+/// and is not written to, for as long as the value exists, also if it is leaked, wherever it moves meanwhile.
+/// The datatype is committed, and freed only after that, or when MPI ends.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot send from `{Self}`",
     note = "what can be sent are slices, vectors and values, by reference, of types that are `SendDatatype`"
@@ -66,8 +67,9 @@ pub unsafe trait BufferRef {
 /// [`MpiDatatype`]; [`TypeDynamicBufferMut`], [`StridedMut`](super::StridedMut), [`NullBuffer`].
 ///
 /// # Safety
-/// What `as_raw_mut` gives is writable, with any bits, as that many elements of that datatype for as
-/// long as the value exists, wherever the value itself moves meanwhile, and nobody else has access.
+/// What `as_raw_mut` gives is writable, with any bits, as that many elements of that datatype for as long as
+/// the value exists, also if it is leaked, wherever it moves meanwhile, and nobody else has access. The
+/// datatype is committed, and freed only after that, or when MPI ends.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot receive into `{Self}`",
     note = "what can be received into are slices, vectors and values, by mutable reference, of types \
@@ -85,7 +87,9 @@ pub unsafe trait BufferMut: BufferRef {
 /// reductions.
 ///
 /// # Safety
-/// `as_raw` of the buffer is `LENGTH` elements of type `Element`, at `as_elements`.
+/// `as_elements` gives a pointer that is aligned and not null, and how many values of `Element` lie there.
+/// `as_raw`, and `as_raw_mut` if it is a [`BufferMut`], give this memory, as elements of what `Element`'s type
+/// map says.
 pub unsafe trait TypedBuffer: BufferRef {
     /// The type of the elements.
     type Element: SendDatatype;
@@ -124,8 +128,10 @@ fn raw<T: SendDatatype>(pointer: *const T, length: usize) -> RmpiResult<RawBuffe
 
 macro_rules! buffers {
     ($([$($generics:tt)*] $type:ty, $self:ident => $pointer:expr, $length:expr;)*) => {$(
-        // SAFETY: a slice's memory, initialised as far as the type map goes; borrowed, or on the
-        // heap, where it stays when the value moves.
+        // SAFETY: a slice's elements or one value, as many as `raw` counts, initialised as far as the type map
+        // goes. They are borrowed, or on the heap, where they stay when the value moves. Nobody writes to them
+        // meanwhile: a share of an `Rc` or `Arc` keeps others from mutable access. The datatype lives as long
+        // as MPI runs.
         unsafe impl<$($generics)* T: SendDatatype> BufferRef for $type {
             #[inline]
             fn as_raw(&self) -> RmpiResult<RawBuffer> {
@@ -134,7 +140,8 @@ macro_rules! buffers {
             }
         }
 
-        // SAFETY: as above.
+        // SAFETY: pointer and length are a slice's, or a reference's and 1, as in `as_raw` above and in
+        // `as_raw_mut` below: not null, aligned, and of values of `T`.
         unsafe impl<$($generics)* T: SendDatatype> TypedBuffer for $type {
             type Element = T;
             #[inline]
@@ -162,7 +169,8 @@ buffers! {
     [] Arc<Vec<T>>, it => it.as_ptr(), it.len();
 }
 
-// SAFETY: its bytes, which lie on the heap.
+// SAFETY: its bytes, which are initialised. They lie on the heap, where they stay when the value moves, and
+// nobody writes to them while the value is here.
 unsafe impl BufferRef for String {
     #[inline]
     fn as_raw(&self) -> RmpiResult<RawBuffer> {
@@ -172,7 +180,8 @@ unsafe impl BufferRef for String {
 
 macro_rules! buffers_mut {
     ($([$($generics:tt)*] $type:ty, $self:ident => $pointer:expr, $length:expr;)*) => {$(
-        // SAFETY: a slice's memory, which only this value has access to; any bits are a `T`.
+        // SAFETY: a slice's elements or one value, which only this value has access to, since it owns them or
+        // borrows them mutably. They stay where they are when the value moves, and any bits are a `T`.
         unsafe impl<$($generics)* T: MpiDatatype> BufferMut for $type {
             #[inline]
             fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
@@ -197,14 +206,14 @@ buffers_mut! {
 #[derive(Debug, Clone, Copy)]
 pub struct NullBuffer;
 
-// SAFETY: nothing is read.
+// SAFETY: there are no elements to be readable; the datatype is predefined.
 unsafe impl BufferRef for NullBuffer {
     fn as_raw(&self) -> RmpiResult<RawBuffer> {
         Ok(RawBuffer { pointer: core::ptr::null_mut(), count: 0, datatype: sys::MPI_BYTE })
     }
 }
 
-// SAFETY: nothing is written.
+// SAFETY: there are no elements to be writable; the datatype is predefined.
 unsafe impl BufferMut for NullBuffer {
     fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
         self.as_raw()
@@ -267,7 +276,7 @@ impl<'b> TypeDynamicBufferRef<'b> {
     /// What C passes.
     ///
     /// # Safety
-    /// As [`BufferRef`] asks, for `'b`.
+    /// The memory is readable as [`BufferRef`] asks, and the datatype is committed and not freed, for `'b`.
     pub const unsafe fn from_raw(raw: RawBuffer) -> Self {
         Self { raw, _borrow: PhantomData }
     }
@@ -284,7 +293,8 @@ impl<'b> TypeDynamicBufferRef<'b> {
 
     /// Its datatype.
     pub const fn datatype(&self) -> DatatypeRef<'b> {
-        // SAFETY: a buffer's datatype lives as long as the buffer.
+        // SAFETY: `from_raw` asks for a datatype that is not freed in `'b`: the buffer has one of a Rust type
+        // while the runtime is borrowed, a `DatatypeRef`'s for `'b`, or one of which its maker promised it.
         unsafe { DatatypeRef::from_raw(self.raw.datatype) }
     }
 
@@ -300,7 +310,9 @@ impl<'b> TypeDynamicBufferRef<'b> {
     /// If MPI cannot make the datatype.
     pub fn as_slice<T: MpiDatatype>(&self) -> RmpiResult<Option<&[T]>> {
         Ok(slice_of::<T>(&self.raw)?.map(|(pointer, length)| {
-            // SAFETY: that many elements of that type lie there, borrowed as self is.
+            // SAFETY: `from_raw_parts` asks for so many values, aligned and not null, to which nobody writes
+            // while the slice lives. `slice_of` has checked that the elements are such values and where they
+            // lie; they are readable for `'b`, which outlives the borrow of `self`.
             unsafe { core::slice::from_raw_parts(pointer, length) }
         }))
     }
@@ -337,7 +349,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
     /// What C passes.
     ///
     /// # Safety
-    /// As [`BufferMut`] asks, for `'b`.
+    /// The memory is writable as [`BufferMut`] asks, and the datatype is committed and not freed, for `'b`. The
+    /// memory's data is initialised before anything reads it: the buffer as a [`BufferRef`], or its slices.
     pub const unsafe fn from_raw(raw: RawBuffer) -> Self {
         Self { raw, _borrow: PhantomData }
     }
@@ -354,7 +367,8 @@ impl<'b> TypeDynamicBufferMut<'b> {
 
     /// Its datatype.
     pub const fn datatype(&self) -> DatatypeRef<'b> {
-        // SAFETY: a buffer's datatype lives as long as the buffer.
+        // SAFETY: `from_raw` asks for a datatype that is not freed in `'b`: the buffer has one of a Rust type
+        // while the runtime is borrowed, a `DatatypeRef`'s for `'b`, or one of which its maker promised it.
         unsafe { DatatypeRef::from_raw(self.raw.datatype) }
     }
 
@@ -375,7 +389,9 @@ impl<'b> TypeDynamicBufferMut<'b> {
     /// If MPI cannot make the datatype.
     pub fn as_slice<T: MpiDatatype>(&self) -> RmpiResult<Option<&[T]>> {
         Ok(slice_of::<T>(&self.raw)?.map(|(pointer, length)| {
-            // SAFETY: that many elements of that type lie there, borrowed as self is.
+            // SAFETY: `from_raw_parts` asks for so many values, aligned and not null, to which nobody writes
+            // while the slice lives. `slice_of` has checked that the elements are such values and where they
+            // lie; nobody but this buffer has access, and `self` is borrowed.
             unsafe { core::slice::from_raw_parts(pointer, length) }
         }))
     }
@@ -387,7 +403,9 @@ impl<'b> TypeDynamicBufferMut<'b> {
     /// If MPI cannot make the datatype.
     pub fn as_mut_slice<T: MpiDatatype>(&mut self) -> RmpiResult<Option<&mut [T]>> {
         Ok(slice_of::<T>(&self.raw)?.map(|(pointer, length)| {
-            // SAFETY: as above, borrowed mutably.
+            // SAFETY: `from_raw_parts_mut` asks for so many values, aligned and not null, that nobody else uses
+            // while the slice lives. `slice_of` has checked that the elements are such values and where they
+            // lie; nobody but this buffer has access, and `self` is borrowed mutably.
             unsafe { core::slice::from_raw_parts_mut(pointer, length) }
         }))
     }
@@ -417,7 +435,8 @@ fn within(bytes: usize, count: usize, datatype: DatatypeRef<'_>) -> RmpiResult {
     Ok(())
 }
 
-// SAFETY: what it was made of.
+// SAFETY: the memory and the datatype are what `from_raw`'s caller promised for `'b`, or a slice's, or bytes in
+// which `within` found the elements to lie; `'b` borrows them.
 unsafe impl BufferRef for TypeDynamicBufferRef<'_> {
     #[inline]
     fn as_raw(&self) -> RmpiResult<RawBuffer> {
@@ -425,7 +444,8 @@ unsafe impl BufferRef for TypeDynamicBufferRef<'_> {
     }
 }
 
-// SAFETY: what it was made of.
+// SAFETY: the memory and the datatype are what `from_raw`'s caller promised for `'b`, or a slice's, or bytes in
+// which `within` found the elements to lie; `'b` borrows them.
 unsafe impl BufferRef for TypeDynamicBufferMut<'_> {
     #[inline]
     fn as_raw(&self) -> RmpiResult<RawBuffer> {
@@ -433,7 +453,8 @@ unsafe impl BufferRef for TypeDynamicBufferMut<'_> {
     }
 }
 
-// SAFETY: what it was made of.
+// SAFETY: the memory and the datatype are what `from_raw`'s caller promised for `'b`, or a slice's, or bytes in
+// which `within` found the elements to lie; `'b` borrows them mutably, and any bits may be written.
 unsafe impl BufferMut for TypeDynamicBufferMut<'_> {
     #[inline]
     fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {

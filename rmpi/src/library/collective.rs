@@ -55,7 +55,9 @@ macro_rules! collective {
             let $buffers = &mut $buffers;
             $($prepare)*
             $(let $kept = $keep;)?
-            // SAFETY: the buffers are borrowed during the call, and as long as the counts say.
+            // SAFETY: MPI reads and writes the buffers during the call, for which they are borrowed, as far as
+            // counts and datatypes say. These are the buffers' own, or a process's share of them, which was
+            // computed above; arrays of them live on. The communicator is borrowed, too.
             check(unsafe { mpi.call($($call),*) })
         }
 
@@ -87,8 +89,10 @@ macro_rules! collective {
         {
             let $this = self;
             let buffers = super::collective::buffers!($buffers $($kept)?);
-            // SAFETY: the call begins an operation on these buffers; the scope waits for it, and the
-            // operation and the communicator outlive the scope; arrays stay where they are.
+            // SAFETY: `begin_lasting` asks for memory that is the buffers' wherever they move, and valid for
+            // `'scope`: their traits and the bounds above say so. MPI uses it as far as the counts say, as in
+            // the form that blocks. Arrays of them are kept in a box beside the buffers. The communicator and a
+            // reduction's operation outlive `'scope`.
             unsafe {
                 scope.begin_lasting(buffers, |buffers| {
                     super::collective::buffers!(let $buffers, arrays = buffers; $($kept)?);
@@ -132,7 +136,9 @@ macro_rules! collective {
         {
             let $this = self;
             let buffers = super::collective::buffers!($buffers $($kept)?);
-            // SAFETY: as above; the scope frees the request.
+            // SAFETY: `begin_persistent_all` asks for the same as `begin_lasting`, for each start, and for a
+            // persistent request: buffers, arrays, communicator and operation are as in the form that does not
+            // block.
             unsafe {
                 scope.begin_persistent_all(buffers, |buffers| {
                     super::collective::buffers!(let $buffers, arrays = buffers; $($kept)?);
@@ -259,7 +265,8 @@ impl<B> PersistentRequest<'_, B> {
         if self.is_active() {
             return None;
         }
-        // SAFETY: it was made of a value, which MPI does not use; borrowed as self is.
+        // SAFETY: `assume_init_ref` asks for a value, which every request is made with. MPI does not use it
+        // while the request is inactive, and to start it takes `&mut self`.
         Some(unsafe { self.buffer.assume_init_ref() })
     }
 }
@@ -287,8 +294,10 @@ impl<S: TypedBuffer<Element: MpiDatatype> + BufferMut, R> PersistentRequest<'_, 
         if self.is_active() {
             return None;
         }
-        // SAFETY: as above; nobody else has access. The elements, and not the buffer, since another
-        // buffer must not take its place.
+        // SAFETY: `from_raw_parts_mut` asks for so many values that nobody else uses while the slice lives. The
+        // buffer, which is a value since the request was made, promises them as a `TypedBuffer`, and as a
+        // `BufferMut` that nobody else has access. MPI does not use them while the request is inactive, and
+        // `self` is borrowed. The elements, and not the buffer, since another buffer must not take its place.
         unsafe {
             let buffer = &mut self.buffer.assume_init_mut().0;
             let length = buffer.as_elements().1;

@@ -72,7 +72,8 @@ impl Owned<'_> {
 impl Drop for Owned<'_> {
     fn drop(&mut self) {
         if self.owned && self.raw != sys::MPI_DATATYPE_NULL {
-            // SAFETY: freed once; operations that use it go on. `free` tells errors.
+            // SAFETY: `MPI_Type_free` asks for a datatype that is not predefined, and is freed once: `owned`
+            // says so, and `free` and `into_raw` forget it. Operations that use it go on. `free` tells errors.
             unsafe { sys::MPI_Type_free(&mut self.raw) };
         }
     }
@@ -108,7 +109,8 @@ macro_rules! owned {
             /// ```
             #[wraps(MPI_Type_set_name)]
             pub fn set_name(&self, name: &CStr) -> RmpiResult {
-                // SAFETY: a datatype, and a text that MPI copies.
+                // SAFETY: `MPI_Type_set_name` asks for a datatype, which `self` keeps, and a text that ends
+                // with a zero, which it copies.
                 check(unsafe { mpi.call(self.0.raw, name.as_ptr()) })
             }
 
@@ -129,7 +131,8 @@ macro_rules! owned {
                 if !this.0.owned {
                     return Ok(());
                 }
-                // SAFETY: it is freed once.
+                // SAFETY: `MPI_Type_free` asks for a datatype that is not predefined, and is freed once:
+                // `owned` says so, and `this` is not dropped.
                 check(unsafe { mpi.call(&mut this.0.raw) })
             }
 
@@ -151,7 +154,8 @@ impl<'ctx> UncommittedDatatype<'ctx> {
     /// The datatype of a handle, which is freed with it.
     ///
     /// # Safety
-    /// It is a datatype, not predefined, nobody else frees it, and MPI runs for `'ctx`.
+    /// It is a datatype that is not predefined, and nobody else frees it. MPI runs for `'ctx`, and this thread
+    /// may call it.
     pub const unsafe fn from_raw(raw: MPI_Datatype) -> Self {
         Self(Owned::new(raw))
     }
@@ -169,7 +173,8 @@ impl<'ctx> UncommittedDatatype<'ctx> {
     /// ```
     #[wraps(MPI_Type_commit)]
     pub fn commit(mut self) -> RmpiResult<Datatype<'ctx>> {
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_commit` asks for a datatype, which `self` keeps, and may write another handle of it
+        // there.
         check(unsafe { mpi.call(&mut self.0.raw) })?;
         Ok(Datatype(self.0))
     }
@@ -179,7 +184,8 @@ impl<'ctx> Datatype<'ctx> {
     /// The datatype of a handle, which is freed with it.
     ///
     /// # Safety
-    /// It is a datatype, committed, not predefined, nobody else frees it, and MPI runs for `'ctx`.
+    /// It is a committed datatype that is not predefined, and nobody else frees it. MPI runs for `'ctx`, and this
+    /// thread may call it.
     pub const unsafe fn from_raw(raw: MPI_Datatype) -> Self {
         Self(Owned::new(raw))
     }
@@ -190,7 +196,7 @@ impl<'ctx> Datatype<'ctx> {
     /// As [`from_raw`](Self::from_raw), but that it may be predefined.
     pub(super) unsafe fn from_given(raw: MPI_Datatype) -> Self {
         let mut given = Owned::new(raw);
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_get_envelope` asks for a datatype, which the caller promises, and writes four ints.
         let combiner = output((0, 0, 0, 0), |(integers, addresses, types, combiner)| unsafe {
             sys::MPI_Type_get_envelope(raw, integers, addresses, types, combiner)
         });
@@ -204,7 +210,9 @@ impl<'ctx> Datatype<'ctx> {
 
     /// The datatype, for buffers and views.
     pub const fn as_ref(&self) -> DatatypeRef<'_> {
-        // SAFETY: it is committed, and not freed as long as it is borrowed; its layout.
+        // SAFETY: `of_layout` asks for a committed datatype that is not freed while the reference lives, and
+        // its layout. `commit` has committed it, or it came so; the reference borrows `self`; and `made` has
+        // computed the layout, where it is known.
         unsafe { DatatypeRef::of_layout(self.0.raw, self.0.layout) }
     }
 }
@@ -300,7 +308,8 @@ impl<'ctx> Datatype<'ctx> {
         plan.block(&layout, 0, count);
         plan.check()?;
         let count = if Plan::counts(&layout, count) { count } else { 0 };
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_contiguous` asks for a datatype: `old`, which is borrowed, is one. It writes
+        // another one.
         made(plan, |new| unsafe { mpi.call(count, old.raw(), new) })
     }
 
@@ -330,7 +339,8 @@ impl<'ctx> Datatype<'ctx> {
         let stride = stride as MPI_Count;
         let bytes = i128::from(layout.extent).saturating_mul(stride.into());
         let (count, blocklength, plan) = vector_of(&layout, count, blocklength, bytes)?;
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_vector` asks for a datatype: `old`, which is borrowed, is one. It writes another
+        // one.
         made(plan, |new| unsafe { mpi.call(count, blocklength, stride, old.raw(), new) })
     }
 
@@ -356,7 +366,8 @@ impl<'ctx> Datatype<'ctx> {
         let _ = runtime;
         let (count, blocklength, plan) =
             vector_of(&old.layout()?, count, blocklength, stride as i128)?;
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_create_hvector` asks for a datatype: `old`, which is borrowed, is one. It writes
+        // another one.
         made(plan, |new| unsafe {
             mpi.call(count, blocklength, stride as MPI_Count, old.raw(), new)
         })
@@ -389,7 +400,8 @@ impl<'ctx> Datatype<'ctx> {
         let Blocks { count, lengths, displacements, plan } =
             blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([lengths, displacements], &[count]);
-        // SAFETY: two arrays of that length, and a datatype.
+        // SAFETY: `MPI_Type_indexed` reads `count` lengths and displacements, of which `blocks` made as many,
+        // and `numbers` lives on; and asks for a datatype: `old`, which is borrowed, is one.
         made(plan, |new| unsafe {
             mpi.call(count, numbers.array(0), numbers.array(1), old.raw(), new)
         })
@@ -418,7 +430,8 @@ impl<'ctx> Datatype<'ctx> {
         let all = displacements.iter().map(|at| (length, *at));
         let Blocks { count, displacements, plan, .. } = blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([displacements], &[count, length]);
-        // SAFETY: an array of that length, and a datatype.
+        // SAFETY: `MPI_Type_create_indexed_block` reads `count` displacements, of which `blocks` made as many,
+        // and `numbers` lives on; and asks for a datatype: `old`, which is borrowed, is one.
         made(plan, |new| unsafe { mpi.call(count, length, numbers.array(0), old.raw(), new) })
     }
 
@@ -445,7 +458,8 @@ impl<'ctx> Datatype<'ctx> {
         let all = wide(blocklengths)?.into_iter().zip(displacements.iter().copied());
         let Blocks { count, lengths, displacements, plan } = blocks(&old.layout()?, all, 1)?;
         let lengths = Numbers::new([lengths], &[count]);
-        // SAFETY: two arrays of that length, and a datatype.
+        // SAFETY: `MPI_Type_create_hindexed` reads `count` lengths and displacements, of which `blocks` made as
+        // many, and both live on; and asks for a datatype: `old`, which is borrowed, is one.
         made(plan, |new| unsafe {
             mpi.call(count, lengths.array(0), displacements.as_ptr(), old.raw(), new)
         })
@@ -473,7 +487,8 @@ impl<'ctx> Datatype<'ctx> {
         let length = count_of(blocklength)?;
         let all = displacements.iter().map(|at| (length, *at));
         let Blocks { count, displacements, plan, .. } = blocks(&old.layout()?, all, 1)?;
-        // SAFETY: an array of that length, and a datatype.
+        // SAFETY: `MPI_Type_create_hindexed_block` reads `count` displacements, of which `blocks` made as many,
+        // and which live on; and asks for a datatype: `old`, which is borrowed, is one.
         made(plan, |new| unsafe { mpi.call(count, length, displacements.as_ptr(), old.raw(), new) })
     }
 
@@ -527,7 +542,8 @@ impl<'ctx> Datatype<'ctx> {
         }
         let (count, displacements, types) = (count_of(lengths.len())?, at, raw_types);
         let lengths = Numbers::new([lengths], &[count]);
-        // SAFETY: three arrays of that length.
+        // SAFETY: `MPI_Type_create_struct` reads `count` lengths, displacements and datatypes: the loop made as
+        // many of each, which live on. The datatypes are those that `types` borrows.
         made(plan, |new| unsafe {
             mpi.call(count, lengths.array(0), displacements.as_ptr(), types.as_ptr(), new)
         })
@@ -564,7 +580,8 @@ impl<'ctx> Datatype<'ctx> {
         (layout.lower, layout.extent) = (lower_bound, extent);
         let plan = Plan::same(&layout);
         plan.check()?;
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_create_resized` asks for a datatype: `old`, which is borrowed, is one. It writes
+        // another one.
         made(plan, |new| unsafe { mpi.call(old.raw(), lower_bound, extent, new) })
     }
 
@@ -603,7 +620,9 @@ impl<'ctx> Datatype<'ctx> {
         let parts = parts.map(|(subsize, start)| (*start, *start + *subsize - 1, *subsize));
         let (dimensions, plan) = array(dimensions, &sizes, parts, order, &old.layout()?)?;
         let numbers = Numbers::new([sizes, subsizes, starts], &[]);
-        // SAFETY: three arrays of that length, and a datatype.
+        // SAFETY: `MPI_Type_create_subarray` reads three arrays of `dimensions` numbers: `same_length` has seen
+        // to it that they have as many, and `numbers` lives on. It asks for a datatype: `old`, which is
+        // borrowed, is one.
         made(plan, |new| unsafe {
             mpi.call(
                 dimensions,
@@ -675,7 +694,8 @@ impl<'ctx> Datatype<'ctx> {
         let count = count_of(dimensions.len())?;
         let (dimensions, plan) = array(count, &sizes, parts.into_iter(), order, &old.layout()?)?;
         let sizes = Numbers::new([sizes], &[]);
-        // SAFETY: four arrays of that length, and a datatype.
+        // SAFETY: `MPI_Type_create_darray` reads four arrays of `dimensions` numbers: the loops made one for
+        // each dimension, and they live on. It asks for a datatype: `old`, which is borrowed, is one.
         made(plan, |new| unsafe {
             mpi.call(
                 size,
@@ -708,7 +728,7 @@ impl<'ctx> Datatype<'ctx> {
         old: &impl AnyDatatype,
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_dup` asks for a datatype: `old`, which is borrowed, is one. It writes another one.
         made(Plan::same(&old.layout()?), |new| unsafe { mpi.call(old.raw(), new) })
     }
 }
@@ -946,7 +966,9 @@ impl<'b> TypeDynamicBufferRef<'b> {
         datatype: DatatypeRef<'b>,
     ) -> RmpiResult<Self> {
         no_padding::<T>()?;
-        // SAFETY: the slice's memory, all of which is data, and so is initialised.
+        // SAFETY: `from_raw_parts` asks for so many initialised bytes to which nobody writes while the slice
+        // lives: they are those of `slice`, which `'b` borrows. `no_padding` says that all of them are data,
+        // which is initialised.
         let bytes =
             unsafe { core::slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) };
         Self::from_bytes(bytes, count, datatype)
@@ -975,7 +997,9 @@ impl<'b> TypeDynamicBufferMut<'b> {
         datatype: DatatypeRef<'b>,
     ) -> RmpiResult<Self> {
         no_padding::<T>()?;
-        // SAFETY: the slice's memory, all of which is data, which may be any bytes.
+        // SAFETY: `from_raw_parts_mut` asks for so many initialised bytes that nobody else uses while the slice
+        // lives: they are those of `slice`, which `'b` borrows mutably. `no_padding` says that all of them are
+        // data, which is initialised, and which may become any bytes, as `T` is an `MpiDatatype`.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), size_of_val(slice))
         };

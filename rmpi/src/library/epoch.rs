@@ -39,7 +39,8 @@ impl Assertion {
     /// [`fence`](Window::fence) and [`post`](Window::post) (`MPI_MODE_NOSTORE`).
     ///
     /// # Safety
-    /// It is so, wherever the assertion is given.
+    /// Wherever the assertion is given, this process has not written to its memory of the window since the last
+    /// synchronisation: by no store, and by no get or receive into it.
     pub const unsafe fn nostore() -> Self {
         Self(1)
     }
@@ -48,7 +49,8 @@ impl Assertion {
     /// [`post`](Window::post) (`MPI_MODE_NOPUT`).
     ///
     /// # Safety
-    /// It is so, wherever the assertion is given.
+    /// Wherever the assertion is given, no process puts or accumulates to this one's memory until the epoch
+    /// that begins there ends.
     pub const unsafe fn noput() -> Self {
         Self(2)
     }
@@ -58,7 +60,10 @@ impl Assertion {
     /// [`lock_all`](Window::lock_all) (`MPI_MODE_NOCHECK`).
     ///
     /// # Safety
-    /// It is so, on whatever process.
+    /// Wherever the assertion is given: in [`post`](Window::post), no process of the group has called `start`
+    /// yet, and all will with this assertion; in [`start`](Window::start), all processes of the group have
+    /// returned from `post`, with this assertion; in a lock, no other process has a lock that conflicts with
+    /// it, or asks for one, until it is unlocked.
     pub const unsafe fn nocheck() -> Self {
         Self(4)
     }
@@ -145,7 +150,9 @@ impl Ending {
         if self.ended.replace(true) {
             return Ok(());
         }
-        // SAFETY: a window, and what was begun on it.
+        // SAFETY: each function asks for a window, and for the epoch, or the part of one, that it ends. An
+        // `Ending` is made where that has begun, is not kept longer than the window is borrowed, and ends it
+        // once, which `ended` sees to.
         let result = check(unsafe {
             match self.end {
                 End::Fence => sys::MPI_Win_fence(sys::MPI_MODE_NOSUCCEED, self.raw),
@@ -296,7 +303,9 @@ impl<T, M> Window<'_, T, Active, M> {
     {
         // Said always: the fences of a window come in pairs, on all processes.
         let assert = assertion.within(3)? | sys::MPI_MODE_NOPRECEDE;
-        // SAFETY: a window in no epoch.
+        // SAFETY: `MPI_Win_fence` asks for a window in no epoch: each borrows the window mutably, as this one
+        // does. That none precedes is true on all processes, since their fences come in pairs; what else is
+        // asserted was promised.
         check(unsafe { mpi.call(assert, self.core.raw) })?;
         run!(Epoch::new(&self.core, self.number(), 0, End::Fence), f)
     }
@@ -332,7 +341,9 @@ impl<T, M> Window<'_, T, Active, M> {
     {
         let assert = assertion.within(7)?;
         self.core.members(group)?;
-        // SAFETY: a group of processes of the window, which is in no epoch.
+        // SAFETY: `MPI_Win_post` asks for a group of processes that have the window, which `members` has
+        // checked, and for a window in no epoch: each borrows the window mutably, as this one does. What is
+        // asserted was promised.
         check(unsafe { mpi.call(group.as_raw(), assert, self.core.raw) })?;
         let number = self.number();
         let ending = Ending::new(self.core.raw, End::Wait);
@@ -368,7 +379,9 @@ impl<T, M> Window<'_, T, Active, M> {
     {
         let assert = assertion.within(4)?;
         let members = self.core.members(group)?;
-        // SAFETY: a group of processes of the window, which is in no epoch.
+        // SAFETY: `MPI_Win_start` asks for a group of processes that have the window, which `members` has
+        // checked, and for a window in no epoch: each borrows the window mutably, as this one does. What is
+        // asserted was promised.
         check(unsafe { mpi.call(group.as_raw(), assert, self.core.raw) })?;
         run!(Epoch::with_members(&self.core, self.number(), members), f)
     }
@@ -408,7 +421,9 @@ impl<'env, T> Exposure<'_, 'env, T> {
     {
         let assert = assertion.within(4)?;
         let members = self.core.members(group)?;
-        // SAFETY: a group of processes of the window, which is in no epoch of access.
+        // SAFETY: `MPI_Win_start` asks for a group of processes that have the window, which `members` has
+        // checked, and for a window in no epoch of access: each borrows the exposure mutably, as this one does.
+        // What is asserted was promised.
         check(unsafe { mpi.call(group.as_raw(), assert, self.core.raw) })?;
         run!(Epoch::with_members(self.core, self.number, members), f)
     }
@@ -431,7 +446,8 @@ impl<'env, T> Exposure<'_, 'env, T> {
         if self.ending.ended.get() {
             return Ok(true);
         }
-        // SAFETY: a window that is exposed.
+        // SAFETY: `MPI_Win_test` asks for a window that is exposed, which this one is until `ended` says
+        // otherwise. It writes an int to what `output` lends.
         let flag = output(0, |flag| unsafe { mpi.call(self.core.raw, flag) })?;
         self.ending.ended.set(flag != 0);
         Ok(flag != 0)
@@ -469,7 +485,8 @@ impl<T, M> Window<'_, T, Passive, M> {
             return Err(Error::refused(ErrorClass::RANK, "the window has no process of that rank"));
         }
         let rank = rank as c_int;
-        // SAFETY: a window in no epoch, and a rank of it.
+        // SAFETY: `MPI_Win_lock` asks for a rank of the window, which was checked above, and for a window in no
+        // epoch: each borrows the window mutably, as this one does. What is asserted was promised.
         check(unsafe { mpi.call(lock_type.into_raw(), rank, assert, self.core.raw) })?;
         run!(Epoch::new(&self.core, self.number(), rank, End::Unlock(rank)), f)
     }
@@ -496,7 +513,8 @@ impl<T, M> Window<'_, T, Passive, M> {
         F: for<'e> FnOnce(&'e Epoch<'e, 'env, T, LockedAll>) -> RmpiResult<R>,
     {
         let assert = assertion.within(4)?;
-        // SAFETY: a window in no epoch.
+        // SAFETY: `MPI_Win_lock_all` asks for a window in no epoch: each borrows the window mutably, as this
+        // one does. What is asserted was promised.
         check(unsafe { mpi.call(assert, self.core.raw) })?;
         run!(Epoch::new(&self.core, self.number(), 0, End::UnlockAll), f)
     }
@@ -606,7 +624,8 @@ macro_rules! flushes {
         /// ```
         #[wraps($function)]
         pub fn $name(&self) -> RmpiResult {
-            // SAFETY: a window in an epoch of passive targets.
+            // SAFETY: the function asks for a window in an epoch of passive targets, which this is by its `K`, and
+            // which does not end while it is borrowed.
             check(unsafe { mpi.call(self.core.raw) })
         }
 
@@ -656,7 +675,8 @@ impl<T, K: AccessesPassively> Epoch<'_, '_, T, K> {
     /// ```
     #[wraps(MPI_Win_sync)]
     pub fn sync(&self) -> RmpiResult {
-        // SAFETY: a window in an epoch of passive targets.
+        // SAFETY: `MPI_Win_sync` asks for a window in an epoch of passive targets, which this is by its `K`, and
+        // which does not end while it is borrowed.
         check(unsafe { mpi.call(self.core.raw) })
     }
 }

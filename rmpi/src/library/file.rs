@@ -58,7 +58,9 @@ impl Drop for File<'_> {
     fn drop(&mut self) {
         // A split operation that was forgotten uses the file for ever.
         if !self.split.get() && !self.broken.get() {
-            // SAFETY: it is closed once, and no operation on it is left. `close` tells errors.
+            // SAFETY: `MPI_File_close` asks for an open file, which is closed once and on which no operation is
+            // left. `close` and `into_raw` forget the file; requests borrow it until their scope has waited; a
+            // split operation was looked for above. `close` tells errors.
             unsafe { sys::MPI_File_close(&mut self.raw) };
         }
     }
@@ -201,7 +203,8 @@ pub fn file_delete<R: Runtime>(
 ) -> RmpiResult {
     let _ = runtime;
     let path = text(path.as_ref())?;
-    // SAFETY: a text and an info, or none.
+    // SAFETY: `MPI_File_delete` asks for a text that ends with a zero, and an info or null. MPI runs, as
+    // `runtime` shows.
     check(unsafe { mpi.call(path.as_ptr(), info::handle(info)) })
 }
 
@@ -244,7 +247,8 @@ macro_rules! to_number {
         /// ```
         #[wraps($function)]
         pub fn $name(&self) -> RmpiResult<u64> {
-            // SAFETY: a file.
+            // SAFETY: the function asks for an open file, which `self` is until it is closed. It writes a
+            // number to what `output` lends.
             unsigned(output(0, |offset| unsafe { mpi.call(self.raw, offset) })?)
         }
     )*};
@@ -266,7 +270,8 @@ macro_rules! seeks {
         /// ```
         #[wraps($function)]
         pub fn $name(&self, offset: i64, whence: Whence) -> RmpiResult {
-            // SAFETY: a file.
+            // SAFETY: the function asks for an open file, which `self` is until it is closed, and one of the
+            // three constants.
             check(unsafe { mpi.call(self.raw, offset, whence.into_raw()) })
         }
     )*};
@@ -298,14 +303,17 @@ impl<'ctx> File<'ctx> {
         let raw = output(sys::MPI_FILE_NULL, |file| unsafe {
             mpi.call(comm, path.as_ptr(), mode.0, info::handle(info), file)
         })?;
-        // SAFETY: a new file. Its errors return, since nobody changes that of MPI_FILE_NULL.
+        // SAFETY: `from_raw` asks for an open file whose errors return, that nobody else closes, while MPI
+        // runs. MPI has just opened this one for the caller, its errors return, since nobody changes that of
+        // MPI_FILE_NULL, and MPI runs for `'ctx`.
         Ok(unsafe { Self::from_raw(raw) })
     }
 
     /// The file of a handle, which is closed with it.
     ///
     /// # Safety
-    /// It is an open file whose errors return, nobody else closes it, and MPI runs for `'ctx`.
+    /// It is an open file whose errors return. Nobody else closes it, and what others began on it ends before it
+    /// is closed. MPI runs for `'ctx`, and this thread may call it.
     pub const unsafe fn from_raw(raw: MPI_File) -> Self {
         Self { raw, split: Cell::new(false), broken: Cell::new(false), _context: PhantomData }
     }
@@ -335,7 +343,9 @@ impl<'ctx> File<'ctx> {
     pub fn close(self) -> RmpiResult {
         self.not_split()?;
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: it is closed once, and no operation on it is left.
+        // SAFETY: `MPI_File_close` asks for an open file, which is closed once and on which no operation is
+        // left. `this` is not dropped; requests borrow the file until their scope has waited; a split operation
+        // was looked for above.
         check(unsafe { mpi.call(&mut this.raw) })
     }
 
@@ -393,7 +403,8 @@ impl<'ctx> File<'ctx> {
     #[wraps(MPI_File_get_byte_offset)]
     pub fn get_byte_offset(&self, offset: u64) -> RmpiResult<u64> {
         let offset = offset_of(offset)?;
-        // SAFETY: a file.
+        // SAFETY: `MPI_File_get_byte_offset` asks for an open file, which `self` is until it is closed. It
+        // writes a number to what `output` lends.
         unsigned(output(0, |byte| unsafe { mpi.call(self.raw, offset, byte) })?)
     }
 
@@ -409,7 +420,8 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_get_amode)]
     pub fn get_amode(&self) -> RmpiResult<AccessMode> {
-        // SAFETY: a file.
+        // SAFETY: `MPI_File_get_amode` asks for an open file, which `self` is until it is closed. It writes an
+        // int to what `output` lends.
         output(0, |mode| unsafe { mpi.call(self.raw, mode) }).map(AccessMode)
     }
 
@@ -425,9 +437,11 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_get_group)]
     pub fn get_group(&self) -> RmpiResult<Group<'ctx>> {
-        // SAFETY: a file.
+        // SAFETY: `MPI_File_get_group` asks for an open file, which `self` is until it is closed. It writes a
+        // group.
         let raw = output(sys::MPI_GROUP_NULL, |group| unsafe { mpi.call(self.raw, group) })?;
-        // SAFETY: a new group.
+        // SAFETY: `from_raw` asks for a group that nobody else frees, while MPI runs: MPI made this one for the
+        // caller, and MPI runs for `'ctx`.
         Ok(unsafe { Group::from_raw(raw) })
     }
 
@@ -443,7 +457,8 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_set_info)]
     pub fn set_info(&self, info: &Info<'_>) -> RmpiResult {
-        // SAFETY: a file, and an info, which MPI copies.
+        // SAFETY: `MPI_File_set_info` asks for an open file, which `self` is until it is closed, and for an
+        // info, which it copies.
         check(unsafe { mpi.call(self.raw, info.as_raw()) })
     }
 
@@ -459,9 +474,11 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_get_info)]
     pub fn get_info(&self) -> RmpiResult<Info<'ctx>> {
-        // SAFETY: a file.
+        // SAFETY: `MPI_File_get_info` asks for an open file, which `self` is until it is closed. It writes an
+        // info.
         let raw = output(sys::MPI_INFO_NULL, |info| unsafe { mpi.call(self.raw, info) })?;
-        // SAFETY: a new info, which is the caller's to free.
+        // SAFETY: `from_raw` asks for an info that nobody else frees, while MPI runs: MPI made this one for the
+        // caller, and MPI runs for `'ctx`.
         Ok(unsafe { Info::from_raw(raw) })
     }
 
@@ -533,11 +550,14 @@ impl<'ctx> File<'ctx> {
     pub fn get_view(&self) -> RmpiResult<View<'ctx>> {
         let null: MPI_Datatype = sys::MPI_DATATYPE_NULL;
         let mut name = [0_u8; sys::MPI_MAX_DATAREP_STRING as usize + 1];
-        // SAFETY: a file, and a text of the length that MPI asks for.
+        // SAFETY: `MPI_File_get_view` asks for an open file, which `self` is until it is closed, and for room
+        // for `MPI_MAX_DATAREP_STRING` bytes, which `name` has. It writes an offset and two datatypes to what
+        // `output` lends.
         let view = output((0, null, null), |(displacement, etype, filetype)| unsafe {
             mpi.call(self.raw, displacement, etype, filetype, name.as_mut_ptr().cast())
         })?;
-        // SAFETY: committed datatypes, which are the caller's to free where they are derived.
+        // SAFETY: `from_given` asks for committed datatypes that nobody else frees, unless they are predefined,
+        // while MPI runs: MPI gives the caller such ones, and runs for `'ctx`.
         let (etype, filetype) =
             unsafe { (Datatype::from_given(view.1), Datatype::from_given(view.2)) };
         let datarep = CStr::from_bytes_until_nul(&name).unwrap_or_default();
@@ -562,7 +582,8 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_get_type_extent)]
     pub fn get_type_extent(&self, datatype: DatatypeRef<'_>) -> RmpiResult<i64> {
-        // SAFETY: a file and a datatype.
+        // SAFETY: `MPI_File_get_type_extent` asks for an open file, which `self` is until it is closed, and for
+        // a datatype, which a `DatatypeRef` is. It writes a number.
         let extent = output(0, |extent: &mut sys::MPI_Aint| unsafe {
             mpi.call(self.raw, datatype.into_raw(), extent)
         })?;
@@ -582,7 +603,7 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_set_atomicity)]
     pub fn set_atomicity(&self, atomic: bool) -> RmpiResult {
-        // SAFETY: a file.
+        // SAFETY: `MPI_File_set_atomicity` asks for an open file, which `self` is until it is closed.
         check(unsafe { mpi.call(self.raw, atomic.into()) })
     }
 
@@ -598,7 +619,8 @@ impl<'ctx> File<'ctx> {
     /// ```
     #[wraps(MPI_File_get_atomicity)]
     pub fn get_atomicity(&self) -> RmpiResult<bool> {
-        // SAFETY: a file.
+        // SAFETY: `MPI_File_get_atomicity` asks for an open file, which `self` is until it is closed. It writes
+        // an int to what `output` lends.
         output(0, |flag| unsafe { mpi.call(self.raw, flag) }).map(|flag| flag != 0)
     }
 
@@ -650,7 +672,9 @@ macro_rules! accesses {
                 self.whole()?;
                 $(let $offset = offset_of($offset)?;)?
                 let raw = buffer.$as_raw()?;
-                // SAFETY: a file, and a buffer that is accessible during the call.
+                // SAFETY: the function asks for an open file, which `self` is until it is closed, and a buffer
+                // that is accessible during the call: its trait promises that of what `$as_raw` gave, and
+                // `buffer` lives on. It writes a status to what `output` lends.
                 output(status::empty(), |status| unsafe {
                     mpi.call(self.raw, $($offset,)? raw.pointer, raw.count, raw.datatype, status)
                 })
@@ -726,8 +750,9 @@ macro_rules! accesses_later {
             ) -> RmpiResult<Request<'scope, B>> {
                 self.whole()?;
                 $(let $offset = offset_of($offset)?;)?
-                // SAFETY: the call begins an operation on the buffer; the file outlives the scope, which
-                // waits for it.
+                // SAFETY: `begin_lasting` asks for memory that is the buffer's wherever that moves, and valid
+                // for `'scope`: its trait and `B: 'scope` say so. The file is borrowed for `'scope`, and so is
+                // not closed before the scope has waited.
                 unsafe {
                     scope.begin_lasting(buffer, |buffer| {
                         let raw = buffer.$as_raw()?;
@@ -776,7 +801,8 @@ impl<'f, B> Split<'f, B> {
     fn ended(self, status: RmpiResult<sys::MPI_Status>) -> RmpiResult<(B, Status)> {
         let status = status?;
         self.file.set(false);
-        // SAFETY: it was made of a value, which MPI does not use any more.
+        // SAFETY: `assume_init` asks for a value, which `buffer` was made of. The operation has ended without
+        // an error, so MPI does not use it any more.
         Ok((unsafe { self.buffer.assume_init() }, Status::from_raw(status)))
     }
 }
@@ -823,7 +849,10 @@ macro_rules! splits {
                 $(let $offset = offset_of($offset)?;)?
                 let (pointer, buffer) = placed(buffer, |buffer| {
                     let raw = buffer.$as_raw()?;
-                    // SAFETY: the buffer stays until the operation has ended, or is leaked.
+                    // SAFETY: the function asks for an open file without another split operation, which was
+                    // looked for above, and for memory that stays until the operation has ended: the buffer's
+                    // trait promises it wherever the buffer moves, and the guard keeps the buffer, or leaks it;
+                    // it borrows nothing, as it is `'static`.
                     check(unsafe {
                         mpi.call(self.raw, $($offset,)? raw.pointer, raw.count, raw.datatype)
                     })?;
@@ -851,7 +880,8 @@ macro_rules! splits {
                 let Some(split) = self.0.take() else {
                     return Err(Error::refused(ErrorClass::REQUEST, "it has ended"));
                 };
-                // SAFETY: the operation that was begun, with its buffer.
+                // SAFETY: the function asks for a file and the buffer of the split operation on it that has not
+                // ended: the guard was made with both, borrows the file, and gives them once.
                 let status = output(status::empty(), |status| unsafe {
                     mpi.call(split.raw, split.pointer, status)
                 });
@@ -862,7 +892,8 @@ macro_rules! splits {
         impl<B> Drop for $guard<'_, B> {
             fn drop(&mut self) {
                 if let Some(split) = self.0.take() && !std::thread::panicking() {
-                    // SAFETY: as above.
+                    // SAFETY: the function asks for a file and the buffer of the split operation on it that has
+                    // not ended: the guard was made with both, borrows the file, and `end` has not taken them.
                     let status = output(status::empty(), |status| unsafe {
                         sys::$end(split.raw, split.pointer, status)
                     });

@@ -70,13 +70,14 @@ impl Layout {
 
     /// What MPI says of a datatype that rmpi did not make.
     pub(super) fn ask(raw: MPI_Datatype) -> RmpiResult<Self> {
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_size_x` asks for a datatype, which the callers have of a `DatatypeRef` or a
+        // datatype of theirs. It writes a number to what `output` lends.
         let size = output(0, |size| unsafe { sys::MPI_Type_size_x(raw, size) })?;
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_get_extent_x` asks for the same, and writes two numbers.
         let (lower, extent) = output((0, 0), |(lower, extent)| unsafe {
             sys::MPI_Type_get_extent_x(raw, lower, extent)
         })?;
-        // SAFETY: a datatype.
+        // SAFETY: `MPI_Type_get_true_extent_x` asks for the same, and writes two numbers.
         let (first, length) = output((0, 0), |(lower, extent)| unsafe {
             sys::MPI_Type_get_true_extent_x(raw, lower, extent)
         })?;

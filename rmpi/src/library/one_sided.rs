@@ -27,8 +27,10 @@ use crate::MpiDatatype;
 /// window. To begin a request with, also `Vec<T>` and `Box<[T]>`.
 ///
 /// # Safety
-/// `as_origin` is readable as that many elements of that datatype, as long as the value exists, and if
-/// it has no drop, for all of its lifetime; they are as much data as that many values of `T`.
+/// `as_origin` gives memory that is readable as that many elements of that datatype, all of whose data is
+/// initialised; they are as much data as so many values of `T`. It is so as long as the value exists, wherever
+/// the value moves meanwhile; if that has no drop, for all of its lifetime. The datatype is committed, and not
+/// freed as long.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no origin of `{T}`s",
     note = "one-sided operations take elements of the window's type: slices and values by reference"
@@ -45,7 +47,8 @@ pub unsafe trait Origin<T> {
 /// `&mut Vec<T>`, `&mut `[`StridedMut`]`<T>`, [`TypeDynamicBufferMut`], [`Exposed`].
 ///
 /// # Safety
-/// As for [`Origin`], but writable, with any bits; only MPI and the other processes have access.
+/// As for [`Origin`], but the memory is writable, with any bits. There are no references to it, and only MPI,
+/// and other processes where it is a window's, access it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing to get `{T}`s into",
     note = "one-sided operations take elements of the window's type: slices and values by mutable reference"
@@ -66,7 +69,8 @@ pub trait TypedOriginMut<T>: OriginMut<T> {}
 /// What buffers of values of `T` are, and arrays of them by reference.
 macro_rules! origins {
     ($([$($generics:tt)*] $type:ty, $self:ident => $buffer:expr;)*) => {$(
-        // SAFETY: that many values of T, borrowed or owned.
+        // SAFETY: the memory and the datatype are what `BufferRef` promises, and `TypedBuffer` how many values
+        // of `T` they are. What has no drop is a reference, whose memory is borrowed for its lifetime.
         unsafe impl<$($generics)* T: MpiDatatype> Origin<T> for $type {
             #[inline]
             fn as_origin(&self) -> RmpiResult<(RawBuffer, usize)> {
@@ -95,7 +99,9 @@ origins! {
 
 macro_rules! origins_mut {
     ($([$($generics:tt)*] $type:ty, $self:ident => $buffer:expr;)*) => {$(
-        // SAFETY: as above; nobody else has access.
+        // SAFETY: the memory is what `BufferMut` promises, writable and nobody else's, and `TypedBuffer` says
+        // how many values of `T` it has. What has no drop is a reference, whose memory is borrowed for its
+        // lifetime.
         unsafe impl<$($generics)* T: MpiDatatype> OriginMut<T> for $type {
             #[inline]
             fn as_origin_mut(&mut self) -> RmpiResult<(RawBuffer, usize)> {
@@ -120,7 +126,8 @@ origins_mut! {
     [] Box<T>, it => it;
 }
 
-// SAFETY: the blocks' values, which are borrowed.
+// SAFETY: the memory is what `BufferRef` promises of strided blocks, which have `values` values. Slice and
+// datatype are borrowed as long as the reference lives.
 unsafe impl<T: MpiDatatype> Origin<T> for &Strided<'_, T> {
     fn as_origin(&self) -> RmpiResult<(RawBuffer, usize)> {
         Ok((self.as_raw()?, self.values))
@@ -128,7 +135,8 @@ unsafe impl<T: MpiDatatype> Origin<T> for &Strided<'_, T> {
 }
 impl<T: MpiDatatype> TypedOrigin<T> for &Strided<'_, T> {}
 
-// SAFETY: as above.
+// SAFETY: the memory is what `BufferMut` promises of strided blocks, which have `values` values. Slice and
+// datatype are borrowed mutably as long as the reference lives.
 unsafe impl<T: MpiDatatype> OriginMut<T> for &mut StridedMut<'_, T> {
     fn as_origin_mut(&mut self) -> RmpiResult<(RawBuffer, usize)> {
         let values = self.values;
@@ -137,7 +145,8 @@ unsafe impl<T: MpiDatatype> OriginMut<T> for &mut StridedMut<'_, T> {
 }
 impl<T: MpiDatatype> TypedOriginMut<T> for &mut StridedMut<'_, T> {}
 
-// SAFETY: memory of the window, which lives as long as the epoch; there are no references to it.
+// SAFETY: `length` elements of a window's memory, which are initialised, and which the lifetime's borrow of the
+// window keeps. There are no references to them, so that MPI may read what others write meanwhile.
 unsafe impl<T: MpiDatatype> Origin<T> for Exposed<'_, T> {
     #[inline]
     fn as_origin(&self) -> RmpiResult<(RawBuffer, usize)> {
@@ -146,7 +155,8 @@ unsafe impl<T: MpiDatatype> Origin<T> for Exposed<'_, T> {
 }
 impl<T: MpiDatatype> TypedOrigin<T> for Exposed<'_, T> {}
 
-// SAFETY: as above.
+// SAFETY: `length` elements of a window's memory, which the lifetime's borrow of the window keeps; there are no
+// references to them, and any bits are values.
 unsafe impl<T: MpiDatatype> OriginMut<T> for Exposed<'_, T> {
     #[inline]
     fn as_origin_mut(&mut self) -> RmpiResult<(RawBuffer, usize)> {
@@ -155,7 +165,8 @@ unsafe impl<T: MpiDatatype> OriginMut<T> for Exposed<'_, T> {
 }
 impl<T: MpiDatatype> TypedOriginMut<T> for Exposed<'_, T> {}
 
-// SAFETY: what the buffer is; as much data as that many values.
+// SAFETY: the memory and the datatype are what the buffer's maker promised for its lifetime; `values_in` says
+// how many values of `T` are as much data. It has no drop.
 unsafe impl<T: MpiDatatype> Origin<T> for TypeDynamicBufferRef<'_> {
     fn as_origin(&self) -> RmpiResult<(RawBuffer, usize)> {
         let raw = self.as_raw()?;
@@ -163,7 +174,8 @@ unsafe impl<T: MpiDatatype> Origin<T> for TypeDynamicBufferRef<'_> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the memory and the datatype are what the buffer's maker promised for its lifetime, writable and
+// nobody else's; `values_in` says how many values of `T` are as much data. It has no drop.
 unsafe impl<T: MpiDatatype> OriginMut<T> for TypeDynamicBufferMut<'_> {
     fn as_origin_mut(&mut self) -> RmpiResult<(RawBuffer, usize)> {
         let raw = self.as_raw_mut()?;
@@ -181,7 +193,8 @@ fn contiguous<T: MpiDatatype>(pointer: *mut c_void, values: usize) -> RmpiResult
 
 /// How many values of `T` are as much data.
 fn values_in<T: MpiDatatype>(raw: &RawBuffer) -> RmpiResult<usize> {
-    // SAFETY: a buffer's datatype.
+    // SAFETY: `MPI_Type_size_x` asks for a datatype, which the callers have of a buffer or a `DatatypeRef`. It
+    // writes a number to what `output` lends.
     let size = output(0, |size| unsafe { sys::MPI_Type_size_x(raw.datatype, size) })?;
     let bytes = size.checked_mul(raw.count).and_then(|bytes| usize::try_from(bytes).ok());
     let one = T::TYPE_MAP.size();
@@ -465,8 +478,10 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         const { borrows::<B>() };
         let (raw, values) = buffer.as_origin()?;
         let at = self.at(place.extent(values)?)?;
-        // SAFETY: readable until the epoch ends; within the process's memory; as many values here as
-        // there.
+        // SAFETY: `MPI_Put` reads the buffer until the epoch, or its part, ends, and writes to the target.
+        // `Origin` and `B: 'e` keep the buffer readable as long; `extent` and `at` have checked that the place
+        // is within the target's memory and has as many values. Epoch and rank are the affair of the `Target`'s
+        // maker.
         check(unsafe {
             mpi.call(
                 raw.pointer,
@@ -500,8 +515,10 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         const { borrows::<B>() };
         let (raw, values) = buffer.as_origin_mut()?;
         let at = self.at(place.extent(values)?)?;
-        // SAFETY: writable until the epoch ends; within the process's memory; as many values here as
-        // there.
+        // SAFETY: `MPI_Get` writes to the buffer until the epoch, or its part, ends. `OriginMut` and `B: 'e`
+        // keep it writable, and others from it, as long; `extent` and `at` have checked that the place is
+        // within the target's memory and has as many values. Epoch and rank are the affair of the `Target`'s
+        // maker.
         check(unsafe {
             mpi.call(
                 raw.pointer,
@@ -543,8 +560,10 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         let (raw, values) = buffer.as_origin()?;
         let reduction = Reduction::one_sided::<T>(op, false)?;
         let at = self.at(typed(place.extent(values)?)?)?;
-        // SAFETY: readable until the epoch ends; within the process's memory; as many values here as
-        // there.
+        // SAFETY: `MPI_Accumulate` reads the buffer until the epoch, or its part, ends, and writes to the
+        // target. `Origin` and `B: 'e` keep the buffer readable as long; `extent` and `at` have checked that
+        // the place is within the target's memory and has as many values. `one_sided` and `typed` have checked
+        // that the operation takes such elements. Epoch and rank are the affair of the `Target`'s maker.
         check(unsafe {
             mpi.call(
                 raw.pointer,
@@ -595,7 +614,11 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
             return Err(another_count());
         }
         let at = self.at(typed(place.extent(values)?)?)?;
-        // SAFETY: as in `put`, and writable.
+        // SAFETY: `MPI_Get_accumulate` reads the origin, if it is not empty, and writes to result and target
+        // until the epoch, or its part, ends. The buffers' traits and `'e` keep them accessible as long;
+        // `extent` and `at` have checked that the place is within the target's memory and has as many values,
+        // as both buffers have. `one_sided` and `typed` have checked that the operation takes such elements.
+        // Epoch and rank are the affair of the `Target`'s maker.
         check(unsafe {
             mpi.call(
                 raw.pointer,
@@ -643,8 +666,10 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         let at = self.at(sealed::Place::<T>::extent(displacement, 1)?)?;
         let (value, result) = (ptr::from_ref(value).cast(), ptr::from_mut(result).cast());
         let (rank, win) = (self.rank, self.ending.raw);
-        // SAFETY: an element to read and one to write, until the epoch ends; within the process's
-        // memory.
+        // SAFETY: `MPI_Fetch_and_op` asks for an element to read and another one to write, both of a predefined
+        // datatype, until the epoch, or its part, ends. Both are borrowed for `'e`; the operation takes such
+        // elements, of which a `T` is one; and the place lies within the target's memory. Epoch and rank are
+        // the affair of the `Target`'s maker.
         check(unsafe {
             mpi.call(value, result, at.datatype, rank, at.displacement, reduction.op, win)
         })
@@ -677,7 +702,10 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         let (value, compare) = (ptr::from_ref(value).cast(), ptr::from_ref(compare).cast());
         let result = ptr::from_mut(result).cast();
         let (rank, win) = (self.rank, self.ending.raw);
-        // SAFETY: as in `fetch_and_op`.
+        // SAFETY: `MPI_Compare_and_swap` asks for two elements to read and another one to write, of a datatype
+        // that can be compared, until the epoch, or its part, ends. They are borrowed for `'e`; `comparable`
+        // accepts no other datatypes; and the place lies within the target's memory. Epoch and rank are the
+        // affair of the `Target`'s maker.
         check(unsafe { mpi.call(value, compare, result, datatype, rank, at.displacement, win) })
     }
 }
@@ -705,8 +733,10 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         buffer: B,
         place: impl Place<T>,
     ) -> RmpiResult<Request<'e, B>> {
-        // SAFETY: readable until the request ends; within the process's memory; as many values here
-        // as there.
+        // SAFETY: `begin_lasting` asks for memory that is the buffer's wherever that moves, and valid for `'e`:
+        // `Origin` and `B: 'e` say so. `MPI_Rput` reads it until the request ends. `extent` and `at` have
+        // checked that the place is within the target's memory and has as many values. Epoch and rank are the
+        // affair of the `Target`'s maker.
         unsafe {
             self.scope.begin_lasting(buffer, |buffer| {
                 let (raw, values) = buffer.as_origin()?;
@@ -748,8 +778,10 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         buffer: B,
         place: impl Place<T>,
     ) -> RmpiResult<Request<'e, B>> {
-        // SAFETY: writable until the request ends; within the process's memory; as many values here
-        // as there.
+        // SAFETY: `begin_lasting` asks for memory that is the buffer's wherever that moves, and valid for `'e`:
+        // `OriginMut` and `B: 'e` say so. `MPI_Rget` writes to it until the request ends. `extent` and `at`
+        // have checked that the place is within the target's memory and has as many values. Epoch and rank are
+        // the affair of the `Target`'s maker.
         unsafe {
             self.scope.begin_lasting(buffer, |buffer| {
                 let (raw, values) = buffer.as_origin_mut()?;
@@ -793,8 +825,11 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         op: MpiOp,
     ) -> RmpiResult<Request<'e, B>> {
         let reduction = Reduction::one_sided::<T>(op, false)?;
-        // SAFETY: readable until the request ends; within the process's memory; as many values here
-        // as there.
+        // SAFETY: `begin_lasting` asks for memory that is the buffer's wherever that moves, and valid for `'e`:
+        // `Origin` and `B: 'e` say so. `MPI_Raccumulate` reads it until the request ends. `extent` and `at`
+        // have checked that the place is within the target's memory and has as many values; `one_sided` and
+        // `typed`, that the operation takes such elements. Epoch and rank are the affair of the `Target`'s
+        // maker.
         unsafe {
             self.scope.begin_lasting(buffer, |buffer| {
                 let (raw, values) = buffer.as_origin()?;
@@ -841,7 +876,11 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         op: MpiOp,
     ) -> RmpiResult<Request<'e, (B, R)>> {
         let reduction = Reduction::one_sided::<T>(op, true)?;
-        // SAFETY: as in `rput`, and the result is writable until the request ends.
+        // SAFETY: `begin_lasting` asks for memory that is the buffers' wherever they move, and valid for `'e`:
+        // their traits and `'e` say so. `MPI_Rget_accumulate` reads the origin, if it is not empty, and writes
+        // to the result until the request ends. `extent` and `at` have checked that the place is within the
+        // target's memory and has as many values, as both buffers have; `one_sided` and `typed`, that the
+        // operation takes such elements. Epoch and rank are the affair of the `Target`'s maker.
         unsafe {
             self.scope.begin_lasting((buffer, result), |(buffer, result)| {
                 let (result, values) = result.as_origin_mut()?;

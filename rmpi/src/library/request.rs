@@ -53,8 +53,9 @@ const ACTIVE: u32 = u32::MAX - 2;
 impl Requests {
     #[inline]
     fn insert(&self, slot: Slot) -> u32 {
-        // SAFETY: requests stay on their thread, and nothing in these methods calls what could
-        // come back here: there is one reference at a time.
+        // SAFETY: a `&mut` asks that no other reference to the slab lives meanwhile. A `Requests` is not `Sync`
+        // and so stays on its thread, and none of its methods keeps a reference or calls what could come back
+        // here.
         let slab = unsafe { &mut *self.0.get() };
         let index = slab.free;
         if let Some(free) = slab.slots.get_mut(index as usize) {
@@ -68,19 +69,22 @@ impl Requests {
 
     #[inline]
     fn get(&self, index: u32) -> MPI_Request {
-        // SAFETY: as above.
+        // SAFETY: no other reference to the slab lives meanwhile: a `Requests` stays on its thread, and none of
+        // its methods keeps one or calls what could come back here.
         unsafe { &*self.0.get() }.slots[index as usize].raw
     }
 
     #[inline]
     fn is(&self, index: u32, mark: u32) -> bool {
-        // SAFETY: as above.
+        // SAFETY: no other reference to the slab lives meanwhile: a `Requests` stays on its thread, and none of
+        // its methods keeps one or calls what could come back here.
         unsafe { &*self.0.get() }.slots[index as usize].mark == mark
     }
 
     #[inline]
     fn set_active(&self, index: u32, active: bool) {
-        // SAFETY: as above.
+        // SAFETY: no other reference to the slab lives meanwhile: a `Requests` stays on its thread, and none of
+        // its methods keeps one or calls what could come back here.
         let slab = unsafe { &mut *self.0.get() };
         slab.slots[index as usize].mark = if active { ACTIVE } else { INACTIVE };
     }
@@ -88,7 +92,8 @@ impl Requests {
     /// What MPI made of a request. Null is a request that has ended.
     #[inline]
     fn set(&self, index: u32, raw: MPI_Request) {
-        // SAFETY: as above.
+        // SAFETY: no other reference to the slab lives meanwhile: a `Requests` stays on its thread, and none of
+        // its methods keeps one or calls what could come back here.
         let slab = unsafe { &mut *self.0.get() };
         let slot = &mut slab.slots[index as usize];
         slot.raw = raw;
@@ -107,7 +112,9 @@ impl Drop for Slab {
             if slot.raw == sys::MPI_REQUEST_NULL {
                 continue;
             }
-            // SAFETY: a request of this scope that has not ended.
+            // SAFETY: both functions ask for a request that MPI has not freed: a slot that is not null holds
+            // one, since whoever ends a request sets its slot to null. MPI runs: what the requests were begun
+            // with outlives the scope.
             unsafe {
                 // MPICH 4.0 waits for ever for a persistent collective that was never started.
                 if slot.mark != INACTIVE {
@@ -173,7 +180,8 @@ impl<'scope> Scope<'scope, '_> {
     /// Waits for what is left, before the scope ends.
     #[inline]
     pub(super) fn finish(&self) {
-        // SAFETY: as in the methods of `Requests`.
+        // SAFETY: no other reference to the slab lives meanwhile: the scope stays on its thread, and no method
+        // of `Requests` keeps one. The old slab's drop, which calls MPI, comes after the last use of this one.
         let slab = unsafe { &mut *self.requests.0.get() };
         if !slab.slots.is_empty() {
             drop(core::mem::replace(slab, Slab { slots: SmallVec::new(), free: NONE }));
@@ -183,8 +191,10 @@ impl<'scope> Scope<'scope, '_> {
     /// A request of C, with the buffer that it uses.
     ///
     /// # Safety
-    /// The request is active, MPI uses no other memory for it than the buffer and what is static,
-    /// nobody else ends it, and MPI runs for `'scope`.
+    /// `raw` is an active request that is not persistent, and nobody else ends it. MPI uses no other memory for
+    /// it than the buffer's and what is static; the buffer's stays where it is when the buffer moves, and is
+    /// valid for `'scope`, also if the buffer is leaked. If the operation is no message, nobody
+    /// [cancels](Request::cancel) it. MPI runs for `'scope`, and this thread may call it.
     #[inline]
     pub unsafe fn adopt<B>(&'scope self, raw: MPI_Request, buffer: B) -> Request<'scope, B> {
         let slot = self.requests.insert(Slot { raw, mark: NONE });
@@ -194,8 +204,9 @@ impl<'scope> Scope<'scope, '_> {
     /// Begins an operation on a buffer, which is dropped if that fails.
     ///
     /// # Safety
-    /// The call begins an operation that uses no other memory than what `raw` gives and what is static, and
-    /// that memory is the buffer's, wherever the buffer moves. MPI runs for `'scope`.
+    /// `call` begins an operation or returns an error code. The operation uses no other memory than what `raw`
+    /// gives and what is static. What `raw` gives is the buffer's, stays where it is when the buffer moves, and
+    /// is valid for `'scope`, also if the buffer is leaked. MPI runs for `'scope`.
     #[inline]
     pub(super) unsafe fn begin<B>(
         &'scope self,
@@ -215,7 +226,8 @@ impl<'scope> Scope<'scope, '_> {
     /// a window. `call` begins it.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin).
+    /// As for [`begin`](Self::begin), of the memory that `call` gives to MPI. What else the operation uses,
+    /// such as a file or a reduction operation, outlives `'scope`.
     #[inline]
     pub(super) unsafe fn begin_lasting<B>(
         &'scope self,
@@ -230,7 +242,7 @@ impl<'scope> Scope<'scope, '_> {
     /// As [`begin`](Self::begin), of a persistent operation, which the scope frees.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin), for each start.
+    /// As for [`begin`](Self::begin), for each start. The request is persistent and inactive.
     #[inline]
     pub(super) unsafe fn begin_persistent<B>(
         &'scope self,
@@ -238,7 +250,8 @@ impl<'scope> Scope<'scope, '_> {
         raw: impl FnOnce(&mut B) -> RmpiResult<RawBuffer>,
         call: impl FnOnce(RawBuffer, &mut MPI_Request) -> c_int,
     ) -> RmpiResult<PersistentRequest<'scope, B>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: `begin_persistent_all` asks for what this function asks for, which the caller promises: what
+        // it calls does what `raw` and `call` do.
         unsafe {
             self.begin_persistent_all(buffer, |buffer| {
                 let raw = raw(buffer)?;
@@ -250,7 +263,7 @@ impl<'scope> Scope<'scope, '_> {
     /// As [`begin_persistent`](Self::begin_persistent), of several buffers. `call` prepares the operation.
     ///
     /// # Safety
-    /// As for [`begin_persistent`](Self::begin_persistent).
+    /// As for [`begin_persistent`](Self::begin_persistent), of the memory that `call` gives to MPI.
     #[inline]
     pub(super) unsafe fn begin_persistent_all<B>(
         &'scope self,
@@ -265,7 +278,7 @@ impl<'scope> Scope<'scope, '_> {
     /// A persistent request of C, inactive, with the buffer that it uses.
     ///
     /// # Safety
-    /// As for [`adopt`](Self::adopt), but for being active.
+    /// As for [`adopt`](Self::adopt), for each start, but that the request is persistent and inactive.
     pub unsafe fn adopt_persistent<B>(
         &'scope self,
         raw: MPI_Request,
@@ -287,11 +300,13 @@ pub(super) fn placed<B, R>(
     begin: impl FnOnce(&mut B) -> RmpiResult<R>,
 ) -> RmpiResult<(R, MaybeUninit<B>)> {
     let mut buffer = MaybeUninit::new(buffer);
-    // SAFETY: made of a value, which MPI does not use yet.
+    // SAFETY: `assume_init_mut` asks for a value, which `buffer` was just made of. MPI does not use it yet, so
+    // that a reference may claim it.
     match begin(unsafe { buffer.assume_init_mut() }) {
         Ok(request) => Ok((request, buffer)),
         Err(error) => {
-            // SAFETY: made of a value; no operation began, so MPI does not use it.
+            // SAFETY: `assume_init_drop` asks for a value that nobody uses afterwards: `buffer` was made of
+            // one, and ends here. No operation began, so MPI does not use it.
             unsafe { buffer.assume_init_drop() };
             Err(error)
         }
@@ -340,7 +355,8 @@ impl<'scope, B> Request<'scope, B> {
 
     #[inline]
     fn take_buffer(self) -> B {
-        // SAFETY: the operation is complete, and the request is gone.
+        // SAFETY: `assume_init` asks for a value, which every request is made with. The callers have heard from
+        // MPI that the operation has ended, so MPI does not use it any more.
         unsafe { self.buffer.assume_init() }
     }
 
@@ -365,7 +381,8 @@ impl<'scope, B> Request<'scope, B> {
     #[wraps(MPI_Wait)]
     pub fn wait(self) -> RmpiResult<B> {
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Wait` asks for a request that has not ended, which the slot holds as long as this is a
+        // `Request`; the status is ignored.
         let result = check(unsafe { mpi.call(&mut raw, sys::MPI_STATUS_IGNORE) });
         self.after(raw);
         result.map(|()| self.take_buffer())
@@ -385,7 +402,8 @@ impl<'scope, B> Request<'scope, B> {
     #[wraps(MPI_Wait)]
     pub fn wait_status(self) -> RmpiResult<(B, Status)> {
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Wait` asks for a request that has not ended, which the slot holds as long as this is a
+        // `Request`. It writes a status to what `output` lends.
         let result = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) });
         self.after(raw);
         result.map(|status| (self.take_buffer(), Status::from_raw(status)))
@@ -409,7 +427,8 @@ impl<'scope, B> Request<'scope, B> {
     #[wraps(MPI_Test)]
     pub fn test(self) -> RmpiResult<Test<Self, (B, Status)>> {
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Test` asks for a request that has not ended, which the slot holds as long as this is a
+        // `Request`. It writes an int and a status to what `output` lends.
         let result = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut raw, flag, status)
         });
@@ -437,7 +456,8 @@ impl<'scope, B> Request<'scope, B> {
     #[wraps(MPI_Request_get_status)]
     pub fn get_status(&self) -> RmpiResult<Option<Status>> {
         let raw = self.slab.get(self.slot);
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Request_get_status` asks for a request that has not ended, which the slot holds as long
+        // as this is a `Request`. It writes an int and a status to what `output` lends.
         let (flag, status) =
             output((0, status::empty()), |(flag, status)| unsafe { mpi.call(raw, flag, status) })?;
         Ok((flag != 0).then(|| Status::from_raw(status)))
@@ -467,7 +487,9 @@ impl<'scope, B> Request<'scope, B> {
             ));
         }
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Cancel` asks for a message's request that has not ended. The slot holds one that has not
+        // as long as this is a `Request`. Other kinds were refused above; of those that came from C, the callers
+        // of `adopt` and `OwnedRequest::new` promise that nobody cancels them.
         check(unsafe { mpi.call(&mut raw) })
     }
 
@@ -475,7 +497,9 @@ impl<'scope, B> Request<'scope, B> {
     /// C: `MPI_Request_free`. Local.
     ///
     /// # Safety
-    /// The buffer is not touched before the operation is complete, and lives until then.
+    /// The operation is a message or an access of a file: MPI does not free active requests of collective
+    /// operations and windows (MPI-5.0, chapters 6 and 12). The buffer is not touched before the operation is
+    /// complete, and its memory lives until then, as does a file that is accessed.
     ///
     /// # Errors
     /// What MPI says.
@@ -489,7 +513,9 @@ impl<'scope, B> Request<'scope, B> {
     #[wraps(MPI_Request_free)]
     pub unsafe fn free(self) -> RmpiResult {
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Request_free` asks for a request that has not ended, which the slot holds as long as
+        // this is a `Request`. That MPI frees requests of its kind, and that the buffer lives until the
+        // operation is complete, the caller promises.
         let result = check(unsafe { mpi.call(&mut raw) });
         if raw == sys::MPI_REQUEST_NULL {
             self.after(raw);
@@ -500,7 +526,8 @@ impl<'scope, B> Request<'scope, B> {
     /// C's handle and the buffer; the scope does not wait for it any more.
     ///
     /// # Safety
-    /// The buffer is not touched before the operation is complete, and lives until then.
+    /// The buffer is not touched or dropped before the operation is complete. Until then its memory lives, and
+    /// a file or a window that the operation accesses stays.
     pub unsafe fn into_raw(self) -> (MPI_Request, MaybeUninit<B>) {
         let raw = self.slab.get(self.slot);
         self.after(sys::MPI_REQUEST_NULL);
@@ -657,7 +684,8 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     #[wraps(MPI_Waitany)]
     pub fn waitany(&mut self) -> RmpiResult<Option<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
-        // SAFETY: requests that have not ended, or null.
+        // SAFETY: `MPI_Waitany` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. It writes an index and a status to what `output` lends.
         let result = output((0, status::empty()), |(index, status)| unsafe {
             mpi.call(count, raw.as_mut_ptr(), index, status)
         });
@@ -702,7 +730,8 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     pub fn testany(&mut self) -> RmpiResult<Option<Option<Completed<R::Buffer>>>> {
         let (mut raw, count) = self.raw()?;
         let mut flag = 0;
-        // SAFETY: requests that have not ended, or null.
+        // SAFETY: `MPI_Testany` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. It writes an index, a flag and a status to variables of these types.
         let result = output((0, status::empty()), |(index, status)| unsafe {
             mpi.call(count, raw.as_mut_ptr(), index, &mut flag, status)
         });
@@ -726,7 +755,8 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     #[wraps(MPI_Waitall)]
     pub fn waitall(&mut self) -> RmpiResult {
         let (mut raw, count) = self.raw()?;
-        // SAFETY: requests that have not ended, or null.
+        // SAFETY: `MPI_Waitall` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. The statuses are ignored.
         let result = check(unsafe { mpi.call(count, raw.as_mut_ptr(), sys::MPI_STATUSES_IGNORE) });
         self.after_error(&raw);
         result
@@ -749,7 +779,8 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     pub fn waitall_status(&mut self) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
-        // SAFETY: requests that have not ended, or null, and as many statuses.
+        // SAFETY: `MPI_Waitall` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. It writes as many statuses, for which there is room.
         let result = check(unsafe { mpi.call(count, raw.as_mut_ptr(), statuses.as_mut_ptr()) });
         self.all_completed(&raw, &statuses, result)
     }
@@ -790,7 +821,8 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut flag = 0;
-        // SAFETY: requests that have not ended, or null, and as many statuses.
+        // SAFETY: `MPI_Testall` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. It writes a flag and as many statuses, for which there is room.
         let result =
             check(unsafe { mpi.call(count, raw.as_mut_ptr(), &mut flag, statuses.as_mut_ptr()) });
         if result.is_ok() && flag == 0 {
@@ -816,7 +848,9 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
-        // SAFETY: requests that have not ended, or null, and as many indices and statuses.
+        // SAFETY: `MPI_Waitsome` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. It writes at most as many indices and statuses, for which there is
+        // room, and how many they are.
         let result = output(0, |done| unsafe {
             let (indices, statuses) = (indices.as_mut_ptr(), statuses.as_mut_ptr());
             mpi.call(count, raw.as_mut_ptr(), done, indices, statuses)
@@ -841,7 +875,9 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
-        // SAFETY: requests that have not ended, or null, and as many indices and statuses.
+        // SAFETY: `MPI_Testsome` asks for `count` requests that are null or have not ended: `raw` has so many,
+        // which the slice's requests hold. It writes at most as many indices and statuses, for which there is
+        // room, and how many they are.
         let result = output(0, |done| unsafe {
             let (indices, statuses) = (indices.as_mut_ptr(), statuses.as_mut_ptr());
             mpi.call(count, raw.as_mut_ptr(), done, indices, statuses)
@@ -887,7 +923,8 @@ fn first_error(statuses: &[MPI_Status], error: Error) -> Error {
     }
     statuses
         .iter()
-        // SAFETY: MPI wrote it.
+        // SAFETY: `from_raw` asks for a code that MPI gave: MPI wrote this one, or it is still the 0 of
+        // `status::empty`, which is `MPI_SUCCESS`.
         .filter_map(|status| unsafe { Error::from_raw(status.MPI_ERROR) })
         .find(|error| error.class() != ErrorClass::PENDING)
         .unwrap_or(error)
@@ -910,8 +947,9 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// Begins an operation on a buffer, which is dropped if that fails.
     ///
     /// # Safety
-    /// The call begins an operation that uses no other memory than what `raw` gives, and that memory is
-    /// the buffer's, wherever the buffer moves. MPI runs for `'c`.
+    /// `call` begins an operation or returns an error code. The operation uses no other memory than what `raw`
+    /// gives. That is the buffer's, stays where it is when the buffer moves, and is valid as long as the buffer
+    /// exists, also if it is leaked. MPI runs for `'c`.
     #[inline]
     pub(super) unsafe fn begin(
         buffer: B,
@@ -924,7 +962,7 @@ impl<'c, B> OwnedRequest<'c, B> {
             buffer: MaybeUninit::new(buffer),
             _communicator: PhantomData,
         };
-        // SAFETY: made of a value, which MPI does not use yet.
+        // SAFETY: `assume_init_mut` asks for a value, which `buffer` was just made of. MPI does not use it yet.
         let raw = raw(unsafe { this.buffer.assume_init_mut() })?;
         this.raw = output(sys::MPI_REQUEST_NULL, |request| call(raw, request))?;
         Ok(this)
@@ -933,8 +971,9 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// A request of C, with the buffer that it uses.
     ///
     /// # Safety
-    /// The request is active, MPI uses no other memory for it than what the buffer owns, which stays
-    /// where it is when the buffer moves, nobody else ends it, and MPI runs for `'c`.
+    /// `raw` is an active request that is not persistent, and nobody else ends it. MPI uses no other memory for
+    /// it than what the buffer owns, which stays where it is when the buffer moves. If the operation is no
+    /// message, nobody [cancels](Request::cancel) it. MPI runs for `'c`, and this thread may call it.
     pub unsafe fn new(raw: MPI_Request, buffer: B) -> Self {
         Self { raw, buffer: MaybeUninit::new(buffer), _communicator: PhantomData }
     }
@@ -945,7 +984,7 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// The buffer is not touched or dropped before the operation is complete.
     pub unsafe fn into_raw(self) -> (MPI_Request, MaybeUninit<B>) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not used or dropped any more.
+        // SAFETY: `read` asks for a value that is not used twice: `this` is neither used nor dropped any more.
         (this.raw, unsafe { core::ptr::read(&this.buffer) })
     }
 
@@ -954,7 +993,8 @@ impl<'c, B> OwnedRequest<'c, B> {
     where
         'c: 'scope,
     {
-        // SAFETY: the buffer is not touched: the scope keeps the request, and the request the buffer.
+        // SAFETY: `into_raw` asks that nobody touches the buffer before the operation is complete: the request
+        // has it and gives it out only then, and the scope keeps the handle and waits.
         let (raw, buffer) = unsafe { self.into_raw() };
         let slot = scope.requests.insert(Slot { raw, mark: NONE });
         Request { slab: &scope.requests, slot, buffer }
@@ -974,13 +1014,15 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// ```
     #[wraps(MPI_Wait)]
     pub fn wait(mut self) -> RmpiResult<(B, Status)> {
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Wait` asks for a request that has not ended, which `self.raw` is: what ends it consumes
+        // `self`. It writes a status to what `output` lends.
         let status = output(status::empty(), |status| unsafe { mpi.call(&mut self.raw, status) })?;
         Ok((self.take_buffer(), Status::from_raw(status)))
     }
 
     fn take_buffer(self) -> B {
-        // SAFETY: the operation is complete, and nobody uses the request any more.
+        // SAFETY: `into_raw` asks that the operation is complete before the buffer is touched, which the
+        // callers have heard from MPI; `assume_init` asks for a value, which every request is made with.
         unsafe { self.into_raw().1.assume_init() }
     }
 
@@ -999,7 +1041,8 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// ```
     #[wraps(MPI_Test)]
     pub fn test(mut self) -> RmpiResult<Test<Self, (B, Status)>> {
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Test` asks for a request that has not ended, which `self.raw` is: what ends it consumes
+        // `self`. It writes an int and a status to what `output` lends.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut self.raw, flag, status)
         })?;
@@ -1025,7 +1068,8 @@ impl<'c, B> OwnedRequest<'c, B> {
     /// ```
     #[wraps(MPI_Cancel)]
     pub fn cancel(&mut self) -> RmpiResult {
-        // SAFETY: a request that has not ended.
+        // SAFETY: `MPI_Cancel` asks for a message's request that has not ended. What ends it consumes `self`,
+        // and only messages use `begin`; `new`'s caller promises that nobody cancels another kind.
         check(unsafe { mpi.call(&mut self.raw) })
     }
 }
@@ -1144,11 +1188,14 @@ impl<B> Drop for OwnedRequest<'_, B> {
             if std::thread::panicking() {
                 return;
             }
-            // SAFETY: a request that has not ended.
+            // SAFETY: `MPI_Wait` asks for a request that has not ended: MPI makes null of one that has, and
+            // this is not. MPI runs for `'c`.
             unsafe { sys::MPI_Wait(&mut self.raw, sys::MPI_STATUS_IGNORE) };
         }
         if self.raw == sys::MPI_REQUEST_NULL {
-            // SAFETY: it was made of a value, which MPI does not use any more.
+            // SAFETY: `assume_init_drop` asks for a value that nobody uses afterwards: every request is made
+            // with one, which only `into_raw` takes out, without a drop. The request is null, so MPI does not
+            // use it any more.
             unsafe { self.buffer.assume_init_drop() };
         }
     }
@@ -1185,7 +1232,9 @@ impl<B> PersistentRequest<'_, B> {
             return Err(started());
         }
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: an inactive persistent request, whose buffer nobody uses until it is waited for.
+        // SAFETY: `MPI_Start` asks for an inactive persistent request, whose buffer nobody uses until it is
+        // complete. The slot holds such a request until `free`, it was found inactive above, and an active one
+        // gives nobody its buffer.
         check(unsafe { mpi.call(&mut raw) })?;
         self.slab.set_active(self.slot, true);
         Ok(())
@@ -1215,7 +1264,9 @@ impl<B> PersistentRequest<'_, B> {
         for request in requests {
             request.slab.set_active(request.slot, true);
         }
-        // SAFETY: inactive persistent requests, as above.
+        // SAFETY: `MPI_Startall` asks for `count` inactive persistent requests, whose buffers nobody uses until
+        // they are complete. `raw` has so many, which were found inactive above, and active ones give nobody
+        // their buffers.
         check(unsafe { mpi.call(count, raw.as_mut_ptr()) })
     }
 
@@ -1236,7 +1287,8 @@ impl<B> PersistentRequest<'_, B> {
             return Err(not_started());
         }
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a persistent request.
+        // SAFETY: `MPI_Wait` asks for a request that was not freed, which the slot holds until `free`. It
+        // writes a status to what `output` lends.
         let status = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) })?;
         self.slab.set_active(self.slot, false);
         Ok(Status::from_raw(status))
@@ -1259,7 +1311,8 @@ impl<B> PersistentRequest<'_, B> {
             return Err(not_started());
         }
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: a persistent request.
+        // SAFETY: `MPI_Test` asks for a request that was not freed, which the slot holds until `free`. It
+        // writes an int and a status to what `output` lends.
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut raw, flag, status)
         })?;
@@ -1278,8 +1331,9 @@ impl<B> PersistentRequest<'_, B> {
         if self.is_active() {
             return None;
         }
-        // SAFETY: it was made of a value; MPI does not use the buffer, which is that many elements,
-        // borrowed as self is.
+        // SAFETY: `from_raw_parts` asks for so many values that nobody writes to while the slice lives. The
+        // buffer, which is a value since the request was made, promises them as a `TypedBuffer`. MPI does not
+        // use them while the request is inactive, and to start it takes `&mut self`.
         Some(unsafe {
             let (pointer, length) = self.buffer.assume_init_ref().as_elements();
             core::slice::from_raw_parts(pointer, length)
@@ -1294,8 +1348,10 @@ impl<B> PersistentRequest<'_, B> {
         if self.is_active() {
             return None;
         }
-        // SAFETY: as above; nobody else has access. The elements, and not the buffer, since another
-        // buffer must not take its place.
+        // SAFETY: `from_raw_parts_mut` asks for so many values that nobody else uses while the slice lives. The
+        // buffer, which is a value since the request was made, promises them as a `TypedBuffer`, and as a
+        // `BufferMut` that nobody else has access. MPI does not use them while the request is inactive, and
+        // `self` is borrowed. The elements, and not the buffer, since another buffer must not take its place.
         unsafe {
             let buffer = self.buffer.assume_init_mut();
             let length = buffer.as_elements().1;
@@ -1320,10 +1376,12 @@ impl<B> PersistentRequest<'_, B> {
             return Err(started());
         }
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: an inactive request, which ends here.
+        // SAFETY: `MPI_Request_free` asks for a request that was not freed, which the slot holds until it is
+        // set to null below. It was found inactive above.
         check(unsafe { mpi.call(&mut raw) })?;
         self.slab.set(self.slot, sys::MPI_REQUEST_NULL);
-        // SAFETY: it was made of a value.
+        // SAFETY: `assume_init` asks for a value, which every request is made with. The request was inactive
+        // and is freed, so MPI does not use it.
         Ok(unsafe { self.buffer.assume_init() })
     }
 }

@@ -48,7 +48,9 @@ impl<'ctx> Deref for TypedCommunicator<'ctx, Multiple> {
     type Target = TypedCommunicator<'ctx>;
     fn deref(&self) -> &TypedCommunicator<'ctx> {
         let communicator: &Communicator<'ctx> = &self.0;
-        // SAFETY: repr(transparent).
+        // SAFETY: the cast asks that both types look the same: each is nothing but its communicator, by
+        // `repr(transparent)`, and that of this reference is one of the lower level already. The reference
+        // stays on its thread, as `Single` has it.
         unsafe { &*ptr::from_ref(communicator).cast() }
     }
 }
@@ -450,14 +452,17 @@ impl Found<'_> {
             datatype: handle(datatype)?,
         };
         debug_assert!(elements * datatype.extent() <= values * size_of::<T>());
-        // SAFETY: room for so many values, which nobody else has.
+        // SAFETY: `from_raw` asks for memory that MPI may write to as so many elements, that nobody else uses,
+        // and that nobody reads before: `vector` has room for so many values, which the elements fill, and
+        // `mrecv` only writes.
         let status = self.message.mrecv(unsafe { TypeDynamicBufferMut::from_raw(raw) })?;
         if status.get_count::<T>()? != Some(values) {
             return Err(
                 Error::refused(ErrorClass::OTHER, "MPI received less than it had found").into()
             );
         }
-        // SAFETY: MPI says that it wrote all of them, and any bits are values.
+        // SAFETY: `set_len` asks for so many initialised values within the capacity: MPI says that it wrote so
+        // many, for which there is room, and any bits are values.
         unsafe { vector.set_len(values) };
         Ok((vector, status))
     }
@@ -518,7 +523,8 @@ impl Found<'_> {
                     count: elements as MPI_Count,
                     datatype: handle(map)?,
                 };
-                // SAFETY: room for so many elements, which nobody else has.
+                // SAFETY: `from_raw` asks for memory that MPI may write to as so many elements, that nobody
+                // else uses, and that nobody reads before: `room` has so many bytes, and `mrecv` only writes.
                 self.message.mrecv(unsafe { TypeDynamicBufferMut::from_raw(raw) })?;
                 Ok(())
             });

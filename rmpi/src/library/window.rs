@@ -130,7 +130,8 @@ impl Core {
         shift: usize,
         shared: bool,
     ) -> RmpiResult<Self> {
-        // SAFETY: a new window.
+        // SAFETY: `MPI_Win_set_errhandler` asks for a window and an error handler: the caller has just made the
+        // one, and the other is predefined.
         let returning = check(unsafe { sys::MPI_Win_set_errhandler(raw, sys::MPI_ERRORS_RETURN) });
         let mine = [element[0], element[1], S::NUMBER, length as u64, shift as u64];
         let agreed = returning.and_then(|()| gather(communicator, mine)).and_then(|all| {
@@ -162,7 +163,8 @@ impl Core {
                 groups: RefCell::new([None, None]),
             }),
             Err(error) => {
-                // SAFETY: a new window, which nobody gets.
+                // SAFETY: `MPI_Win_free` asks for a window that is freed once and has no epoch: this one is
+                // new, and nobody gets it.
                 unsafe { sys::MPI_Win_free(&mut raw) };
                 Err(error)
             }
@@ -189,11 +191,13 @@ impl Core {
 
     #[cold]
     fn ask_for_members(&self, group: &Group<'_>) -> RmpiResult<Rc<[bool]>> {
-        // SAFETY: a window.
+        // SAFETY: `MPI_Win_get_group` asks for a window, which `self.raw` is until its `Window` ends, and
+        // writes a group.
         let all = output(sys::MPI_GROUP_NULL, |group| unsafe {
             sys::MPI_Win_get_group(self.raw, group)
         })?;
-        // SAFETY: a new group, which is freed here.
+        // SAFETY: `from_raw` asks for a group that nobody else frees, while MPI runs: MPI made this one for the
+        // caller, and it is dropped here, while the window exists.
         let all = unsafe { Group::from_raw(all) };
         let members = group.members_in(&all)?.ok_or(Error::refused(
             ErrorClass::GROUP,
@@ -231,7 +235,9 @@ fn gather<const N: usize>(
     mine: [u64; N],
 ) -> RmpiResult<Vec<[u64; N]>> {
     let mut all = vec![[0; N]; communicator.known_size()?];
-    // SAFETY: so many numbers, and so many times as many.
+    // SAFETY: `MPI_Allgather` reads `N` numbers of `mine` and writes as many of each process to `all`, which
+    // has room for those of `known_size` processes; an intercommunicator is refused there. All processes gather
+    // as many.
     check(unsafe {
         sys::MPI_Allgather(
             mine.as_ptr().cast(),
@@ -295,7 +301,9 @@ impl Drop for Windows {
             if *raw == sys::MPI_WIN_NULL {
                 continue;
             }
-            // SAFETY: a window of this scope that was not freed, and has no epoch any more.
+            // SAFETY: `MPI_Win_free` asks for a window that is freed once and has no epoch: `end` makes null of
+            // those that were freed, and an epoch ends with a function that borrows the window, within the
+            // scope.
             if unsafe { sys::MPI_Win_free(raw) } != sys::MPI_SUCCESS {
                 // Others could go on writing to memory that is another's from now on.
                 eprintln!("rmpi: MPI_Win_free did not free a window of borrowed memory; aborting");
@@ -388,8 +396,10 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         let begin = memory.wrapping_byte_sub(shift);
         let (size, unit) = if shift == 0 { (size, unit) } else { (size + shift as MPI_Aint, 1) };
         let (info, comm) = (info::handle(info), communicator.as_raw());
-        // SAFETY: so many bytes, which nobody else uses until the window is freed: by its drop, or at
-        // the end of the scope. No operation is given a place in the bytes before the memory.
+        // SAFETY: `MPI_Win_create` asks for an intracommunicator, which `intra` has made sure of, and an info
+        // or null; and for `size` bytes that nobody else uses until the window is freed. The memory is borrowed
+        // for `'w`, and the window freed by its drop, or at the end of the scope. No operation is given a place
+        // in the bytes before the memory.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
             mpi.call(begin, size, unit, info, comm, window)
         })?;
@@ -427,7 +437,9 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         let size = padded(size)?;
         let (info, comm) = (info::handle(info), communicator.as_raw());
         let mut memory: *mut c_void = ptr::null_mut();
-        // SAFETY: a communicator; MPI writes the address to what the argument points to.
+        // SAFETY: `MPI_Win_allocate` asks for an intracommunicator, which `intra` has made sure of, and an info
+        // or null. It writes a window, and the address of its memory to what its argument points to, which is a
+        // pointer.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
@@ -448,7 +460,9 @@ fn zeroed<T: MpiDatatype>(memory: *mut c_void, length: usize) -> (*mut c_void, [
     if !memory.is_aligned() {
         return (memory.cast(), MISALIGNED);
     }
-    // SAFETY: that many elements, of which any bits are values.
+    // SAFETY: `write_bytes` asks for aligned memory of so many elements: MPI has allocated so many bytes, and
+    // null and misaligned memory were sorted out above. No other process can access it yet. Zeros are values,
+    // as any bits are.
     unsafe { ptr::write_bytes(memory, 0, length) };
     (memory.cast(), element::<T>())
 }
@@ -484,7 +498,9 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
         let (size, unit) = bytes::<T>(length)?;
         let (info, comm) = (info::handle(info), communicator.as_raw());
         let mut memory: *mut c_void = ptr::null_mut();
-        // SAFETY: as in `allocate`.
+        // SAFETY: `MPI_Win_allocate_shared` asks for an intracommunicator, which `intra` has made sure of, and
+        // an info or null. It writes a window, and the address of its memory to what its argument points to,
+        // which is a pointer.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe {
             mpi.call(size, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
@@ -523,7 +539,8 @@ pub(super) fn segment<'a, T: MpiDatatype>(
     }
     let (mut size, mut unit) = (0, 0);
     let mut memory: *mut c_void = ptr::null_mut();
-    // SAFETY: a window of shared memory, and a rank of it; MPI writes what the arguments point to.
+    // SAFETY: `MPI_Win_shared_query` asks for a window of shared memory and a rank of it, which were checked
+    // above. It writes a size, a unit, and an address to what its last argument points to, which is a pointer.
     check(unsafe {
         mpi.call(core.raw, rank as i32, &mut size, &mut unit, ptr::from_mut(&mut memory).cast())
     })?;
@@ -571,7 +588,7 @@ impl<T: MpiDatatype> Exposed<'_, T> {
         if range.start > range.end || range.end > self.length {
             return Err(outside());
         }
-        // SAFETY: within the memory.
+        // SAFETY: `add` asks for a place within the memory or at its end: `range.start` is at most its length.
         let memory = unsafe { self.memory.add(range.start) };
         Ok(Self { memory, length: range.len(), _window: PhantomData })
     }
@@ -585,7 +602,8 @@ impl<T: MpiDatatype> Exposed<'_, T> {
         if index >= self.length {
             return Err(outside());
         }
-        // SAFETY: an element, of which any bits are one; volatile, since others may write.
+        // SAFETY: `read_volatile` asks for an aligned address within the memory, of a value: the index is less
+        // than the length, and any bits are a `T`. Volatile, since other processes may write.
         Ok(unsafe { self.memory.add(index).read_volatile() })
     }
 
@@ -598,7 +616,9 @@ impl<T: MpiDatatype> Exposed<'_, T> {
         if index >= self.length {
             return Err(outside());
         }
-        // SAFETY: an element to which there are no references.
+        // SAFETY: `write_volatile` asks for an aligned address within the memory: the index is less than the
+        // length. There are no references to the memory: of shared memory there are none, and other memory is
+        // `Exposed` in an epoch only, which borrows the window mutably.
         unsafe { self.memory.add(index).write_volatile(value) };
         Ok(())
     }
@@ -632,14 +652,17 @@ impl<T: MpiDatatype> Exposed<'_, T> {
 impl<T: MpiDatatype> Window<'_, T, Active> {
     /// This process's memory, which nobody else accesses outside of epochs.
     pub fn local(&self) -> &[T] {
-        // SAFETY: initialised, and nobody writes to it: the others access it only in an epoch of
-        // theirs that MPI lets begin with one of this process's, which borrows the window mutably.
+        // SAFETY: `from_raw_parts` asks for so many initialised elements to which nobody writes while the slice
+        // lives. The memory has so many, or dangles if they have no bytes. The other processes access it only
+        // in an epoch of theirs that MPI lets begin with one of this process's, which borrows the window
+        // mutably.
         unsafe { slice::from_raw_parts(self.core.memory.cast(), self.core.length()) }
     }
 
     /// This process's memory, which nobody else accesses outside of epochs.
     pub fn local_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and borrowed mutably.
+        // SAFETY: `from_raw_parts_mut` asks for so many initialised elements that nobody else uses while the
+        // slice lives. As in `local`, only an epoch lets others use them, and `self` is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.core.memory.cast(), self.core.length()) }
     }
 }
@@ -660,7 +683,8 @@ impl<T: MpiDatatype> Window<'_, T, Passive> {
     #[wraps(MPI_Win_lock)]
     pub fn lock_local<R>(&mut self, f: impl FnOnce(&mut [T]) -> R) -> RmpiResult<R> {
         let memory = (self.core.memory.cast(), self.core.length());
-        // SAFETY: initialised memory of that length; what writes to it are epochs with a lock.
+        // SAFETY: `locked` asks for the window's memory, so many initialised elements that others access with a
+        // lock: `core` has its address and length, and windows with `Passive` epochs have no others.
         unsafe { locked(&mut self.core, memory, mpi, f) }
     }
 }
@@ -668,7 +692,9 @@ impl<T: MpiDatatype> Window<'_, T, Passive> {
 /// Runs a function on memory of this process, in an exclusive lock.
 ///
 /// # Safety
-/// The memory is the window's, and so long.
+/// The memory is this process's in the window, so many initialised elements of which any bits are values, or it
+/// dangles if they have no bytes. There are no references to it, and other processes access it only in epochs
+/// with a lock. The window is in no epoch.
 unsafe fn locked<T, R>(
     core: &mut Core,
     (memory, length): (*mut T, usize),
@@ -676,11 +702,14 @@ unsafe fn locked<T, R>(
     f: impl FnOnce(&mut [T]) -> R,
 ) -> RmpiResult<R> {
     let rank = core.rank as i32;
-    // SAFETY: a window in no epoch, and a rank of it.
+    // SAFETY: `MPI_Win_lock` asks for a window in no epoch, which the caller promises, and a rank of it, which
+    // this process's is.
     check(unsafe { mpi.call(sys::MPI_LOCK_EXCLUSIVE, rank, 0, core.raw) })?;
     // Its drop unlocks, also when the function panics.
     let end = Ending::new(core.raw, End::Unlock(rank));
-    // SAFETY: nobody else accesses it while this process has the lock, and the window is borrowed.
+    // SAFETY: `from_raw_parts_mut` asks for so many elements that nobody else uses while the slice lives: the
+    // caller promises them. Other processes need a lock, which they do not get until `end` has unlocked; here,
+    // `core` is borrowed.
     let result = f(unsafe { slice::from_raw_parts_mut(memory, length) });
     end.finish()?;
     Ok(result)
@@ -722,7 +751,8 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_free)]
     pub fn free(mut self) -> RmpiResult {
-        // SAFETY: a window, which is freed once.
+        // SAFETY: `MPI_Win_free` asks for a window that is freed once and has no epoch: `end` calls it at most
+        // once, and an epoch borrows the window.
         self.end(|raw| unsafe { mpi.call(raw) })
     }
 
@@ -760,9 +790,11 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_get_group)]
     pub fn get_group(&self) -> RmpiResult<Group<'w>> {
-        // SAFETY: a window.
+        // SAFETY: `MPI_Win_get_group` asks for a window, which the handle is as long as `self` is borrowed. It
+        // writes a group.
         let raw = output(sys::MPI_GROUP_NULL, |group| unsafe { mpi.call(self.core.raw, group) })?;
-        // SAFETY: a new group.
+        // SAFETY: `from_raw` asks for a group that nobody else frees, while MPI runs: MPI made this one for the
+        // caller, and MPI runs for `'w`.
         Ok(unsafe { Group::from_raw(raw) })
     }
 
@@ -779,7 +811,8 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     #[wraps(MPI_Win_get_name)]
     pub fn get_name(&self) -> RmpiResult<String> {
         context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
-            // SAFETY: a window, and a text of the length that MPI asks for.
+            // SAFETY: `MPI_Win_get_name` asks for a window, which the handle is as long as `self` is borrowed,
+            // and for room for `MPI_MAX_OBJECT_NAME` bytes, which `text` gives. It writes a length.
             unsafe { mpi.call(self.core.raw, text, length) }
         })
     }
@@ -796,7 +829,8 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_set_name)]
     pub fn set_name(&self, name: &CStr) -> RmpiResult {
-        // SAFETY: a window, and a text that MPI copies.
+        // SAFETY: `MPI_Win_set_name` asks for a window, which the handle is as long as `self` is borrowed, and
+        // for a text that ends with a zero, which it copies.
         check(unsafe { mpi.call(self.core.raw, name.as_ptr()) })
     }
 
@@ -812,7 +846,8 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_set_info)]
     pub fn set_info(&self, info: &Info<'_>) -> RmpiResult {
-        // SAFETY: a window, and an info, which MPI copies.
+        // SAFETY: `MPI_Win_set_info` asks for a window, which the handle is as long as `self` is borrowed, and
+        // for an info, which it copies.
         check(unsafe { mpi.call(self.core.raw, info.as_raw()) })
     }
 
@@ -828,16 +863,19 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_get_info)]
     pub fn get_info(&self) -> RmpiResult<Info<'w>> {
-        // SAFETY: a window.
+        // SAFETY: `MPI_Win_get_info` asks for a window, which the handle is as long as `self` is borrowed. It
+        // writes an info.
         let raw = output(sys::MPI_INFO_NULL, |info| unsafe { mpi.call(self.core.raw, info) })?;
-        // SAFETY: a new info, which is the caller's to free.
+        // SAFETY: `from_raw` asks for an info that nobody else frees, while MPI runs: MPI made this one for the
+        // caller, and MPI runs for `'w`.
         Ok(unsafe { Info::from_raw(raw) })
     }
 }
 
 impl<T, S, M> Drop for Window<'_, T, S, M> {
     fn drop(&mut self) {
-        // SAFETY: a window, which is freed once. `free` tells errors.
+        // SAFETY: `MPI_Win_free` asks for a window that is freed once and has no epoch: `end` calls it at most
+        // once, and an epoch borrows the window. `free` tells errors.
         let _ = self.end(|raw| unsafe { sys::MPI_Win_free(raw) });
     }
 }
@@ -868,7 +906,9 @@ impl Attachments {
         }
         self.communicator.barrier()?;
         for address in self.memory.iter().flatten().filter_map(|memory| memory.address) {
-            // SAFETY: it was attached, and all processes are done with it.
+            // SAFETY: `MPI_Win_detach` asks for the address of attached memory that no process accesses. What
+            // is listed was attached and not detached; all processes free the window, which they do outside of
+            // epochs, and have met in the barrier.
             check(unsafe { sys::MPI_Win_detach(raw, address.as_ptr()) })?;
         }
         Ok(())
@@ -916,10 +956,13 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
     ) -> RmpiResult<Self> {
         let _ = synchronization;
         let copy = communicator.dup()?;
-        // SAFETY: it is dropped with the window, and no later.
+        // SAFETY: `from_raw` asks for an intracommunicator whose errors return, which nobody else frees, while
+        // MPI runs for its lifetime. `dup` made one, with its parent's error handler. It is dropped with the
+        // window, and no later, and MPI runs for `'w`.
         let copy = unsafe { Communicator::<'static>::from_raw(copy.into_raw()) };
         let (info, comm) = (info::handle(info), communicator.as_raw());
-        // SAFETY: a communicator.
+        // SAFETY: `MPI_Win_create_dynamic` asks for an intracommunicator, which `dup` has made sure of, and an
+        // info or null. It writes a window.
         let raw = output(sys::MPI_WIN_NULL, |window| unsafe { mpi.call(info, comm, window) })?;
         let none = NonNull::<u64>::dangling().as_ptr().cast();
         let core = Core::new::<S>(raw, communicator, none, 0, [0; 2], 0, false)?;
@@ -950,7 +993,8 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         let (pointer, length) = (memory.as_mut_ptr(), memory.len());
         let (size, _) = bytes::<T>(length)?;
         let result = if size > 0 {
-            // SAFETY: memory that the window keeps until it is detached.
+            // SAFETY: `MPI_Win_attach` asks for a window, and for so many bytes that exist until they are
+            // detached: a vector's, which moved in. The window keeps it until then, or it is leaked.
             check(unsafe { mpi.call(self.core.raw, pointer.cast(), size) })
         } else {
             Ok(())
@@ -962,7 +1006,9 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         let all = gather(&dynamic.communicator, mine)?;
         if all.iter().any(|one| one[..3] != [1, element[0], element[1]]) {
             if result.is_ok() && size > 0 {
-                // SAFETY: it was attached, and nobody knows.
+                // SAFETY: `MPI_Win_detach` asks for the address of attached memory that no process accesses: it
+                // was attached above, and no process gets an `Attached` for it, since all compare the same
+                // numbers.
                 check(unsafe { sys::MPI_Win_detach(self.core.raw, pointer.cast()) })?;
             }
             drop(ManuallyDrop::into_inner(memory));
@@ -1019,7 +1065,9 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
             ));
         }
         if attached.length * size_of::<T>() > 0 {
-            // SAFETY: it was attached, and all processes are done with it.
+            // SAFETY: `MPI_Win_detach` asks for the address of attached memory that no process accesses:
+            // `attached` is of this window and ends here. All processes detach it, which they do outside of
+            // epochs, and have met in the gathering.
             check(unsafe { mpi.call(self.core.raw, attached.memory.cast()) })?;
         }
         let memory = dynamic.memory[attached.index].take().ok_or_else(foreign)?;
@@ -1057,7 +1105,9 @@ impl Window<'_, (), Active, Dynamic> {
         attached: &'a mut Attached<T>,
     ) -> RmpiResult<&'a mut [T]> {
         self.has(attached)?;
-        // SAFETY: of a vector that the window keeps; as `local_mut` else.
+        // SAFETY: `from_raw_parts_mut` asks for so many initialised elements that nobody else uses while the
+        // slice lives. They are a vector's, which the window keeps until `attached` ends. As in
+        // `Window::local`, only an epoch lets others use them, and window and `attached` are borrowed mutably.
         Ok(unsafe { slice::from_raw_parts_mut(attached.memory, attached.length) })
     }
 }
@@ -1085,7 +1135,9 @@ impl Window<'_, (), Passive, Dynamic> {
     ) -> RmpiResult<R> {
         self.has(attached)?;
         let memory = (attached.memory, attached.length);
-        // SAFETY: of a vector that the window keeps.
+        // SAFETY: `locked` asks for memory of the window, so many initialised elements that others access with
+        // a lock. They are a vector's, which the window keeps until `attached` ends; both are borrowed mutably,
+        // so there are neither references nor an epoch.
         unsafe { locked(&mut self.core, memory, mpi, f) }
     }
 }

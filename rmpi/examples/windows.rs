@@ -213,6 +213,23 @@ fn locks(world: &Communicator<'_>) -> RmpiResult {
     let mut got = vec![0; size + 1];
     window.lock(LockType::Shared, 0, NONE, |epoch| epoch.target().get(&mut got, 0))?;
     assert_eq!(got, expected);
+    // A part of an epoch has the rights of its lock and no more: another process's memory is not its own.
+    if size > 1 {
+        let value = -1;
+        let all = window.lock(LockType::Shared, 0, NONE, |epoch| {
+            epoch.flushed_all(|part| part.flushed(1, |part| part.target().put(&value, 0)))
+        });
+        let local = window.lock(LockType::Shared, 0, NONE, |epoch| {
+            epoch.flushed_local_all(|part| {
+                part.flushed_local(1, |part| part.target().put(&value, 0))
+            })
+        });
+        let flush =
+            window.lock(LockType::Shared, 0, NONE, |epoch| epoch.flushed_all(|part| part.flush(1)));
+        for result in [all, local, flush] {
+            assert_eq!(result.unwrap_err().class(), ErrorClass::RANK);
+        }
+    }
     world.barrier()?;
 
     // All at once, each in its own place, with each flush.

@@ -206,11 +206,15 @@ pub struct Epoch<'e, 'env: 'e, T, K> {
     pub(super) core: &'env Core,
     /// The dynamic window's number.
     number: u64,
+    /// The one process whose memory it may access, in all parts of an epoch of one lock; or [`ALL`].
     locked: c_int,
     /// Which processes of the window it accesses; none where all.
     pub(super) members: Option<Rc<[bool]>>,
     _kind: PhantomData<(*mut T, K)>,
 }
+
+/// No rank: an epoch that is not of one lock.
+const ALL: c_int = -1;
 
 /// An epoch between two fences: see [`Window::fence`].
 #[derive(Debug)]
@@ -255,7 +259,7 @@ impl<'env, T, K> Epoch<'_, 'env, T, K> {
     /// One that accesses some processes: those that expose their memory to it.
     #[inline]
     fn with_members(core: &'env Core, number: u64, members: Rc<[bool]>) -> Self {
-        Self { members: Some(members), ..Self::new(core, number, 0, End::Complete) }
+        Self { members: Some(members), ..Self::new(core, number, ALL, End::Complete) }
     }
 
     /// Does it access the process of this rank, if there is one? Others do not expose their memory: they may
@@ -263,6 +267,12 @@ impl<'env, T, K> Epoch<'_, 'env, T, K> {
     #[inline]
     pub(super) fn accesses(&self, rank: usize) -> bool {
         self.members.as_ref().is_none_or(|members| members.get(rank) == Some(&true))
+    }
+
+    /// Is the process the one that is locked, if it is one?
+    #[inline]
+    fn is_locked(&self, rank: usize) -> bool {
+        self.locked == ALL || usize::try_from(self.locked) == Ok(rank)
     }
 }
 
@@ -307,7 +317,7 @@ impl<T, M> Window<'_, T, Active, M> {
         // does. That none precedes is true on all processes, since their fences come in pairs; what else is
         // asserted was promised.
         check(unsafe { mpi.call(assert, self.core.raw) })?;
-        run!(Epoch::new(&self.core, self.number(), 0, End::Fence), f)
+        run!(Epoch::new(&self.core, self.number(), ALL, End::Fence), f)
     }
 
     /// Runs a function while the processes of a group may access this one's memory. C: `MPI_Win_post`
@@ -516,7 +526,7 @@ impl<T, M> Window<'_, T, Passive, M> {
         // SAFETY: `MPI_Win_lock_all` asks for a window in no epoch: each borrows the window mutably, as this
         // one does. What is asserted was promised.
         check(unsafe { mpi.call(assert, self.core.raw) })?;
-        run!(Epoch::new(&self.core, self.number(), 0, End::UnlockAll), f)
+        run!(Epoch::new(&self.core, self.number(), ALL, End::UnlockAll), f)
     }
 }
 
@@ -591,17 +601,16 @@ impl<'e, 'env, K> Epoch<'e, 'env, (), K> {
         if attached.window != self.number {
             return Err(foreign());
         }
-        let place = attached.places.get(rank).filter(|_| self.accesses(rank));
-        match self.ending.end {
-            End::Unlock(locked) | End::Flush(locked) | End::FlushLocal(locked)
-                if locked as usize != rank =>
-            {
-                Err(Error::refused(ErrorClass::RANK, "the lock is of another process's memory"))
-            }
-            _ => place
-                .map(|(address, length)| Target::attached(self, rank, *address, *length))
-                .ok_or(Error::refused(ErrorClass::RANK, "the window has no process of that rank")),
+        if !self.is_locked(rank) {
+            return Err(Error::refused(
+                ErrorClass::RANK,
+                "the lock is of another process's memory",
+            ));
         }
+        let place = attached.places.get(rank).filter(|_| self.accesses(rank));
+        place
+            .map(|(address, length)| Target::attached(self, rank, *address, *length))
+            .ok_or(Error::refused(ErrorClass::RANK, "the window has no process of that rank"))
     }
 }
 
@@ -742,11 +751,7 @@ impl<T, K: AccessesPassively> Epoch<'_, '_, T, K> {
     /// A rank that is locked.
     #[inline]
     fn rank(&self, rank: usize) -> RmpiResult<c_int> {
-        let one = match self.ending.end {
-            End::Unlock(locked) | End::Flush(locked) | End::FlushLocal(locked) => Some(locked),
-            _ => None,
-        };
-        if rank >= self.core.lengths.len() || one.is_some_and(|one| one as usize != rank) {
+        if rank >= self.core.lengths.len() || !self.is_locked(rank) {
             return Err(Error::refused(ErrorClass::RANK, "no process of that rank is locked"));
         }
         Ok(rank as c_int)

@@ -617,8 +617,11 @@ unsafe fn invoke<T: MpiDatatype, F: Fn(&[T], &mut [T])>(
                 one_by_one(function, input, inout, 0..first);
                 if !whole.is_empty() {
                     function(
-                        core::slice::from_raw_parts(input.add(whole.start), whole.len()),
-                        core::slice::from_raw_parts_mut(inout.add(whole.start), whole.len()),
+                        core::slice::from_raw_parts(input.wrapping_add(whole.start), whole.len()),
+                        core::slice::from_raw_parts_mut(
+                            inout.wrapping_add(whole.start),
+                            whole.len(),
+                        ),
                     );
                 }
                 one_by_one(function, input, inout, whole.end..length);

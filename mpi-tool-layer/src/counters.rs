@@ -42,6 +42,7 @@ use crate::Counter;
 #[derive(Debug)]
 #[repr(C)]
 pub struct ThreadCounters<const N: usize> {
+    /// The first field: the cold code finds `shared` behind it.
     lane: Lane,
     /// For instances and threads that could not get a place.
     shared: [AtomicU64; N],
@@ -62,13 +63,17 @@ pub(crate) struct Lane {
 /// function in many levels of a stack are in few pages: the counters of an index stand next to each
 /// other, and the next index is a `STRIDE` away.
 const ARENA: usize = 8 << 20;
+/// How many instances share a group of lanes.
 const LANES: usize = 8;
+/// From a counter to the next one of the same instance, in bytes: a cache line, in which eight
+/// instances have the counter of one index.
 const STRIDE: usize = LANES * size_of::<AtomicU64>();
 
 /// A thread's word is 0, or the address of its memory with the sign bit set. Of the sum of word and
 /// offset the sign bit is clear if both are there, and only then: with [`NO_LANE`] for an offset
 /// it is set beside any address (none is below 64 KiB), and beside 0.
 const SIGN: u64 = 1 << 63;
+/// The offset of an instance without a lane.
 const NO_LANE: u64 = (-0x1_0000_i64) as u64;
 
 /// The beginning of a thread's memory. Lanes begin behind it, at `STRIDE`.
@@ -99,7 +104,7 @@ global_asm! {
 #[inline(always)]
 fn word() -> u64 {
     let word;
-    // SAFETY: The assembly may only read, from memory that is there. The word above is in the
+    // SAFETY: the assembly may only read, from memory that is there. The word above is in the
     // thread-local storage of this object, whose distance from `fs` the dynamic linker has put into
     // the global offset table. Neither stack nor flags change.
     unsafe {
@@ -119,7 +124,7 @@ fn word() -> u64 {
 /// `word` is 0, or the address of an [`Arena`] that is never freed and that no other thread has,
 /// with the sign bit set.
 unsafe fn set_word(word: u64) {
-    // SAFETY: The assembly writes eight bytes, which must be the thread's word and no other: it is
+    // SAFETY: the assembly writes eight bytes, which must be the thread's word and no other: it is
     // found as in `word`. That the value is one that the others rely on is the caller's promise.
     unsafe {
         asm!(
@@ -191,7 +196,7 @@ impl Lane {
     /// # Safety
     /// That is so, it has the counter, and the pointer may be used for all of it.
     pub(crate) unsafe fn sum(this: *const Lane, index: usize) -> u64 {
-        // SAFETY: The lane and the counter of this index behind it must be there: the caller
+        // SAFETY: the lane and the counter of this index behind it must be there: the caller
         // promises a `ThreadCounters` (`repr(C)`), whose `shared` begins right behind its lane.
         // Both are atomics, which others may write meanwhile.
         let (mut sum, offset) = unsafe {
@@ -203,7 +208,7 @@ impl Lane {
         }
         let mut arena = ARENAS.load(Acquire).cast_const();
         while !arena.is_null() {
-            // SAFETY: The counter and `next` must be in the arena, which must be there. `ARENAS`
+            // SAFETY: the counter and `next` must be in the arena, which must be there. `ARENAS`
             // has mapped memory that is never freed, and `free_lane` gives out offsets only if all
             // of the lane is below `ARENA`; all are atomics, of zeros at first.
             unsafe {
@@ -229,7 +234,7 @@ impl Lane {
     /// clear, and the lane has more counters than `index`.
     #[inline(always)]
     unsafe fn counter<'a>(address: u64, index: usize) -> &'a AtomicU64 {
-        // SAFETY: The address must be that of an `AtomicU64` that is never freed. The sign bit is
+        // SAFETY: the address must be that of an `AtomicU64` that is never freed. The sign bit is
         // clear only if word and offset are both there, so the lane is in the thread's arena, and
         // it has more counters than `index`, as the caller promises.
         unsafe {
@@ -256,7 +261,7 @@ impl Lane {
     /// `this` is the lane of a `ThreadCounters` with more counters than `index`, and the pointer
     /// may be used for all of it.
     unsafe extern "C" fn add_slowly(this: *const Lane, index: usize, amount: u64) {
-        // SAFETY: The lane must be there, with the shared counter behind it, and `counter` wants a
+        // SAFETY: the lane must be there, with the shared counter behind it, and `counter` wants a
         // clear sign bit, which is checked, and an index below the lane's count. The rest is the
         // caller's promise.
         unsafe {
@@ -275,11 +280,14 @@ impl Lane {
 /// Gives a lane of so many counters its offset, where there is room. Instances with the same number
 /// of counters share a group of eight lanes, side by side. Lanes are never given back.
 fn free_lane(offset: &AtomicU64, count: usize) {
+    /// Eight lanes of instances with the same number of counters.
     struct Group {
         count: usize,
         offset: usize,
         taken: usize,
     }
+    /// The first free byte of arenas, and the groups that there are. The first stride is the
+    /// `Arena`'s own.
     static GROUPS: Mutex<(usize, Vec<Group>)> = Mutex::new((STRIDE, Vec::new()));
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     let (top, groups) = &mut *groups;
@@ -320,10 +328,9 @@ fn increase(counter: &AtomicU64, amount: u64) {
 /// function has its arguments in them, and would save and restore them at every call for the sake
 /// of the first one.
 ///
-/// The lane goes in r10, and index and amount in two floating-point registers, which are declared
-/// as lost: r10 and rax are no arguments of a C function, and few functions of MPI have
-/// floating-point arguments. The stub gets the address to return to in rax and leaves the stack as
-/// it is, also the red zone below it.
+/// The lane goes in r10, and index and amount in two floating-point registers, in which no function
+/// of MPI has an argument. The stub gets the address to return to in rax and leaves the stack as it
+/// is, also the red zone below it.
 ///
 /// # Safety
 /// What [`Lane::add_slowly`] asks for.
@@ -359,12 +366,19 @@ unsafe fn add_in_cold_code(lane: *const Lane, index: usize, amount: u64) {
 /// this crate and perhaps with `-C target-cpu=native`, that decides that. So they are saved, where they
 /// are.
 static WIDE: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// Not asked yet.
 const UNKNOWN: u8 = 0;
+/// It has not, or the system does not save them.
 const NO: u8 = 1;
+/// It has: the stub saves them.
 const YES: u8 = 2;
 
 /// Defines a function that calls another one with r10, xmm0 and xmm1, and jumps to rax. Leaves the
 /// caller's red zone alone.
+///
+/// General registers are pushed; the wide ones, which the caller could not declare as lost, are
+/// saved by `xsave` where the system saves them, too. Its area is on the stack, so a thread's first
+/// count needs more than 4 KiB of it there.
 macro_rules! saving_registers {
     ($name:ident calls $add:path) => {
         #[unsafe(naked)]
@@ -494,7 +508,7 @@ mod thread_memory {
         }
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(word) = free.or_else(map) {
-            // SAFETY: The word must be an arena's that no other thread has. It comes from `FREE`,
+            // SAFETY: the word must be an arena's that no other thread has. It comes from `FREE`,
             // out of which it was just taken, or from `map`, which has just made it; arenas are
             // never freed.
             unsafe { set_word(word) };
@@ -518,7 +532,7 @@ mod thread_memory {
         };
         let mut head = ARENAS.load(Relaxed);
         loop {
-            // SAFETY: An `Arena` must be there, with no writer. The memory is mapped, larger than
+            // SAFETY: an `Arena` must be there, with no writer. The memory is mapped, larger than
             // an `Arena`, and of zeros, which are one with a null `next`; it is not shared yet.
             unsafe { (*arena).next.store(head, Relaxed) };
             match ARENAS.compare_exchange_weak(head, arena, Release, Relaxed) {
@@ -546,6 +560,8 @@ mod thread_memory {
 mod tests {
     use super::*;
 
+    /// Twenty times eight threads, so that most of them take over memory of others, and two
+    /// instances, which must not mix.
     #[test]
     fn counts_of_all_threads_are_summed_also_when_blocks_are_taken_over() {
         static FIRST: ThreadCounters<3> = ThreadCounters::new();
@@ -566,6 +582,8 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| SECOND.sum(i)), [0, 0, 20 * 1000 * 28]);
     }
 
+    /// 2000 instances of 1000 counters want 16 MB: half of them find no room, and count in
+    /// `shared`.
     #[test]
     fn more_instances_than_there_is_room_for_count_too() {
         let many: Vec<ThreadCounters<1000>> = (0..2000).map(|_| ThreadCounters::new()).collect();

@@ -20,6 +20,8 @@ use crate::asking::UsedDatatype;
 use crate::call::{Accepted, Flow, Transfer, Word};
 use crate::handles::HandleMap;
 
+/// The names, the names behind a flow, and the handles of all predefined datatypes. Those in
+/// brackets some ABI has no name for.
 macro_rules! predefined {
     ([$($optional:ident)*] $($name:ident)*) => {
         const NAMES: &[&str] = &[$(stringify!($name),)* "other"];
@@ -169,8 +171,11 @@ struct Table([(u64, u8); Table::PLACES]);
 static TABLE: OnceLock<Table> = OnceLock::new();
 
 impl Table {
+    /// A power of two, and more than twice as many as there are datatypes.
     const PLACES: usize = 256;
+    /// No datatype's number.
     const EMPTY: u8 = u8::MAX;
+    /// So that a search always ends at an empty place, and soon.
     const ENOUGH: () = assert!(NAMES.len() < Self::PLACES / 2);
 
     /// Where to look first: the highest eight bits of the product, for 256 places.
@@ -179,6 +184,8 @@ impl Table {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
 
+    /// Fills the table with the handles of this process's MPI. What has two names is found by the
+    /// first one's number.
     #[cold]
     fn new() -> Self {
         let () = Self::ENOUGH;
@@ -303,8 +310,14 @@ impl Contents {
 ///
 /// A layer calls [`forget`](Self::forget) before `MPI_Type_free`, since MPI may give the handle to
 /// another datatype afterwards.
+///
+/// What it is asked are the [transfers](crate::Call::transfers) of an accepted call:
+/// [`contents`](Self::contents) of each, and of these [`elements`](Contents::elements), or for what
+/// a status tells of [`elements_in`](Contents::elements_in). A tool that keeps the contents until a
+/// request is complete clones them; a later `MPI_Type_free` does no harm then.
 #[derive(Debug)]
 pub struct Datatypes {
+    /// By the handles of derived datatypes. Predefined ones are in [`TABLE`], for all instances.
     derived: HandleMap<Contents>,
 }
 
@@ -464,12 +477,14 @@ mod tests {
         PredefinedDatatype::all().find(|datatype| datatype.name() == name).unwrap()
     }
 
+    /// A predefined datatype with a size, as if the application had used it.
     fn sized(name: &str, size: u64) -> Contents {
         let datatype = find(name);
         SIZES[datatype.index()].store(size, Relaxed);
         Contents::Predefined(datatype)
     }
 
+    /// What so many bytes are, sorted by name.
     fn walk(contents: &Contents, bytes: u64) -> Vec<(&'static str, u64)> {
         let mut sums: Vec<(&'static str, u64)> = Vec::new();
         contents.elements_in(bytes, |datatype, number| {

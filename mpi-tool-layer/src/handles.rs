@@ -28,6 +28,7 @@ use crate::world;
 #[derive(Debug)]
 pub struct HandleMap<T> {
     shards: [Mutex<HashMap<u64, T, Spread>>; SHARDS],
+    /// How many things are kept, in all shards.
     len: AtomicUsize,
 }
 
@@ -39,6 +40,8 @@ const SHARDS: usize = 16;
 #[derive(Debug, Clone, Copy)]
 struct Spread;
 
+/// A hasher for one `u64`, which is what keys are: cheaper than the standard library's, and not
+/// safe against chosen keys, which nobody chooses here.
 struct SpreadHasher(u64);
 
 /// Fibonacci hashing, with the good upper bits mixed into the lower ones.
@@ -131,7 +134,9 @@ impl<T> Default for HandleMap<T> {
 /// handle; then there are several, and none of them can be told from the others.
 #[derive(Debug)]
 struct Kept<T> {
+    /// What was kept last, and is given out first.
     last: T,
+    /// What was kept before, if there is more than one.
     #[allow(clippy::box_collection, reason = "there are none as a rule, and they are to be small")]
     others: Option<Box<Vec<T>>>,
 }
@@ -178,9 +183,23 @@ impl<T> HandleMap<Kept<T>> {
 /// several (`MPI_THREAD_MULTIPLE`), another thread could get a completed request's handle for a new
 /// one meanwhile; so it is taken out before the call, and what is not complete is put back. Which
 /// of the two it is, MPI is asked once.
+///
+/// A tool that times messages, for example, does this in `around`:
+///
+/// * in a call that [completes requests](Call::completes_requests) it returns what
+///   [`complete`](Self::complete) returns, with a closure that takes the time;
+///
+/// * otherwise it passes the call on, and [inserts](Self::insert) its [new
+///   request](Call::new_request), if there is one, with the time;
+///
+/// * of calls that [start requests](Call::starts_requests) it [updates](Self::update) all
+///   [requests](Call::requests).
+///
+/// Its method `request_free` returns what [`free`](Self::free) returns.
 #[derive(Debug)]
 pub struct PendingRequests<T> {
     requests: HandleMap<Kept<T>>,
+    /// [`UNKNOWN`], [`ONE`] or [`SEVERAL`].
     threads: AtomicU8,
 }
 
@@ -324,6 +343,8 @@ impl<T> PendingRequests<T> {
         }
     }
 
+    /// Asks MPI for its thread level. Where it does not say one, as without `MPI_Init`, there may
+    /// be several threads.
     #[cold]
     fn ask_for_threads(&self) -> bool {
         // A session cannot be asked for its thread level.
@@ -343,6 +364,8 @@ impl<T> Default for PendingRequests<T> {
 mod tests {
     use super::HandleMap;
 
+    /// Handles as MPICH has them (numbers in a row) and as Open MPI has them (addresses), all in
+    /// one map.
     #[test]
     fn handles_in_a_row_and_addresses_are_found() {
         let map = HandleMap::new();

@@ -103,6 +103,39 @@
 //!
 //! `docs/writing-a-tool.md` leads through the first tools, and the crate's `examples` are whole
 //! ones. `docs/architecture.md` names the files of this crate in the order in which to read them.
+//!
+//! # For those who change this crate
+//!
+//! Most of it is written once for all functions, by macros over the list in `mpi-sys`. In reading
+//! order:
+//!
+//! * `function.rs`, `call/word.rs`: functions and arguments as data. `raw.rs`, `table.rs`,
+//!   `chain.rs`: layers over C's types, the functions below them, and two layers as one.
+//!
+//! * `call/`: what can be asked of a call. `shape.rs` finds out which parameter is what,
+//!   `transfers.rs` what data move. `asking.rs` alone asks MPI about the application's objects, and
+//!   takes proofs instead of handles.
+//!
+//! * `high/`: layers over types that say what they are. What expands for each function is in
+//!   `tool-macros`.
+//!
+//! * `counters.rs`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
+//!   remember of datatypes, objects and requests.
+//!
+//! * `install.rs`, `lifecycle.rs`, `level.rs`, `boundary.rs`: from a layer to a tool, and a tool's
+//!   life in a process. `neighbours.rs`, `objects.rs`, `unseen.rs`: what else is in the process,
+//!   other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
+//!   told.
+//!
+//! * `rows.rs`, `report.rs`, `world.rs`, `signals.rs`, `output.rs`, `file.rs`: reports, from the
+//!   counters to the file. `options.rs`, `settings.rs`: what users set.
+//!
+//! * `qmpi/`: a tool as a level of a stack, ours or another. `fortran/`: calls of Fortran as calls
+//!   of C.
+//!
+//! Code that reports may run in a signal handler: no allocation, no lock, and nothing of a tool's
+//! author. Code in intercepting functions is `#[inline(always)]`, or cold and out of line;
+//! `tests/code.rs` looks at the instructions that come out.
 
 mod asking;
 mod boundary;

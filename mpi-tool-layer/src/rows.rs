@@ -37,6 +37,7 @@ use crate::{Counters, PredefinedDatatype};
 #[derive(Debug, Clone, Copy)]
 pub struct Counter<'a> {
     measure: Measure,
+    /// Which of the measure's counters.
     index: u32,
     memory: PhantomData<&'a AtomicU64>,
 }
@@ -46,6 +47,7 @@ pub struct Counter<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Measure {
     place: Place,
+    /// What the counter is multiplied by.
     factor: u64,
     /// A further factor, which is read with the counter.
     size: Option<PredefinedDatatype>,
@@ -66,7 +68,7 @@ impl Measure {
     /// # Safety
     /// The memory that the measure was made of is still there, with a counter of that index.
     unsafe fn value(self, index: u32) -> u64 {
-        // SAFETY: The memory must be there, with a counter of that index: the caller's promise. It
+        // SAFETY: the memory must be there, with a counter of that index: the caller's promise. It
         // is atomic, so threads may count meanwhile.
         let value = unsafe {
             match self.place {
@@ -128,7 +130,9 @@ pub(crate) struct Rows {
     unit: &'static str,
     /// Names, classes and units, each once: a tool may have thousands of rows, in hundreds of levels.
     texts: Box<[&'static str]>,
+    /// Where counters are, each once.
     measures: Box<[Measure]>,
+    /// The counters, in the tool's order.
     rows: Box<[Row]>,
 }
 
@@ -145,11 +149,11 @@ struct Row {
 
 const NO_UNIT: u32 = u32::MAX;
 
-// SAFETY: Values of the type must be usable in other threads. Its pointers are to atomics that live
+// SAFETY: values of the type must be usable in other threads. Its pointers are to atomics that live
 // as long as the process, since `Rows::of` makes them of a `&'static dyn Counters`, and they are
 // only read.
 unsafe impl Send for Rows {}
-// SAFETY: As above: atomics may be read by several threads at once.
+// SAFETY: as above: atomics may be read by several threads at once.
 unsafe impl Sync for Rows {}
 
 impl Rows {
@@ -201,7 +205,7 @@ impl Rows {
     /// What a counter of this process has counted so far. For signal handlers, too.
     pub(crate) fn value(&self, index: usize) -> u64 {
         let row = &self.rows[index];
-        // SAFETY: The measure's memory must be there and have a counter of that index. Both come
+        // SAFETY: the measure's memory must be there and have a counter of that index. Both come
         // from one `Counter<'static>`, which `Rows::of` has got from the tool.
         unsafe { self.measures[row.measure as usize].value(row.index) }
     }
@@ -265,6 +269,7 @@ mod tests {
         }
     }
 
+    /// What the tool says itself is the known answer, also after more was counted.
     #[test]
     fn rows_say_what_the_tool_said_and_count_on() {
         static MIXED: Mixed = Mixed {

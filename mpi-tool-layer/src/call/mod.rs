@@ -92,8 +92,9 @@ impl ErrorCode {
     }
 
     /// The error class of the code (`MPI_Error_class`): the standard's `MPI_ERR_…`, which means the
-    /// same under every MPI of an ABI. A question to MPI each time. In a process whose MPI lacks
-    /// the function, the code itself.
+    /// same under every MPI of an ABI. A question to MPI each time, to be asked from `MPI_Init` to
+    /// `MPI_Finalize`: at other times the standard allows it since MPI-4.0 only. In a process whose
+    /// MPI lacks the function, the code itself.
     pub fn class(self) -> c_int {
         let mut class = self.get();
         if pmpi::available(FunctionId::MPI_Error_class as usize) {
@@ -136,10 +137,10 @@ pub(crate) fn code(result: CallResult<'_>) -> c_int {
 ///
 /// Answers are `None` where the function has nothing of the kind, so a layer asks without knowing
 /// the function. They come from the arguments, as the application passed them: a communicator may
-/// be null, a rank out of range. Values that the call's success vouches for are marked by the
-/// `Accepted` among a method's parameters.
+/// be null, a rank out of range. Methods with an `Accepted` among their parameters read what MPI
+/// has written, or ask MPI.
 ///
-/// A function and its large-count twin are one here, also where counts are arrays. Functions that
+/// A function and its large-count twin answer alike, also where counts are arrays. Functions that
 /// free an object (`MPI_Comm_free`) have the address of a handle and no handle, so
 /// [`communicator`](Self::communicator) and its like say nothing of them.
 ///
@@ -275,6 +276,8 @@ pub trait Call<'c>: Copy {
         self.datatype(self.shape().received, accepted)
     }
 
+    /// The datatype of one direction. An array of datatypes need not be there in this process, so
+    /// the first transfer that goes in that direction says it.
     #[doc(hidden)]
     fn datatype(self, data: Data, accepted: Accepted<'c>) -> Option<MPI_Datatype> {
         if !data.array_of_datatypes {
@@ -317,7 +320,7 @@ pub trait Call<'c>: Copy {
     #[inline(always)]
     fn new_request(self, _: Accepted<'c>) -> Option<MPI_Request> {
         let request: *mut MPI_Request = self.get(self.shape().new_request)?;
-        // SAFETY: The pointer must lead to an initialised request. It is the argument of a
+        // SAFETY: the pointer must lead to an initialised request. It is the argument of a
         // parameter by which the function returns the request that it makes, and MPI has written
         // it, since it has accepted this call (`'c`), which has not returned yet.
         Some(unsafe { *request })
@@ -354,7 +357,7 @@ pub trait Call<'c>: Copy {
             return None;
         }
         if let Some(flag) = self.get::<*const c_int>(shape.flag) {
-            // SAFETY: The flag must be readable and set. MPI has accepted the call, and sets the
+            // SAFETY: the flag must be readable and set. MPI has accepted the call, and sets the
             // function's flag whenever it does.
             if unsafe { *flag } == 0 {
                 return None;
@@ -384,7 +387,7 @@ pub trait Call<'c>: Copy {
         };
         // One request: by far the most frequent case.
         let flag: Option<*const c_int> = self.get(self.shape().flag);
-        // SAFETY: The flag must be readable and set. MPI has accepted the call (`result` is `Ok`),
+        // SAFETY: the flag must be readable and set. MPI has accepted the call (`result` is `Ok`),
         // and then it has set the flag.
         if flag.is_none_or(|flag| unsafe { *flag } != 0) {
             each(0, self.status(accepted));
@@ -408,9 +411,9 @@ pub trait Call<'c>: Copy {
     /// `MPI_PROC_NULL` moves nothing.
     ///
     /// What it costs depends on the function: nothing but a few instructions for messages,
-    /// one-sided communication, files, and reductions to all; questions to MPI about rank and size
-    /// for other collective operations; and memory where each process has a count of its own and
-    /// more than two of them are not 0.
+    /// one-sided communication, files, and reductions to all; questions to MPI about rank, size or
+    /// topology for other collective operations; and an allocation where more than two blocks are
+    /// told of, each by itself.
     #[inline(always)]
     fn transfers(self, accepted: Accepted<'c>) -> Transfers<'c> {
         Transfers::of(self, accepted)
@@ -483,6 +486,7 @@ pub(crate) fn once<R>(function: impl FnOnce() -> R) -> impl FnMut() -> R {
     }
 }
 
+/// Out of line, so that the check costs little.
 #[cold]
 #[inline(never)]
 fn called_again() -> ! {
@@ -517,7 +521,7 @@ impl<'c, const FUNCTION: usize> KnownCall<'c, FUNCTION> {
     /// word for each parameter of the function, made of the argument's own type.
     #[inline(always)]
     pub(crate) unsafe fn branded(wide: bool, words: &[u64], before: &[MPI_Request]) -> Self {
-        // SAFETY: Both slices must outlive `'c` and not be written to. They come from valid slices,
+        // SAFETY: both slices must outlive `'c` and not be written to. They come from valid slices,
         // of the same address and length; the caller promises that they are there until `around`
         // returns, and `around` can keep nothing of `'c`.
         let (words, before) = unsafe {
@@ -625,7 +629,7 @@ impl<'c> AnyCall<'c> {
                 status => each(position, status),
             }
         };
-        // SAFETY: What is read must be set. MPI sets flag, index, indices and their number in every
+        // SAFETY: what is read must be set. MPI sets flag, index, indices and their number in every
         // call that succeeds, and in one that returns `MPI_ERR_IN_STATUS` those of the requests
         // that it is about; the indices are as many as their number says.
         unsafe {
@@ -666,7 +670,7 @@ impl<'c> AnyCall<'c> {
     fn failed(self, each: &mut dyn FnMut(usize, Option<&MPI_Status>)) {
         let Some(now) = self.get::<*const MPI_Request>(self.shape().requests) else { return };
         for (i, before) in self.requests().iter().enumerate() {
-            // SAFETY: The element must be in the application's array and readable. The array has as
+            // SAFETY: the element must be in the application's array and readable. The array has as
             // many requests as `self.requests()`, which was copied from it before the call, and it
             // is the application's until the call returns.
             let now = unsafe { *now.add(i) };
@@ -692,6 +696,8 @@ impl Returned for c_int {
     }
 }
 
+/// The results that are no error codes by their type: times, addresses and handles that are
+/// pointers. (A conversion that returns an `int` is told by its shape.)
 macro_rules! no_code {
     ($([$($generics:tt)*] $type:ty;)*) => {$(
         impl<$($generics)*> Returned for $type {

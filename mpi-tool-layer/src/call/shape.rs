@@ -199,6 +199,7 @@ const fn ends_with(text: &str, part: &str) -> bool {
     text.len() >= part.len() && at(text.as_bytes(), part.as_bytes(), text.len() - part.len())
 }
 
+/// `==` of texts, in constants.
 const fn equals(text: &str, other: &str) -> bool {
     text.len() == other.len() && at(text.as_bytes(), other.as_bytes(), 0)
 }
@@ -519,6 +520,8 @@ mod tests {
         }
     }
 
+    /// The functions that complete requests are those that MPI-5.0, 3.7.3 and 3.7.5, lists, and no
+    /// others.
     #[test]
     fn completions() {
         use FunctionId::*;
@@ -553,6 +556,7 @@ mod tests {
         assert_eq!(Shape::of(FunctionId::MPI_File_sync).file, 0);
     }
 
+    /// Positions in the standard's prototypes, of a function of each kind.
     #[test]
     fn positions() {
         let sendrecv = Shape::of(FunctionId::MPI_Sendrecv);

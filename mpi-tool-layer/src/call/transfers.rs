@@ -9,6 +9,26 @@
 //! The rules are those of `docs/report.md`, for all functions alike: a contribution counts once;
 //! what stays in place does not count; nothing moves to or from `MPI_PROC_NULL`; and nothing is
 //! read that is not significant in this process.
+//!
+//! What that means for a process among `n`, in one group:
+//!
+//! | operation | pieces |
+//! |---|---|
+//! | send, write, put | what it gives, sent |
+//! | receive, read, get | what it has room for, received |
+//! | accumulate | its contribution, reduced; with `MPI_REPLACE` sent; with `MPI_NO_OP` none |
+//! | broadcast | at the root sent once, elsewhere received |
+//! | gather | at the root `n` blocks received and its own sent, elsewhere its own sent |
+//! | scatter | at the root `n` blocks sent and its own received, elsewhere its own received |
+//! | gather to all | its own sent once, `n` received |
+//! | all to all | `n` sent, `n` received |
+//! | reduction | its contribution, reduced; where there is a result, that received |
+//! | reduction and scatter | `n` blocks reduced, its own received |
+//! | exclusive scan | as a reduction, without a result in the first process |
+//! | neighbourhood | as gather to all or all to all, of the neighbours that exist |
+//!
+//! In place, one's own block is neither sent nor received where it would stay where it is. Between
+//! two groups, `n` is the other group's size, and the root is in one of them.
 
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
@@ -94,8 +114,10 @@ fn in_place(buffer: *const c_void) -> bool {
 /// pieces are in itself, so that calls with no more allocate nothing.
 #[derive(Debug)]
 pub struct Transfers<'c> {
+    /// The first piece, unless it was taken.
     first: Option<Transfer<'c>>,
     second: Option<Transfer<'c>>,
+    /// All others: of functions with a count for each process.
     others: std::vec::IntoIter<Transfer<'c>>,
 }
 
@@ -235,7 +257,9 @@ fn collective<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> Transfers<'c> {
 /// What a process does in a rooted operation. Spectators are the root's neighbours in the root's
 /// group of an inter-communicator: they pass `MPI_PROC_NULL` and take no part.
 enum Role {
+    /// Gives to all, or gets from all; in a group of its own, also its own block.
     Root,
+    /// Gives to the root, or gets from it.
     Other,
     Spectator,
 }
@@ -263,6 +287,7 @@ struct Collective<'c> {
 }
 
 impl<'c> Collective<'c> {
+    /// This process's role in the call. Operations without a root have none, which nobody asks for.
     fn role(&self) -> Role {
         self.call.get(self.call.shape().root).map_or(Role::Other, |root| role(self.comm, root))
     }
@@ -280,7 +305,7 @@ impl<'c> Collective<'c> {
     fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer<'c>)) {
         let call = self.call;
         let count = if data.array_of_counts {
-            // SAFETY: Element `i` of the array must be there. The array is significant in this
+            // SAFETY: element `i` of the array must be there. The array is significant in this
             // process (`transfers` asks for no other) and has an element for each process or
             // neighbour, below whose number `i` is; MPI has accepted the call, for which it reads
             // it.
@@ -296,7 +321,7 @@ impl<'c> Collective<'c> {
             count(call, data)
         };
         let datatype = if data.array_of_datatypes {
-            // SAFETY: As above: an array of datatypes has as many elements as that of counts.
+            // SAFETY: as above: an array of datatypes has as many elements as that of counts.
             call.get::<*const MPI_Datatype>(data.datatype).map(|types| unsafe { *types.add(i) })
         } else {
             call.get(data.datatype)
@@ -310,7 +335,8 @@ impl<'c> Collective<'c> {
         }
     }
 
-    /// A buffer with a block for each process but one.
+    /// A buffer with a block for each of `number` processes but `without`: one by one where each
+    /// has a count of its own, and otherwise as one piece with the sum of them.
     fn blocks(
         &self,
         data: Data,

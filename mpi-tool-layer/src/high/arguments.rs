@@ -33,6 +33,7 @@ pub(super) trait Widen<W> {
     fn widen(self) -> W;
 }
 
+/// The pairs of types that the list has, each of which must not lose anything.
 macro_rules! widen {
     ($($narrow:ty => $wide:ty;)*) => {$(
         impl Widen<$wide> for $narrow {
@@ -77,8 +78,7 @@ pub enum RankKind {
     Rank(u32),
     /// `MPI_ANY_SOURCE`: whoever has sent a message that fits. The status says who it was.
     AnySource,
-    /// `MPI_PROC_NULL`: nobody. Communication with it succeeds and moves nothing. @@2@
-    /// Invalid(c_int), No tag: the application's mistake.
+    /// `MPI_PROC_NULL`: nobody. Communication with it succeeds and moves nothing.
     ProcNull,
     /// `MPI_ROOT`: this process is the root of a collective operation between groups.
     Root,
@@ -125,11 +125,13 @@ pub struct RankOf<'c, R> {
 }
 
 impl<R> RankOf<'_, R> {
+    /// C's argument, as the value of this parameter.
     #[inline(always)]
     pub(super) const fn from_c(raw: c_int) -> Self {
         Self { rank: Rank(raw), brand: PhantomData, role: PhantomData }
     }
 
+    /// The value, as C's argument.
     #[inline(always)]
     pub(super) const fn into_c(self) -> c_int {
         self.rank.0
@@ -358,7 +360,7 @@ impl<R> Datatype<'_, R> {
     /// Asked about a wrong handle, MPI calls the application's error handler.
     /// [`Transfer::bytes`](crate::Transfer::bytes) knows all that and is safe.
     pub unsafe fn size(self, _: Accepted<'_>) -> u64 {
-        // SAFETY: The handle must be of a datatype that MPI has used in a call that is not over. It
+        // SAFETY: the handle must be of a datatype that MPI has used in a call that is not over. It
         // has used it, as the caller promises, and the call is not over as long as there is its
         // `Accepted`.
         unsafe { UsedDatatype::assume(self.raw) }.map_or(0, UsedDatatype::size)
@@ -379,11 +381,13 @@ pub struct Value<'c, T, R> {
 }
 
 impl<T: Copy, R> Value<'_, T, R> {
+    /// C's argument, as the value of this parameter.
     #[inline(always)]
     pub(super) const fn from_c(value: T) -> Self {
         Self { value, brand: PhantomData, role: PhantomData }
     }
 
+    /// The value, as C's argument.
     #[inline(always)]
     pub(super) const fn into_c(self) -> T {
         self.value

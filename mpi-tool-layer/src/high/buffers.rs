@@ -43,17 +43,19 @@ pub(super) enum Array {
 }
 
 impl<R> Counts<'_, R> {
+    /// An array of `int`s, of the function that has no `_c` in its name.
     #[inline(always)]
     pub(super) const fn int(pointer: *const c_int) -> Self {
         Self(Array::Int(pointer), PhantomData, PhantomData)
     }
 
+    /// An array of `MPI_Count`s, or of `MPI_Aint`s, which are as wide.
     #[inline(always)]
     pub(super) const fn wide(pointer: *const MPI_Count) -> Self {
         Self(Array::Wide(pointer), PhantomData, PhantomData)
     }
 
-    /// C's three arguments, as one value.
+    /// The expansion lifts arrays by `int` and `wide`; this only keeps it the same for all types.
     #[inline(always)]
     pub(super) const fn from_c(counts: Self) -> Self {
         counts
@@ -86,7 +88,7 @@ impl<R> Counts<'_, R> {
     /// The application's array has more elements than `index`, is readable, and nobody writes to it
     /// meanwhile. MPI says for which function and in which process the array must be there at all.
     pub unsafe fn get(self, index: usize) -> MPI_Count {
-        // SAFETY: Element `index` of an array of this width must be readable, with no writer. The
+        // SAFETY: element `index` of an array of this width must be readable, with no writer. The
         // caller promises that of the application's array, and its width is that of the function
         // that the application has called (`int`, `wide`).
         unsafe {
@@ -111,6 +113,8 @@ pub enum Place {
 }
 
 impl Place {
+    /// Tells the special addresses from others. `MPI_IN_PLACE` is -1 or 1, by the ABI, where no
+    /// data can be.
     #[inline(always)]
     fn of(buffer: *const c_void) -> Self {
         if buffer == MPI_IN_PLACE.cast_const() {
@@ -123,6 +127,7 @@ impl Place {
     }
 }
 
+/// The two kinds of buffers, for reading and for writing: the same but for their pointers.
 macro_rules! buffers {
     ($($(#[$doc:meta])* $name:ident: $pointer:ty, $rmpi:ident;)*) => {$(
         $(#[$doc])*
@@ -366,9 +371,7 @@ composites! {
     }
 
     /// The two buffers of a reduction, which share count and datatype: the four arguments from
-    /// `sendbuf` on of `MPI_Allreduce`, `MPI_Reduce`, `MPI_Scan` and their kin. @@2@
-    /// receive_address: *mut c_void, Where the process's block goes; with `MPI_IN_PLACE`, the
-    /// contribution is taken from here, all blocks of it.
+    /// `sendbuf` on of `MPI_Allreduce`, `MPI_Reduce`, `MPI_Scan` and their kin.
     ReductionBuffers<'b> {
         /// What the process contributes; may be `MPI_IN_PLACE`.
         send_address: *const c_void,
@@ -386,7 +389,8 @@ composites! {
     ReductionBlocks<'b> {
         /// What the process contributes; may be `MPI_IN_PLACE`.
         send_address: *const c_void,
-        /// Where the process's block goes.
+        /// Where the process's block goes; with `MPI_IN_PLACE`, the contribution is taken from
+        /// here, all blocks of it.
         receive_address: *mut c_void,
         /// How many elements each process gets.
         counts: Counts<'b>,

@@ -81,8 +81,7 @@ impl<'c, T: Copy, R> Out<'c, T, R, IfFlag> {
 
 /// A handle of the application's that a function reads and changes: the address of a request
 /// (`MPI_Wait`), or of an object to be freed (`MPI_Comm_free`). MPI puts null there when the object
-/// is gone, so a layer that keeps something by the handle reads it before the call. @@2@ pub const
-/// fn as_ptr(self) -> *mut T C's pointer, as the application has passed it.
+/// is gone, so a layer that keeps something by the handle reads it before the call.
 #[derive(Debug, Clone, Copy)]
 pub struct InOut<'c, T, R = Only> {
     pointer: *mut T,
@@ -101,7 +100,7 @@ impl<T: Copy, R> InOut<'_, T, R> {
         self.pointer
     }
 
-    /// C's pointer.
+    /// C's pointer, as the application has passed it.
     #[inline(always)]
     pub const fn as_ptr(self) -> *mut T {
         self.pointer
@@ -114,6 +113,8 @@ impl<T: Copy, R> InOut<'_, T, R> {
         self.as_slice().first().copied()
     }
 
+    /// The value as a slice of length 1, or none of a null pointer: a request looks like an array
+    /// of requests then.
     #[inline(always)]
     pub(super) fn as_slice(&self) -> &[T] {
         if self.pointer.is_null() {
@@ -138,6 +139,7 @@ pub struct StatusMut<'s, W = Always> {
 }
 
 impl<'s, W: Copy> StatusMut<'s, W> {
+    /// C's pointer, or a layer's own status.
     #[inline(always)]
     pub(crate) const fn from_c(pointer: *mut MPI_Status) -> Self {
         Self { pointer, memory: PhantomData, when: PhantomData }
@@ -159,7 +161,7 @@ impl<'s, W: Copy> StatusMut<'s, W> {
         Self::from_c(status)
     }
 
-    /// Is it `MPI_STATUS_IGNORE`? Then MPI writes none, and [`get`](StatusMut::get) has nothing.
+    /// Is it `MPI_STATUS_IGNORE`? Then MPI writes none, and `get` has nothing.
     #[inline(always)]
     pub fn is_ignored(self) -> bool {
         self.pointer == MPI_STATUS_IGNORE
@@ -197,7 +199,7 @@ impl<'s> StatusMut<'s, IfFlag> {
 /// Where a function puts a status for each of its requests, if the application does not ignore
 /// them: the parameter `array_of_statuses` of `MPI_Waitall` and its kin. Which of them MPI writes
 /// depends on the function; [`Call::finished`](crate::Call::finished) reads those that it has
-/// written. @@2@ pub fn is_ignored(self) -> bool Is it `MPI_STATUSES_IGNORE`?
+/// written.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusesMut<'c, 's> {
     pointer: *mut MPI_Status,
@@ -273,6 +275,7 @@ macro_rules! requests {
                 self.as_slice().iter().map(some)
             }
 
+            /// The application's array, to be copied before the call.
             #[inline(always)]
             pub(super) fn as_slice(&self) -> &[MPI_Request] {
                 if self.is_empty() {

@@ -26,7 +26,7 @@ impl OwnStatus {
     }
 
     /// The application's status, or this one if it ignores it. The result goes to the next function
-    /// and is then [asked](StatusMut::get).
+    /// and is asked (`get`) when that has returned.
     #[inline(always)]
     pub fn for_ignored<'s, W: Copy>(&'s mut self, status: StatusMut<'s, W>) -> StatusMut<'s, W> {
         if status.is_ignored() { StatusMut::from_c(self.0.as_mut_ptr()) } else { status }
@@ -59,7 +59,9 @@ impl<'c, 's> StatusesMut<'c, 's> {
 /// Requests as they were before a call, which changes them: in place up to [`FEW`], which is what
 /// most calls have, otherwise on the heap.
 pub(crate) enum Snapshot {
+    /// So many of the array's elements are requests, the first ones.
     Few([MaybeUninit<MPI_Request>; FEW], usize),
+    /// More than [`FEW`].
     Many(Vec<MPI_Request>),
 }
 
@@ -84,7 +86,7 @@ impl Snapshot {
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[MPI_Request] {
         match self {
-            // SAFETY: The first `length` elements must be initialised. `of`, which alone makes a
+            // SAFETY: the first `length` elements must be initialised. `of`, which alone makes a
             // `Few`, has written as many as there were requests, at most `FEW`.
             Self::Few(few, length) => unsafe {
                 core::slice::from_raw_parts(few.as_ptr().cast(), *length)

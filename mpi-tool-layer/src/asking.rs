@@ -203,7 +203,9 @@ impl UsedComm {
     pub(crate) fn rank(self) -> c_int {
         // What no root is, in case that MPI does not answer.
         let mut rank = -1;
-        // SAFETY: a valid handle (see the type), and a place for the answer; so below.
+        // SAFETY: `MPI_Comm_rank` wants a valid communicator, and writes one `int` to `rank`. MPI
+        // has accepted the handle in a call (`of`), or the application's own call is about to hand
+        // it to MPI (`not_null`).
         unsafe { pmpi::MPI_Comm_rank(self.0, &mut rank) };
         rank
     }
@@ -211,7 +213,8 @@ impl UsedComm {
     /// Is it between two groups?
     pub(crate) fn is_inter(self) -> bool {
         let mut inter = 0;
-        // SAFETY: as above.
+        // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, which a `UsedComm` made by `of`
+        // is (of others see `rank`), and writes one `int` to `inter`.
         unsafe { pmpi::MPI_Comm_test_inter(self.0, &mut inter) };
         inter != 0
     }
@@ -219,7 +222,8 @@ impl UsedComm {
     /// The number of processes in one's own group; 0 if MPI does not say it.
     pub(crate) fn size(self) -> c_int {
         let mut size = 0;
-        // SAFETY: as above.
+        // SAFETY: `MPI_Comm_size` wants a valid communicator, which a `UsedComm` made by `of` is
+        // (of others see `rank`), and writes one `int` to `size`.
         unsafe { pmpi::MPI_Comm_size(self.0, &mut size) };
         size
     }
@@ -230,7 +234,8 @@ impl UsedComm {
             return self.size();
         }
         let mut size = 0;
-        // SAFETY: as above, and between two groups.
+        // SAFETY: `MPI_Comm_remote_size` wants a valid communicator between two groups, which
+        // `is_inter` has just said of this one, and writes one `int` to `size`.
         unsafe { pmpi::MPI_Comm_remote_size(self.0, &mut size) };
         size
     }
@@ -239,7 +244,9 @@ impl UsedComm {
     /// have a block for each neighbour.
     pub(crate) fn topology(self) -> Topology {
         let mut kind = 0;
-        // SAFETY: as above; each further question fits the topology that MPI has told.
+        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` made by `of` is
+        // (of others see `rank`). Each further function wants one with the topology that MPI has
+        // just told, and writes one `int` to each of its results.
         unsafe {
             pmpi::MPI_Topo_test(self.0, &mut kind);
             match kind {
@@ -267,7 +274,9 @@ impl UsedComm {
     /// How many dimensions a grid has. The communicator must be one.
     pub(crate) fn dimensions(self) -> c_int {
         let mut dimensions = 0;
-        // SAFETY: as above.
+        // SAFETY: `MPI_Cartdim_get` wants a communicator with a Cartesian topology, and writes one
+        // `int` to `dimensions`. MPI has told that it has one (`topology`), or the application's
+        // own call, which wants one, is about to get it (Fortran's `partners`).
         unsafe { pmpi::MPI_Cartdim_get(self.0, &mut dimensions) };
         dimensions
     }
@@ -276,7 +285,9 @@ impl UsedComm {
     /// In the order of dimensions they are the order of the neighbours' blocks.
     pub(crate) fn neighbours(self, dimension: c_int) -> [c_int; 2] {
         let (mut below, mut above) = (mpi_sys::MPI_PROC_NULL, mpi_sys::MPI_PROC_NULL);
-        // SAFETY: as above; MPI has told how many dimensions there are.
+        // SAFETY: `MPI_Cart_shift` wants a communicator with a Cartesian topology and a dimension
+        // below its number of dimensions, which the caller has asked MPI for; it writes one `int`
+        // to each result.
         unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
         [below, above]
     }

@@ -182,7 +182,8 @@ mod tests {
     /// Counts nothing by itself: two counters, of a name and a unit.
     struct Counting<const BYTES: bool>(ThreadCounters<2>);
 
-    // SAFETY: every call goes on to MPI as it came.
+    // SAFETY: A layer must do what the standard says of each function: this one overrides nothing,
+    // so every call goes on as it came.
     unsafe impl<const BYTES: bool> RawMpiInterceptionLayer for Counting<BYTES> {}
 
     impl<const BYTES: bool> Counters for Counting<BYTES> {

@@ -494,8 +494,8 @@ mod thread_memory {
         let key = *KEY.get_or_init(|| {
             let mut key = 0;
             // SAFETY: `pthread_key_create` writes one key, and `key` is a place for it.
-            // `thread_ends` is a function of the prototype that it wants, and is there as long as
-            // the tool, which is never unloaded while threads run it.
+            // `thread_ends` is a function of the prototype that it wants, and stays where it is:
+            // what is preloaded is never unloaded, and no host closes the tools that it has opened.
             let result = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) };
             (result == 0).then_some(key)
         });

@@ -8,6 +8,11 @@
 //! MPI is asked only about datatypes that it has used ([`UsedDatatype`]), the predefined ones
 //! included: an optional datatype that an MPI lacks has a handle, too, and a question about it is
 //! an error.
+//!
+//! A datatype is taken apart recursively, down to predefined ones. Datatypes that MPI makes for the
+//! answers are the tool's to free, which it does when the whole datatype is known. What is kept is
+//! two views: sums by predefined datatype, for whole elements, and the order of the parts, for the
+//! incomplete element at the end of a short message.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -9,7 +9,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::{env, fs};
 
-/// Names what the launcher shall give to the ranks of all hosts, where that is not said.
+/// Names what the launcher shall give to the ranks of all hosts, where that is not said: variables,
+/// separated by `;`, which may have a value of their own (`NAME=value`). What the user has put
+/// there stays.
 const LIST: &str = "OMPI_MCA_mca_base_env_list";
 
 /// In Open MPI's launcher (`prterun` of version 5, `orterun` before), before it looks: has it give

@@ -318,7 +318,8 @@ pub struct Parameter {
     pub root_only: bool,
 }
 
-/// Who writes an argument, in the standard's language-independent terms.
+/// Who writes an argument, in the standard's language-independent terms. A buffer that is received
+/// in partitions is `In` there, though MPI writes to it later; the Rust type, `*mut`, says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The caller. A handle, too, whose object the function does not change.

@@ -1,4 +1,6 @@
 //! Counters for tools that treat all functions alike: a number for each of the 700.
+//!
+//! It is also the shortest example of how [`Counters`] is implemented over [`ThreadCounters`].
 
 use crate::{Counter, Counters, FunctionId, ThreadCounters};
 

@@ -23,8 +23,10 @@ use crate::world;
 /// since afterwards another thread may have got the handle for a new object. Handles of different
 /// kinds of objects may be equal, so a map is for one kind.
 ///
-/// An operation locks one of 16 shards and looks into a hash table. Nothing is allocated before the
-/// first insertion, so `new` is a constant.
+/// Any handle is a key, and so is any other [`Word`](crate::Word). An operation locks one of 16
+/// shards and looks into a hash table. Nothing is allocated before the first insertion, so `new` is
+/// a constant. Where most handles are of no interest to the tool, [`is_empty`](Self::is_empty)
+/// saves the look-up as long as none is.
 #[derive(Debug)]
 pub struct HandleMap<T> {
     shards: [Mutex<HashMap<u64, T, Spread>>; SHARDS],
@@ -36,7 +38,8 @@ pub struct HandleMap<T> {
 /// shard.
 const SHARDS: usize = 16;
 
-/// Spreads handles, which are numbers in a row or addresses.
+/// Spreads handles, which are numbers in a row or addresses: neighbours go to different shards and
+/// places.
 #[derive(Debug, Clone, Copy)]
 struct Spread;
 

@@ -35,8 +35,9 @@ pub(crate) fn launched_ranks() -> Option<u64> {
     PLACES.into_iter().find_map(|(_, size)| number(size)).map(u64::from)
 }
 
-/// The place that a launcher gave this process among others, where MPI's world has so many `ranks` and
-/// should have the others: the launcher is then of another MPI, as a rule.
+/// The place that a launcher gave this process among others, where MPI's world has so many `ranks`
+/// and should have the others: the launcher is then of another MPI, as a rule. `None` where MPI and
+/// any of the launchers around the process agree.
 pub(crate) fn launched_elsewhere(ranks: u64) -> Option<Launched> {
     elsewhere(ranks, number)
 }

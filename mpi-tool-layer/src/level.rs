@@ -222,8 +222,9 @@ impl Level {
         self.speaks.store(false, Relaxed);
     }
 
-    /// The tool's constructor: runs in every process that the tool is loaded into. A call that
-    /// comes before the constructor runs it.
+    /// The tool's constructor: runs in every process that the tool is loaded into, launchers and
+    /// shells included, so it does little where there is no MPI. A call that comes before the
+    /// constructor runs it; it runs once.
     #[doc(hidden)]
     pub fn load(&self, table: &NextTable) {
         self.loaded.call_once(|| {
@@ -264,7 +265,8 @@ impl Level {
         self.configured.call_once(|| (self.setup.configure)(self.counters.of, &self.options().own));
     }
 
-    /// The tool's destructor.
+    /// The tool's destructor, at the end of the process: reports what has not been reported, or
+    /// says why nothing was seen. A forked child's does nothing.
     #[doc(hidden)]
     pub fn unload(&self) {
         if self.process.load(Relaxed) != process_id() {
@@ -346,7 +348,8 @@ impl Level {
         }
     }
 
-    /// For [`ToolInfo`]: a signal is about to end the process.
+    /// For [`ToolInfo`]: a signal is about to end the process. Runs in the signal's handler, so it
+    /// takes what is prepared, and does nothing before MPI has started.
     #[doc(hidden)]
     pub fn signalled(&self, signal: c_int) {
         if self.prepared.get().is_some_and(|prepared| prepared.options.signals) {
@@ -500,7 +503,8 @@ impl Level {
     }
 
     /// Writes what this process has counted since the merged report, if there is news. A later
-    /// report of the process takes the place of an earlier one. May run in a signal handler.
+    /// report of the process takes the place of an earlier one. May run in a signal handler, and in
+    /// several threads at once: while one writes, others leave it at that.
     pub(crate) fn report_process(&self, reason: &str) {
         let Some(prepared) = self.prepared.get() else { return };
         let Some(counters) = &prepared.rows else { return };

@@ -127,7 +127,7 @@ pub fn is_silent(tool: &str) -> bool {
     Options::read(tool, None, &[]).output == Output::None
 }
 
-/// `call-counter` → `CALL_COUNTER`
+/// `call-counter` → `CALL_COUNTER`: a tool's name as it stands in the names of variables.
 fn variable_part(tool: &str) -> String {
     tool.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
@@ -314,7 +314,8 @@ fn path(value: &OsString, tool: &str, suffix: Option<&str>) -> Result<CString, S
     CString::new(path).map_err(|_| "a path has no NUL".into())
 }
 
-/// The same path from wherever the application goes until the report is written.
+/// The same path from wherever the application goes until the report is written; as it is where the
+/// current folder has no name.
 fn absolute(path: CString) -> CString {
     if path.as_bytes().starts_with(b"/") {
         return path;

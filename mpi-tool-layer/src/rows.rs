@@ -3,6 +3,10 @@
 //! A signal may come while the tool's own code runs, in the middle of an allocation or with a lock
 //! held. So the handler runs no code of a tool: when MPI starts, and before any signal is watched,
 //! the framework asks the tool once for names and places of its counters and keeps them here.
+//!
+//! A stack may have hundreds of levels with thousands of counters each, of which few are ever
+//! counted. So a row is five numbers; texts and the description of a place in memory, which most
+//! rows of a tool share, are kept once.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -24,8 +24,9 @@ pub fn why_nothing_was_seen() -> Option<&'static str> {
     }
 }
 
-/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI
-/// library says when it is called too early?
+/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped,
+/// what an MPI library says when it is called too early? Reads the whole file, so only processes
+/// that a launcher has started are asked.
 fn static_mpi_in_program() -> bool {
     /// Larger programs are not read.
     const LARGEST: u64 = 1 << 28;

@@ -266,8 +266,7 @@ impl Shape {
         &SHAPES[function as usize]
     }
 
-    /// A function's shape. To be evaluated in constants; [`looked_up`](Self::looked_up) is for all
-    /// else.
+    /// A function's shape. To be evaluated in constants; `looked_up` is for all else.
     pub const fn of(function: FunctionId) -> Self {
         let description = function.description();
         let parameters = description.parameters;

@@ -41,7 +41,8 @@ use crate::asking::{Topology, UsedComm, UsedDatatype};
 use crate::high::Rank;
 
 /// Which way data go, as this process sees it. The order is that of [`ALL`](Self::ALL), and `flow
-/// as usize` an index into what has a place for each.
+/// as usize` an index into what has a place for each. What a tool adds up over ranks must not mix
+/// them: what one process sends another receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flow {
     /// From this process: messages, what it gives to a collective operation or puts into a window,

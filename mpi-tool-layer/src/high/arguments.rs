@@ -368,7 +368,9 @@ impl<R> Datatype<'_, R> {
 }
 
 /// The argument of a parameter that has no type of its own: can be looked at and passed on. `T` is
-/// C's type, `R` the parameter ([`arg`](super::arg)).
+/// C's type, `R` the parameter ([`arg`](super::arg)). So `nnodes` of `MPI_Dims_create` is a
+/// `Value<'c, c_int, arg::nnodes>`, and its array a `Value<'c, *mut c_int, arg::dims>`; where a
+/// function has a large-count twin, `T` is the twin's type.
 ///
 /// Addresses are among them: of strings, arrays, callbacks and of results that are written later.
 /// To follow one is the layer's own `unsafe`, by what the standard says of the parameter and by

@@ -191,7 +191,8 @@ macro_rules! buffers {
                 if count == 0 {
                     return 0;
                 }
-                // SAFETY: significant, as the caller says, and of more than no elements.
+                // SAFETY: `size` wants a datatype that MPI has used in this call. It has: the
+                // buffer was significant, as the caller promises, and has elements, as was checked.
                 count.saturating_mul(unsafe { self.datatype().size(accepted) })
             }
 
@@ -269,13 +270,15 @@ fn copy_memory<T: rmpi::MpiDatatype>(address: *const c_void, length: usize) -> O
     copy.try_reserve_exact(length).ok()?;
     let to = libc::iovec { iov_base: copy.as_mut_ptr().cast(), iov_len: bytes };
     let from = libc::iovec { iov_base: address.cast_mut(), iov_len: bytes };
-    // SAFETY: the kernel writes at most `bytes`, into the vector's memory, and checks the address that
-    // it reads from.
+    // SAFETY: `process_vm_readv` wants two lists of one `iovec` each, which `to` and `from` are,
+    // and memory to write to: it writes at most `bytes`, for which the vector has room. The address
+    // that it reads from the kernel checks itself.
     let copied = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
     if usize::try_from(copied) != Ok(bytes) {
         return None;
     }
-    // SAFETY: all bytes have been written, and an `MpiDatatype` is valid with any.
+    // SAFETY: `set_len` wants as many initialised values, within the capacity. All bytes have been
+    // written, and an `MpiDatatype` is valid with any; room for `length` values was reserved.
     unsafe { copy.set_len(length) };
     Some(copy)
 }

@@ -16,12 +16,14 @@ use super::Only;
 use super::arg;
 use crate::call::{Accepted, Brand};
 
-/// MPI writes the result whenever it accepts the call.
+/// MPI writes the result whenever it accepts the call. It is the default of [`Out`] and
+/// [`StatusMut`], so that `Out<'c, MPI_Comm, arg::newcomm>` is the type to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Always {}
 
-/// MPI writes the result only if it sets the function's flag to true: `MPI_Improbe` has no message to
-/// give where there is none.
+/// MPI writes the result only if it sets the function's flag to true: `MPI_Improbe` has no message
+/// to give where there is none. So it is with all results of a function that has a parameter
+/// `flag`, but the flag itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IfFlag {}
 
@@ -73,8 +75,10 @@ impl<'c, T: Copy, R> Out<'c, T, R, IfFlag> {
     /// `flag` is the method's argument of that name.
     #[inline(always)]
     pub fn get(self, accepted: Accepted<'c>, flag: Flag<'c>) -> Option<T> {
-        // SAFETY: as above. The flag is of the same call, by its lifetime, and is the flag, by its
-        // role; MPI has set it to true, so it has written this result.
+        // SAFETY: the address must be one that MPI can write to and that has a value. The flag is
+        // of the same call, by its lifetime, and is the flag, by its role; MPI has set it to true,
+        // so it has written this result, too, and the application cannot take the variable away
+        // before its own call has returned.
         (flag.get(accepted) != 0).then(|| unsafe { *self.pointer })
     }
 }

@@ -14,6 +14,9 @@ use super::{RequestsMut, StatusMut, StatusesMut};
 /// A layer's status, for a call whose own the application ignores: a variable of the layer's
 /// method, which [lends](Self::for_ignored) it to MPI. MPI fills it at the cost of a status that is
 /// not ignored, and the application sees nothing of it.
+///
+/// A layer whose `around` wants statuses needs none: it sets
+/// [`WATCHES_COMPLETION`](super::MpiInterceptionLayer::WATCHES_COMPLETION).
 #[derive(Debug)]
 pub struct OwnStatus(MaybeUninit<MPI_Status>);
 

@@ -44,8 +44,8 @@ pub(crate) type Brand<'c> = PhantomData<fn(&'c ()) -> &'c ()>;
 
 /// MPI has accepted a call: its handles are valid and its buffers described well.
 ///
-/// It is what a next function returns on success, and what a layer's method must return: so a layer
-/// cannot make up success. It costs nothing; it is a value without contents.
+/// It is what a next function returns on success, and what a layer's method must return. It costs
+/// nothing: it is a value without contents.
 ///
 /// What asks MPI about a call's arguments, or reads what MPI has written, wants one. A wrong handle
 /// is the application's error, and its own call tells it so; asked about by a tool, MPI would call
@@ -59,7 +59,7 @@ pub struct Accepted<'c>(Brand<'c>);
 
 impl Accepted<'_> {
     /// For a call whose arguments are known to be right: in a raw layer, which gets an error code
-    /// instead, or in a test. The raw layer's safe way is [`Call::accepted`].
+    /// instead, or in a test. It can also ask [`Call::accepted`].
     ///
     /// # Safety
     /// MPI has returned success from the call that the result is used for. The lifetime is chosen
@@ -374,6 +374,7 @@ pub trait Call<'c>: Copy {
     /// call's result, since a call that returns `MPI_ERR_IN_STATUS` has finished requests, too;
     /// after any other error, those are told of that have become null. A call that completes all of
     /// its requests tells of null and inactive ones, too, which are complete from the start.
+    /// `result` must be what the next function has returned: by it, what MPI has written is read.
     ///
     /// Only in layers that watch completion; without them there are no requests to tell of.
     #[inline(always)]
@@ -396,6 +397,8 @@ pub trait Call<'c>: Copy {
 
     /// Has MPI accepted the call, by what it has returned? For raw layers, which get C's result:
     /// `None` if that is an error, or if the function returns something else than an error code.
+    /// `returned` must be what the call's next function has returned, and that is not checked;
+    /// high-level layers get an [`Accepted`] from their next function and have no use for this.
     #[inline(always)]
     fn accepted<R: Returned>(self, returned: R) -> Option<Accepted<'c>> {
         (self.shape().returns_code && returned.as_code() == Some(mpi_sys::MPI_SUCCESS))
@@ -614,11 +617,7 @@ impl<'c> AnyCall<'c> {
             }
         };
         let mut one = |position: usize, status: usize| {
-            // SAFETY: `add` must stay in the array, and the status must be set. There are
-            // `requests` in layers that watch completion only, which lend MPI statuses where the
-            // application ignores its own: an array of as many as there are requests, or one
-            // status, of which only position 0 is asked for. MPI sets those of the requests that it
-            // has completed.
+            // SAFETY: MPI has set this status, or there are none.
             let status = unsafe { statuses.add(status).as_ref() };
             match status {
                 Some(status) if in_statuses => match status.MPI_ERROR {
@@ -629,9 +628,8 @@ impl<'c> AnyCall<'c> {
                 status => each(position, status),
             }
         };
-        // SAFETY: what is read must be set. MPI sets flag, index, indices and their number in every
-        // call that succeeds, and in one that returns `MPI_ERR_IN_STATUS` those of the requests
-        // that it is about; the indices are as many as their number says.
+        // SAFETY: MPI has set flag, index, indices and their number, as the function says; with
+        // MPI_ERR_IN_STATUS, too, as far as it uses them.
         unsafe {
             if let Some(flag) = self.get::<*const c_int>(shape.flag)
                 && !in_statuses

@@ -22,8 +22,9 @@ use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
 use crate::FunctionId;
 use crate::call::{Accepted, Transfer};
 
-/// A datatype that MPI has used: at least one element of it has moved, or will when the request of the
-/// call is complete.
+/// A datatype that MPI has used: at least one element of it has moved, or will when the request of
+/// the call is complete. So its handle is valid as long as the call is not over, and MPI can be
+/// asked about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedDatatype(MPI_Datatype);
 
@@ -36,7 +37,8 @@ impl UsedDatatype {
         Self::unless_null(transfer.datatype()).filter(|_| transfer.count() > 0)
     }
 
-    /// For a datatype that is known to be valid by other means.
+    /// For a datatype that is known to be valid by other means. `None` of the null handle, about
+    /// which MPI is never asked.
     ///
     /// # Safety
     /// MPI has used the datatype in a call that is not over: the argument was significant in this
@@ -45,6 +47,7 @@ impl UsedDatatype {
         Self::unless_null(datatype)
     }
 
+    /// A handle that is not null, whose validity the callers know.
     fn unless_null(datatype: MPI_Datatype) -> Option<Self> {
         (datatype != pmpi::MPI_DATATYPE_NULL).then_some(Self(datatype))
     }
@@ -54,19 +57,21 @@ impl UsedDatatype {
         self.0
     }
 
-    /// How many bytes of data an element has.
+    /// How many bytes of data an element has; 0 if MPI does not say so.
     pub(crate) fn size(self) -> u64 {
         let mut size: MPI_Count = 0;
-        // SAFETY: a valid handle (see the type), and a place for the answer. `MPI_Type_size_x` is in
-        // every MPI-3.0.
+        // SAFETY: `MPI_Type_size_x` wants a valid datatype, which a `UsedDatatype` is, and writes
+        // one `MPI_Count` to `size`. Every MPI since 3.0 has the function.
         unsafe { pmpi::MPI_Type_size_x(self.0, &mut size) };
         u64::try_from(size).unwrap_or(0)
     }
 
-    /// How the datatype was made.
+    /// How the datatype was made (`MPI_Type_get_envelope`), by the large-count function where MPI
+    /// has it: only that one tells of datatypes with large counts.
     pub(crate) fn envelope(self) -> Envelope {
         let mut envelope = Envelope::default();
-        // SAFETY: a valid handle, and places for the answers.
+        // SAFETY: both functions want a valid datatype, which a `UsedDatatype` is, and write one
+        // number to each of their results. The large-count one is called only where MPI has it.
         unsafe {
             if pmpi::available(FunctionId::MPI_Type_get_envelope_c as usize) {
                 pmpi::MPI_Type_get_envelope_c(
@@ -94,15 +99,19 @@ impl UsedDatatype {
         envelope
     }
 
-    /// What a derived datatype was made with: the numbers, of whichever width, and the datatypes, which
-    /// MPI has made anew and [`free`](Self::free) frees, unless they are predefined.
+    /// What a derived datatype was made with: the numbers, of whichever width, and the datatypes,
+    /// which MPI has made anew and [`free`](Self::free) frees, unless they are predefined. `None`
+    /// if MPI does not say so. The envelope must be this datatype's, and not that of a predefined
+    /// or Fortran's parametrised one, which has no contents.
     pub(crate) fn contents(self, envelope: &Envelope) -> Option<(Vec<MPI_Count>, Vec<Self>)> {
         let length = |count: MPI_Count| usize::try_from(count).ok();
         let mut integers = vec![0 as c_int; length(envelope.integers)?];
         let mut addresses = vec![0 as MPI_Aint; length(envelope.addresses)?];
         let mut large_counts = vec![0 as MPI_Count; length(envelope.large_counts)?];
         let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(envelope.datatypes)?];
-        // SAFETY: a valid handle of a derived datatype, and arrays that are as long as MPI said.
+        // SAFETY: the datatype must be valid, which a `UsedDatatype` is, and derived, for which the
+        // caller's envelope is. MPI writes no more numbers than it is told that the arrays have,
+        // which are as long as the envelope says.
         let code = unsafe {
             if pmpi::available(FunctionId::MPI_Type_get_contents_c as usize) {
                 pmpi::MPI_Type_get_contents_c(
@@ -144,24 +153,34 @@ impl UsedDatatype {
     /// Frees a datatype.
     ///
     /// # Safety
-    /// [`contents`](Self::contents) has returned it, it is not predefined, and nothing uses it any more.
+    /// [`contents`](Self::contents) has returned it, it is not predefined, and nothing uses it any
+    /// more. It is freed once for each time that it was returned.
     pub(crate) unsafe fn free(mut self) {
-        // SAFETY: as the caller says: the handle is the tool's own.
+        // SAFETY: `MPI_Type_free` wants a valid derived datatype that its caller may free. MPI has
+        // made it anew for `contents`, and nobody uses it any more, as the caller promises.
         unsafe { pmpi::MPI_Type_free(&mut self.0) };
     }
 }
 
-/// The numbers of what a datatype was made with (MPI-5.0, 5.1.13).
+/// The numbers of what a datatype was made with (MPI-5.0, 5.1.13): how long the lists of its
+/// contents are. `combiner` says by which function.
 #[derive(Default)]
 pub(crate) struct Envelope {
+    /// How many `int`s: lengths, strides, numbers of blocks.
     integers: MPI_Count,
+    /// How many `MPI_Aint`s: displacements.
     addresses: MPI_Count,
+    /// How many `MPI_Count`s: what a large-count function was given instead of `int`s.
     large_counts: MPI_Count,
+    /// How many datatypes.
     datatypes: MPI_Count,
+    /// Which function made it: `MPI_COMBINER_VECTOR`, or `MPI_COMBINER_NAMED` of what is
+    /// predefined.
     pub(crate) combiner: c_int,
 }
 
-/// The communicator of an operation that MPI has accepted.
+/// The communicator of an operation that MPI has accepted. Its methods are questions to MPI, none
+/// of which communicates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedComm(MPI_Comm);
 
@@ -180,11 +199,13 @@ impl UsedComm {
         (comm != pmpi::MPI_COMM_NULL).then_some(Self(comm))
     }
 
-    /// This process's rank.
+    /// This process's rank; -1 if MPI does not say it.
     pub(crate) fn rank(self) -> c_int {
         // What no root is, in case that MPI does not answer.
         let mut rank = -1;
-        // SAFETY: a valid handle (see the type), and a place for the answer; so below.
+        // SAFETY: `MPI_Comm_rank` wants a valid communicator, and writes one `int` to `rank`. MPI
+        // has accepted the handle in a call (`of`), or the application's own call is about to hand
+        // it to MPI (`not_null`).
         unsafe { pmpi::MPI_Comm_rank(self.0, &mut rank) };
         rank
     }
@@ -192,15 +213,17 @@ impl UsedComm {
     /// Is it between two groups?
     pub(crate) fn is_inter(self) -> bool {
         let mut inter = 0;
-        // SAFETY: as above.
+        // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, which a `UsedComm` made by `of`
+        // is (of others see `rank`), and writes one `int` to `inter`.
         unsafe { pmpi::MPI_Comm_test_inter(self.0, &mut inter) };
         inter != 0
     }
 
-    /// The number of processes in one's own group.
+    /// The number of processes in one's own group; 0 if MPI does not say it.
     pub(crate) fn size(self) -> c_int {
         let mut size = 0;
-        // SAFETY: as above.
+        // SAFETY: `MPI_Comm_size` wants a valid communicator, which a `UsedComm` made by `of` is
+        // (of others see `rank`), and writes one `int` to `size`.
         unsafe { pmpi::MPI_Comm_size(self.0, &mut size) };
         size
     }
@@ -211,15 +234,19 @@ impl UsedComm {
             return self.size();
         }
         let mut size = 0;
-        // SAFETY: as above, and between two groups.
+        // SAFETY: `MPI_Comm_remote_size` wants a valid communicator between two groups, which
+        // `is_inter` has just said of this one, and writes one `int` to `size`.
         unsafe { pmpi::MPI_Comm_remote_size(self.0, &mut size) };
         size
     }
 
-    /// How the processes lie, as far as this process knows.
+    /// How the processes lie, as far as this process knows: for neighbourhood collectives, which
+    /// have a block for each neighbour.
     pub(crate) fn topology(self) -> Topology {
         let mut kind = 0;
-        // SAFETY: as above; each further question fits the topology that MPI has told.
+        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` made by `of` is
+        // (of others see `rank`). Each further function wants one with the topology that MPI has
+        // just told, and writes one `int` to each of its results.
         unsafe {
             pmpi::MPI_Topo_test(self.0, &mut kind);
             match kind {
@@ -244,18 +271,23 @@ impl UsedComm {
         }
     }
 
-    /// How many dimensions a grid has.
+    /// How many dimensions a grid has. The communicator must be one.
     pub(crate) fn dimensions(self) -> c_int {
         let mut dimensions = 0;
-        // SAFETY: as above.
+        // SAFETY: `MPI_Cartdim_get` wants a communicator with a Cartesian topology, and writes one
+        // `int` to `dimensions`. MPI has told that it has one (`topology`), or the application's
+        // own call, which wants one, is about to get it (Fortran's `partners`).
         unsafe { pmpi::MPI_Cartdim_get(self.0, &mut dimensions) };
         dimensions
     }
 
     /// The neighbours in one dimension of a grid, the lower one first: `MPI_PROC_NULL` at a border.
+    /// In the order of dimensions they are the order of the neighbours' blocks.
     pub(crate) fn neighbours(self, dimension: c_int) -> [c_int; 2] {
         let (mut below, mut above) = (mpi_sys::MPI_PROC_NULL, mpi_sys::MPI_PROC_NULL);
-        // SAFETY: as above; MPI has told how many dimensions there are.
+        // SAFETY: `MPI_Cart_shift` wants a communicator with a Cartesian topology and a dimension
+        // below its number of dimensions, which the caller has asked MPI for; it writes one `int`
+        // to each result.
         unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
         [below, above]
     }
@@ -276,7 +308,9 @@ pub(crate) enum Topology {
 #[inline(never)]
 pub(crate) fn bytes_and_cancelled(status: &MPI_Status) -> (u64, bool) {
     let (mut bytes, mut cancelled): (MPI_Count, _) = (0, 0);
-    // SAFETY: a status that MPI has set, or zeros, and places for the answers.
+    // SAFETY: both functions read a status and write one number. MPI has set the status, or it is
+    // zeros, which is a status of no bytes; the datatype, `MPI_BYTE`, is predefined. Every MPI
+    // since 3.0 has the functions.
     unsafe {
         pmpi::MPI_Test_cancelled(status, &mut cancelled);
         pmpi::MPI_Get_elements_x(status, pmpi::MPI_BYTE, &mut bytes);

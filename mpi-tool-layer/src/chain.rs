@@ -1,4 +1,9 @@
 //! Two layers as one.
+//!
+//! A raw method of the chain calls the upper layer's, with a next function that calls the lower
+//! layer's, with the chain's own next function. What the upper layer calls through its table
+//! ([`UnsafeBox::table`]) must pass the lower one as well: its table is an [`Over`], whose
+//! functions are the lower layer's methods.
 
 use core::sync::atomic::AtomicU64;
 
@@ -10,16 +15,26 @@ use crate::{
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next
-/// functions are the second's methods.
+/// functions are the second's methods. So a call that the first answers itself the second does not
+/// see, and calls that the first makes instead it sees as the application's.
+///
+/// Either layer may be raw or high-level, or a chain itself. Of two [tools](Tool) the chain is a
+/// tool, with the [settings](Tool::SETTINGS) and counters of both.
+///
+/// For parts of one tool. Tools that users combine are preloaded one after the other, or are levels
+/// of a stack, and report each for itself.
 #[derive(Debug)]
 pub struct LayerChain<A, B>(pub A, pub B);
 
 /// What layer `B` makes of the functions below it: the next functions of the layer above.
 struct Over<'a, B> {
+    /// The lower layer.
     layer: &'a B,
+    /// What is below both.
     below: &'a dyn NextFunctions,
 }
 
+/// The chain's methods and the upper layer's next functions, one for each MPI function.
 macro_rules! chain {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
@@ -32,14 +47,18 @@ macro_rules! chain {
             $(
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
                     let below = self.below;
-                    // SAFETY: for the one who calls this.
+                    // SAFETY: the caller of this unsafe function promises that the arguments are as
+                    // the MPI standard asks of the function. The next function below is the same
+                    // one, and gets what the lower layer makes of them.
                     let next = move |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
                     self.layer.$name(UnsafeBox::new(next, below), $($arg),*)
                 }
             )*
         }
 
-        // SAFETY: both layers do what the standard says, so one above the other does.
+        // SAFETY: a layer must do what the standard says of each function. The upper layer does, if
+        // its next functions do; these are the lower layer's methods, which do, over the chain's
+        // own next functions.
         unsafe impl<A: RawMpiInterceptionLayer, B: RawMpiInterceptionLayer> RawMpiInterceptionLayer
             for LayerChain<A, B>
         {
@@ -59,8 +78,9 @@ macro_rules! chain {
 }
 mpi_functions! { [chain] }
 
-/// Two tools as one, which has the settings of both and reports what both have counted: the first one's
-/// counters, then the second one's.
+/// Two tools as one, which has the settings of both and reports what both have counted: the first
+/// one's counters, then the second one's. Both are configured, each from the same settings, so two
+/// settings of one name are one value.
 impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     const NEW: Self = LayerChain(A::NEW, B::NEW);
 
@@ -82,11 +102,12 @@ impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     }
 }
 
-/// How many settings the tools of a chain may have together.
+/// How many settings the tools of a chain may have together. More do not compile.
 const MOST_SETTINGS: usize = 64;
 
 impl<A: Tool, B: Tool> LayerChain<A, B> {
-    /// The settings of both, in an array whose length does not depend on the tools.
+    /// The settings of both, in an array whose length does not depend on the tools: a constant's
+    /// length cannot. What is behind them is empty.
     const SETTINGS_AND_MORE: [Setting; MOST_SETTINGS] = {
         let none = Setting { name: "", default: SettingDefault::Text(""), help: "" };
         let (mut joined, mut index) = ([none; MOST_SETTINGS], 0);
@@ -103,7 +124,8 @@ impl<A: Tool, B: Tool> LayerChain<A, B> {
         joined
     };
 
-    /// The counters of the layer that has a counter, and its number there.
+    /// The counters of the layer that has a counter, and its number there: the first one's numbers
+    /// come first.
     fn counters_of(&self, index: usize) -> Option<(&dyn Counters, usize)> {
         let first = self.0.counters()?;
         match index.checked_sub(first.len()) {
@@ -112,7 +134,7 @@ impl<A: Tool, B: Tool> LayerChain<A, B> {
         }
     }
 
-    /// The unit that both count in, if it is one.
+    /// The unit that both count in, if it is one. If not, each counter says its own.
     fn common_unit(&self) -> Option<&'static str> {
         let (one, other) = (self.0.counters()?.unit(), self.1.counters()?.unit());
         (one == other).then_some(one)
@@ -160,7 +182,8 @@ mod tests {
     /// Counts nothing by itself: two counters, of a name and a unit.
     struct Counting<const BYTES: bool>(ThreadCounters<2>);
 
-    // SAFETY: every call goes on to MPI as it came.
+    // SAFETY: A layer must do what the standard says of each function: this one overrides nothing,
+    // so every call goes on as it came.
     unsafe impl<const BYTES: bool> RawMpiInterceptionLayer for Counting<BYTES> {}
 
     impl<const BYTES: bool> Counters for Counting<BYTES> {
@@ -195,12 +218,14 @@ mod tests {
 
     /// Has no counters.
     struct Silent;
-    // SAFETY: as above.
+    // SAFETY: a layer must do what the standard says of each function: this one overrides nothing,
+    // so every call goes on as it came.
     unsafe impl RawMpiInterceptionLayer for Silent {}
     impl Tool for Silent {
         const NEW: Self = Silent;
     }
 
+    /// Name, unit and value of each counter, as a report would have them.
     fn rows(tool: &impl Tool) -> Vec<(&'static str, Option<&'static str>, u64)> {
         let counters = tool.counters().unwrap();
         let row = |at| (counters.name(at), counters.unit_of(at), counters.counter(at).value());

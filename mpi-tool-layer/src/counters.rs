@@ -1,4 +1,22 @@
 //! Counters that every thread adds to without a lock, and without a locked instruction.
+//!
+//! Each thread has a piece of memory, its *arena*, in which all instances of [`ThreadCounters`] of
+//! a tool have places. Where an instance's counters are is the same offset in every arena, its
+//! *lane*. So a counter's address is the thread's arena plus the instance's lane plus the index: no
+//! look-up, and no other thread writes there. A sum goes over all arenas, which are in a list that
+//! only grows.
+//!
+//! Neither is there at first: an instance gets its lane, and a thread its arena, at the first
+//! count. Both numbers are written such that the sign of their sum says whether both are there
+//! (`SIGN`), so an addition has one branch. The way behind that branch is cold, and is called in a
+//! way that leaves all registers alone (`add_in_cold_code`), since the branch stands in
+//! intercepting functions, whose arguments are in registers.
+//!
+//! Where there is no room (an instance after 8 MiB of lanes, or a thread whose end cannot be
+//! watched), counts go to `shared`, by locked instructions. They are exact everywhere.
+//!
+//! Arenas are private pages, made when they are first touched: a thread that counts one function
+//! costs one page for eight instances. It is x86-64 and Linux only, as is the assembly.
 
 use core::arch::{asm, global_asm, naked_asm};
 use core::ptr;
@@ -14,12 +32,17 @@ use crate::Counter;
 ///
 /// Counts are exact under any number of threads. An addition is six instructions: where the
 /// thread's counts are (two), which of them are the instance's (two), a branch, and one `inc` in
-/// memory. The
-/// counts of threads that have ended are taken over by threads that start, and never freed: a layer
-/// lives as long as its process.
+/// memory. The counts of threads that have ended are taken over by threads that start, and never
+/// freed: a layer lives as long as its process.
+///
+/// It is a static as a rule ([`new`](Self::new) is a constant), and may be a part of a layer. Use
+/// [`FunctionCounters`](crate::FunctionCounters) for a counter a function, and an atomic number for
+/// what is not a sum: there is no way to read and change a counter at once, to set it back, or to
+/// find a maximum.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ThreadCounters<const N: usize> {
+    /// The first field: the cold code finds `shared` behind it.
     lane: Lane,
     /// For instances and threads that could not get a place.
     shared: [AtomicU64; N],
@@ -37,24 +60,30 @@ pub(crate) struct Lane {
 
 /// A thread's memory for counters, one for all instances of a tool; pages that are not counted in
 /// are never made. The lanes of eight instances lie side by side, so that the counters of one
-/// function in many levels of a stack are in few pages.
+/// function in many levels of a stack are in few pages: the counters of an index stand next to each
+/// other, and the next index is a `STRIDE` away.
 const ARENA: usize = 8 << 20;
+/// How many instances share a group of lanes.
 const LANES: usize = 8;
+/// From a counter to the next one of the same instance, in bytes: a cache line, in which eight
+/// instances have the counter of one index.
 const STRIDE: usize = LANES * size_of::<AtomicU64>();
 
 /// A thread's word is 0, or the address of its memory with the sign bit set. Of the sum of word and
 /// offset the sign bit is clear if both are there, and only then: with [`NO_LANE`] for an offset
 /// it is set beside any address (none is below 64 KiB), and beside 0.
 const SIGN: u64 = 1 << 63;
+/// The offset of an instance without a lane.
 const NO_LANE: u64 = (-0x1_0000_i64) as u64;
 
-/// The beginning of a thread's memory.
+/// The beginning of a thread's memory. Lanes begin behind it, at `STRIDE`.
 struct Arena {
     /// The next one of all.
     next: AtomicPtr<Arena>,
 }
 
-/// The memory of all threads, in a list that only grows.
+/// The memory of all threads, in a list that only grows: new ones come to its head. Whoever has
+/// read the head may go through all of it, without a lock.
 static ARENAS: AtomicPtr<Arena> = AtomicPtr::new(ptr::null_mut());
 
 // The thread's word. It is written out here because Rust has no stable way to ask for the
@@ -71,11 +100,13 @@ global_asm! {
     ".popsection",
 }
 
-/// The thread's word.
+/// The thread's word: 0, or its arena's address with the sign bit set.
 #[inline(always)]
 fn word() -> u64 {
     let word;
-    // SAFETY: reads the thread-local word above.
+    // SAFETY: the assembly may only read, from memory that is there. The word above is in the
+    // thread-local storage of this object, whose distance from `fs` the dynamic linker has put into
+    // the global offset table. Neither stack nor flags change.
     unsafe {
         asm!(
             "mov {word}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
@@ -87,10 +118,14 @@ fn word() -> u64 {
     word
 }
 
+/// Sets the thread's word.
+///
 /// # Safety
-/// `word` is 0 or that of an [`Arena`] that no other thread has.
+/// `word` is 0, or the address of an [`Arena`] that is never freed and that no other thread has,
+/// with the sign bit set.
 unsafe fn set_word(word: u64) {
-    // SAFETY: writes the thread-local word above.
+    // SAFETY: the assembly writes eight bytes, which must be the thread's word and no other: it is
+    // found as in `word`. That the value is one that the others rely on is the caller's promise.
     unsafe {
         asm!(
             "mov {place}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
@@ -103,7 +138,7 @@ unsafe fn set_word(word: u64) {
 }
 
 impl<const N: usize> ThreadCounters<N> {
-    /// All zero.
+    /// All zero. The instance takes no place in threads' memory before its first count.
     pub const fn new() -> Self {
         Self {
             lane: Lane { offset: AtomicU64::new(NO_LANE), count: N },
@@ -111,24 +146,28 @@ impl<const N: usize> ThreadCounters<N> {
         }
     }
 
-    /// Adds to a counter.
+    /// Adds to a counter. For any thread at any time, but not for signal handlers: the first count
+    /// of a thread takes a lock and maps memory. Wraps around at 2^64.
     ///
     /// # Panics
-    /// If `index` is not below `N`.
+    /// If `index` is not below `N`. Where the index is a constant, nothing is left of the check.
     #[inline(always)]
     pub fn add(&self, index: usize, amount: u64) {
         assert!(index < N);
         let address = self.lane.address();
         if address.cast_signed() < 0 {
-            // SAFETY: the lane is at the beginning of this, with so many shared counters behind it.
+            // SAFETY: `add_in_cold_code` wants the lane of a `ThreadCounters` that has the counter,
+            // and a pointer for all of it. The lane is the first field (`repr(C)`), the pointer is
+            // made of `self`, and `index` is below `N`.
             return unsafe { add_in_cold_code(ptr::from_ref(self).cast(), index, amount) };
         }
-        // SAFETY: one of the lane's counters.
+        // SAFETY: `counter` wants an address whose sign bit is clear, and the lane to have the
+        // counter: both have been checked above.
         increase(unsafe { Lane::counter(address, index) }, amount);
     }
 
     /// A counter, summed over all threads. Takes no lock and allocates nothing, so that a signal
-    /// handler may call it.
+    /// handler may call it. What other threads add meanwhile may be in it or not.
     ///
     /// # Panics
     /// If `index` is not below `N`.
@@ -136,15 +175,17 @@ impl<const N: usize> ThreadCounters<N> {
         self.counter(index).value()
     }
 
-    /// A counter, for a report.
+    /// A counter, for a report: where it is, to be returned from
+    /// [`Counters::counter`](crate::Counters::counter).
     ///
     /// # Panics
     /// If `index` is not below `N`.
     pub fn counter(&self, index: usize) -> Counter<'_> {
         assert!(index < N);
         let number = u32::try_from(index).expect("fewer than 2^32 counters");
-        // SAFETY: the lane is at the beginning of this, which has more than `index` counters, and the
-        // pointer is to all of it.
+        // SAFETY: `of_threads` wants the lane of a `ThreadCounters` that lives as long as the
+        // result and has the counter, and a pointer for all of it. The lane is the first field
+        // (`repr(C)`) of `self`, which is borrowed, and `index` is below `N`.
         unsafe { Counter::of_threads(ptr::from_ref(self).cast(), number) }
     }
 }
@@ -155,7 +196,9 @@ impl Lane {
     /// # Safety
     /// That is so, it has the counter, and the pointer may be used for all of it.
     pub(crate) unsafe fn sum(this: *const Lane, index: usize) -> u64 {
-        // SAFETY: the shared counters are behind the lane, as the caller promises.
+        // SAFETY: the lane and the counter of this index behind it must be there: the caller
+        // promises a `ThreadCounters` (`repr(C)`), whose `shared` begins right behind its lane.
+        // Both are atomics, which others may write meanwhile.
         let (mut sum, offset) = unsafe {
             let shared = &*this.add(1).cast::<AtomicU64>().add(index);
             (shared.load(Relaxed), (*this).offset.load(Acquire))
@@ -165,7 +208,9 @@ impl Lane {
         }
         let mut arena = ARENAS.load(Acquire).cast_const();
         while !arena.is_null() {
-            // SAFETY: memory of the list is never freed, and the lane is in it.
+            // SAFETY: the counter and `next` must be in the arena, which must be there. `ARENAS`
+            // has mapped memory that is never freed, and `free_lane` gives out offsets only if all
+            // of the lane is below `ARENA`; all are atomics, of zeros at first.
             unsafe {
                 let counter = arena.byte_add((offset ^ SIGN) as usize + index * STRIDE);
                 sum = sum.wrapping_add((*counter.cast::<AtomicU64>()).load(Relaxed));
@@ -175,7 +220,8 @@ impl Lane {
         sum
     }
 
-    /// Where the thread's counters of the lane are; with the sign bit set if it has none.
+    /// Where the thread's counters of the lane are; with the sign bit set if it has none. The sum
+    /// of word and offset: both have the sign bit, so it goes away if both are there.
     #[inline(always)]
     fn address(&self) -> u64 {
         word().wrapping_add(self.offset.load(Relaxed))
@@ -184,18 +230,21 @@ impl Lane {
     /// A counter of the thread.
     ///
     /// # Safety
-    /// `address` is that of a lane, its sign bit is clear, and the lane has so many counters.
+    /// `address` is what [`address`](Self::address) has returned in this thread, its sign bit is
+    /// clear, and the lane has more counters than `index`.
     #[inline(always)]
     unsafe fn counter<'a>(address: u64, index: usize) -> &'a AtomicU64 {
-        // SAFETY: word and offset are both there, so that this is in the thread's memory, which is
-        // never freed and has the lane's counters at this distance.
+        // SAFETY: the address must be that of an `AtomicU64` that is never freed. The sign bit is
+        // clear only if word and offset are both there, so the lane is in the thread's arena, and
+        // it has more counters than `index`, as the caller promises.
         unsafe {
             let lane = ptr::with_exposed_provenance::<AtomicU64>(address as usize);
             &*lane.byte_add(index * STRIDE)
         }
     }
 
-    /// Finds the lane a place, and the thread its memory, where there is room.
+    /// Finds the lane a place, and the thread its memory, where there is room. Afterwards
+    /// [`address`](Self::address) says whether there was.
     fn enter(&self) {
         if self.offset.load(Relaxed) == NO_LANE {
             free_lane(&self.offset, self.count);
@@ -205,12 +254,16 @@ impl Lane {
         }
     }
 
-    /// Adds to a counter of a [`ThreadCounters`], whose lane this is.
+    /// Adds to a counter of a [`ThreadCounters`], whose lane this is: the way of a thread's or an
+    /// instance's first count, and of all that have got no place.
     ///
     /// # Safety
-    /// That is so, and it has the counter.
+    /// `this` is the lane of a `ThreadCounters` with more counters than `index`, and the pointer
+    /// may be used for all of it.
     unsafe extern "C" fn add_slowly(this: *const Lane, index: usize, amount: u64) {
-        // SAFETY: as the caller says; the shared counters are behind the lane.
+        // SAFETY: the lane must be there, with the shared counter behind it, and `counter` wants a
+        // clear sign bit, which is checked, and an index below the lane's count. The rest is the
+        // caller's promise.
         unsafe {
             (*this).enter();
             let address = (*this).address();
@@ -224,13 +277,17 @@ impl Lane {
     }
 }
 
-/// Gives a lane of so many counters its offset, where there is room.
+/// Gives a lane of so many counters its offset, where there is room. Instances with the same number
+/// of counters share a group of eight lanes, side by side. Lanes are never given back.
 fn free_lane(offset: &AtomicU64, count: usize) {
+    /// Eight lanes of instances with the same number of counters.
     struct Group {
         count: usize,
         offset: usize,
         taken: usize,
     }
+    /// The first free byte of arenas, and the groups that there are. The first stride is the
+    /// `Arena`'s own.
     static GROUPS: Mutex<(usize, Vec<Group>)> = Mutex::new((STRIDE, Vec::new()));
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     let (top, groups) = &mut *groups;
@@ -271,6 +328,10 @@ fn increase(counter: &AtomicU64, amount: u64) {
 /// function has its arguments in them, and would save and restore them at every call for the sake
 /// of the first one.
 ///
+/// The lane goes in r10, and index and amount in two floating-point registers, in which no function
+/// of MPI has an argument. The stub gets the address to return to in rax and leaves the stack as it
+/// is, also the red zone below it.
+///
 /// # Safety
 /// What [`Lane::add_slowly`] asks for.
 #[cold]
@@ -305,12 +366,19 @@ unsafe fn add_in_cold_code(lane: *const Lane, index: usize, amount: u64) {
 /// this crate and perhaps with `-C target-cpu=native`, that decides that. So they are saved, where they
 /// are.
 static WIDE: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// Not asked yet.
 const UNKNOWN: u8 = 0;
+/// It has not, or the system does not save them.
 const NO: u8 = 1;
+/// It has: the stub saves them.
 const YES: u8 = 2;
 
 /// Defines a function that calls another one with r10, xmm0 and xmm1, and jumps to rax. Leaves the
 /// caller's red zone alone.
+///
+/// General registers are pushed; the wide ones, which the caller could not declare as lost, are
+/// saved by `xsave` where the system saves them, too. Its area is on the stack, so a thread's first
+/// count needs more than 4 KiB of it there.
 macro_rules! saving_registers {
     ($name:ident calls $add:path) => {
         #[unsafe(naked)]
@@ -400,7 +468,8 @@ macro_rules! saving_registers {
 
 saving_registers! { add_saving_registers calls Lane::add_slowly }
 
-/// What `xsave` calls the masks, the upper halves of zmm0 to zmm15, and zmm16 to zmm31.
+/// What `xsave` calls the masks, the upper halves of zmm0 to zmm15, and zmm16 to zmm31: bits 5 to
+/// 7.
 const COMPONENTS: u32 = 0xe0;
 
 /// More than `xsave` writes for these: they end at 2,688 of what Intel's processors write, and lie lower
@@ -408,40 +477,51 @@ const COMPONENTS: u32 = 0xe0;
 const AREA: usize = 4096;
 
 /// The memory of threads: mapped at a thread's first count, and taken over by the next thread that
-/// starts when it ends.
+/// starts when it ends. The end is told by a key of pthreads, whose destructor runs in the thread.
+/// Counts stay where they are: the next thread adds to them.
 mod thread_memory {
     use super::*;
     use std::sync::OnceLock;
 
+    /// Words of arenas whose threads have ended.
     static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    /// The key whose destructor tells of a thread's end; `None` if the process has no more keys.
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
 
-    /// Gives the thread memory, where its end can be watched.
+    /// Gives the thread memory, where its end can be watched. Else it keeps none, and counts in
+    /// `shared`: memory that nobody takes over would be lost with each thread that ends.
     pub(super) fn take() {
         let key = *KEY.get_or_init(|| {
             let mut key = 0;
-            // SAFETY: `key` is there to be written.
+            // SAFETY: `pthread_key_create` writes one key, and `key` is a place for it.
+            // `thread_ends` is a function of the prototype that it wants, and stays where it is:
+            // what is preloaded is never unloaded, and no host closes the tools that it has opened.
             let result = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) };
             (result == 0).then_some(key)
         });
         let some = ptr::dangling::<libc::c_void>();
-        // SAFETY: the key is valid for the process's life. Its value says only that there is one.
+        // SAFETY: `pthread_setspecific` wants a key that was created and not deleted, which nobody
+        // does. The value is never followed: it is not null so that the thread's end calls the
+        // destructor.
         if !key.is_some_and(|key| unsafe { libc::pthread_setspecific(key, some) == 0 }) {
             return;
         }
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(word) = free.or_else(map) {
-            // SAFETY: no other thread has it any more, or yet.
+            // SAFETY: the word must be an arena's that no other thread has. It comes from `FREE`,
+            // out of which it was just taken, or from `map`, which has just made it; arenas are
+            // never freed.
             unsafe { set_word(word) };
         }
     }
 
-    /// New memory, in the list of all.
+    /// New memory, in the list of all: its word, or `None` if the system gives none.
     fn map() -> Option<u64> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new memory, of zeros, that nobody else knows. Small pages: most of it is never
-        // touched.
+        // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others. The
+        // result is `ARENA` bytes of zeros, aligned to a page, that nobody else knows, so `madvise`
+        // may have small pages there: most of it is never touched.
         let arena = unsafe {
             let memory = libc::mmap(ptr::null_mut(), ARENA, protection, flags, -1, 0);
             if memory == libc::MAP_FAILED {
@@ -452,7 +532,8 @@ mod thread_memory {
         };
         let mut head = ARENAS.load(Relaxed);
         loop {
-            // SAFETY: zeros are an `Arena`, which is not shared yet.
+            // SAFETY: an `Arena` must be there, with no writer. The memory is mapped, larger than
+            // an `Arena`, and of zeros, which are one with a null `next`; it is not shared yet.
             unsafe { (*arena).next.store(head, Relaxed) };
             match ARENAS.compare_exchange_weak(head, arena, Release, Relaxed) {
                 Ok(_) => break,
@@ -462,9 +543,12 @@ mod thread_memory {
         Some(arena.expose_provenance() as u64 | SIGN)
     }
 
+    /// The key's destructor: another thread may have the memory. A later destructor of this thread
+    /// that counts gets memory anew.
     unsafe extern "C" fn thread_ends(_: *mut libc::c_void) {
         let word = word();
-        // SAFETY: the thread has none any more.
+        // SAFETY: 0 is always allowed: the thread has no memory from here on, and asks for some at
+        // its next count.
         unsafe { set_word(0) };
         if word != 0 {
             FREE.lock().unwrap_or_else(PoisonError::into_inner).push(word);
@@ -476,6 +560,8 @@ mod thread_memory {
 mod tests {
     use super::*;
 
+    /// Twenty times eight threads, so that most of them take over memory of others, and two
+    /// instances, which must not mix.
     #[test]
     fn counts_of_all_threads_are_summed_also_when_blocks_are_taken_over() {
         static FIRST: ThreadCounters<3> = ThreadCounters::new();
@@ -496,6 +582,8 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| SECOND.sum(i)), [0, 0, 20 * 1000 * 28]);
     }
 
+    /// 2000 instances of 1000 counters want 16 MB: half of them find no room, and count in
+    /// `shared`.
     #[test]
     fn more_instances_than_there_is_room_for_count_too() {
         let many: Vec<ThreadCounters<1000>> = (0..2000).map(|_| ThreadCounters::new()).collect();

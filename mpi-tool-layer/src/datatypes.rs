@@ -1,4 +1,18 @@
 //! What data are made of: the predefined datatypes in a datatype.
+//!
+//! A tool that reports how much of which type was moved wants `MPI_DOUBLE` and not the name of a
+//! structure. [`Datatypes`] finds out what a derived datatype is made of (`MPI_Type_get_envelope`,
+//! `MPI_Type_get_contents`), once a datatype, and remembers it by its handle. A predefined one is
+//! found in a small table of handles, without a lock.
+//!
+//! MPI is asked only about datatypes that it has used ([`UsedDatatype`]), the predefined ones
+//! included: an optional datatype that an MPI lacks has a handle, too, and a question about it is
+//! an error.
+//!
+//! A datatype is taken apart recursively, down to predefined ones. Datatypes that MPI makes for the
+//! answers are the tool's to free, which it does when the whole datatype is known. What is kept is
+//! two views: sums by predefined datatype, for whole elements, and the order of the parts, for the
+//! incomplete element at the end of a short message.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,6 +25,8 @@ use crate::asking::UsedDatatype;
 use crate::call::{Accepted, Flow, Transfer, Word};
 use crate::handles::HandleMap;
 
+/// The names, the names behind a flow, and the handles of all predefined datatypes. Those in
+/// brackets some ABI has no name for.
 macro_rules! predefined {
     ([$($optional:ident)*] $($name:ident)*) => {
         const NAMES: &[&str] = &[$(stringify!($name),)* "other"];
@@ -55,28 +71,34 @@ predefined! {
     MPI_COMPLEX4 MPI_COMPLEX8 MPI_COMPLEX16 MPI_COMPLEX32
 }
 
-/// A predefined datatype. Those that have two names are one.
+/// A predefined datatype. Those that have two names are one (`MPI_LONG_LONG` is
+/// `MPI_LONG_LONG_INT`), as are those that have the same handle in an ABI: the first in the order
+/// of [`all`](Self::all).
+///
+/// It is a number from 0, so that tools have arrays of counters by datatype. The numbers are the
+/// same under all ABIs, whichever of the datatypes an MPI has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PredefinedDatatype(u8);
 
-/// Sizes in bytes, of those that MPI has accepted: an optional one that an MPI lacks must not be asked
-/// about. 0 where that has not been.
+/// Sizes in bytes, of those that MPI has accepted: an optional one that an MPI lacks must not be
+/// asked about. 0 where that has not been. They are atomics that reports read, also in signal
+/// handlers.
 static SIZES: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 
 impl PredefinedDatatype {
-    /// How many there are.
+    /// How many there are, [`OTHER`](Self::OTHER) included.
     pub const COUNT: usize = NAMES.len();
 
-    /// Data of a datatype that MPI does not take apart, an extension of its own for example: counted
-    /// in bytes, as elements of one.
+    /// Data of a datatype that MPI does not take apart, an extension of its own for example, and of
+    /// incomplete elements: counted in bytes, as elements of one. It is the last.
     pub const OTHER: Self = Self(Self::COUNT as u8 - 1);
 
-    /// All of them.
+    /// All of them, in the order of their numbers.
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    /// The one of a number.
+    /// The one of a number, the inverse of [`index`](Self::index).
     ///
     /// # Panics
     /// If the number is not below [`COUNT`](Self::COUNT).
@@ -96,12 +118,15 @@ impl PredefinedDatatype {
         NAMES[self.index()]
     }
 
-    /// The same behind `sent`, `received` or `reduced`.
+    /// The same behind `sent`, `received` or `reduced`: the name of a counter, as text that is
+    /// there for ever.
     pub const fn flow_name(self, flow: Flow) -> &'static str {
         FLOWS[self.index()][flow as usize]
     }
 
-    /// An element's size in bytes; 0 of a datatype that the application has not used.
+    /// An element's size in bytes; 0 of a datatype that the application has not used. MPI was asked
+    /// when [`Datatypes::contents`] met it first; this only reads the answer, and may be called
+    /// anywhere.
     #[inline(always)]
     pub fn size(self) -> u64 {
         if self == Self::OTHER {
@@ -128,6 +153,8 @@ impl PredefinedDatatype {
         }
     }
 
+    /// Remembers the size, at the datatype's first use. Two threads may both ask; they get the same
+    /// answer.
     fn learn_size(self, datatype: UsedDatatype) {
         if self.size() == 0 {
             SIZES[self.index()].store(datatype.size(), Relaxed);
@@ -141,21 +168,29 @@ impl fmt::Display for PredefinedDatatype {
     }
 }
 
-/// Handles, and whose they are.
+/// Handles, and whose they are: a hash table of fixed size, at most half full, in which a handle is
+/// found by a multiplication and as a rule one comparison.
 struct Table([(u64, u8); Table::PLACES]);
 
+/// Made at the first question, when MPI is there: before, handles that are addresses may be null.
 static TABLE: OnceLock<Table> = OnceLock::new();
 
 impl Table {
+    /// A power of two, and more than twice as many as there are datatypes.
     const PLACES: usize = 256;
+    /// No datatype's number.
     const EMPTY: u8 = u8::MAX;
+    /// So that a search always ends at an empty place, and soon.
     const ENOUGH: () = assert!(NAMES.len() < Self::PLACES / 2);
 
+    /// Where to look first: the highest eight bits of the product, for 256 places.
     #[inline(always)]
     const fn place(key: u64) -> usize {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
 
+    /// Fills the table with the handles of this process's MPI. What has two names is found by the
+    /// first one's number.
     #[cold]
     fn new() -> Self {
         let () = Self::ENOUGH;
@@ -178,16 +213,17 @@ impl Table {
     }
 }
 
-/// What a datatype is made of.
+/// What a datatype is made of. Cheap to clone.
 #[derive(Debug, Clone)]
 pub enum Contents {
     /// One predefined element.
     Predefined(PredefinedDatatype),
-    /// Others.
+    /// Others: a datatype that the application has made (`MPI_Type_vector`,
+    /// `MPI_Type_create_struct`), or one that MPI does not take apart.
     Derived(Arc<Derived>),
 }
 
-/// What a derived datatype is made of.
+/// What a derived datatype is made of. Gaps and displacements are not kept: only data count.
 #[derive(Debug)]
 pub struct Derived {
     /// In bytes.
@@ -199,7 +235,7 @@ pub struct Derived {
 }
 
 impl Contents {
-    /// How many bytes of data there are.
+    /// How many bytes of data there are in one element, without gaps (`MPI_Type_size`).
     #[inline(always)]
     pub fn size(&self) -> u64 {
         match self {
@@ -208,7 +244,9 @@ impl Contents {
         }
     }
 
-    /// Tells how many predefined elements so many of this datatype have.
+    /// Tells how many predefined elements so many of this datatype have: `each` gets each
+    /// predefined datatype once, with the number of its elements. For data whose amount is a count:
+    /// what is sent, or received for sure.
     #[inline(always)]
     pub fn elements(&self, count: u64, mut each: impl FnMut(PredefinedDatatype, u64)) {
         match self {
@@ -221,12 +259,16 @@ impl Contents {
         }
     }
 
-    /// Tells what so many bytes are, which need not be whole elements of this datatype: what a receive
-    /// got. Bytes of no whole predefined element are of [`OTHER`](PredefinedDatatype::OTHER).
+    /// Tells what so many bytes are, which need not be whole elements of this datatype: what a
+    /// receive got, by its status. They are taken in the order of the type map, and `each` may get
+    /// a predefined datatype several times. Bytes of no whole predefined element are of
+    /// [`OTHER`](PredefinedDatatype::OTHER).
     pub fn elements_in(&self, bytes: u64, mut each: impl FnMut(PredefinedDatatype, u64)) {
         self.walk(bytes, &mut each);
     }
 
+    /// [`elements_in`](Self::elements_in), for itself: whole elements at once, and then the parts
+    /// of the incomplete one, each as far as there are bytes.
     fn walk(&self, bytes: u64, each: &mut dyn FnMut(PredefinedDatatype, u64)) {
         if bytes == 0 {
             return;
@@ -251,6 +293,7 @@ impl Contents {
         }
     }
 
+    /// Contents of parts, with their sums.
     fn derived(parts: Vec<(u64, Contents)>) -> Self {
         let mut totals: Vec<(PredefinedDatatype, u64)> = Vec::new();
         let mut size = 0;
@@ -267,11 +310,19 @@ impl Contents {
     }
 }
 
-/// The contents of the application's datatypes, found at their first use.
+/// The contents of the application's datatypes, found at their first use. A layer has one, as a
+/// static or as a part of it, for all threads.
 ///
-/// A layer calls [`forget`](Self::forget) before `MPI_Type_free`.
+/// A layer calls [`forget`](Self::forget) before `MPI_Type_free`, since MPI may give the handle to
+/// another datatype afterwards.
+///
+/// What it is asked are the [transfers](crate::Call::transfers) of an accepted call:
+/// [`contents`](Self::contents) of each, and of these [`elements`](Contents::elements), or for what
+/// a status tells of [`elements_in`](Contents::elements_in). A tool that keeps the contents until a
+/// request is complete clones them; a later `MPI_Type_free` does no harm then.
 #[derive(Debug)]
 pub struct Datatypes {
+    /// By the handles of derived datatypes. Predefined ones are in [`TABLE`], for all instances.
     derived: HandleMap<Contents>,
 }
 
@@ -283,6 +334,10 @@ impl Datatypes {
 
     /// What the datatype of a transfer is made of. Of a transfer without data that is nothing: MPI
     /// need not have looked at the datatype then, which may be null or freed.
+    ///
+    /// The first question about a datatype asks MPI, for derived ones in several calls for each
+    /// level of the construction; later ones look the handle up, of predefined datatypes without a
+    /// lock.
     #[inline(always)]
     pub fn contents<'c>(&self, transfer: &Transfer<'c>, accepted: Accepted<'c>) -> Contents {
         match Self::predefined(transfer.datatype()) {
@@ -291,13 +346,15 @@ impl Datatypes {
         }
     }
 
-    /// The predefined datatype of a handle, if [`contents`](Self::contents) has said before that it is
-    /// one: the fast way.
+    /// The predefined datatype of a handle, if [`contents`](Self::contents) has said before that it
+    /// is one: the fast way. It asks MPI nothing, so it is safe with any handle.
     #[inline(always)]
     pub fn predefined(datatype: MPI_Datatype) -> Option<PredefinedDatatype> {
         PredefinedDatatype::of(datatype).filter(|predefined| predefined.size() > 0)
     }
 
+    /// The slow way: a predefined datatype's first use, and derived ones. Two threads may decode
+    /// the same datatype, and insert the same.
     #[cold]
     #[inline(never)]
     fn find<'c>(&self, transfer: &Transfer<'c>, accepted: Accepted<'c>) -> Contents {
@@ -316,15 +373,17 @@ impl Datatypes {
         let mut made = Vec::new();
         let contents = decode(used, &mut HashMap::new(), &mut made).0;
         for datatype in made {
-            // SAFETY: `decode` puts only derived datatypes here, each of which `contents` has returned
-            // once; decoding is over, so nothing uses them any more.
+            // SAFETY: `free` wants a datatype that `contents` has returned, is not predefined, and
+            // is not used any more. `decode` puts each that it got so here, once for each time that
+            // it got it, and only derived ones; it is over.
             unsafe { datatype.free() };
         }
         self.derived.insert(datatype, contents.clone());
         contents
     }
 
-    /// Forgets a datatype: `MPI_Type_free` is about to free it.
+    /// Forgets a datatype: `MPI_Type_free` is about to free it. Operations that still use it go on;
+    /// what they move is known from their start.
     pub fn forget(&self, datatype: MPI_Datatype) {
         self.derived.remove(datatype);
     }
@@ -336,9 +395,13 @@ impl Default for Datatypes {
     }
 }
 
-/// The contents of a valid datatype, and whether its handle is one that must be freed if it came from
-/// `MPI_Type_get_contents`: those that did are `made`. They live as long as something is known of
-/// their handles, which MPI would use again.
+/// The contents of a valid datatype, and whether its handle is one that must be freed if it came
+/// from `MPI_Type_get_contents`: those that did are `made`. They live as long as something is
+/// `known` of their handles, which MPI would use again.
+///
+/// Sizes check the result: where the parts are not as large as MPI says that the datatype is, it is
+/// opaque, and counts as bytes of [`OTHER`](PredefinedDatatype::OTHER). So a combiner that is not
+/// known here (of a later version of MPI) makes a coarse answer and no wrong one.
 fn decode(
     datatype: UsedDatatype,
     known: &mut HashMap<u64, Contents>,
@@ -394,7 +457,7 @@ fn decode(
     (contents, true)
 }
 
-/// Neighbours of the same predefined datatype become one part.
+/// Neighbours of the same predefined datatype become one part, and parts of nothing go.
 fn merged(parts: Vec<(u64, Contents)>) -> Vec<(u64, Contents)> {
     let mut merged: Vec<(u64, Contents)> = Vec::new();
     for (number, part) in parts {
@@ -419,12 +482,14 @@ mod tests {
         PredefinedDatatype::all().find(|datatype| datatype.name() == name).unwrap()
     }
 
+    /// A predefined datatype with a size, as if the application had used it.
     fn sized(name: &str, size: u64) -> Contents {
         let datatype = find(name);
         SIZES[datatype.index()].store(size, Relaxed);
         Contents::Predefined(datatype)
     }
 
+    /// What so many bytes are, sorted by name.
     fn walk(contents: &Contents, bytes: u64) -> Vec<(&'static str, u64)> {
         let mut sums: Vec<(&'static str, u64)> = Vec::new();
         contents.elements_in(bytes, |datatype, number| {

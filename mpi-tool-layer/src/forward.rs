@@ -1,18 +1,25 @@
-//! Open MPI's launcher gives its environment to the ranks of its own host only. A tool that some ranks have
-//! and others lack would wait for these when the reports are merged.
+//! Open MPI's launcher gives its environment to the ranks of its own host only. A tool that some
+//! ranks have and others lack would wait for these when the reports are merged.
+//!
+//! A preloaded tool is loaded into the launcher, too. There it extends the list of variables that
+//! the launcher forwards, unless the user has said on the command line what to forward. In all
+//! other processes nothing happens.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::{env, fs};
 
-/// Names what the launcher shall give to the ranks of all hosts, where that is not said.
+/// Names what the launcher shall give to the ranks of all hosts, where that is not said: variables,
+/// separated by `;`, which may have a value of their own (`NAME=value`). What the user has put
+/// there stays.
 const LIST: &str = "OMPI_MCA_mca_base_env_list";
 
-/// In Open MPI's launcher, before it looks: has it give the ranks of all hosts what is preloaded, and the
-/// tools' settings.
+/// In Open MPI's launcher (`prterun` of version 5, `orterun` before), before it looks: has it give
+/// the ranks of all hosts what is preloaded, and the tools' settings. Elsewhere it returns at once.
 ///
 /// # Safety
-/// The process has one thread.
+/// If the process is Open MPI's launcher, it has one thread: nobody else reads or changes the
+/// environment meanwhile.
 pub unsafe fn to_all_hosts() {
     let program = fs::read_link("/proc/self/exe").unwrap_or_default();
     let is_prterun = program.file_name() == Some(OsStr::new("prterun"));
@@ -49,7 +56,8 @@ pub unsafe fn to_all_hosts() {
         }
     }
     if list != own {
-        // SAFETY: as the caller says.
+        // SAFETY: nobody may use the environment meanwhile: the process is the launcher here, which
+        // has one thread, as the caller promises.
         unsafe { env::set_var(LIST, list) };
     }
 }

@@ -1,4 +1,8 @@
 //! Which function a call is of, and what the standard says of it.
+//!
+//! [`FunctionId`] and what is known of each function expand from the list of functions
+//! (`rmpi/mpi-sys/src/functions.rs`), which is compared with the MPI Forum's data in that crate's
+//! tests. All of it is constant data: questions that the compiler can answer cost nothing.
 
 use core::ffi::CStr;
 use core::fmt;
@@ -6,11 +10,19 @@ use core::str::FromStr;
 
 use mpi_sys::mpi_functions;
 
+/// `FunctionId` and the descriptions, from the lines of the list.
 macro_rules! functions {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        /// One of the 700 MPI functions. The number is its rank in the order of the C names.
+        /// One of the 700 MPI functions: the 690 of MPI-5.0 and the ten that MPI-3.0 removed. The
+        /// number is its rank in the order of the C names, so it is an index into arrays of
+        /// [`COUNT`](Self::COUNT) elements; it changes when a version of MPI adds functions.
+        ///
+        /// Whether the MPI of a process has a function is another question
+        /// ([`NextFunctions::available`](crate::NextFunctions::available)). Of a function and its
+        /// large-count twin each is one here. A text becomes one by [`parse`](str::parse), if it is
+        /// the exact C name.
         #[allow(non_camel_case_types)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
@@ -21,8 +33,10 @@ macro_rules! functions {
             )*
         }
 
+        /// All functions, by their numbers.
         const ALL: &[FunctionId] = &[$(FunctionId::$c_name),*];
 
+        /// What the list says, by the functions' numbers.
         static DESCRIPTIONS: [Description; ALL.len()] = [$(
             Description {
                 c_name: match CStr::from_bytes_with_nul(concat!(stringify!($c_name), "\0").as_bytes()) {
@@ -50,7 +64,7 @@ macro_rules! functions {
     };
 }
 
-/// What an optional part of a line says.
+/// What an optional part of a line says: of the macro's none or one.
 const fn first(parts: &[&'static str]) -> Option<&'static str> {
     match parts {
         [part, ..] => Some(part),
@@ -67,6 +81,7 @@ macro_rules! tum_qmpi {
     };
 }
 
+/// The list's word for a direction, as a value.
 macro_rules! direction {
     (in) => {
         Direction::In
@@ -81,6 +96,7 @@ macro_rules! direction {
 
 mpi_functions! { [functions] }
 
+/// What the list says of a function: a line of it.
 pub(crate) struct Description {
     c_name: &'static CStr,
     name: &'static str,
@@ -97,16 +113,18 @@ impl FunctionId {
     /// How many functions there are.
     pub const COUNT: usize = ALL.len();
 
-    /// All functions, sorted by name.
+    /// All functions, sorted by name: in the order of their numbers.
     pub fn all() -> impl ExactSizeIterator<Item = FunctionId> + DoubleEndedIterator {
         ALL.iter().copied()
     }
 
-    /// The function of a number below [`COUNT`](Self::COUNT).
+    /// The function of a number below [`COUNT`](Self::COUNT): the inverse of `function as usize`.
+    /// `None` of other numbers.
     pub const fn from_index(index: usize) -> Option<FunctionId> {
         if index < ALL.len() { Some(ALL[index]) } else { None }
     }
 
+    /// All that the list says of the function.
     pub(crate) const fn description(self) -> &'static Description {
         &DESCRIPTIONS[self as usize]
     }
@@ -116,37 +134,39 @@ impl FunctionId {
         self.description().name
     }
 
-    /// The C name, as C wants it.
+    /// The C name, as C wants it: with a NUL at its end.
     pub fn c_name(self) -> &'static CStr {
         self.description().c_name
     }
 
-    /// The name of the layers' method, `send`.
+    /// The name of the layers' method, `send`: the C name in lower case, without `MPI_`. A
+    /// high-level layer has no method of its own for `send_c`.
     pub fn method_name(self) -> &'static str {
         self.description().method
     }
 
-    /// Is it the large-count twin of another function (`MPI_Send_c`)?
+    /// Is it the large-count twin of another function (`MPI_Send_c`)? By its name.
     pub const fn is_large_count(self) -> bool {
         matches!(self.description().name.as_bytes(), [.., b'_', b'c'])
     }
 
-    /// What the function is about.
+    /// What the function is about: the name of its group in reports.
     pub const fn class(self) -> FunctionClass {
         self.description().class
     }
 
-    /// The first version of the standard that has the function.
+    /// The first version of the standard that has the function. For the ten that MPI-3.0 removed,
+    /// too, it is the one that brought them.
     pub fn first_version(self) -> MpiVersion {
         self.description().version
     }
 
-    /// The function's id in TUM's QMPI, where it has one.
+    /// The function's id in TUM's QMPI, where it has one: 360 functions do.
     pub fn tum_qmpi_id(self) -> Option<u16> {
         self.description().tum_qmpi
     }
 
-    /// The parameters, in order.
+    /// The parameters, in order: as many as [`Call::arguments`](crate::Call::arguments) has words.
     pub fn parameters(self) -> &'static [Parameter] {
         self.description().parameters
     }
@@ -158,7 +178,8 @@ impl fmt::Display for FunctionId {
     }
 }
 
-/// A name that is no MPI function's.
+/// A name that is no MPI function's: what [`FunctionId`]'s `from_str` returns. Its text says what
+/// names look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownFunction;
 
@@ -254,7 +275,7 @@ named! {
     }
 }
 
-/// A version of the MPI standard.
+/// A version of the MPI standard. Versions are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MpiVersion {
     /// 5 in MPI-5.0.
@@ -264,6 +285,7 @@ pub struct MpiVersion {
 }
 
 impl MpiVersion {
+    /// A version as the list has it: two digits and a dot.
     const fn parse(text: &str) -> Self {
         let [major, b'.', minor] = text.as_bytes() else { panic!("a version is x.y") };
         Self { major: *major - b'0', minor: *minor - b'0' }
@@ -276,29 +298,33 @@ impl fmt::Display for MpiVersion {
     }
 }
 
-/// A parameter of an MPI function.
+/// A parameter of an MPI function, as the MPI Forum's machine-readable standard describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// The standard's name.
+    /// The standard's name, `sendbuf`. Unique in the function.
     pub name: &'static str,
-    /// The C type, as Rust writes it.
+    /// The C type, as Rust writes it: `*const c_void`, `MPI_Comm`.
     pub rust_type: &'static str,
     /// Who writes it.
     pub direction: Direction,
-    /// What it means.
+    /// What it means, whatever its type is: an `int` may be a rank, a count or a flag.
     pub kind: ParameterKind,
-    /// For an array, the parameter or constant that gives its length, where there is one.
+    /// For an array, the parameter or constant that gives its length, where there is one: of
+    /// `MPI_Waitall`'s requests, `count`. `None` of all that is no array, and of arrays whose
+    /// length follows from something else, such as the size of a communicator.
     pub length: Option<&'static str>,
-    /// Is only the root's argument significant?
+    /// Is only the root's argument significant? At the other ranks it may be anything, also where
+    /// the call is accepted.
     pub root_only: bool,
 }
 
-/// Who writes an argument, in the standard's language-independent terms.
+/// Who writes an argument, in the standard's language-independent terms. A buffer that is received
+/// in partitions is `In` there, though MPI writes to it later; the Rust type, `*mut`, says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The caller.
+    /// The caller. A handle, too, whose object the function does not change.
     In,
-    /// MPI.
+    /// MPI: an address where it puts something.
     Out,
     /// Both, or the object behind a handle changes.
     InOut,
@@ -307,6 +333,20 @@ pub enum Direction {
 /// What a parameter means: the kinds of the MPI Forum's machine-readable standard, without their
 /// value ranges and widths (`POLYXFER_NUM_ELEM_NNI` is `XferNumElem`: a number of elements to
 /// transfer).
+///
+/// Those that tools meet most:
+///
+/// | kind | |
+/// |---|---|
+/// | `Buffer` | the address of data that MPI moves |
+/// | `XferNumElem`, `DtypeNumElem` | how many elements to move; how many a datatype is made of |
+/// | `Partition` | how many partitions, or which |
+/// | `Displacement`, `RmaDisplacement` | where a block begins, in elements or bytes; where in a window, in its units |
+/// | `Rank`, `Tag` | the other process, the name of a message; their special values, too |
+/// | `Communicator`, `Datatype`, `Window`, `Request` … | a handle, or the address of one |
+/// | `Status`, `Logical`, `Index` | the addresses of statuses, flags and indices that MPI writes |
+/// | `ArrayLength` | how long an array among the parameters is, or how much of it MPI has written |
+/// | `Function`, `ExtraState` | a callback, and what it gets |
 #[allow(missing_docs, reason = "the MPI Forum's terms")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[rustfmt::skip]
@@ -335,6 +375,7 @@ pub enum ParameterKind {
 mod tests {
     use super::*;
 
+    /// The order that is assumed everywhere: by C names, without gaps, and found again from each.
     #[test]
     fn names_and_numbers_lead_to_the_function() {
         assert_eq!(FunctionId::COUNT, 700);

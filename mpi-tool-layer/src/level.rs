@@ -1,4 +1,24 @@
 //! A tool in a process: its life, its options, its report.
+//!
+//! Every tool has a [`Level`] in a static, and every level of a stack has one of its own. It is
+//! told what happens in the process:
+//!
+//! 1. `load`, from the tool's constructor: it takes its place among the tools, and has the layer
+//!    configured, if there is an MPI;
+//! 2. `world_started` or `session_started`, when MPI has started: it reads the options, asks the
+//!    tool for its counters, and watches signals. What reports need later is made now
+//!    ([`Prepared`]), as a signal handler cannot allocate;
+//! 3. `world_ends`, before `MPI_Finalize`: it merges the counts over all ranks, and rank 0 writes
+//!    the report;
+//! 4. `signalled`, `report_process`, `unload`: a process that ends in another way, or counts
+//!    afterwards, reports for itself.
+//!
+//! A report of a process has what it has counted since the merged one, and says why it is there.
+//! Nothing is reported twice: the sum of all counters tells whether there is news.
+//!
+//! Most fields are atomics, and nothing is locked: calls, threads and a signal handler may come at
+//! once. A forked child inherits all of it and says nothing: the level knows which process it
+//! counts in.
 
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{
@@ -21,21 +41,30 @@ use crate::settings::Setup;
 use crate::unseen::why_nothing_was_seen;
 use crate::{Counters, FunctionId, NextTable, options, signals, world};
 
-/// Why a process reports for itself: all is well otherwise, and its merged report is there.
+/// Why a process reports for itself: all is well otherwise, and its merged report is there. What it
+/// has counted came after that.
 const LATE: &str = "calls after the merged report";
 /// The user wants a report a rank.
 const NOT_MERGED: &str = "MPI_TOOL_MERGE=0";
 
-/// One tool of a process. `install_pmpi_layer!` makes it a static of the tool.
+/// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
+/// tool. The layer itself is not in it: its counters and its settings are reached through functions
+/// ([`Source`], [`Setup`]), so that this code is compiled once, with the framework, and not with
+/// each tool.
 pub struct Level {
+    /// The tool's name, which the tool's own variables have in them.
     tool: &'static str,
+    /// The tool's version, for reports and to compare ranks by.
     version: &'static str,
     /// What reports call it: the tool's name, or that of its level in a stack.
     label: &'static str,
+    /// What other tools of the process know of this one.
     info: &'static ToolInfo,
+    /// How to ask the layer for its counters.
     counters: Source,
     /// The tool's own settings.
     setup: Setup,
+    /// The layer has got its settings.
     configured: Once,
     /// Options of this level alone, by their names without `MPI_TOOL_`.
     settings: &'static [(String, String)],
@@ -45,20 +74,24 @@ pub struct Level {
     process: AtomicI32,
     /// In `MPI_COMM_WORLD`; -1 as long as that is not known.
     rank: AtomicI64,
+    /// The size of `MPI_COMM_WORLD`; -1 as long as that is not known.
     ranks: AtomicI64,
     /// Is there a world to merge the report over?
     world: AtomicBool,
+    /// How many sessions are open.
     sessions: AtomicUsize,
     /// Set at the first start of MPI in the process.
     prepared: OnceLock<Prepared>,
     /// A report is being written.
     writing: AtomicBool,
+    /// The constructor's work is done.
     loaded: Once,
     /// The table has been filled.
     has_mpi: AtomicBool,
 }
 
-/// Where the counters are: a function, and what it gets.
+/// Where the counters are: a function, and what it gets. For a preloaded tool that is null, since
+/// the function knows its static; for a level of a stack it is the level's layer.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Source {
@@ -66,24 +99,30 @@ pub struct Source {
     of: *const (),
 }
 
-// SAFETY: `of` is a layer's address, and layers are `Sync`.
+// SAFETY: A value must be usable in other threads. `of` is null or the address of a level's
+// instance with its layer, which is `Sync` and lives as long as the process; only `find` and the
+// setup's `configure` use it, by a shared reference.
 unsafe impl Send for Source {}
-// SAFETY: as above.
+// SAFETY: as above: threads share nothing but that address.
 unsafe impl Sync for Source {}
 
 impl Source {
+    /// Counters that `find` gets from `of`: null, or a layer's address that is valid for ever.
     #[doc(hidden)]
     pub const fn new(find: fn(*const ()) -> Option<&'static dyn Counters>, of: *const ()) -> Self {
         Self { find, of }
     }
 
+    /// Asks the tool. Runs its code, so not in a signal handler.
     fn get(&self) -> Option<&'static dyn Counters> {
         (self.find)(self.of)
     }
 }
 
-/// What a report needs, made where allocation is allowed.
+/// What a report needs, made where allocation is allowed: at the first start of MPI in the process,
+/// or at its end if MPI has not started. It does not change any more, but for its atomics.
 struct Prepared {
+    /// What the user has set.
     options: Options,
     /// What the tool counts. The tool is not asked again: a signal handler runs none of its code.
     rows: Option<Rows>,
@@ -103,15 +142,20 @@ struct Prepared {
     last_sum: AtomicU64,
 }
 
-/// How a level of a stack differs from the tool alone.
+/// How a level of a stack differs from the tool alone: its name, its options, and whether it is the
+/// one that speaks.
 #[doc(hidden)]
 pub struct LevelRequest {
+    /// What reports call the level; its file names have it, too.
     pub label: &'static str,
+    /// Options of this level alone, by their names without `MPI_TOOL_`.
     pub settings: &'static [(String, String)],
+    /// Is it the level that says what concerns all?
     pub speaks: bool,
 }
 
 impl Level {
+    /// A preloaded tool, before anything has happened: a constant, as the tool is a static.
     #[doc(hidden)]
     pub const fn new(
         tool: &'static str,
@@ -167,6 +211,7 @@ impl Level {
         }
     }
 
+    /// The tool's name and version: other stacks that run the tool are told both.
     pub(crate) fn tool_and_version(&self) -> (&'static str, &'static str) {
         (self.tool, self.version)
     }
@@ -177,15 +222,18 @@ impl Level {
         self.speaks.store(false, Relaxed);
     }
 
-    /// The tool's constructor: runs in every process that the tool is loaded into. A call that
-    /// comes before the constructor runs it.
+    /// The tool's constructor: runs in every process that the tool is loaded into, launchers and
+    /// shells included, so it does little where there is no MPI. A call that comes before the
+    /// constructor runs it; it runs once.
     #[doc(hidden)]
     pub fn load(&self, table: &NextTable) {
         self.loaded.call_once(|| {
             self.process.store(process_id(), Relaxed);
             self.has_mpi.store(self.info.take_place(table), Release);
             if !self.has_mpi.load(Relaxed) {
-                // SAFETY: a launcher's constructors run before it starts threads.
+                // SAFETY: `to_all_hosts` changes the environment in Open MPI's launcher only, and
+                // wants one thread there. This runs in a constructor of the launcher, before its
+                // `main`, which starts its threads.
                 unsafe { crate::forward::to_all_hosts() };
             }
             if self.has_mpi.load(Relaxed) {
@@ -217,7 +265,8 @@ impl Level {
         self.configured.call_once(|| (self.setup.configure)(self.counters.of, &self.options().own));
     }
 
-    /// The tool's destructor.
+    /// The tool's destructor, at the end of the process: reports what has not been reported, or
+    /// says why nothing was seen. A forked child's does nothing.
     #[doc(hidden)]
     pub fn unload(&self) {
         if self.process.load(Relaxed) != process_id() {
@@ -239,7 +288,7 @@ impl Level {
         (0..rows.len()).any(|index| rows.value(index) > 0)
     }
 
-    /// After `MPI_Init` or `MPI_Init_thread`.
+    /// After `MPI_Init` or `MPI_Init_thread`: rank and size are known from here on.
     pub(crate) fn world_started(&self) {
         self.started();
         if let Some((rank, ranks)) = world::position() {
@@ -251,7 +300,7 @@ impl Level {
         self.complain(prepared);
     }
 
-    /// After `MPI_Session_init`.
+    /// After `MPI_Session_init`. A session has no rank; the launcher's is used where it says one.
     pub(crate) fn session_started(&self) {
         self.started();
         self.sessions.fetch_add(1, AcqRel);
@@ -262,6 +311,7 @@ impl Level {
         }
     }
 
+    /// What both starts have in common.
     fn started(&self) {
         self.process.store(process_id(), Relaxed);
         // A tool in front of others sees the next one's functions, and MPI may have come later.
@@ -272,7 +322,9 @@ impl Level {
         }
     }
 
-    /// Before `MPI_Finalize`.
+    /// Before `MPI_Finalize`, the first time: the report of all ranks. Collective, as
+    /// `MPI_Finalize` is. A failure to merge ends in a report of each process, and never in an
+    /// error of the application's.
     pub(crate) fn world_ends(&self) {
         if !self.world.swap(false, AcqRel) || !world::is_active() {
             return;
@@ -286,7 +338,8 @@ impl Level {
         }
     }
 
-    /// Before `MPI_Session_finalize`.
+    /// Before `MPI_Session_finalize`: the last one of a process without a world makes a report of
+    /// the process.
     pub(crate) fn session_ends(&self) {
         let last =
             self.sessions.fetch_update(AcqRel, Acquire, |count| count.checked_sub(1)) == Ok(1);
@@ -295,7 +348,8 @@ impl Level {
         }
     }
 
-    /// For [`ToolInfo`]: a signal is about to end the process.
+    /// For [`ToolInfo`]: a signal is about to end the process. Runs in the signal's handler, so it
+    /// takes what is prepared, and does nothing before MPI has started.
     #[doc(hidden)]
     pub fn signalled(&self, signal: c_int) {
         if self.prepared.get().is_some_and(|prepared| prepared.options.signals) {
@@ -322,6 +376,7 @@ impl Level {
         std::process::abort();
     }
 
+    /// Reads what is set for this level: the common variables, the tool's, and the level's own.
     fn options(&self) -> Options {
         // In a stack that is not ours the tools do not know of each other.
         let own = || (self.label != self.tool).then(|| self.label.to_owned());
@@ -334,10 +389,13 @@ impl Level {
         options
     }
 
+    /// The rank in `MPI_COMM_WORLD`, or the launcher's as long as MPI has not said one.
     fn known_rank(&self) -> Option<u64> {
         u64::try_from(self.rank.load(Relaxed)).ok()
     }
 
+    /// What reports need, made at the first question. Must not be asked in a signal handler, which
+    /// looks at `self.prepared` and goes without if it is empty.
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
             let options = self.options();
@@ -416,7 +474,9 @@ impl Level {
         }
     }
 
-    /// Merges the counts over the world; rank 0 writes them.
+    /// Merges the counts over the world; rank 0 writes them. Keeps what this process had, for a
+    /// later report of its own. An error is MPI's, or says, then on all ranks, that not all have
+    /// the same tool.
     fn report_world(&self, counters: &Rows, prepared: &Prepared) -> Result<(), c_int> {
         let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
         let merged = world::merge(&self.fingerprint(counters), &values)?;
@@ -431,7 +491,9 @@ impl Level {
         Ok(())
     }
 
-    /// The same on all ranks that have the same tool.
+    /// The same on all ranks that have the same tool: a hash (FNV-1a) of name, version and number
+    /// of counters, and its complement, of which the least over all ranks fit each other only if
+    /// all are equal.
     fn fingerprint(&self, counters: &Rows) -> [u64; 2] {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters.len() as u64;
         for byte in self.label.bytes().chain(self.version.bytes()) {
@@ -441,7 +503,8 @@ impl Level {
     }
 
     /// Writes what this process has counted since the merged report, if there is news. A later
-    /// report of the process takes the place of an earlier one. May run in a signal handler.
+    /// report of the process takes the place of an earlier one. May run in a signal handler, and in
+    /// several threads at once: while one writes, others leave it at that.
     pub(crate) fn report_process(&self, reason: &str) {
         let Some(prepared) = self.prepared.get() else { return };
         let Some(counters) = &prepared.rows else { return };
@@ -465,6 +528,8 @@ impl Level {
         self.writing.store(false, Release);
     }
 
+    /// Writes a report to where the user wants it, or says in a line why not all of it is shown.
+    /// What is printed of other ranks than 0 is decided here. May run in a signal handler.
     fn write(
         &self,
         prepared: &Prepared,
@@ -508,6 +573,7 @@ impl Level {
         }
     }
 
+    /// Writes a report to its file, and to standard error if that fails.
     fn write_file(&self, prepared: &Prepared, report: &Report<'_>, asked: bool) {
         let Some([world, process]) = &prepared.files else { return };
         let file = match report.scope {
@@ -552,12 +618,12 @@ impl Level {
     }
 }
 
-/// Says whether something was counted since; wraps around at worst.
+/// The sum of all counters: says whether something was counted since; wraps around at worst.
 fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::wrapping_add)
 }
 
-/// A path for a message, without allocation.
+/// A path for a message, without allocation. What is no UTF-8 is shown as bytes.
 struct Path<'a>(&'a CStr);
 
 impl core::fmt::Display for Path<'_> {
@@ -572,13 +638,15 @@ impl core::fmt::Display for Path<'_> {
     }
 }
 
+/// Prints a report. Errors of standard output and standard error are nobody's.
 fn report_to(report: &Report<'_>, descriptor: c_int, format: Format) {
     let mut sink = Sink::new(descriptor);
     let _ = report.write(&mut sink, format);
     let _ = sink.finish();
 }
 
+/// The process, by which a forked child is told from its parent.
 fn process_id() -> i32 {
-    // SAFETY: always succeeds.
+    // SAFETY: `getpid` takes nothing, always succeeds, and may be called anywhere.
     unsafe { libc::getpid() }
 }

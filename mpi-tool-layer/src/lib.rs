@@ -36,6 +36,106 @@
 //! [`LayerChain`] makes one layer of two; [`FunctionCounters`] and [`ThreadCounters`] count without
 //! locks, and what a tool returns from [`Tool::counters`] is merged over the ranks and written as the
 //! user asked ([`options`]).
+//!
+//! # What an author decides
+//!
+//! 1. *Which kind of layer.* [`MpiInterceptionLayer`] gets arguments that are grouped and typed,
+//!    merges `MPI_Send` and `MPI_Send_c` into one method, and is written without `unsafe`; it is
+//!    the right one for nearly every tool. [`RawMpiInterceptionLayer`] gets C's arguments as they
+//!    are, and is the one for layers that replace calls by other calls, or that want the functions
+//!    that return no error code (`MPI_Wtime`), `MPI_Pcontrol`, the `MPI_T_*` or the conversions of
+//!    handles. Each high-level layer is a raw one as well, so whatever takes a raw layer takes
+//!    both.
+//!
+//! 2. *Which functions.* One method for each function of interest, or `around` for all that have no
+//!    method of their own. What a layer does not override costs nothing.
+//!
+//! 3. *What to count.* [`FunctionCounters`] for a number a function, [`ThreadCounters`] for any
+//!    other fixed set of numbers, an atomic of the tool's own for what is no sum over threads. What
+//!    [`Tool::counters`] returns is reported; whoever wants another report writes it, and has
+//!    [`rmpi`] to communicate with.
+//!
+//! 4. *What users can set.* [`Tool::SETTINGS`] declares it, [`Tool::configure`] gets it.
+//!
+//! 5. *How it is installed.* [`install_pmpi_layer!`] for `LD_PRELOAD` alone,
+//!    [`install_qmpi_layer!`] for a tool that can also be a level of a stack.
+//!
+//! # What holds for every layer
+//!
+//! * *Threads.* A layer is `Sync` and is used through `&self`. Several threads are in it at once if
+//!   the application runs with `MPI_THREAD_MULTIPLE`, and a thread is in it several times over
+//!   where MPI calls back into the application, which calls MPI. So no lock may be held while the
+//!   next function runs.
+//!
+//! * *Time.* A call may come before `MPI_Init` (`MPI_Initialized`, `MPI_Session_init`) and after
+//!   `MPI_Finalize` (`MPI_Finalized`). Constructors of other libraries may call before the tool's
+//!   own constructor has run.
+//!
+//! * *Processes.* The tool is loaded into every process that inherits `LD_PRELOAD`, launchers and
+//!   shells included, most of which never call MPI. A forked child has the tool's memory and
+//!   reports nothing.
+//!
+//! * *Arguments.* They are the application's, right or wrong. Nothing may be read through a
+//!   pointer, and MPI must not be asked about a handle, before MPI has accepted the call; the types
+//!   of the high-level layer see to that ([`Accepted`]).
+//!
+//! * *Results.* The application must not notice the tool: results, statuses and error codes go back
+//!   as MPI gave them, and a tool prints nothing of its own that grows with the number of ranks.
+//!
+//! * *Panics.* A panic in a layer does not reach the application. It is reported with the tool, the
+//!   rank and the function, and ends the process by `abort`.
+//!
+//! * *Calls of the tool's own* go through [`rmpi`] or [`mpi_sys::pmpi`], past all tools. What goes
+//!   through the next functions ([`UnsafeBox::table`]) is seen by the tools below.
+//!
+//! # Where what is
+//!
+//! | for | see |
+//! |---|---|
+//! | what can be asked of any call | [`Call`], [`Transfer`], [`Flow`] |
+//! | the types of arguments | [`TypeDynamicBufferRef`], [`RankOf`], [`Communicator`], [`Out`], [`Value`], [`arg`] |
+//! | the types of next functions | [`next`] |
+//! | functions, parameters and their kinds as data | [`FunctionId`], [`Parameter`], [`FunctionClass`] |
+//! | sizes and contents of datatypes | [`Datatypes`], [`PredefinedDatatype`] |
+//! | what is kept of objects and of requests | [`HandleMap`], [`PendingRequests`] |
+//! | counters and reports | [`Counters`], [`Counter`] |
+//! | two layers in one tool | [`LayerChain`] |
+//!
+//! `docs/writing-a-tool.md` leads through the first tools, and the crate's `examples` are whole
+//! ones. `docs/architecture.md` names the files of this crate in the order in which to read them.
+//!
+//! # For those who change this crate
+//!
+//! Most of it is written once for all functions, by macros over the list in `mpi-sys`. In reading
+//! order:
+//!
+//! * `function.rs`, `call/word.rs`: functions and arguments as data. `raw.rs`, `table.rs`,
+//!   `chain.rs`: layers over C's types, the functions below them, and two layers as one.
+//!
+//! * `call/`: what can be asked of a call. `shape.rs` finds out which parameter is what,
+//!   `transfers.rs` what data move. `asking.rs` alone asks MPI about the application's objects, and
+//!   takes proofs instead of handles.
+//!
+//! * `high/`: layers over types that say what they are. What expands for each function is in
+//!   `tool-macros`.
+//!
+//! * `counters.rs`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
+//!   remember of datatypes, objects and requests.
+//!
+//! * `install.rs`, `lifecycle.rs`, `level.rs`, `boundary.rs`: from a layer to a tool, and a tool's
+//!   life in a process. `neighbours.rs`, `objects.rs`, `unseen.rs`: what else is in the process,
+//!   other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
+//!   told.
+//!
+//! * `rows.rs`, `report.rs`, `world.rs`, `signals.rs`, `output.rs`, `file.rs`: reports, from the
+//!   counters to the file. `options.rs`, `settings.rs`: what users set.
+//!
+//! * `qmpi/`: a tool as a level of a stack, ours or another. `fortran/`: calls of Fortran as calls
+//!   of C.
+//!
+//! Code that reports may run in a signal handler: no allocation, no lock, and nothing of a tool's
+//! author. Code in intercepting functions is `#[inline(always)]`, or cold and out of line;
+//! `tests/code.rs` looks at the instructions that come out.
 
 mod asking;
 mod boundary;
@@ -95,24 +195,43 @@ pub use rows::Counter;
 pub use settings::{Default as SettingDefault, Setting, Settings};
 pub use table::{NextFunctions, NextTable};
 
-/// A layer that can be installed.
+/// A layer that can be installed: what [`install_pmpi_layer!`] and [`install_qmpi_layer!`] take.
+///
+/// The layer says what happens to calls, the tool what there is around them: a beginning, settings,
+/// and counters for a report. Everything but [`NEW`](Self::NEW) has a default. A preloaded tool is
+/// one static value of the type; in a stack each level of the tool is another value, with settings
+/// and a report of its own.
+///
+/// Nothing is dropped: a tool lives as long as its process. There is no method for the end of MPI,
+/// since the framework reports then what [`counters`](Self::counters) has told; a layer that wants
+/// to act there overrides `finalize`.
 pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
-    /// The state in which every level of the tool starts.
+    /// The state in which every level of the tool starts. It is a constant, since the tool is a
+    /// static that is there before any code of the process runs; what must be computed at run time
+    /// waits for [`configure`](Self::configure) or for the first call (`OnceLock`).
     const NEW: Self;
 
     /// Settings of the tool's own, which users set as `MPI_TOOL_<TOOL>_<NAME>` and see with
-    /// `MPI_TOOL_HELP=1`.
+    /// `MPI_TOOL_HELP=1`. Names that all tools understand (`OUTPUT`, `FORMAT` and so on:
+    /// [`options`]) are the framework's and must not be declared. A value that a setting cannot
+    /// have is reported once a run, and the default is used instead.
     const SETTINGS: &'static [Setting] = &[];
 
-    /// Gets the settings: once for each level of the tool, in processes with MPI only, and before the
-    /// level's first call. MPI has not been initialized then, and must not be called here.
+    /// Gets the settings: once for each level of the tool, in processes with MPI only, and before
+    /// the level's first call. MPI has not been initialized then, and must not be called here. It
+    /// is called only if the tool declares settings, as a rule from the tool's constructor, before
+    /// `main`; so it should be short, and store what it reads in atomics or a `OnceLock`.
     fn configure(&self, settings: &Settings) {
         let _ = settings;
     }
 
     /// What the tool counts, for the report at the program's end. A tool without counters reports
-    /// nothing. The framework asks when MPI starts, and in a process without MPI when that ends; never in a
-    /// signal handler.
+    /// nothing.
+    ///
+    /// The framework asks when MPI starts, and in a process without MPI when that ends; never in a
+    /// signal handler. What it is told then is kept, so the answer must not depend on when the
+    /// question comes. Reports read the counters' memory themselves: merged over the ranks in
+    /// `MPI_Finalize`, and of a single process where there is no such end.
     fn counters(&self) -> Option<&dyn Counters> {
         None
     }

@@ -13,6 +13,15 @@
 //! With the tool's name in it, a variable is for that tool alone: `MPI_TOOL_CALL_COUNTER_FORMAT`. A
 //! tool may have [settings](crate::Setting) of its own, which are named so, too.
 //! In a path, `%t` is the tool's name, `%p` the process id, `%h` the host's name and `%%` a `%`.
+//!
+//! The environment is read when MPI starts (help when the tool is loaded, settings of a tool's own
+//! before its first call), by every process for itself; ranks that have different values behave
+//! differently. A level of a stack has options of its own, which win over all variables. An empty
+//! value is as good as none.
+//!
+//! Nothing that is wrong here stops a program: the default is used, and rank 0 says once what was
+//! wrong, what the choices are, and what is used instead. What begins with `MPI_TOOL_` and is no
+//! option is told, too, unless it may be the setting of another tool.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -21,55 +30,59 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use crate::settings::{Setting, Settings};
 
-/// How a report looks.
+/// How a report looks (`MPI_TOOL_FORMAT`). All formats have the same counters; `docs/report.md`
+/// describes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A line a counter, for people.
     Text,
     /// One object; `docs/report.md` has its schema.
     Json,
-    /// A table with a header line.
+    /// A table with a header line: one line a counter.
     Csv,
 }
 
-/// Where a report goes.
+/// Where a report goes (`MPI_TOOL_OUTPUT`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Standard error.
     Stderr,
     /// Standard output.
     Stdout,
-    /// Nowhere: the tool prints nothing at all.
+    /// Nowhere: the tool prints nothing at all, no complaints either.
     None,
-    /// A file.
+    /// A file: its absolute path, `%` parts filled in. Processes that report for themselves write
+    /// beside it.
     File(CString),
 }
 
-/// What is set for one tool.
+/// What is set for one tool, or one level of a stack, in this process. Each field has its default
+/// where nothing was set, or nothing that means anything.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// `MPI_TOOL_OUTPUT`
+    /// `MPI_TOOL_OUTPUT`: standard error by default.
     pub output: Output,
-    /// `MPI_TOOL_FORMAT`
+    /// `MPI_TOOL_FORMAT`: text by default.
     pub format: Format,
-    /// `MPI_TOOL_MERGE`
+    /// `MPI_TOOL_MERGE`: on by default. If off, the tool does not communicate.
     pub merge: bool,
-    /// `MPI_TOOL_SIGNALS`
+    /// `MPI_TOOL_SIGNALS`: on by default. If off, the tool touches no signal handler.
     pub signals: bool,
-    /// `MPI_TOOL_ALL_RANKS`
+    /// `MPI_TOOL_ALL_RANKS`: off by default.
     pub all_ranks: bool,
-    /// `MPI_TOOL_VERBOSE`
+    /// `MPI_TOOL_VERBOSE`: off by default.
     pub verbose: bool,
-    /// The tool's own.
+    /// The tool's own settings, as it has [declared](crate::Tool::SETTINGS) them.
     pub own: Settings,
-    /// What was wrong with the settings, a line each.
+    /// What was wrong with the settings, a line each, to be told once a run.
     pub complaints: Vec<String>,
 }
 
 const PREFIX: &str = "MPI_TOOL_";
+/// What all tools understand, without the prefix. `HELP` is looked at when the tool is loaded.
 const NAMES: [&str; 7] = ["OUTPUT", "FORMAT", "MERGE", "SIGNALS", "ALL_RANKS", "VERBOSE", "HELP"];
 
-/// The text of `MPI_TOOL_HELP`.
+/// The text of `MPI_TOOL_HELP`, for a tool without settings of its own.
 pub fn help(tool: &str, version: &str) -> String {
     help_with(tool, version, &[])
 }
@@ -104,17 +117,17 @@ It understands these variables of the environment:
     text
 }
 
-/// Is a variable set, and not to `0`?
+/// Is a variable of the environment set, and not to `0`?
 pub fn is_on(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Shall the tool print nothing at all?
+/// Shall the tool print nothing at all? Reads the environment anew.
 pub fn is_silent(tool: &str) -> bool {
     Options::read(tool, None, &[]).output == Output::None
 }
 
-/// `call-counter` → `CALL_COUNTER`
+/// `call-counter` → `CALL_COUNTER`: a tool's name as it stands in the names of variables.
 fn variable_part(tool: &str) -> String {
     tool.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
@@ -142,12 +155,17 @@ impl Options {
         self.make_absolute();
     }
 
+    /// Makes a relative path absolute: the application may change its folder before the report is
+    /// written.
     fn make_absolute(&mut self) {
         if let Output::File(path) = &mut self.output {
             *path = absolute(core::mem::take(path));
         }
     }
 
+    /// The options that some variables of the environment mean. Variables for the tool alone win
+    /// over the common ones, in whichever order they come. What begins with the prefix and is
+    /// nobody's is complained about: most of the time it is a slip.
     fn from_variables(
         tool: &str,
         suffix: Option<&str>,
@@ -211,6 +229,7 @@ impl Options {
         options
     }
 
+    /// Sets one option, by its name without the prefix. An error says why the value means nothing.
     fn set(
         &mut self,
         name: &str,
@@ -246,6 +265,7 @@ impl Options {
     }
 }
 
+/// `1`, `0`, or the default if there is nothing.
 fn switch(text: &str, default: bool) -> Result<bool, String> {
     match text {
         "" => Ok(default),
@@ -294,7 +314,8 @@ fn path(value: &OsString, tool: &str, suffix: Option<&str>) -> Result<CString, S
     CString::new(path).map_err(|_| "a path has no NUL".into())
 }
 
-/// The same path from wherever the application goes until the report is written.
+/// The same path from wherever the application goes until the report is written; as it is where the
+/// current folder has no name.
 fn absolute(path: CString) -> CString {
     if path.as_bytes().starts_with(b"/") {
         return path;
@@ -306,9 +327,11 @@ fn absolute(path: CString) -> CString {
     CString::new(absolute).unwrap_or(path)
 }
 
+/// The host's name, for paths; cut to 255 bytes.
 pub(crate) fn host_name() -> String {
     let mut name = [0_u8; 256];
-    // SAFETY: writes at most the buffer's length.
+    // SAFETY: `gethostname` writes at most as many bytes as it is told; `name` has as many, and is
+    // looked at up to its NUL or end.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     String::from_utf8_lossy(&name[..end]).into_owned()
@@ -318,6 +341,7 @@ pub(crate) fn host_name() -> String {
 mod tests {
     use super::*;
 
+    /// The options of the tool `call-counter`, with these variables.
     fn options(suffix: Option<&str>, variables: &[(&str, &str)]) -> Options {
         let variables: Vec<(OsString, OsString)> =
             variables.iter().map(|(name, value)| (name.into(), value.into())).collect();

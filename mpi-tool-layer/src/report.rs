@@ -1,4 +1,9 @@
-//! What a tool has counted, as text, JSON or CSV. Nothing here allocates.
+//! What a tool has counted, as text, JSON or CSV.
+//!
+//! [`Counters`] is what tools implement. A [`Report`] is what is written: [`Rows`], which were
+//! asked for before, with the values of one process or of all. Nothing here allocates or locks, and
+//! all goes to a `dyn Write`, so that a report can be written from a signal handler; the compiler
+//! makes this code once for all tools. `docs/report.md` describes the formats for their readers.
 
 use core::fmt::{self, Write};
 
@@ -13,15 +18,29 @@ pub(crate) const SCHEMA: &str = "mpi-tool-report/1";
 
 /// What a tool has counted: a fixed list of named counters, the same on all ranks.
 ///
-/// The framework asks once, when MPI starts, and keeps the answers: which counters there are, what they
-/// are called, and where they are in memory. What they count is read from there when a report is
-/// written, which may be in a signal handler. So these methods are never called in one, and may do what any
-/// code may do.
+/// The framework asks once, when MPI starts, and keeps the answers: which counters there are, what
+/// they are called, and where they are in memory. What they count is read from there when a report
+/// is written, which may be in a signal handler. So these methods are never called in one, and may
+/// do what any code may do.
+///
+/// The report of a run is merged by number: counter 3 of all ranks is one line, with its sum, and
+/// in JSON and CSV the smallest, the largest and the mean value of a rank. So the list must not
+/// depend on the rank, or on anything that ranks may see differently. It is checked that all ranks
+/// have the tool in the same version with as many counters; otherwise each rank reports for itself.
+///
+/// [`FunctionCounters`](crate::FunctionCounters) implements it. A tool with counters of another
+/// kind does so itself, most of the time over [`ThreadCounters`](crate::ThreadCounters).
+///
+/// What is counted while a report is written may be in it or not. In the report of a run, no count
+/// of a rank is lost that was there when the rank entered `MPI_Finalize`; what is counted later,
+/// the process reports for itself.
 pub trait Counters: Sync {
-    /// What is counted, in the plural: `calls`, `bytes`.
+    /// What is counted, in the plural: `calls`, `bytes`. It is in the first line of a report.
     fn unit(&self) -> &'static str;
 
     /// How many counters there are; they are reported in order, those that are zero left out.
+    /// Thousands are no problem: what is never counted costs 20 bytes, and its place in memory if
+    /// it is a [`ThreadCounters`](crate::ThreadCounters)' and its page is used.
     fn len(&self) -> usize;
 
     /// Are there none?
@@ -29,28 +48,35 @@ pub trait Counters: Sync {
         self.len() == 0
     }
 
-    /// A counter's name, such as a function's.
+    /// A counter's name, such as a function's. `index` is below [`len`](Self::len), here and below.
+    /// Names should differ within a class, as readers find counters by both.
     fn name(&self, index: usize) -> &'static str;
 
-    /// What the counter belongs to, such as a function's class.
+    /// What the counter belongs to, such as a function's class. In text it is shown only where
+    /// there are [several units](Self::unit_of).
     fn class(&self, index: usize) -> &'static str;
 
-    /// Where the counter is: what this process has counted so far is read from there.
+    /// Where the counter is: what this process has counted so far is read from there. The memory
+    /// must be that of the tool, which is there for ever, and not change its place.
     fn counter(&self, index: usize) -> Counter<'_>;
 
-    /// The counter's unit, if there are several: then [`unit`](Self::unit) names them all, and reports
-    /// say class and unit of each counter.
+    /// The counter's unit, if there are several: then [`unit`](Self::unit) names them all, and
+    /// reports say class and unit of each counter. `None`, as by default, means that `unit` is the
+    /// counter's.
     fn unit_of(&self, index: usize) -> Option<&'static str> {
         let _ = index;
         None
     }
 }
 
-/// A counter over the ranks of a report.
+/// A counter over the ranks of a report. In the report of one process, all three are its value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
+    /// The sum over the ranks.
     pub(crate) total: u64,
+    /// The smallest of a rank.
     pub(crate) min: u64,
+    /// The largest of a rank.
     pub(crate) max: u64,
 }
 
@@ -63,23 +89,30 @@ pub(crate) enum Scope<'a> {
     Process { rank: Option<u64>, ranks: Option<u64>, reason: &'a str },
 }
 
+/// A report, to be written in any format.
 pub(crate) struct Report<'a> {
+    /// The tool's name, or its level's in a stack.
     pub(crate) tool: &'a str,
     pub(crate) version: &'a str,
+    /// Whose counts it has.
     pub(crate) scope: Scope<'a>,
     /// The launcher's opinion, where it is not MPI's.
     pub(crate) elsewhere: Option<Launched>,
+    /// What the counters are called.
     pub(crate) counters: &'a Rows,
+    /// The values of a counter, by its number.
     pub(crate) row: &'a dyn Fn(usize) -> Row,
 }
 
 impl Report<'_> {
+    /// The counters that are not zero, by their numbers.
     fn rows(&self) -> impl Iterator<Item = (usize, Row)> {
         (0..self.counters.len())
             .map(|index| (index, (self.row)(index)))
             .filter(|(_, row)| row.total > 0)
     }
 
+    /// The mean over the ranks.
     fn mean(&self, row: Row) -> f64 {
         match self.scope {
             Scope::World { ranks } => row.total as f64 / ranks as f64,
@@ -87,7 +120,7 @@ impl Report<'_> {
         }
     }
 
-    /// Says in a line what came after the merged report.
+    /// Says in a line what came after the merged report: the first five counters.
     pub(crate) fn say_late(&self) {
         struct Rows<'a>(&'a Report<'a>);
         impl fmt::Display for Rows<'_> {
@@ -112,6 +145,7 @@ impl Report<'_> {
         ));
     }
 
+    /// Writes the report. An error is the sink's.
     pub(crate) fn write(&self, out: &mut dyn Write, format: Format) -> fmt::Result {
         match format {
             Format::Text => self.text(out),
@@ -120,6 +154,7 @@ impl Report<'_> {
         }
     }
 
+    /// For people: a line that says what is counted and of whom, and a line a counter.
     fn text(&self, out: &mut dyn Write) -> fmt::Result {
         let Self { tool, version, counters, .. } = self;
         let unit = counters.unit();
@@ -133,7 +168,7 @@ impl Report<'_> {
                 match (rank, ranks) {
                     (Some(rank), Some(ranks)) => write!(out, "rank {rank} of {ranks}")?,
                     (Some(rank), None) => write!(out, "rank {rank}")?,
-                    // SAFETY: always succeeds.
+                    // SAFETY: `getpid` takes nothing, always succeeds, and may be called anywhere.
                     _ => write!(out, "process {}", unsafe { libc::getpid() })?,
                 }
                 writeln!(out, " only, partial: {reason}")?;
@@ -158,6 +193,7 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// One object, with a line a counter in it. Written by hand: a library would allocate.
     fn json(&self, out: &mut dyn Write) -> fmt::Result {
         let Self { tool, version, counters, .. } = self;
         write!(out, "{{\"schema\":\"{SCHEMA}\",\"tool\":")?;
@@ -198,6 +234,7 @@ impl Report<'_> {
         out.write_str("\n]}\n")
     }
 
+    /// A header and a line a counter, each with all that JSON has but the reason.
     fn csv(&self, out: &mut dyn Write) -> fmt::Result {
         let Self { tool, version, counters, .. } = self;
         writeln!(
@@ -225,6 +262,7 @@ impl Report<'_> {
     }
 }
 
+/// A number, or something else where there is none.
 fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::Result {
     match number {
         Some(number) => write!(out, "{number}"),
@@ -252,7 +290,7 @@ impl fmt::Display for Field<'_> {
     }
 }
 
-/// A JSON string.
+/// A JSON string: quotes, backslashes and control characters are escaped.
 fn quote(out: &mut dyn Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     for c in text.chars() {
@@ -271,6 +309,7 @@ mod tests {
 
     use super::*;
 
+    /// A tool whose names need quotes in CSV.
     struct Odd;
 
     impl Counters for Odd {

@@ -3,6 +3,10 @@
 //! A signal may come while the tool's own code runs, in the middle of an allocation or with a lock
 //! held. So the handler runs no code of a tool: when MPI starts, and before any signal is watched,
 //! the framework asks the tool once for names and places of its counters and keeps them here.
+//!
+//! A stack may have hundreds of levels with thousands of counters each, of which few are ever
+//! counted. So a row is five numbers; texts and the description of a place in memory, which most
+//! rows of a tool share, are kept once.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,10 +15,11 @@ use std::collections::HashMap;
 use crate::counters::Lane;
 use crate::{Counters, PredefinedDatatype};
 
-/// Where a counter is in memory: what [`Counters::counter`] returns, and a report reads.
+/// Where a counter is in memory: what [`Counters::counter`] returns, and a report reads. Not a
+/// value: it says what the counter has counted whenever it is [read](Self::value).
 ///
-/// [`ThreadCounters::counter`](crate::ThreadCounters::counter) makes one, and so does a reference to
-/// an [`AtomicU64`] of the tool's own:
+/// [`ThreadCounters::counter`](crate::ThreadCounters::counter) makes one, and so does a reference
+/// to an [`AtomicU64`] of the tool's own:
 ///
 /// ```
 /// # use std::sync::atomic::AtomicU64;
@@ -29,22 +34,30 @@ use crate::{Counters, PredefinedDatatype};
 ///     fn counter(&self, _: usize) -> Counter<'_> { Counter::from(&self.0) }
 /// }
 /// ```
+///
+/// Reports have the sum, the smallest, the largest and the mean value over the ranks.
+/// [`times`](Self::times) and [`times_size_of`](Self::times_size_of) are for counters of something
+/// else than is reported: elements, for example, where the report has bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter<'a> {
     measure: Measure,
+    /// Which of the measure's counters.
     index: u32,
     memory: PhantomData<&'a AtomicU64>,
 }
 
-/// What counters have in common.
+/// What counters have in common: where they are, and what they are multiplied by. Thousands of rows
+/// have a few of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Measure {
     place: Place,
+    /// What the counter is multiplied by.
     factor: u64,
     /// A further factor, which is read with the counter.
     size: Option<PredefinedDatatype>,
 }
 
+/// The memory that a counter is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
     /// The counters of a [`ThreadCounters`](crate::ThreadCounters).
@@ -54,10 +67,13 @@ enum Place {
 }
 
 impl Measure {
+    /// Reads a counter, and multiplies it.
+    ///
     /// # Safety
     /// The memory that the measure was made of is still there, with a counter of that index.
     unsafe fn value(self, index: u32) -> u64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the memory must be there, with a counter of that index: the caller's promise. It
+        // is atomic, so threads may count meanwhile.
         let value = unsafe {
             match self.place {
                 Place::Threads(lane) => Lane::sum(lane, index as usize),
@@ -69,6 +85,8 @@ impl Measure {
 }
 
 impl<'a> Counter<'a> {
+    /// A counter of a [`ThreadCounters`](crate::ThreadCounters), by its lane.
+    ///
     /// # Safety
     /// The lane is at the beginning of a `ThreadCounters` that lives for `'a` and has a counter of
     /// this index; the pointer may be used for all of it.
@@ -77,22 +95,24 @@ impl<'a> Counter<'a> {
         Self { measure, index, memory: PhantomData }
     }
 
-    /// The counter times a constant: of elements that have 8 bytes each, the bytes.
+    /// The counter times a constant: of elements that have 8 bytes each, the bytes. Several factors
+    /// are multiplied; all wraps around at 2^64.
     #[must_use]
     pub const fn times(mut self, factor: u64) -> Self {
         self.measure.factor = self.measure.factor.wrapping_mul(factor);
         self
     }
 
-    /// The bytes of so many elements of a datatype. Its [size](PredefinedDatatype::size) is not known before
-    /// the application has used it, so it is read when the counter is.
+    /// The bytes of so many elements of a datatype. Its [size](PredefinedDatatype::size) is not
+    /// known before the application has used it, so it is read when the counter is. A counter of a
+    /// datatype that was never used is 0 either way. It takes the place of an earlier datatype.
     #[must_use]
     pub const fn times_size_of(mut self, datatype: PredefinedDatatype) -> Self {
         self.measure.size = Some(datatype);
         self
     }
 
-    /// What has been counted so far.
+    /// What has been counted so far, by all threads. Takes no lock and allocates nothing.
     pub fn value(self) -> u64 {
         // SAFETY: the memory lives for `'a`, and has the counter: `of_threads` wants a promise of
         // that, and a single number has no others.
@@ -107,18 +127,20 @@ impl<'a> From<&'a AtomicU64> for Counter<'a> {
     }
 }
 
-/// All that a report reads of a tool. Reading runs none of the tool's code, takes no lock and
-/// allocates nothing.
+/// All that a report reads of a tool: names, classes, units, and where the counters are. Reading
+/// runs none of the tool's code, takes no lock and allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Rows {
     unit: &'static str,
     /// Names, classes and units, each once: a tool may have thousands of rows, in hundreds of levels.
     texts: Box<[&'static str]>,
+    /// Where counters are, each once.
     measures: Box<[Measure]>,
+    /// The counters, in the tool's order.
     rows: Box<[Row]>,
 }
 
-/// Positions in the lists of [`Rows`].
+/// A counter of the tool: positions in the lists of [`Rows`], 20 bytes.
 #[derive(Debug)]
 struct Row {
     name: u32,
@@ -131,13 +153,16 @@ struct Row {
 
 const NO_UNIT: u32 = u32::MAX;
 
-// SAFETY: the pointers are to atomics that live as long as the process (`Rows::of`) and are only read.
+// SAFETY: values of the type must be usable in other threads. Its pointers are to atomics that live
+// as long as the process, since `Rows::of` makes them of a `&'static dyn Counters`, and they are
+// only read.
 unsafe impl Send for Rows {}
-// SAFETY: as above.
+// SAFETY: as above: atomics may be read by several threads at once.
 unsafe impl Sync for Rows {}
 
 impl Rows {
-    /// Asks a tool for its counters. Runs the tool's code, so it is for places where a tool may run.
+    /// Asks a tool for its counters. Runs the tool's code and allocates, so it is for places where
+    /// a tool may run: at MPI's start, or in the destructor of a process without MPI.
     pub(crate) fn of(counters: &'static dyn Counters) -> Self {
         let (mut texts, mut measures) = (Distinct::default(), Distinct::default());
         let rows = (0..counters.len())
@@ -181,14 +206,16 @@ impl Rows {
         (unit != NO_UNIT).then(|| self.texts[unit as usize])
     }
 
+    /// What a counter of this process has counted so far. For signal handlers, too.
     pub(crate) fn value(&self, index: usize) -> u64 {
         let row = &self.rows[index];
-        // SAFETY: both come from one `Counter<'static>`, whose memory is there for ever.
+        // SAFETY: the measure's memory must be there and have a counter of that index. Both come
+        // from one `Counter<'static>`, which `Rows::of` has got from the tool.
         unsafe { self.measures[row.measure as usize].value(row.index) }
     }
 }
 
-/// Values, each once, and where they are.
+/// Values, each once, and where they are: for the making of [`Rows`].
 struct Distinct<T> {
     values: Vec<T>,
     positions: HashMap<T, u32>,
@@ -201,6 +228,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Copy + Eq + core::hash::Hash> Distinct<T> {
+    /// Where a value is, which is put at the end if it is new.
     fn position(&mut self, value: T) -> u32 {
         *self.positions.entry(value).or_insert_with(|| {
             self.values.push(value);
@@ -245,6 +273,7 @@ mod tests {
         }
     }
 
+    /// What the tool says itself is the known answer, also after more was counted.
     #[test]
     fn rows_say_what_the_tool_said_and_count_on() {
         static MIXED: Mixed = Mixed {

@@ -1,12 +1,18 @@
 //! Settings of a tool's own: declared by the tool, set by the user as `MPI_TOOL_<TOOL>_<NAME>`.
+//!
+//! The type of a setting is its default's. Values come as text; one that means nothing leaves the
+//! default and is told once a run. `options.rs` finds the texts, together with what all tools
+//! understand.
 
 use core::fmt;
 
-/// A setting that a tool declares in [`Tool::SETTINGS`](crate::Tool::SETTINGS).
+/// A setting that a tool declares in [`Tool::SETTINGS`](crate::Tool::SETTINGS). Users see its name,
+/// help and default with `MPI_TOOL_HELP=1`.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Its name, of capital letters, digits and `_`: `TOP` of the tool `slow-calls` is the variable
-    /// `MPI_TOOL_SLOW_CALLS_TOP`.
+    /// `MPI_TOOL_SLOW_CALLS_TOP`. The names that all tools understand (`OUTPUT`, `FORMAT` …) are
+    /// taken.
     pub name: &'static str,
     /// What values it takes, and which one it has unless the user says otherwise.
     pub default: Default,
@@ -14,16 +20,16 @@ pub struct Setting {
     pub help: &'static str,
 }
 
-/// The values of a setting, with its default.
+/// The values of a setting, with its default. From outside the crate it is `SettingDefault`.
 #[derive(Debug, Clone, Copy)]
 pub enum Default {
-    /// A number from 0.
+    /// A number from 0, in decimal digits: read by [`Settings::number`].
     Number(u64),
-    /// `1` or `0`.
+    /// `1` or `0`: read by [`Settings::is_on`].
     Switch(bool),
-    /// Any text.
+    /// Any text: read by [`Settings::text`]. An empty value in the environment leaves the default.
     Text(&'static str),
-    /// One of some words, by default the first.
+    /// One of some words, by default the first: read by [`Settings::text`].
     Choice(&'static [&'static str]),
 }
 
@@ -41,7 +47,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What a setting is set to.
+/// What a setting is set to. A word that was chosen is a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     Number(u64),
@@ -50,6 +56,7 @@ enum Value {
 }
 
 impl Value {
+    /// As a user would write it.
     fn text(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
@@ -60,6 +67,7 @@ impl Value {
 }
 
 impl Setting {
+    /// The default.
     fn value(&self) -> Value {
         match self.default {
             Default::Number(number) => Value::Number(number),
@@ -69,7 +77,7 @@ impl Setting {
         }
     }
 
-    /// The value that a text means, or why it means none.
+    /// The value that a text means, or why it means none, in words for the user.
     fn parse(&self, text: &str) -> Result<Value, String> {
         let used = || format!("({} is used)", self.value().text());
         match self.default {
@@ -89,10 +97,15 @@ impl Setting {
     }
 }
 
-/// What the settings of a tool are set to, for one level of it.
+/// What the settings of a tool are set to, for one level of it: what
+/// [`Tool::configure`](crate::Tool::configure) gets. Values are asked for by the name and in the
+/// type that the tool has declared. It can be cloned and kept; the questions compare names, so what
+/// each call needs is read once.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// What the tool declares.
     declared: &'static [Setting],
+    /// Their values, in the same order.
     values: Vec<Value>,
 }
 
@@ -102,11 +115,13 @@ impl Settings {
         Self { declared, values: declared.iter().map(Setting::value).collect() }
     }
 
+    /// Does the tool declare a setting of this name?
     pub(crate) fn has(&self, name: &str) -> bool {
         self.declared.iter().any(|setting| setting.name == name)
     }
 
-    /// Sets one of those that there are. An empty text leaves it as it is.
+    /// Sets one of those that there are; another name is ignored, and an empty text leaves the
+    /// setting as it is. An error says why the text is no value.
     pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         if !text.is_empty()
             && let Some(index) = self.declared.iter().position(|setting| setting.name == name)
@@ -116,6 +131,7 @@ impl Settings {
         Ok(())
     }
 
+    /// The value of a setting, which the tool must have declared.
     fn value(&self, name: &str) -> &Value {
         let index = self.declared.iter().position(|setting| setting.name == name);
         &self.values[index.unwrap_or_else(|| panic!("the tool declares no setting {name}"))]
@@ -124,7 +140,8 @@ impl Settings {
     /// A number.
     ///
     /// # Panics
-    /// If the tool declares no such setting, or one of another kind; so below.
+    /// If the tool declares no such setting, or one of another kind; so below. A panic in
+    /// `configure` ends the process when it starts, so a wrong name is found at the first run.
     pub fn number(&self, name: &str) -> u64 {
         match self.value(name) {
             Value::Number(number) => *number,
@@ -155,11 +172,14 @@ impl Settings {
     }
 }
 
-/// What a [`Level`](crate::install::Level) needs to give a layer its settings.
+/// What a [`Level`](crate::install::Level) needs to give a layer its settings: what is declared,
+/// and a function that calls the layer's `configure`.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Setup {
     pub(crate) declared: &'static [Setting],
+    /// Calls the layer's `configure`. The first argument is that of
+    /// [`Source`](crate::level::Source).
     pub(crate) configure: fn(*const (), &Settings),
 }
 

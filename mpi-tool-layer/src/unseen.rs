@@ -1,4 +1,5 @@
-//! Why a tool may have seen nothing of MPI in a process.
+//! Why a tool may have seen nothing of MPI in a process. The answers are lines for users: an empty
+//! report without a reason looks like a program without MPI.
 
 use mpi_sys::pmpi;
 
@@ -6,7 +7,9 @@ use crate::FunctionId;
 use crate::launcher::launched_rank;
 use crate::neighbours::mpi_objects;
 
-/// Why a tool may have seen nothing in a process with MPI; `None` in other processes.
+/// Why a tool may have seen nothing in a process with MPI; `None` in other processes. Looks at the
+/// objects of the process, and for processes that a launcher has started into the program's file.
+/// To be called at the process's end, where nothing was seen.
 pub fn why_nothing_was_seen() -> Option<&'static str> {
     let objects = mpi_objects();
     let known = pmpi::available(FunctionId::MPI_Init as usize);
@@ -21,9 +24,11 @@ pub fn why_nothing_was_seen() -> Option<&'static str> {
     }
 }
 
-/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped, what an MPI
-/// library says when it is called too early?
+/// Has the program's file MPI's functions in its own symbol table, or, where that was stripped,
+/// what an MPI library says when it is called too early? Reads the whole file, so only processes
+/// that a launcher has started are asked.
 fn static_mpi_in_program() -> bool {
+    /// Larger programs are not read.
     const LARGEST: u64 = 1 << 28;
     const SIGNS: [&[u8]; 3] = [
         b"\0PMPI_Init\0",

@@ -1,83 +1,143 @@
-//! Which of a function's parameters is what: found at compile time from the list, so that a question
-//! that is asked of any call costs as little as one of a known call.
+//! Which of a function's parameters is what: found at compile time from the list, so that a
+//! question that is asked of any call costs as little as one of a known call.
+//!
+//! The list says of each parameter its kind (a count, a datatype, a rank), its direction and its
+//! Rust type. From that [`Shape::of`] finds what a tool wants to know: the buffer that is sent and
+//! the one that is received, each with its count and datatype; the peers; the requests and
+//! statuses; and a [`Pattern`], which says how data move. Names are looked at where kinds do not
+//! tell (a scatter from a gather, a root from a target).
+//!
+//! It is one `const fn` for all 700 functions, without a list of exceptions. The tests at the end
+//! compare it with what the standard says of functions of all kinds. The code is written without
+//! traits and iterators, which constants cannot use.
 
 #![allow(unreachable_pub, reason = "in the signatures of hidden functions")]
 
 use crate::{Direction, FunctionClass, FunctionId, Parameter, ParameterKind};
 
-/// A parameter's position, or [`NONE`].
+/// A parameter's position among the function's parameters, from 0, or [`NONE`].
 pub(crate) type Position = u8;
 
 /// No such parameter.
 pub(crate) const NONE: Position = Position::MAX;
 
-/// Where the arguments of a call are.
+/// Where the arguments of a call are: positions of parameters, [`NONE`] for those that the function
+/// does not have, and what follows from the function itself.
+///
+/// A field that is a handle means the handle and not its address: of `MPI_Comm_free` the
+/// communicator is `NONE`.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
+    /// What the function is about, as the list says.
     pub(crate) class: FunctionClass,
+    /// Who gives what to whom.
     pub(crate) pattern: Pattern,
+    /// When that happens.
     pub(crate) timing: Timing,
+    /// The first communicator.
     pub(crate) communicator: Position,
     pub(crate) window: Position,
     pub(crate) file: Position,
+    /// The rank that is called `root`.
     pub(crate) root: Position,
+    /// The rank that is called `dest`, of a message.
     pub(crate) destination: Position,
+    /// The rank that is called `source`, of a message.
     pub(crate) source: Position,
+    /// Any other rank: the target of one-sided communication, for example.
     pub(crate) target: Position,
     /// The first tag, a send's, and the last, a receive's: the same where there is one.
     pub(crate) tags: (Position, Position),
+    /// What the process gives. In a broadcast it is the same buffer as `received`.
     pub(crate) sent: Data,
+    /// What the process gets.
     pub(crate) received: Data,
+    /// The reduction operation.
     pub(crate) operation: Position,
-    /// The handle that the call makes.
+    /// The address where the function puts the request that it makes.
     pub(crate) new_request: Position,
+    /// The requests that the function is given: an array, the address of one, or one.
     pub(crate) requests: Position,
+    /// How many these are; `NONE` where it is one.
     pub(crate) request_count: Position,
+    /// The first status that the function writes, or their array.
     pub(crate) statuses: Position,
     /// Are there many statuses, one for each request?
     pub(crate) array_of_statuses: bool,
+    /// Which of the requests the function completes.
     pub(crate) completion: Completion,
+    /// The address where the function says whether anything was complete, found or there.
     pub(crate) flag: Position,
+    /// The address where the function says which request is complete, or the array of such indices.
     pub(crate) index: Position,
+    /// The address where the function says how many indices there are.
     pub(crate) out_count: Position,
+    /// Is the function's result an error code? Not of conversions, some of which return an `int`,
+    /// too.
     pub(crate) returns_code: bool,
 }
 
-/// Where a buffer's description is.
+/// Where a buffer's description is: the parameters that follow the buffer up to its datatype.
 #[derive(Debug, Clone, Copy)]
 pub struct Data {
+    /// The address.
     pub(crate) buffer: Position,
+    /// The number of elements, or the array of the blocks' numbers.
     pub(crate) count: Position,
+    /// The datatype, or the array of the blocks' datatypes.
     pub(crate) datatype: Position,
+    /// The number of partitions, each of which has `count` elements.
     pub(crate) partitions: Position,
+    /// Has each process's block a count of its own (`MPI_Gatherv`)?
     pub(crate) array_of_counts: bool,
+    /// Has each process's block a datatype of its own (`MPI_Alltoallw`)?
     pub(crate) array_of_datatypes: bool,
 }
 
-/// Who gives what to whom.
+/// Who gives what to whom. Blocking, started and persistent forms of an operation have one pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// No data moves.
     Nothing,
+    /// The buffer goes to the destination.
     Send,
+    /// The buffer comes from the source, or from a message that was matched before.
     Receive,
+    /// Both, also in one buffer (`MPI_Sendrecv_replace`).
     SendReceive,
+    /// The root's buffer goes to all others.
     Broadcast,
+    /// The root gets a block from each process.
     Gather,
+    /// Each process gets a block from the root.
     Scatter,
+    /// Each process gets a block from each.
     Allgather,
+    /// Each process gets another block from each.
     Alltoall,
+    /// All contribute, the root gets the result.
     Reduce,
+    /// All contribute, and all get a result as large as their contribution: also an inclusive scan.
     Allreduce,
+    /// The same for all but the first process, which gets nothing.
     Exscan,
+    /// All contribute, and each gets its block of the result.
     ReduceScatter,
+    /// The same block goes to each neighbour, and one comes from each.
     NeighborAllgather,
+    /// Another block goes to each neighbour, and one comes from each.
     NeighborAlltoall,
+    /// Into a window.
     Put,
+    /// Out of a window.
     Get,
+    /// Into a window, by a reduction operation.
     Accumulate,
+    /// The same, and what was there before comes back (`MPI_Fetch_and_op`, `MPI_Compare_and_swap`).
     GetAccumulate,
+    /// Out of a file.
     Read,
+    /// Into a file.
     Write,
     /// The end of a split collective read or write.
     SplitEnd,
@@ -94,7 +154,8 @@ pub(crate) enum Timing {
     Persistent,
 }
 
-/// Which requests a call completes.
+/// Which requests a call completes. It matters only where the function may put null in their place
+/// and has statuses: `MPI_Request_free` and `MPI_Request_get_status` complete nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     None,
@@ -106,6 +167,7 @@ pub(crate) enum Completion {
     Some,
 }
 
+/// `==` of kinds, in constants.
 const fn is(kind: ParameterKind, other: ParameterKind) -> bool {
     kind as u8 == other as u8
 }
@@ -137,15 +199,18 @@ const fn ends_with(text: &str, part: &str) -> bool {
     text.len() >= part.len() && at(text.as_bytes(), part.as_bytes(), text.len() - part.len())
 }
 
+/// `==` of texts, in constants.
 const fn equals(text: &str, other: &str) -> bool {
     text.len() == other.len() && at(text.as_bytes(), other.as_bytes(), 0)
 }
 
+/// Is the parameter an address that may be written to?
 const fn is_mutable(parameter: &Parameter) -> bool {
     // As the compiler writes it: `*mut` or `* mut`.
     is_pointer(parameter) && contains(parameter.rust_type, "mut ")
 }
 
+/// Is the parameter an address or an array, by its Rust type?
 const fn is_pointer(parameter: &Parameter) -> bool {
     parameter.rust_type.as_bytes()[0] == b'*'
 }
@@ -160,7 +225,9 @@ impl Data {
         array_of_datatypes: false,
     };
 
-    /// Takes a parameter that follows the buffer, if it describes it.
+    /// Takes a parameter that follows the buffer, if it describes it. A description begins with a
+    /// buffer and ends with a datatype; what stands between them, and is neither a count nor a
+    /// number of partitions, is another buffer or displacements.
     const fn describe(mut self, parameter: &Parameter, position: Position) -> Self {
         if self.buffer == NONE || self.datatype != NONE {
             return self;
@@ -199,7 +266,7 @@ impl Shape {
         &SHAPES[function as usize]
     }
 
-    /// A function's shape.
+    /// A function's shape. To be evaluated in constants; `looked_up` is for all else.
     pub const fn of(function: FunctionId) -> Self {
         let description = function.description();
         let parameters = description.parameters;
@@ -324,6 +391,8 @@ impl Shape {
         shape
     }
 
+    /// The pattern, from the class, the positions found before, and, where these do not tell, the
+    /// name of the function. `message` says that it receives a matched message.
     const fn find_pattern(&self, class: FunctionClass, name: &str, message: bool) -> Pattern {
         let described = self.sent.datatype != NONE || self.received.datatype != NONE;
         match class {
@@ -390,6 +459,7 @@ impl Shape {
     }
 }
 
+/// The kind of the parameter at a position; one that nobody asks for where there is none.
 const fn kind_of(parameters: &[Parameter], position: Position) -> ParameterKind {
     if position == NONE { ParameterKind::Info } else { parameters[position as usize].kind }
 }
@@ -449,6 +519,8 @@ mod tests {
         }
     }
 
+    /// The functions that complete requests are those that MPI-5.0, 3.7.3 and 3.7.5, lists, and no
+    /// others.
     #[test]
     fn completions() {
         use FunctionId::*;
@@ -483,6 +555,7 @@ mod tests {
         assert_eq!(Shape::of(FunctionId::MPI_File_sync).file, 0);
     }
 
+    /// Positions in the standard's prototypes, of a function of each kind.
     #[test]
     fn positions() {
         let sendrecv = Shape::of(FunctionId::MPI_Sendrecv);

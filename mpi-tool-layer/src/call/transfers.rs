@@ -1,4 +1,34 @@
 //! What data a call moves, by its arguments.
+//!
+//! A function's [`Pattern`] says who gives what to whom; the counts and datatypes are arguments.
+//! Patterns that need nothing more (messages, one-sided communication, files, reductions to all)
+//! are answered in place, by code that the compiler reduces to a few instructions. The other
+//! collective operations need this process's rank, the number of processes or the topology, which
+//! MPI is asked for, and go through one function that is compiled once (`collective`).
+//!
+//! The rules are those of `docs/report.md`, for all functions alike: a contribution counts once;
+//! what stays in place does not count; nothing moves to or from `MPI_PROC_NULL`; and nothing is
+//! read that is not significant in this process.
+//!
+//! What that means for a process among `n`, in one group:
+//!
+//! | operation | pieces |
+//! |---|---|
+//! | send, write, put | what it gives, sent |
+//! | receive, read, get | what it has room for, received |
+//! | accumulate | its contribution, reduced; with `MPI_REPLACE` sent; with `MPI_NO_OP` none |
+//! | broadcast | at the root sent once, elsewhere received |
+//! | gather | at the root `n` blocks received and its own sent, elsewhere its own sent |
+//! | scatter | at the root `n` blocks sent and its own received, elsewhere its own received |
+//! | gather to all | its own sent once, `n` received |
+//! | all to all | `n` sent, `n` received |
+//! | reduction | its contribution, reduced; where there is a result, that received |
+//! | reduction and scatter | `n` blocks reduced, its own received |
+//! | exclusive scan | as a reduction, without a result in the first process |
+//! | neighbourhood | as gather to all or all to all, of the neighbours that exist |
+//!
+//! In place, one's own block is neither sent nor received where it would stay where it is. Between
+//! two groups, `n` is the other group's size, and the root is in one of them.
 
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
@@ -10,7 +40,9 @@ use super::{Accepted, AnyCall, Brand, Call, Data, NONE, Pattern, Timing};
 use crate::asking::{Topology, UsedComm, UsedDatatype};
 use crate::high::Rank;
 
-/// Which way data go, as this process sees it.
+/// Which way data go, as this process sees it. The order is that of [`ALL`](Self::ALL), and `flow
+/// as usize` an index into what has a place for each. What a tool adds up over ranks must not mix
+/// them: what one process sends another receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flow {
     /// From this process: messages, what it gives to a collective operation or puts into a window,
@@ -18,7 +50,8 @@ pub enum Flow {
     Sent,
     /// To this process, by the same ways.
     Received,
-    /// Into a reduction: what this process contributes.
+    /// Into a reduction: what this process contributes, also by `MPI_Accumulate`. It is kept apart
+    /// from what is sent, as an implementation may combine contributions on their way.
     Reduced,
 }
 
@@ -27,15 +60,22 @@ impl Flow {
     pub const ALL: [Self; 3] = [Self::Sent, Self::Received, Self::Reduced];
 }
 
-/// A piece of the data that a call moves. Only a call makes one, so that its datatype is the one that
-/// MPI has used.
+/// A piece of the data that a call moves: so many elements of a datatype, in one direction. Only a
+/// call makes one, so that its datatype is the one that MPI has used.
+///
+/// Arguments tell it, and not what has happened: a receive's transfer is what there was room for
+/// ([`at_most`](Self::at_most)). It has no address, as blocks are told of by their sum where all
+/// have the same count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer<'c> {
-    /// Where to.
+    /// Which way the data go.
     pub flow: Flow,
     /// May it be less, and a status says how much it is? So it is with receives, reads and writes.
+    /// Otherwise the count is what moves if the operation succeeds.
     pub at_most: bool,
-    /// The other process, where it is one.
+    /// The other process, where it is one: its rank in the call's communicator or window,
+    /// `MPI_ANY_SOURCE` if the receive says so. `None` for files, for data of collective operations
+    /// that are not told of block by block, and for neighbours.
     pub peer: Option<Rank>,
     datatype: MPI_Datatype,
     count: u64,
@@ -49,13 +89,17 @@ impl<'c> Transfer<'c> {
         self.datatype
     }
 
-    /// How many elements of the datatype.
+    /// How many elements of the datatype; 0 if the application passed a negative number. Of several
+    /// blocks or partitions, their sum.
     #[inline(always)]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many bytes of data.
+    /// How many bytes of data: the count times the datatype's size (`MPI_Type_size`), without gaps.
+    /// MPI is asked for the size each time, unless the count is 0;
+    /// [`Datatypes::contents`](crate::Datatypes::contents) asks once a datatype. Stops at the
+    /// largest number instead of overflowing.
     pub fn bytes(&self, accepted: Accepted<'c>) -> u64 {
         let size = UsedDatatype::of(self, accepted).map_or(0, UsedDatatype::size);
         self.count.saturating_mul(size)
@@ -67,11 +111,14 @@ fn in_place(buffer: *const c_void) -> bool {
     buffer == MPI_IN_PLACE.cast_const()
 }
 
-/// The data that a call moves, piece by piece: [`Call::transfers`].
+/// The data that a call moves, piece by piece: [`Call::transfers`]. An iterator whose first two
+/// pieces are in itself, so that calls with no more allocate nothing.
 #[derive(Debug)]
 pub struct Transfers<'c> {
+    /// The first piece, unless it was taken.
     first: Option<Transfer<'c>>,
     second: Option<Transfer<'c>>,
+    /// All others: of functions with a count for each process.
     others: std::vec::IntoIter<Transfer<'c>>,
 }
 
@@ -111,13 +158,16 @@ impl<'c> Transfers<'c> {
     }
 }
 
-/// The number of elements of a datatype, of data whose count is one number.
+/// The number of elements of a datatype, of data whose count is one number; 1 where the function
+/// has no count (`MPI_Compare_and_swap`). With partitions, the count is of each.
 #[inline(always)]
 fn count<'c>(call: impl Call<'c>, data: Data) -> u64 {
     let number = |position| call.get::<MPI_Count>(position).map(|n| u64::try_from(n).unwrap_or(0));
     number(data.count).unwrap_or(1) * number(data.partitions).unwrap_or(1)
 }
 
+/// The one piece of data that a description stands for, without a question to MPI. `None` if the
+/// function has no datatype there.
 #[inline(always)]
 fn one<'c>(
     call: impl Call<'c>,
@@ -130,6 +180,7 @@ fn one<'c>(
     Some(Transfer { flow, at_most, peer, datatype, count: count(call, data), brand: PhantomData })
 }
 
+/// A message, sent or received; none to or from `MPI_PROC_NULL`.
 #[inline(always)]
 fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer<'c>> {
     let shape = call.shape();
@@ -150,6 +201,8 @@ fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer<'c>> {
     one(call, data, flow, at_most, peer.map(Rank::new))
 }
 
+/// What an origin gives to a window and gets from it. Whether that is sent or reduced is the
+/// operation's matter.
 #[inline(always)]
 fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer<'c>>; 2] {
     let shape = call.shape();
@@ -170,6 +223,7 @@ fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer<'c>>; 2] {
     ]
 }
 
+/// The same arguments are sent at the root and received elsewhere, so MPI is asked for the rank.
 #[inline(always)]
 fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
     let shape = call.shape();
@@ -181,6 +235,8 @@ fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer
     }
 }
 
+/// All other collective operations, in one piece of code for all of them: they cost so much
+/// themselves that a look at the table of shapes and some questions to MPI do not show.
 #[inline(never)]
 fn collective<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> Transfers<'c> {
     let (mut first, mut second, mut others) = (None, None, Vec::new());
@@ -199,9 +255,12 @@ fn collective<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> Transfers<'c> {
     Transfers { first, second, others: others.into_iter() }
 }
 
-/// What a process does in a rooted operation.
+/// What a process does in a rooted operation. Spectators are the root's neighbours in the root's
+/// group of an inter-communicator: they pass `MPI_PROC_NULL` and take no part.
 enum Role {
+    /// Gives to all, or gets from all; in a group of its own, also its own block.
     Root,
+    /// Gives to the root, or gets from it.
     Other,
     Spectator,
 }
@@ -217,20 +276,24 @@ fn role(comm: UsedComm, root: c_int) -> Role {
     }
 }
 
+/// A number of processes that MPI has told; 0 if it told none.
 fn number(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
 
+/// A collective call with its communicator, which MPI has accepted and can be asked about.
 struct Collective<'c> {
     call: AnyCall<'c>,
     comm: UsedComm,
 }
 
 impl<'c> Collective<'c> {
+    /// This process's role in the call. Operations without a root have none, which nobody asks for.
     fn role(&self) -> Role {
         self.call.get(self.call.shape().root).map_or(Role::Other, |root| role(self.comm, root))
     }
 
+    /// This process's position among the blocks of its own group.
     fn me(&self) -> usize {
         number(self.comm.rank())
     }
@@ -243,7 +306,10 @@ impl<'c> Collective<'c> {
     fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer<'c>)) {
         let call = self.call;
         let count = if data.array_of_counts {
-            // SAFETY: MPI has read the arrays, which have a place for each process.
+            // SAFETY: element `i` of the array must be there. The array is significant in this
+            // process (`transfers` asks for no other) and has an element for each process or
+            // neighbour, below whose number `i` is; MPI has accepted the call, for which it reads
+            // it.
             let count = unsafe {
                 if call.is_wide() {
                     call.get::<*const MPI_Count>(data.count).map(|counts| *counts.add(i))
@@ -256,7 +322,7 @@ impl<'c> Collective<'c> {
             count(call, data)
         };
         let datatype = if data.array_of_datatypes {
-            // SAFETY: as above.
+            // SAFETY: as above: an array of datatypes has as many elements as that of counts.
             call.get::<*const MPI_Datatype>(data.datatype).map(|types| unsafe { *types.add(i) })
         } else {
             call.get(data.datatype)
@@ -270,7 +336,8 @@ impl<'c> Collective<'c> {
         }
     }
 
-    /// A buffer with a block for each process but one.
+    /// A buffer with a block for each of `number` processes but `without`: one by one where each
+    /// has a count of its own, and otherwise as one piece with the sum of them.
     fn blocks(
         &self,
         data: Data,
@@ -294,6 +361,9 @@ impl<'c> Collective<'c> {
         }
     }
 
+    /// Tells of each piece, by the rules for the function's pattern. Which arguments are
+    /// significant in this process is decided here, and nothing else is read: at a gather's other
+    /// ranks, for example, the receive buffer's arguments may be anything.
     fn transfers(&self, each: &mut dyn FnMut(Transfer<'c>)) {
         use Flow::{Received, Reduced, Sent};
         let shape = self.call.shape();
@@ -384,6 +454,7 @@ impl<'c> Collective<'c> {
         }
     }
 
+    /// A block for each neighbour that exists, by its position among the neighbours.
     fn neighbour_blocks(
         &self,
         data: Data,

@@ -1,10 +1,16 @@
-//! Arguments as words: every argument of every MPI function fits in 64 bits.
+//! Arguments as words: every argument of every MPI function fits in 64 bits. A call's arguments are
+//! an array of them, so that questions need not know the function's types.
 
-/// An argument of an MPI function, such as a handle: fits in 64 bits.
+/// An argument of an MPI function, such as a handle: fits in 64 bits. Handles are `int`s in one ABI
+/// and addresses in the two others; both are words, and so can be keys of a
+/// [`HandleMap`](crate::HandleMap).
+///
+/// What `from_word` makes of a word that `to_word` has made for the same type is the same value.
 pub trait Word: Copy {
-    /// As a word.
+    /// As a word: integers are extended by their sign, addresses are as they are.
     fn to_word(self) -> u64;
-    /// Back.
+    /// Back: the lowest bits, as many as the type has. An address has the provenance of those that
+    /// were made words before.
     fn from_word(word: u64) -> Self;
 }
 

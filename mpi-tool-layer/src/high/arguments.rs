@@ -19,17 +19,21 @@ use mpi_sys::*;
 use crate::asking::UsedDatatype;
 use crate::call::{Accepted, Brand};
 
-/// The role of a handle whose function has one parameter for handles of its type: the type says it all,
-/// and need not name the parameter.
+/// The role of a handle whose function has one parameter for handles of its type: the type says it
+/// all, and need not name the parameter. It is the default of [`Communicator`] and its kin, so that
+/// `Communicator<'c>` is the type to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Only {}
 
 /// An integer in a type that has all of its values: as `From`, which knows nothing of `isize`, the
-/// standard ABI's `MPI_Aint`.
+/// standard ABI's `MPI_Aint`. The list pairs the types of a function with those of its large-count
+/// twin.
 pub(super) trait Widen<W> {
+    /// The same number.
     fn widen(self) -> W;
 }
 
+/// The pairs of types that the list has, each of which must not lose anything.
 macro_rules! widen {
     ($($narrow:ty => $wide:ty;)*) => {$(
         impl Widen<$wide> for $narrow {
@@ -48,30 +52,33 @@ widen! {
     isize => i64;
 }
 
-/// A narrow count as a wide one.
+/// A narrow count as a wide one: on the way from C to a method, if the application has called the
+/// function without `_c`.
 #[inline(always)]
 pub(super) fn widen<W>(narrow: impl Widen<W>) -> W {
     narrow.widen()
 }
 
-/// Does a narrowed count stand for the same number?
+/// Does a narrowed count stand for the same number? If not, a call goes on by the large-count twin.
 #[inline(always)]
 pub(super) fn fits<W: Copy + PartialEq>(wide: W, narrow: impl Widen<W>) -> bool {
     wide == narrow.widen()
 }
 
-/// A rank, or what stands for one: what a call says of its peers. To MPI goes a [`RankOf`].
+/// A rank, or what stands for one: what a call says of its peers. It is a number to look at, to
+/// compare and to keep. To MPI goes a [`RankOf`], which belongs to a parameter of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rank(c_int);
 
-/// What a rank argument says.
+/// What a rank argument says: the special values of the ABI, told apart from ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RankKind {
-    /// A process, by its rank in the communicator, window or group of the call.
+    /// A process, by its rank in the communicator, window or group of the call. Whether there are
+    /// so many is not checked.
     Rank(u32),
-    /// `MPI_ANY_SOURCE`.
+    /// `MPI_ANY_SOURCE`: whoever has sent a message that fits. The status says who it was.
     AnySource,
-    /// `MPI_PROC_NULL`: nobody.
+    /// `MPI_PROC_NULL`: nobody. Communication with it succeeds and moves nothing.
     ProcNull,
     /// `MPI_ROOT`: this process is the root of a collective operation between groups.
     Root,
@@ -92,7 +99,7 @@ impl Rank {
         self.0
     }
 
-    /// What it says.
+    /// What it says. Costs a few comparisons and no question to MPI.
     pub const fn kind(self) -> RankKind {
         match self.0 {
             MPI_ANY_SOURCE => RankKind::AnySource,
@@ -104,10 +111,12 @@ impl Rank {
     }
 }
 
-/// The argument of a parameter that is a rank; the application's.
+/// The argument of a parameter that is a rank; the application's. `R` says which parameter
+/// ([`arg`](super::arg)), `'c` of which call.
 ///
 /// [`Source`](super::Source), [`Destination`](super::Destination) and [`Root`](super::Root) are the
-/// most frequent ones.
+/// most frequent ones; `RankOf<'c, arg::local_leader>` is another. It may be any number: nothing
+/// has been checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankOf<'c, R> {
     rank: Rank,
@@ -116,17 +125,19 @@ pub struct RankOf<'c, R> {
 }
 
 impl<R> RankOf<'_, R> {
+    /// C's argument, as the value of this parameter.
     #[inline(always)]
     pub(super) const fn from_c(raw: c_int) -> Self {
         Self { rank: Rank(raw), brand: PhantomData, role: PhantomData }
     }
 
+    /// The value, as C's argument.
     #[inline(always)]
     pub(super) const fn into_c(self) -> c_int {
         self.rank.0
     }
 
-    /// The rank, to look at.
+    /// The rank, to look at and to keep.
     #[inline(always)]
     pub const fn rank(self) -> Rank {
         self.rank
@@ -144,28 +155,31 @@ impl<R> RankOf<'_, R> {
         self.rank.0
     }
 
-    /// Another rank than the application's.
+    /// Another rank than the application's, for this parameter.
     ///
     /// # Safety
     /// The call is right with this rank, here and in the processes that it concerns. At a root, for
-    /// example, MPI writes through pointers that mean nothing elsewhere; and what is sent to another
-    /// process must fit what that process receives.
+    /// example, MPI writes through pointers that mean nothing elsewhere; and what is sent to
+    /// another process must fit what that process receives.
     #[inline(always)]
     pub const unsafe fn new(rank: Rank) -> Self {
         Self::from_c(rank.0)
     }
 }
 
-/// A tag, or any.
+/// A tag, or any: the parameter `tag` of messages, and their like. A layer may make another one,
+/// since no memory depends on it: `next_f(buf, source, Tag::new(5), comm, status)`. The receiver,
+/// or the sender, must do the same then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag(c_int);
 
 /// What a tag argument says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TagKind {
-    /// This one.
+    /// This one. The largest that MPI allows is the attribute `MPI_TAG_UB` of `MPI_COMM_WORLD`;
+    /// nothing is checked here.
     Tag(u32),
-    /// `MPI_ANY_TAG`.
+    /// `MPI_ANY_TAG`: a receive or a probe takes any.
     Any,
     /// No tag: the application's mistake.
     Invalid(c_int),
@@ -204,7 +218,8 @@ impl Tag {
     }
 }
 
-/// Numbers that mean no memory and no process: safe code may make others.
+/// Numbers that mean no memory and no process: safe code may make others. What MPI does with a
+/// wrong one is an error, and never more than that.
 macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -238,12 +253,17 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// The processes with one color get a communicator together (`MPI_Comm_split`).
+    /// The processes with one color get a communicator together (`MPI_Comm_split`). `MPI_UNDEFINED`
+    /// is a color, too: the process gets none.
     Color;
-    /// In the order of their keys, the processes of a new communicator get their ranks.
+    /// In the order of their keys, the processes of a new communicator get their ranks. Among equal
+    /// keys, the old ranks decide.
     Key;
 }
 
+/// Handles of the application's. One is a number or an address, by the ABI, and is passed on as it
+/// is. It may be null, freed or none at all, until MPI has accepted the call; and it may be so
+/// afterwards, where MPI did not look at it.
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident: $raw:ty, $null:path;)*) => {$(
         $(#[$doc])*
@@ -255,32 +275,41 @@ macro_rules! handles {
         }
 
         impl<R> $name<'_, R> {
+            /// C's argument, as the value of this parameter.
             #[inline(always)]
             pub(crate) const fn from_c(raw: $raw) -> Self {
                 Self { raw, brand: PhantomData, role: PhantomData }
             }
 
+            /// The value, as C's argument.
             #[inline(always)]
             pub(crate) const fn into_c(self) -> $raw {
                 self.raw
             }
 
-            /// C's handle: whatever the application has passed.
+            /// C's handle: whatever the application has passed. A key of a
+            /// [`HandleMap`](crate::HandleMap), for example. What MPI is asked about it is unsafe,
+            /// and right only where the call has used it.
             #[inline(always)]
             pub const fn raw(self) -> $raw {
                 self.raw
             }
 
-            /// Another handle than the application's.
+            /// Another handle than the application's, for this parameter: a communicator that the
+            /// layer has duplicated, for example.
             ///
             /// # Safety
-            /// As MPI asks of the function that it is passed to.
+            /// As MPI asks of the function that it is passed to: the handle is valid as long as the
+            /// call, or the operation that it starts, needs it, and the call's other arguments are
+            /// right with it. A datatype, for example, fits the buffer's memory, and a communicator
+            /// has the root and the group that the arguments mean.
             #[inline(always)]
             pub const unsafe fn from_raw(raw: $raw) -> Self {
                 Self::from_c(raw)
             }
 
-            /// Is it the null handle?
+            /// Is it the null handle (`MPI_COMM_NULL` and its like)? A comparison, and no question
+            /// to MPI.
             #[inline(always)]
             pub fn is_null(self) -> bool {
                 self.raw == $null
@@ -290,44 +319,62 @@ macro_rules! handles {
 }
 
 handles! {
-    /// A communicator, as the application has passed it.
+    /// A communicator, as the application has passed it: `MPI_Comm`. What a layer wants to know of
+    /// it, it asks after the call: in an accepted call that communicates, it is valid in every
+    /// process.
     Communicator: MPI_Comm, pmpi::MPI_COMM_NULL;
-    /// A datatype, as the application has passed it.
+    /// A datatype, as the application has passed it: `MPI_Datatype`. Those that belong to a buffer
+    /// are in the buffer. [`Datatypes`](crate::Datatypes) says what they are made of.
     Datatype: MPI_Datatype, pmpi::MPI_DATATYPE_NULL;
-    /// A group, as the application has passed it.
+    /// A group, as the application has passed it: `MPI_Group`.
     Group: MPI_Group, pmpi::MPI_GROUP_NULL;
-    /// A reduction operation, as the application has passed it.
+    /// A reduction operation, as the application has passed it: `MPI_Op`. It may be one of the
+    /// application's own, which MPI calls back.
     Operation: MPI_Op, pmpi::MPI_OP_NULL;
-    /// A window, as the application has passed it.
+    /// A window, as the application has passed it: `MPI_Win`.
     Window: MPI_Win, pmpi::MPI_WIN_NULL;
-    /// A file, as the application has passed it.
+    /// A file, as the application has passed it: `MPI_File`. Null is allowed where a function is
+    /// about all files (`MPI_File_set_errhandler`).
     File: MPI_File, pmpi::MPI_FILE_NULL;
-    /// A session, as the application has passed it.
+    /// A session, as the application has passed it: `MPI_Session`.
     Session: MPI_Session, pmpi::MPI_SESSION_NULL;
-    /// An info object, as the application has passed it.
+    /// An info object, as the application has passed it: `MPI_Info`. It is null where there is
+    /// nothing to say.
     Info: MPI_Info, pmpi::MPI_INFO_NULL;
-    /// An error handler, as the application has passed it.
+    /// An error handler, as the application has passed it: `MPI_Errhandler`.
     Errhandler: MPI_Errhandler, pmpi::MPI_ERRHANDLER_NULL;
-    /// A request that the function only looks at.
+    /// A request that the function only looks at: `MPI_Request`, of `MPI_Request_get_status` for
+    /// example. Those that a function may change are [`InOut`](super::InOut) or
+    /// [`RequestsMut`](super::RequestsMut).
     Request: MPI_Request, pmpi::MPI_REQUEST_NULL;
 }
 
 impl<R> Datatype<'_, R> {
-    /// How many bytes of data an element has (`MPI_Type_size`); 0 of `MPI_DATATYPE_NULL`.
+    /// How many bytes of data an element has (`MPI_Type_size`); 0 of `MPI_DATATYPE_NULL`. A
+    /// question to MPI each time.
     ///
     /// # Safety
-    /// MPI has used the datatype in the call. That a call was accepted does not say so: MPI need not
-    /// look at a datatype where the count is 0, where the other process is `MPI_PROC_NULL`, or
-    /// where the argument is significant in other processes only. Asked about a wrong handle, MPI calls the
-    /// application's error handler. [`Transfer::bytes`](crate::Transfer::bytes) knows all that
-    /// and is safe.
+    /// MPI has used the datatype in the call that the `Accepted` is of. That a call was accepted
+    /// does not say so: MPI need not look at a datatype where the count is 0, where the other
+    /// process is `MPI_PROC_NULL`, or where the argument is significant in other processes only.
+    /// Asked about a wrong handle, MPI calls the application's error handler.
+    /// [`Transfer::bytes`](crate::Transfer::bytes) knows all that and is safe.
     pub unsafe fn size(self, _: Accepted<'_>) -> u64 {
-        // SAFETY: the caller's promise; the call is not over as long as there is its `Accepted`.
+        // SAFETY: the handle must be of a datatype that MPI has used in a call that is not over. It
+        // has used it, as the caller promises, and the call is not over as long as there is its
+        // `Accepted`.
         unsafe { UsedDatatype::assume(self.raw) }.map_or(0, UsedDatatype::size)
     }
 }
 
-/// The argument of a parameter that has no type of its own: can be looked at and passed on.
+/// The argument of a parameter that has no type of its own: can be looked at and passed on. `T` is
+/// C's type, `R` the parameter ([`arg`](super::arg)). So `nnodes` of `MPI_Dims_create` is a
+/// `Value<'c, c_int, arg::nnodes>`, and its array a `Value<'c, *mut c_int, arg::dims>`; where a
+/// function has a large-count twin, `T` is the twin's type.
+///
+/// Addresses are among them: of strings, arrays, callbacks and of results that are written later.
+/// To follow one is the layer's own `unsafe`, by what the standard says of the parameter and by
+/// what MPI has made of the call. Numbers are the application's, right or wrong.
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'c, T, R> {
     value: T,
@@ -336,27 +383,30 @@ pub struct Value<'c, T, R> {
 }
 
 impl<T: Copy, R> Value<'_, T, R> {
+    /// C's argument, as the value of this parameter.
     #[inline(always)]
     pub(super) const fn from_c(value: T) -> Self {
         Self { value, brand: PhantomData, role: PhantomData }
     }
 
+    /// The value, as C's argument.
     #[inline(always)]
     pub(super) const fn into_c(self) -> T {
         self.value
     }
 
-    /// C's value.
+    /// C's value: what the application has passed.
     #[inline(always)]
     pub const fn get(self) -> T {
         self.value
     }
 
-    /// Another value than the application's.
+    /// Another value than the application's, for this parameter.
     ///
     /// # Safety
-    /// The call is right with this value: a length, for example, is not more than the memory has that
-    /// another argument points to.
+    /// The call is right with this value: a length, for example, is not more than the memory has
+    /// that another argument points to, and an address leads to what MPI reads or writes there, for
+    /// as long as it does.
     #[inline(always)]
     pub const unsafe fn new(value: T) -> Self {
         Self::from_c(value)

@@ -1,5 +1,11 @@
-//! What a safe layer cannot do: programs that must not compile, each behind the same program without
-//! the mistake, which must. Only `cargo test --doc` reads this file.
+//! What a safe layer cannot do: programs that must not compile, each behind the same program
+//! without the mistake, which must. Only `cargo test --doc` reads this file.
+//!
+//! A layer is safe code that passes the application's arguments to MPI. That MPI then touches no
+//! other memory than the application meant rests on types: each value belongs to one call (a
+//! lifetime) and to one parameter of it (a role). The programs here are the mistakes that those
+//! types are for; each names the compiler's error, so that a program that fails for another reason
+//! does not count.
 
 /// Lengths and counts swapped: MPI would write behind the array.
 ///

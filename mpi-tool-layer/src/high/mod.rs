@@ -1,4 +1,28 @@
 //! The high-level layer: values that say what they are, one method for each MPI function.
+//!
+//! The trait [`MpiInterceptionLayer`], its methods and the types of their next functions ([`next`])
+//! expand from the list of functions, by `tool-macros/src/high.rs`. The types of arguments are
+//! here: single values and handles (`arguments.rs`), buffers (`buffers.rs`), what MPI writes
+//! (`results.rs`), and what a layer that watches completion has beside them (`watch.rs`).
+//!
+//! The same expansion makes each high-level layer a raw one: a raw method lifts C's arguments into
+//! values (`from_c`), calls the high-level method, and gives it a closure that takes values apart
+//! (`into_c`) and calls the next C function. Values go through unchanged, bit by bit, also where
+//! the application's arguments are wrong. If a layer changed a wide count so that an `int` does not
+//! hold it, the large-count twin is called instead.
+//!
+//! Parameters become types by these rules (`tool-macros/src/arguments.rs`):
+//!
+//! * an address with count and datatype is one buffer, and so are arrays of counts with their
+//!   displacements and datatypes;
+//! * a number of requests and their array are one value;
+//! * ranks, tags and handles have types of their own, and so have results that MPI writes and that
+//!   a layer may want to read;
+//! * all else is a [`Value`], which can be looked at and passed on;
+//! * where a function has several parameters of one type, the type names the parameter ([`arg`]).
+//!
+//! `misuse.rs` shows what does not compile; `tests/` tries all pairs of parameters of all
+//! functions.
 
 mod arguments;
 mod buffers;
@@ -24,14 +48,18 @@ use crate::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
 use arguments::{fits, widen};
 use buffers::Array;
 
-/// From whom a call receives, or may.
+/// From whom a call receives, or may: the parameter `source` of `MPI_Recv` and of its kin. May be
+/// `MPI_ANY_SOURCE` or `MPI_PROC_NULL` ([`RankOf::kind`]).
 pub type Source<'c> = RankOf<'c, arg::source>;
-/// To whom a call sends.
+/// To whom a call sends: the parameter `dest` of `MPI_Send` and of its kin. May be `MPI_PROC_NULL`.
 pub type Destination<'c> = RankOf<'c, arg::dest>;
-/// The root of a collective operation.
+/// The root of a collective operation: the parameter `root` of `MPI_Bcast` and of its kin. In an
+/// inter-communicator it is `MPI_ROOT` at the root, and `MPI_PROC_NULL` at the others of the root's
+/// group.
 pub type Root<'c> = RankOf<'c, arg::root>;
 
-/// A layer's `around` for all functions that share it.
+/// A layer's `around` for all functions that share it: one body of code, with the call's function
+/// as a value ([`SHARES_AROUND`](MpiInterceptionLayer::SHARES_AROUND)).
 #[inline(never)]
 fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer: &L,
@@ -111,16 +139,32 @@ mpi_sys::mpi_functions! {
     pub trait MpiInterceptionLayer: Sync {
         /// Does the layer want to know of every completion, also where the application ignores
         /// statuses? Then calls have [their requests](Call::requests) and [statuses](Call::status).
+        ///
+        /// It costs a copy of the requests in each call that completes or starts some, without an
+        /// allocation for up to 16 of them, and where the application passes `MPI_STATUS_IGNORE` or
+        /// `MPI_STATUSES_IGNORE` a status of the framework's that MPI fills instead. It works in
+        /// `around` only: a method of the layer's own gets what the application has passed
+        /// ([`OwnStatus`]).
         const WATCHES_COMPLETION: bool = false;
 
-        /// Do the functions that programs do not call in loops share one body of [`around`](Self::around)?
-        /// Otherwise each function has its own, in which all that is known of the function is decided when
-        /// the tool is compiled: the quickest code, and right for a short `around`. One that does much
-        /// becomes so many copies that compiling takes minutes. Communication, and waiting for it, is
+        /// Do the functions that programs do not call in loops share one body of
+        /// [`around`](Self::around)? Otherwise each function has its own, in which all that is
+        /// known of the function is decided when the tool is compiled: the quickest code, and right
+        /// for a short `around`. One that does much becomes so many copies that compiling takes
+        /// minutes. Communication (but the making of persistent requests), and waiting for it, is
         /// never shared.
         const SHARES_AROUND: bool = false;
 
-        /// Every call whose own method is not overridden, for layers that treat all functions alike.
+        /// Every call whose own method is not overridden, for layers that treat all functions
+        /// alike.
+        ///
+        /// `call` says what it is and has, `next_f` passes it on, with the application's arguments.
+        /// What is asked of the call before `next_f` has returned is about arguments that MPI has
+        /// not checked; whatever wants an [`Accepted`](crate::Accepted) comes after it. Not passing
+        /// the call on is possible only by returning an error.
+        ///
+        /// To be marked `#[inline(always)]` where it is short. It is compiled for each function,
+        /// unless the layer [shares it](Self::SHARES_AROUND).
         #[inline(always)]
         fn around<'c>(
             &self,

@@ -1,6 +1,11 @@
 //! Where MPI puts what it answers: addresses of the application's variables, statuses, requests.
 //!
-//! What MPI has not written is not read. [`Always`] and [`IfFlag`] say when MPI writes a result.
+//! What MPI has not written is not read: the application's variables need not have a value before.
+//! [`Always`] and [`IfFlag`] say when MPI writes a result, and the methods called `get` ask for
+//! what proves that it has: the [`Accepted`] of the call, and where there is one, its flag.
+//!
+//! Results that come when a request is complete (the new communicator of `MPI_Comm_idup`) have no
+//! `get`: they are a [`Value`](super::Value).
 
 use core::ffi::c_int;
 use core::marker::PhantomData;
@@ -11,19 +16,22 @@ use super::Only;
 use super::arg;
 use crate::call::{Accepted, Brand};
 
-/// MPI writes the result whenever it accepts the call.
+/// MPI writes the result whenever it accepts the call. It is the default of [`Out`] and
+/// [`StatusMut`], so that `Out<'c, MPI_Comm, arg::newcomm>` is the type to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Always {}
 
-/// MPI writes the result only if it sets the function's flag to true: `MPI_Improbe` has no message to
-/// give where there is none.
+/// MPI writes the result only if it sets the function's flag to true: `MPI_Improbe` has no message
+/// to give where there is none. So it is with all results of a function that has a parameter
+/// `flag`, but the flag itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IfFlag {}
 
-/// Where a function puts its flag.
+/// Where a function puts its flag (`MPI_Test`, `MPI_Iprobe`): 0 is false, all else true.
 pub type Flag<'c> = Out<'c, c_int, arg::flag>;
 
-/// Where a function puts a result.
+/// Where a function puts a result: a parameter `newcomm`, `rank`, `flag` and so on. `T` is what is
+/// there, `R` the parameter ([`arg`](super::arg)), `W` when MPI writes it ([`Always`], [`IfFlag`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Out<'c, T, R, W = Always> {
     pointer: *mut T,
@@ -42,7 +50,7 @@ impl<T: Copy, R, W> Out<'_, T, R, W> {
         self.pointer
     }
 
-    /// C's pointer.
+    /// C's pointer, as the application has passed it. To follow it is the layer's own `unsafe`.
     #[inline(always)]
     pub const fn as_ptr(self) -> *mut T {
         self.pointer
@@ -50,7 +58,7 @@ impl<T: Copy, R, W> Out<'_, T, R, W> {
 }
 
 impl<'c, T: Copy, R> Out<'c, T, R> {
-    /// What MPI has put there.
+    /// What MPI has put there: to be called when the call has gone on. A read of memory.
     #[inline(always)]
     pub fn get(self, _: Accepted<'c>) -> T {
         // SAFETY: the address must be one that MPI can write to and that has a value. `'c` is the call's
@@ -64,15 +72,20 @@ impl<'c, T: Copy, R> Out<'c, T, R> {
 
 impl<'c, T: Copy, R> Out<'c, T, R, IfFlag> {
     /// What MPI has put there; `None` if the flag is false, since then it has put nothing there.
+    /// `flag` is the method's argument of that name.
     #[inline(always)]
     pub fn get(self, accepted: Accepted<'c>, flag: Flag<'c>) -> Option<T> {
-        // SAFETY: as above. The flag is of the same call, by its lifetime, and is the flag, by its
-        // role; MPI has set it to true, so it has written this result.
+        // SAFETY: the address must be one that MPI can write to and that has a value. The flag is
+        // of the same call, by its lifetime, and is the flag, by its role; MPI has set it to true,
+        // so it has written this result, too, and the application cannot take the variable away
+        // before its own call has returned.
         (flag.get(accepted) != 0).then(|| unsafe { *self.pointer })
     }
 }
 
-/// A handle of the application's that a function reads and changes.
+/// A handle of the application's that a function reads and changes: the address of a request
+/// (`MPI_Wait`), or of an object to be freed (`MPI_Comm_free`). MPI puts null there when the object
+/// is gone, so a layer that keeps something by the handle reads it before the call.
 #[derive(Debug, Clone, Copy)]
 pub struct InOut<'c, T, R = Only> {
     pointer: *mut T,
@@ -91,18 +104,21 @@ impl<T: Copy, R> InOut<'_, T, R> {
         self.pointer
     }
 
-    /// C's pointer.
+    /// C's pointer, as the application has passed it.
     #[inline(always)]
     pub const fn as_ptr(self) -> *mut T {
         self.pointer
     }
 
-    /// What it is now; nothing, if the application has passed a null pointer.
+    /// What it is now: before the call the handle that the application has passed, afterwards what
+    /// MPI has made of it. Nothing, if the application has passed a null pointer.
     #[inline(always)]
     pub fn get(self) -> Option<T> {
         self.as_slice().first().copied()
     }
 
+    /// The value as a slice of length 1, or none of a null pointer: a request looks like an array
+    /// of requests then.
     #[inline(always)]
     pub(super) fn as_slice(&self) -> &[T] {
         if self.pointer.is_null() {
@@ -115,7 +131,10 @@ impl<T: Copy, R> InOut<'_, T, R> {
     }
 }
 
-/// Where a function puts a status, if the application does not ignore it.
+/// Where a function puts a status, if the application does not ignore it: the parameter `status` of
+/// `MPI_Recv`, `MPI_Wait`, `MPI_Probe`, `MPI_File_read` and so on. `'s` is the memory's lifetime; a
+/// layer may lend MPI another status ([`OwnStatus`](super::OwnStatus)). `W` says when MPI writes it
+/// ([`Always`], [`IfFlag`]).
 #[derive(Debug, Clone, Copy)]
 pub struct StatusMut<'s, W = Always> {
     pointer: *mut MPI_Status,
@@ -124,6 +143,7 @@ pub struct StatusMut<'s, W = Always> {
 }
 
 impl<'s, W: Copy> StatusMut<'s, W> {
+    /// C's pointer, or a layer's own status.
     #[inline(always)]
     pub(crate) const fn from_c(pointer: *mut MPI_Status) -> Self {
         Self { pointer, memory: PhantomData, when: PhantomData }
@@ -138,17 +158,20 @@ impl<'s, W: Copy> StatusMut<'s, W> {
     /// [`OwnStatus`](super::OwnStatus) needs no `unsafe`.
     ///
     /// # Safety
-    /// The application's status gets what the function would have put there, if it is not ignored.
+    /// The application's status gets what the function would have put there, if it is not ignored:
+    /// the layer copies it when the call has returned. (A function with one status leaves its field
+    /// `MPI_ERROR` alone.)
     pub const unsafe fn new(status: &'s mut MPI_Status) -> Self {
         Self::from_c(status)
     }
 
-    /// Is it `MPI_STATUS_IGNORE`?
+    /// Is it `MPI_STATUS_IGNORE`? Then MPI writes none, and `get` has nothing.
     #[inline(always)]
     pub fn is_ignored(self) -> bool {
         self.pointer == MPI_STATUS_IGNORE
     }
 
+    /// The status, unless it is ignored. Only for callers that know that MPI has set it.
     #[inline(always)]
     fn look(self) -> Option<&'s MPI_Status> {
         // SAFETY: callers know that MPI has accepted the call and sets a status in it, unless it is
@@ -160,6 +183,8 @@ impl<'s, W: Copy> StatusMut<'s, W> {
 
 impl<'s> StatusMut<'s> {
     /// The status that MPI has set; nothing if it is ignored.
+    /// [`received_bytes`](crate::received_bytes) says how much it tells of, its fields `MPI_SOURCE`
+    /// and `MPI_TAG` from whom and how it came.
     #[inline(always)]
     pub fn get(self, _: Accepted<'_>) -> Option<&'s MPI_Status> {
         self.look()
@@ -167,14 +192,18 @@ impl<'s> StatusMut<'s> {
 }
 
 impl<'s> StatusMut<'s, IfFlag> {
-    /// The status that MPI has set; nothing if it is ignored, or if the flag is false.
+    /// The status that MPI has set; nothing if it is ignored, or if the flag is false. `flag` is
+    /// the method's argument of that name.
     #[inline(always)]
     pub fn get<'c>(self, accepted: Accepted<'c>, flag: Flag<'c>) -> Option<&'s MPI_Status> {
         if flag.get(accepted) != 0 { self.look() } else { None }
     }
 }
 
-/// Where a function puts a status for each of its requests, if the application does not ignore them.
+/// Where a function puts a status for each of its requests, if the application does not ignore
+/// them: the parameter `array_of_statuses` of `MPI_Waitall` and its kin. Which of them MPI writes
+/// depends on the function; [`Call::finished`](crate::Call::finished) reads those that it has
+/// written.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusesMut<'c, 's> {
     pointer: *mut MPI_Status,
@@ -199,12 +228,14 @@ impl StatusesMut<'_, '_> {
         self.pointer == MPI_STATUSES_IGNORE
     }
 
-    /// C's pointer.
+    /// C's pointer, as the application has passed it.
     pub const fn as_ptr(self) -> *mut MPI_Status {
         self.pointer
     }
 }
 
+/// A number of requests and their array, as one value. MPI may write to the array while the call
+/// runs; the application must not touch it meanwhile.
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident: $pointer:ty;)*) => {$(
         $(#[$doc])*
@@ -238,7 +269,9 @@ macro_rules! requests {
                 self.len() == 0
             }
 
-            /// The requests as they are now; `None` where one is null.
+            /// The requests as they are now; `None` where one is null. Before the call they are
+            /// those that the application has passed. What is needed is to be collected before the
+            /// call goes on, which changes the array.
             pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<MPI_Request>> + '_ {
                 let some = |request: &MPI_Request| {
                     (*request != pmpi::MPI_REQUEST_NULL).then_some(*request)
@@ -246,6 +279,7 @@ macro_rules! requests {
                 self.as_slice().iter().map(some)
             }
 
+            /// The application's array, to be copied before the call.
             #[inline(always)]
             pub(super) fn as_slice(&self) -> &[MPI_Request] {
                 if self.is_empty() {
@@ -260,8 +294,9 @@ macro_rules! requests {
 }
 
 requests! {
-    /// Requests that a function looks at.
+    /// Requests that a function looks at: `MPI_Request_get_status_all` and its kin.
     Requests: *const MPI_Request;
-    /// Requests that a function starts or completes.
+    /// Requests that a function starts or completes: `MPI_Startall`, `MPI_Waitall` and their kin.
+    /// MPI puts null in the place of those that are no more, so a layer reads them before the call.
     RequestsMut: *mut MPI_Request;
 }

@@ -1,4 +1,9 @@
-//! What a layer that watches completion has of a call beyond its arguments.
+//! What a layer that watches completion has of a call beyond its arguments: a status where the
+//! application wants none, and the requests as they were before MPI changed them.
+//!
+//! The default methods of [`MpiInterceptionLayer`](super::MpiInterceptionLayer) use it for
+//! `around`, if `WATCHES_COMPLETION` is set. All of it is on the method's stack: no call allocates,
+//! unless it has more than 16 requests, or an array of ignored statuses.
 
 use core::mem::MaybeUninit;
 
@@ -6,19 +11,25 @@ use mpi_sys::{MPI_Request, MPI_Status};
 
 use super::{RequestsMut, StatusMut, StatusesMut};
 
-/// A layer's status, for a call whose own the application ignores.
+/// A layer's status, for a call whose own the application ignores: a variable of the layer's
+/// method, which [lends](Self::for_ignored) it to MPI. MPI fills it at the cost of a status that is
+/// not ignored, and the application sees nothing of it.
+///
+/// A layer whose `around` wants statuses needs none: it sets
+/// [`WATCHES_COMPLETION`](super::MpiInterceptionLayer::WATCHES_COMPLETION).
 #[derive(Debug)]
 pub struct OwnStatus(MaybeUninit<MPI_Status>);
 
 impl OwnStatus {
-    /// Not set yet.
+    /// Not set yet: zeros, which are a status of no bytes.
     #[inline(always)]
     pub const fn new() -> Self {
         // There are calls after which MPICH has set no status (`MPI_Wait` for a partitioned request).
         Self(MaybeUninit::zeroed())
     }
 
-    /// The application's status, or this one if it ignores it.
+    /// The application's status, or this one if it ignores it. The result goes to the next function
+    /// and is asked (`get`) when that has returned.
     #[inline(always)]
     pub fn for_ignored<'s, W: Copy>(&'s mut self, status: StatusMut<'s, W>) -> StatusMut<'s, W> {
         if status.is_ignored() { StatusMut::from_c(self.0.as_mut_ptr()) } else { status }
@@ -32,7 +43,8 @@ impl Default for OwnStatus {
 }
 
 impl<'c, 's> StatusesMut<'c, 's> {
-    /// The application's array, or one in `own` if it ignores statuses.
+    /// The application's array, or one in `own` if it ignores statuses: as long as there are
+    /// requests, and of zeros, since MPI sets only those of requests that are complete.
     #[inline(always)]
     pub(crate) fn unless_kept(
         self,
@@ -47,9 +59,12 @@ impl<'c, 's> StatusesMut<'c, 's> {
     }
 }
 
-/// Requests as they were before a call, which changes them.
+/// Requests as they were before a call, which changes them: in place up to [`FEW`], which is what
+/// most calls have, otherwise on the heap.
 pub(crate) enum Snapshot {
+    /// So many of the array's elements are requests, the first ones.
     Few([MaybeUninit<MPI_Request>; FEW], usize),
+    /// More than [`FEW`].
     Many(Vec<MPI_Request>),
 }
 
@@ -57,6 +72,7 @@ pub(crate) enum Snapshot {
 const FEW: usize = 16;
 
 impl Snapshot {
+    /// A copy of them.
     #[inline(always)]
     pub(crate) fn of(requests: &[MPI_Request]) -> Self {
         if requests.len() > FEW {
@@ -69,10 +85,12 @@ impl Snapshot {
         Self::Few(few, requests.len())
     }
 
+    /// The copy.
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[MPI_Request] {
         match self {
-            // SAFETY: so many have been written.
+            // SAFETY: the first `length` elements must be initialised. `of`, which alone makes a
+            // `Few`, has written as many as there were requests, at most `FEW`.
             Self::Few(few, length) => unsafe {
                 core::slice::from_raw_parts(few.as_ptr().cast(), *length)
             },

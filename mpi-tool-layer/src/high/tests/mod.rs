@@ -17,6 +17,7 @@ pub(crate) struct ArgumentType {
 }
 
 impl ArgumentType {
+    /// The type itself, and its name with all parameters.
     fn of<T: 'static>() -> Self {
         Self { id: TypeId::of::<T>(), name: type_name::<T>() }
     }
@@ -40,6 +41,7 @@ pub(crate) trait ArgumentTypes {
     fn types() -> Vec<ArgumentType>;
 }
 
+/// Tuples of up to ten arguments: no method has more.
 macro_rules! tuples {
     ($($($name:ident)*;)*) => {$(
         impl<$($name: 'static),*> ArgumentTypes for ($($name,)*) {

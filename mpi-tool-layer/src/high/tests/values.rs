@@ -16,6 +16,8 @@ fn word() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
+    /// Special values are told from ranks and tags, and a negative number that is none is the
+    /// application's mistake.
     #[test]
     fn ranks_and_tags_say_what_they_are(raw: c_int) {
         for raw in [raw, raw % 8] {
@@ -127,6 +129,7 @@ proptest! {
         prop_assert!(RequestsMut::from_c(-1 - length, handles.as_mut_ptr()).as_slice().is_empty());
     }
 
+    /// `i32::try_from` knows the answer.
     #[test]
     fn only_what_fits_is_narrowed(wide: i64, narrow: i32) {
         for wide in [wide, i64::from(narrow), i64::from(narrow) << 1] {

@@ -57,19 +57,6 @@ pub(crate) type Brand<'c> = PhantomData<fn(&'c ()) -> &'c ()>;
 #[derive(Debug, Clone, Copy)]
 pub struct Accepted<'c>(Brand<'c>);
 
-impl Accepted<'_> {
-    /// For a call whose arguments are known to be right: in a raw layer, which gets an error code
-    /// instead, or in a test. It can also ask [`Call::accepted`].
-    ///
-    /// # Safety
-    /// MPI has returned success from the call that the result is used for. The lifetime is chosen
-    /// by the caller, so the result must be used with values of that one call only, and not after
-    /// the call has returned to the application.
-    pub const unsafe fn assume() -> Self {
-        Self(PhantomData)
-    }
-}
-
 /// What MPI says went wrong: an error code, which is any number but `MPI_SUCCESS`. Codes are an
 /// implementation's own; what they have in common is the [class](Self::class).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -397,10 +384,13 @@ pub trait Call<'c>: Copy {
 
     /// Has MPI accepted the call, by what it has returned? For raw layers, which get C's result:
     /// `None` if that is an error, or if the function returns something else than an error code.
-    /// `returned` must be what the call's next function has returned, and that is not checked;
-    /// high-level layers get an [`Accepted`] from their next function and have no use for this.
+    /// High-level layers get an [`Accepted`] from their next function and have no use for this.
+    ///
+    /// # Safety
+    /// `returned` is what the next function has returned for this very call: what MPI has written then is
+    /// read by the methods that take an [`Accepted`].
     #[inline(always)]
-    fn accepted<R: Returned>(self, returned: R) -> Option<Accepted<'c>> {
+    unsafe fn accepted<R: Returned>(self, returned: R) -> Option<Accepted<'c>> {
         (self.shape().returns_code && returned.as_code() == Some(mpi_sys::MPI_SUCCESS))
             .then_some(Accepted(PhantomData))
     }

@@ -320,3 +320,34 @@ pub struct ValuesAreTheApplications;
 /// }
 /// ```
 pub struct SomeNumbersAreFree;
+
+/// Success said in advance: MPI's results would be read before MPI has written them.
+///
+/// ```
+/// use mpi_tool_layer::{Call, CallResult, MpiInterceptionLayer};
+/// struct Layer;
+/// impl MpiInterceptionLayer for Layer {
+///     fn around<'c>(
+///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+///     ) -> CallResult<'c> {
+///         let accepted = next_f()?;
+///         let _ = call.status(accepted);
+///         Ok(accepted)
+///     }
+/// }
+/// ```
+///
+/// ```compile_fail,E0133
+/// use mpi_tool_layer::{Call, CallResult, MpiInterceptionLayer};
+/// struct Layer;
+/// impl MpiInterceptionLayer for Layer {
+///     fn around<'c>(
+///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+///     ) -> CallResult<'c> {
+///         let accepted = call.accepted(0).unwrap();
+///         let _ = call.status(accepted);
+///         next_f()
+///     }
+/// }
+/// ```
+pub struct SuccessIsNotSaidInAdvance;

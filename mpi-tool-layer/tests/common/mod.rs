@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -274,7 +274,10 @@ impl Run {
         let mut command = self.command();
         let files = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
         let [stdout, stderr] = [0, 1].map(|i| fs::File::create(&files[i]).unwrap());
-        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        // Nothing to read, and no end of it: MPICH's launcher passes the end on to programs, and ends by SIGPIPE, with
+        // all that they have said, if they are gone (one run of twenty on a busy machine, without any tool).
+        let (input, _never_ends) = std::io::pipe().unwrap();
+        command.stdin(input).stdout(stdout).stderr(stderr);
         let mut launcher = command.spawn().expect("the launcher runs");
         let start = Instant::now();
         let mut asked = false;

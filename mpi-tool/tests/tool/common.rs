@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
@@ -100,7 +100,9 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(crate) fn of(command: &mut Command) -> Self {
-        let output = command.stdin(Stdio::null()).output().expect("the command starts");
+        // An end of the input ends MPICH's launcher by SIGPIPE if its programs are gone.
+        let (input, _never_ends) = std::io::pipe().unwrap();
+        let output = command.stdin(input).output().expect("the command starts");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             status: output.status.code(),

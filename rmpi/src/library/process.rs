@@ -25,7 +25,7 @@ pub struct Source<'c> {
     pub(super) rank: c_int,
 }
 
-/// A process of a communicator: a communicator and a rank (thesis 2.1.4). Messages can be sent to it;
+/// A process of a communicator: a communicator and a rank. Messages can be sent to it;
 /// it is the root of collective operations; and it is a [`Source`].
 #[derive(Debug, Clone, Copy)]
 pub struct Process<'c>(Source<'c>);

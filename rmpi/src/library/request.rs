@@ -552,7 +552,7 @@ pub struct Completed<B> {
     pub status: Status,
 }
 
-/// Requests as C's functions for several take them (thesis 2.1.6): `None` is `MPI_REQUEST_NULL`,
+/// Requests as C's functions for several take them: `None` is `MPI_REQUEST_NULL`,
 /// which they make of what is complete.
 ///
 /// ```no_run

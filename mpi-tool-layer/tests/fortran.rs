@@ -5,46 +5,41 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
-use common::{Run, build_folder, setting, tool, universal};
+use common::{Run, build_folder, once, setting, tool, universal};
 
-/// Compiles `tests/fortran/NAME.F90`, once for all tests that run it: a program that is written anew cannot be
-/// started meanwhile. The dialect is how it sees MPI, a macro of `tests/fortran/dialect.h`.
+/// Compiles `tests/fortran/NAME.F90`, once for all tests that run it. The dialect is how it sees MPI, a macro of
+/// `tests/fortran/dialect.h`.
 fn compile(name: &str, dialect: &str, parts: &[&str]) -> PathBuf {
-    static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let folder = build_folder().join(format!("{name}-{dialect}"));
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if !compiled.insert(folder.clone()) {
-        return folder.join(name);
-    }
-    std::fs::create_dir_all(&folder).unwrap();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
     let program = folder.join(name);
-    let words = |variable: &str| -> Vec<String> {
-        setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
-    };
-    let compiler = words("FORTRAN");
-    let mut fortran = Command::new(&compiler[0]);
-    fortran
-        .args(&compiler[1..])
-        .args(["-g", "-O1", "-cpp", "-w", "-ffree-line-length-none"])
-        .args(["-fallow-argument-mismatch", &format!("-D{dialect}")])
-        .arg("-I")
-        .arg(&sources)
-        .arg("-J")
-        .arg(&folder)
-        .args([sources.join("tally.F90"), sources.join(format!("{name}.F90"))])
-        .args(parts.iter().map(|part| sources.join(part)))
-        .arg("-o")
-        .arg(&program)
-        .args(words("FORTRAN_LIBRARIES"));
-    let output = fortran.output().expect("the Fortran compiler runs");
-    assert!(output.status.success(), "{fortran:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    program
+    once(program.clone(), || {
+        std::fs::create_dir_all(&folder).unwrap();
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran");
+        let words = |variable: &str| -> Vec<String> {
+            setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
+        };
+        let compiler = words("FORTRAN");
+        let mut fortran = Command::new(&compiler[0]);
+        fortran
+            .args(&compiler[1..])
+            .args(["-g", "-O1", "-cpp", "-w", "-ffree-line-length-none"])
+            .args(["-fallow-argument-mismatch", &format!("-D{dialect}")])
+            .arg("-I")
+            .arg(&sources)
+            .arg("-J")
+            .arg(&folder)
+            .args([sources.join("tally.F90"), sources.join(format!("{name}.F90"))])
+            .args(parts.iter().map(|part| sources.join(part)))
+            .arg("-o")
+            .arg(&program)
+            .args(words("FORTRAN_LIBRARIES"));
+        let output = fortran.output().expect("the Fortran compiler runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{fortran:?}:\n{said}");
+    })
 }
 
 fn transparent_and_exact(dialect: &str) {

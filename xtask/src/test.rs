@@ -405,11 +405,16 @@ pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.
 pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
+    build(mpi, &tool_packages()?)
+}
+
+/// The packages of all tools, and of the library that runs stacks of them.
+pub(crate) fn tool_packages() -> Result<Vec<String>> {
     let mut packages = vec!["qmpi-shim".to_owned()];
     for entry in fs::read_dir(environment::root().join("tools"))? {
         packages.push(entry?.file_name().to_string_lossy().into_owned());
     }
-    build(mpi, &packages)
+    Ok(packages)
 }
 
 /// `cargo build --release` for an MPI, in a folder of its own: in one for all MPIs, each would throw away what was

@@ -107,15 +107,24 @@ pub(crate) fn build_folder() -> &'static Path {
         .path()
 }
 
+/// Makes a file once for all tests that use it: a program that is written anew cannot be started meanwhile.
+pub(crate) fn once(file: PathBuf, make: impl FnOnce()) -> PathBuf {
+    static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !made.contains(&file) {
+        make();
+        made.insert(file.clone());
+    }
+    file
+}
+
 /// Compiles `tests/c/NAME.c`, once for all tests that run it.
 pub(crate) fn compile(name: &str) -> PathBuf {
-    static COMPILED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if !compiled.insert(name.into()) {
-        return build_folder().join(name);
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
-    compile_with(&source, name, &["-pthread", "-Wall", "-Werror", "-Wno-deprecated-declarations"])
+    once(build_folder().join(name), || {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+        let flags = ["-pthread", "-Wall", "-Werror", "-Wno-deprecated-declarations"];
+        compile_with(&folder.join(format!("{name}.c")), name, &flags);
+    })
 }
 
 /// Compiles `tests/c/NAME.cc`.

@@ -136,8 +136,8 @@ fn what_is_no_mpi_is_not_built_for() {
     assert!(outcome.said()[0].starts_with("./Cargo.toml: error: "), "{outcome:?}");
 }
 
-/// A project of one tool, `mine`, and a cargo that builds it: it writes down what the environment says of MPI.
-fn with_a_cargo_that_builds(folder: &Path) {
+/// A project of one tool, `mine`, and a cargo that builds it, which runs a piece of shell script first.
+fn with_a_cargo(folder: &Path, script: &str) {
     fs::write(folder.join("Cargo.toml"), "").unwrap();
     let cargo = format!(
         "#!/bin/sh\n\
@@ -145,7 +145,7 @@ fn with_a_cargo_that_builds(folder: &Path) {
          echo '{{\"workspace_root\": \"{0}\", \"target_directory\": \"{0}/target\", \"packages\": [\
          {{\"name\": \"mine\", \"targets\": [{{\"kind\": [\"cdylib\"]}}], \
          \"dependencies\": [{{\"name\": \"mpi-tool-layer\", \"kind\": null}}]}}]}}'\nexit\nfi\n\
-         echo \"abi ${{MPI_ABI-none}}, mpicc ${{MPICC-none}}\" >> {0}/asked\n\
+         cd {0}\n{script}\n\
          echo '{{\"reason\": \"compiler-artifact\", \"target\": {{\"kind\": [\"cdylib\"]}}, \
          \"filenames\": [\"{0}/libmine.so\"]}}'\n",
         text(folder)
@@ -159,7 +159,7 @@ fn with_a_cargo_that_builds(folder: &Path) {
 fn without_an_mpi_all_abis_are_built_for() {
     let folder = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(folder.path()).unwrap();
-    with_a_cargo_that_builds(&here);
+    with_a_cargo(&here, "echo \"abi ${MPI_ABI-none}, mpicc ${MPICC-none}\" >> asked");
     write_program(&here.join("wrapper"), "#!/bin/sh\necho 'ABI: openmpi'\n");
     let build = |arguments: &[&str]| {
         let mut build = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
@@ -196,24 +196,12 @@ fn without_an_mpi_all_abis_are_built_for() {
 fn a_build_shows_its_progress() {
     let folder = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(folder.path()).unwrap();
-    fs::write(here.join("Cargo.toml"), "").unwrap();
     write_program(&here.join("mpicc"), "#!/bin/sh\ncat > rest\necho 'ABI: mpich'\n");
     // Says something only where it may, and goes on when somebody has read it.
-    let cargo = format!(
-        "#!/bin/sh\n\
-         if [ \"$1\" = metadata ]; then\n\
-         echo '{{\"workspace_root\": \"{0}\", \"target_directory\": \"{0}/target\", \"packages\": [\
-         {{\"name\": \"mine\", \"targets\": [{{\"kind\": [\"cdylib\"]}}], \
-         \"dependencies\": [{{\"name\": \"mpi-tool-layer\", \"kind\": null}}]}}]}}'\nexit\nfi\n\
-         case \" $* \" in *' --quiet '*|*' -q '*) ;; *) echo '   Compiling mine v0.1.0' >&2 ;; esac\n\
-         n=0; while [ ! -e {0}/read ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done\n\
-         [ -e {0}/read ] || exit 1\n\
-         echo '{{\"reason\": \"compiler-artifact\", \"target\": {{\"kind\": [\"cdylib\"]}}, \
-         \"filenames\": [\"{0}/libmine.so\"]}}'\n",
-        text(&here)
-    );
-    write_program(&here.join("cargo"), cargo);
-    fs::write(here.join("libmine.so"), "").unwrap();
+    let script = "case \" $* \" in *' --quiet '*|*' -q '*) ;; *) echo '   Compiling mine v0.1.0' >&2 ;; esac\n\
+         n=0; while [ ! -e read ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done\n\
+         [ -e read ] || exit 1";
+    with_a_cargo(&here, script);
     let mut build = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
     build.args(["build", "--mpicc", "./mpicc"]).current_dir(&here).env("CARGO", here.join("cargo"));
     build.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

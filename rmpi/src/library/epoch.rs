@@ -710,7 +710,8 @@ macro_rules! flushes_one {
         #[wraps($function)]
         pub fn $name(&self, rank: usize) -> RmpiResult {
             let rank = self.rank(rank)?;
-            // SAFETY: a window in an epoch of passive targets, and a rank that it has locked.
+            // SAFETY: the function asks for a window in an epoch of passive targets, which this is by its `K`, and
+            // for a rank that is locked, which `rank` has made sure of.
             check(unsafe { mpi.call(rank, self.core.raw) })
         }
 

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::environment;
 use crate::step::{cargo, output, run, step};
+use crate::test::tool_packages;
 
 /// What is measured, beside what it took before it was made quicker, and what it shall take.
 struct Measurement {
@@ -32,13 +33,8 @@ pub(super) fn run_all() -> Result<()> {
     let author = new_project(&folder)?;
     run(cargo().args(["fetch", "--quiet"]).current_dir(&author))?;
 
-    let counter = ["--package", "call-counter"];
-    let bandwidth = ["--package", "bandwidth-counter"];
-    let mut all: Vec<String> = vec!["--package".into(), "qmpi-shim".into()];
-    for tool in fs::read_dir(root.join("tools"))? {
-        all.extend(["--package".into(), tool?.file_name().to_string_lossy().into_owned()]);
-    }
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let (counter, bandwidth) = (["call-counter".to_owned()], ["bandwidth-counter".to_owned()]);
+    let all = tool_packages()?;
 
     let target = |name: &str| folder.join(name);
     let mut measured = Vec::new();
@@ -47,7 +43,7 @@ pub(super) fn run_all() -> Result<()> {
                        seconds: Option<u64>,
                        project: &Path,
                        target: &Path,
-                       packages: &[&str]|
+                       packages: &[String]|
      -> Result<()> {
         let took = step(what, || timed(&mut build(project, target, packages)))?;
         measured.push(Measurement { what, took, before, target: seconds });
@@ -87,10 +83,11 @@ fn new_project(folder: &Path) -> Result<PathBuf> {
     Ok(project)
 }
 
-fn build(project: &Path, target: &Path, packages: &[&str]) -> Command {
+fn build(project: &Path, target: &Path, packages: &[String]) -> Command {
     let mut build = cargo();
     build.args(["build", "--release", "--offline", "--quiet", "--target-dir"]).arg(target);
-    build.args(packages).current_dir(project).env("MPI_ABI", "mpich");
+    build.args(packages.iter().map(|package| format!("--package={package}")));
+    build.current_dir(project).env("MPI_ABI", "mpich");
     build
 }
 

@@ -1,8 +1,8 @@
 //! Counts messages by their size: how many are empty, of up to 64 bytes, of up to 4 KiB, and so on.
 
 use mpi_tool_layer::{
-    Call, CallResult, Counter, Counters, Flow, FunctionClass, MpiInterceptionLayer, ThreadCounters,
-    Tool, install_pmpi_layer,
+    Call, CallResult, Compiled, Counter, Counters, Flow, FunctionClass, MpiInterceptionLayer,
+    ThreadCounters, Tool, install_pmpi_layer,
 };
 
 const NAMES: [&str; 5] = ["empty", "1 to 64 B", "65 B to 4 KiB", "4 KiB to 256 KiB", "larger"];
@@ -13,6 +13,8 @@ struct MessageSizes {
 }
 
 impl MpiInterceptionLayer for MessageSizes {
+    const COMPILED: Compiled = Compiled::Once;
+
     fn around<'c>(
         &self,
         call: impl Call<'c>,

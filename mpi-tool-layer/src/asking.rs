@@ -8,7 +8,8 @@
 //! So the functions here do not take handles. They take [`UsedDatatype`] and [`UsedComm`], which are
 //! made only from a call that MPI has accepted and that cannot have been accepted without a valid
 //! handle. Handles of what may be null, freed or never set are then asked about by nobody, whoever
-//! adds a question. `tests/questions.rs` reads the sources: no other file calls MPI's functions about
+//! adds a question. They are not made either where MPI has another ABI than the tool was built for:
+//! handles mean something else there. `tests/questions.rs` reads the sources: no other file calls MPI's functions about
 //! datatypes and communicators.
 //!
 //! What remains is an application that frees an object in one thread while another one's call with it
@@ -16,11 +17,20 @@
 //! do anything.
 
 use core::ffi::c_int;
+use std::sync::OnceLock;
 
 use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
 
 use crate::FunctionId;
 use crate::call::{Accepted, Transfer};
+use crate::world::wrong_abi;
+
+/// Does MPI understand this tool's questions? Not if it has another ABI. Only for calls that MPI has
+/// got, so that it is known which MPI there is.
+fn is_understood() -> bool {
+    static UNDERSTOOD: OnceLock<bool> = OnceLock::new();
+    *UNDERSTOOD.get_or_init(|| wrong_abi().is_none())
+}
 
 /// A datatype that MPI has used: at least one element of it has moved, or will when the request of
 /// the call is complete. So its handle is valid as long as the call is not over, and MPI can be
@@ -38,7 +48,7 @@ impl UsedDatatype {
     }
 
     /// For a datatype that is known to be valid by other means. `None` of the null handle, about
-    /// which MPI is never asked.
+    /// which MPI is never asked, and where MPI has another ABI.
     ///
     /// # Safety
     /// MPI has used the datatype in a call that is not over: the argument was significant in this
@@ -47,9 +57,9 @@ impl UsedDatatype {
         Self::unless_null(datatype)
     }
 
-    /// A handle that is not null, whose validity the callers know.
+    /// A handle that is not null, whose validity the callers know, of an MPI that can be asked.
     fn unless_null(datatype: MPI_Datatype) -> Option<Self> {
-        (datatype != pmpi::MPI_DATATYPE_NULL).then_some(Self(datatype))
+        (datatype != pmpi::MPI_DATATYPE_NULL && is_understood()).then_some(Self(datatype))
     }
 
     /// The handle.
@@ -186,16 +196,19 @@ pub(crate) struct UsedComm(MPI_Comm);
 
 impl UsedComm {
     /// The communicator of an accepted call that communicates: it is significant in every process, also
-    /// where no data move. MPI accepts no null handle there.
+    /// where no data move. MPI accepts no null handle there. `None` where MPI has another ABI.
     #[inline(always)]
-    pub(crate) fn of(comm: MPI_Comm, _: Accepted<'_>) -> Self {
-        Self(comm)
+    pub(crate) fn of(comm: MPI_Comm, _: Accepted<'_>) -> Option<Self> {
+        is_understood().then_some(Self(comm))
     }
 
     /// For a call that MPI has not seen yet, where its arguments must be known before: what Fortran's
-    /// are converted to. A null handle is not asked about. Any other wrong one is an error of the
-    /// application's own call, too.
-    pub(crate) fn not_null(comm: MPI_Comm) -> Option<Self> {
+    /// are converted to. `None` of the null handle, about which MPI is never asked.
+    ///
+    /// # Safety
+    /// The handle is the communicator of a call that goes to MPI next, which has this tool's ABI: if
+    /// it is wrong, that is an error of the application's own call, too.
+    pub(crate) unsafe fn assume(comm: MPI_Comm) -> Option<Self> {
         (comm != pmpi::MPI_COMM_NULL).then_some(Self(comm))
     }
 
@@ -205,7 +218,7 @@ impl UsedComm {
         let mut rank = -1;
         // SAFETY: `MPI_Comm_rank` wants a valid communicator, and writes one `int` to `rank`. MPI
         // has accepted the handle in a call (`of`), or the application's own call is about to hand
-        // it to MPI (`not_null`).
+        // it to MPI (`assume`).
         unsafe { pmpi::MPI_Comm_rank(self.0, &mut rank) };
         rank
     }
@@ -308,8 +321,12 @@ pub(crate) enum Topology {
 #[inline(never)]
 pub(crate) fn bytes_and_cancelled(status: &MPI_Status) -> (u64, bool) {
     let (mut bytes, mut cancelled): (MPI_Count, _) = (0, 0);
+    if !is_understood() {
+        return (0, false);
+    }
     // SAFETY: both functions read a status and write one number. MPI has set the status, or it is
-    // zeros, which is a status of no bytes; the datatype, `MPI_BYTE`, is predefined. Every MPI
+    // zeros, which is a status of no bytes, or it is the application's, whatever that has put there:
+    // a status is numbers only, which these functions turn into other numbers; the datatype, `MPI_BYTE`, is predefined. Every MPI
     // since 3.0 has the functions.
     unsafe {
         pmpi::MPI_Test_cancelled(status, &mut cancelled);

@@ -10,8 +10,8 @@ use core::sync::atomic::AtomicU64;
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting, SettingDefault,
-    Settings, Tool, UnsafeBox,
+    Compiled, Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting,
+    SettingDefault, Settings, Tool, UnsafeBox,
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next
@@ -51,7 +51,9 @@ macro_rules! chain {
                     // the MPI standard asks of the function. The next function below is the same
                     // one, and gets what the lower layer makes of them.
                     let next = move |$($arg: $ty),*| unsafe { below.$name($($arg),*) };
-                    self.layer.$name(UnsafeBox::new(next, below), $($arg),*)
+                    // SAFETY: `new` wants the arguments of a call: the caller promises them.
+                    let next_f = unsafe { UnsafeBox::new(next, below) };
+                    self.layer.$name(next_f, $($arg),*)
                 }
             )*
         }
@@ -62,6 +64,9 @@ macro_rules! chain {
         unsafe impl<A: RawMpiInterceptionLayer, B: RawMpiInterceptionLayer> RawMpiInterceptionLayer
             for LayerChain<A, B>
         {
+            const COMPILED: Compiled = A::COMPILED.and(B::COMPILED);
+            const SEES_RAW: bool = A::SEES_RAW || B::SEES_RAW;
+
             $(
                 #[inline(always)]
                 fn $name<F>(&self, next_f: UnsafeBox<'_, F>, $($arg: $ty),*) -> $ret
@@ -70,7 +75,10 @@ macro_rules! chain {
                 {
                     let over = Over { layer: &self.1, below: next_f.table() };
                     let next = |$($arg: $ty),*| self.1.$name(next_f, $($arg),*);
-                    self.0.$name(UnsafeBox::new(next, &over), $($arg),*)
+                    // SAFETY: `new` wants the arguments of a call: they are those of the box that this
+                    // method was called with.
+                    let next_f = unsafe { UnsafeBox::new(next, &over) };
+                    self.0.$name(next_f, $($arg),*)
                 }
             )*
         }

@@ -130,7 +130,7 @@ impl FunctionId {
     }
 
     /// The C name, `MPI_Send`.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         self.description().name
     }
 

@@ -271,14 +271,14 @@ impl<T> PendingRequests<T> {
             // As soon as MPI has completed a request, another thread may get its handle for a new one.
             let mut taken = self.take(call.requests());
             let result = next_f();
-            self.give_back(call.erase(), result, &mut taken, &mut each);
+            self.give_back(call.erase(), &mut taken, &mut each);
             result
         } else {
             let result = next_f();
             if let [request] = call.requests() {
-                call.finished(result, |_, status| self.settle(*request, status, &mut each));
+                call.finished(|_, status| self.settle(*request, status, &mut each));
             } else {
-                self.remove_finished(call.erase(), result, &mut each);
+                self.remove_finished(call.erase(), &mut each);
             }
             result
         }
@@ -289,11 +289,10 @@ impl<T> PendingRequests<T> {
     fn remove_finished<'c>(
         &self,
         call: AnyCall<'c>,
-        result: CallResult<'c>,
         each: &mut dyn FnMut(T, Option<&MPI_Status>) -> Option<T>,
     ) {
         let before = call.requests();
-        call.finished(result, |position, status| self.settle(before[position], status, &mut *each));
+        call.finished(|position, status| self.settle(before[position], status, &mut *each));
     }
 
     /// Tells of a request that is complete, and keeps on what `each` returns.
@@ -322,12 +321,11 @@ impl<T> PendingRequests<T> {
     fn give_back<'c>(
         &self,
         call: AnyCall<'c>,
-        result: CallResult<'c>,
         taken: &mut [Option<T>],
         each: &mut dyn FnMut(T, Option<&MPI_Status>) -> Option<T>,
     ) {
         let before = call.requests();
-        call.finished(result, |position, status| {
+        call.finished(|position, status| {
             taken[position] = taken[position].take().and_then(|kept| each(kept, status));
         });
         for (request, kept) in before.iter().zip(taken) {

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-pub use crate::boundary::boundary;
+pub use crate::entry::{self, Preloaded};
 pub use crate::fortran;
 pub use crate::forward::to_all_hosts;
 pub use crate::launcher::launched_rank;
@@ -10,10 +10,11 @@ pub use crate::level::{Level, LevelRequest, Source};
 pub use crate::lifecycle::Below;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
-    find_late_mpi, find_next, host_slot, linker_message, object_of, open,
+    find_late_mpi, find_next, host_slot, linker_message, object_of, open, stay,
 };
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
+pub use crate::panics::name_panics;
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
 pub use crate::unseen::why_nothing_was_seen;
@@ -83,11 +84,16 @@ macro_rules! __install {
         const _: () = {
             #[allow(unused_imports)]
             use $crate::mpi_sys::prototypes::*;
+            use $crate::qmpi::{Address, Instance, Place};
 
             const NAME: &str = $name;
             static C_NAME: [u8; NAME.len() + 1] = $crate::install::c_string(NAME);
 
-            static LAYER: $layer = <$layer as $crate::Tool>::NEW;
+            static PRELOADED: Instance<$layer> = Instance {
+                layer: <$layer as $crate::Tool>::NEW,
+                below: &BELOW,
+                level: &LEVEL,
+            };
             static BELOW: $crate::install::Below = $crate::install::Below::new(&LEVEL, &NEXT);
             static LEVEL: $crate::install::Level = $crate::install::Level::new(
                 NAME,
@@ -97,8 +103,10 @@ macro_rules! __install {
             )
             .with_setup($crate::install::Setup::new(
                 <$layer as $crate::Tool>::SETTINGS,
-                |_, settings| $crate::Tool::configure(&LAYER, settings),
+                |_, settings| $crate::Tool::configure(&PRELOADED.layer, settings),
             ));
+            static ENTRIES: [Address; $crate::FunctionId::COUNT] =
+                $crate::install::entry::all::<$layer>();
             static INFO: $crate::install::ToolInfo = $crate::install::ToolInfo::new(
                 match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
                     Ok(name) => name,
@@ -113,14 +121,16 @@ macro_rules! __install {
             static mpi_tool_info: &$crate::install::ToolInfo = &INFO;
 
             fn counters(_: *const ()) -> Option<&'static dyn $crate::Counters> {
-                $crate::Tool::counters(&LAYER)
+                $crate::Tool::counters(&PRELOADED.layer)
             }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
                 $crate::qmpi::signalled_levels(signal);
             }
             extern "C" fn load() {
+                $crate::install::name_panics(&LEVEL, &ENTRIES);
                 LEVEL.load(&NEXT);
+                $crate::install::stay();
             }
             extern "C" fn unload() {
                 $crate::qmpi::unload_levels();
@@ -134,6 +144,7 @@ macro_rules! __install {
             static UNLOAD: extern "C" fn() = unload;
 
             $crate::__next_table! {}
+            $crate::__preloaded! { $layer }
             $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
             $crate::mpi_sys::fortran_entries! { [$crate::__fortran_entries] [__fortran_function] }
             $crate::__fortran! {}
@@ -195,6 +206,65 @@ macro_rules! __next_table {
                 $crate::install::missing_address(function)
             };
             $crate::install::Answer { next, result: $crate::mpi_sys::MPI_ERR_INTERN }
+        }
+    };
+}
+
+/// What the bodies of the exported functions are generic over.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __preloaded {
+    ($layer:ty) => {
+        /// For each function a jump to the next one: 8 bytes, as many as an address in the table has, so that
+        /// all of them have the same distance to what they read.
+        #[unsafe(naked)]
+        unsafe extern "C" fn go_on() {
+            ::core::arch::naked_asm!(
+                ".balign 8, 0xcc",
+                "2:",
+                ".rept {count}",
+                // jmp [rip + distance]
+                ".byte 0xff, 0x25",
+                ".long {next} - 2b - 6",
+                ".balign 8, 0xcc",
+                ".endr",
+                count = const $crate::FunctionId::COUNT,
+                next = sym NEXT,
+            )
+        }
+
+        static PLACES: [Place; $crate::FunctionId::COUNT] = {
+            const PLACE: Place =
+                Place { next: ::core::ptr::null(), instance: (&raw const PRELOADED).cast() };
+            let mut places = [PLACE; $crate::FunctionId::COUNT];
+            let mut index = 0;
+            while index < places.len() {
+                places[index].next = (go_on as *const c_void).wrapping_byte_add(8 * index);
+                index += 1;
+            }
+            places
+        };
+
+        struct Here;
+
+        impl $crate::install::Preloaded for Here {
+            type Layer = $layer;
+            #[inline(always)]
+            fn instance() -> &'static Instance<$layer> {
+                &PRELOADED
+            }
+            #[inline(always)]
+            fn next() -> &'static $crate::NextTable {
+                &NEXT
+            }
+            #[inline(always)]
+            fn below() -> &'static $crate::install::Below {
+                &BELOW
+            }
+            #[inline(always)]
+            fn places() -> &'static [Place; $crate::FunctionId::COUNT] {
+                &PLACES
+            }
         }
     };
 }
@@ -304,50 +374,15 @@ macro_rules! __export {
         #[unsafe(export_name = "MPI_Pcontrol")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            $crate::__ask_first! { ask_pcontrol }
-        }
-
-        /// Asks the layer, whose `next_f` says that the call shall go on and returns success: it
-        /// goes on when the layer has returned.
-        extern "C" fn ask_pcontrol($($arg: $ty),*) -> $crate::install::Answer {
-            use $crate::RawMpiInterceptionLayer as _;
-            let mut next = ::core::ptr::null();
-            let goes_on = |_: c_int| {
-                next = NEXT.entry($crate::FunctionId::MPI_Pcontrol);
-                $crate::mpi_sys::MPI_SUCCESS
-            };
-            let result = $crate::install::boundary(
-                &LEVEL,
-                $crate::FunctionId::MPI_Pcontrol,
-                || LAYER.$name($crate::UnsafeBox::new(goes_on, &BELOW), $($arg),*),
-            );
-            $crate::install::Answer { next, result }
+            $crate::__ask_first! { $crate::install::entry::exported::$name::<Here> }
         }
     };
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[unsafe(export_name = stringify!($c_name))]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            // SAFETY: calling `next` is for the layer, which unwraps it and vouches for the arguments. The
-            // table's entry is a function of this prototype: its constructor and `link` ask for that.
-            let next = |$($arg: $ty),*| unsafe {
-                $crate::__if_watched! { $c_name
-                    { $crate::NextFunctions::$name(&BELOW, $($arg),*) }
-                    {
-                        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
-                        ::core::mem::transmute::<*const c_void, Function>(
-                            NEXT.entry($crate::FunctionId::$c_name),
-                        )($($arg),*)
-                    }
-                }
-            };
-            $crate::install::boundary(&LEVEL, $crate::FunctionId::$c_name, || {
-                $crate::RawMpiInterceptionLayer::$name(
-                    &LAYER,
-                    $crate::UnsafeBox::new(next, &BELOW),
-                    $($arg),*
-                )
-            })
+            // SAFETY: it wants what the MPI standard asks of the function's caller, who has called this.
+            unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
         }
     };
 }
@@ -358,7 +393,7 @@ macro_rules! __export {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ask_first {
-    ($ask:ident) => {
+    ($ask:path) => {
         ::core::arch::naked_asm!(
             "push rbp",
             "mov rbp, rsp",

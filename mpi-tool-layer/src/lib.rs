@@ -119,11 +119,11 @@
 //! * `high/`: layers over types that say what they are. What expands for each function is in
 //!   `tool-macros`.
 //!
-//! * `counters.rs`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
+//! * `counters/`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
 //!   remember of datatypes, objects and requests.
 //!
-//! * `install.rs`, `lifecycle.rs`, `level.rs`, `boundary.rs`: from a layer to a tool, and a tool's
-//!   life in a process. `neighbours.rs`, `objects.rs`, `unseen.rs`: what else is in the process,
+//! * `install.rs`, `entry.rs`, `lifecycle.rs`, `level/`, `panics.rs`: from a layer to a tool, and a
+//!   tool's life in a process. `neighbours.rs`, `objects.rs`, `unseen.rs`: what else is in the process,
 //!   other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
 //!   told.
 //!
@@ -138,11 +138,13 @@
 //! `tests/code.rs` looks at the instructions that come out.
 
 mod asking;
-mod boundary;
 mod call;
 mod chain;
+mod compiled;
 mod counters;
 mod datatypes;
+#[doc(hidden)]
+pub mod entry;
 mod file;
 #[doc(hidden)]
 pub mod fortran;
@@ -162,6 +164,7 @@ pub mod note;
 mod objects;
 pub mod options;
 mod output;
+mod panics;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
@@ -178,6 +181,7 @@ pub use call::{
     received_bytes, received_bytes_at_once,
 };
 pub use chain::LayerChain;
+pub use compiled::Compiled;
 pub use counters::ThreadCounters;
 pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function::{

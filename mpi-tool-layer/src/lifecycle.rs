@@ -36,6 +36,15 @@ macro_rules! below {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
+        impl FunctionId {
+            /// Does every tool watch the function itself?
+            pub(crate) const fn is_watched(self) -> bool {
+                match self {
+                    $(FunctionId::$c_name => if_watched! { $c_name { true } { false } },)*
+                }
+            }
+        }
+
         impl NextFunctions for Below {
             fn available(&self, function: FunctionId) -> bool {
                 self.next.available(function)
@@ -47,7 +56,11 @@ macro_rules! below {
                     // this function promises.
                     let next = |$($arg: $ty),*| unsafe { self.next.$name($($arg),*) };
                     if_watched! { $c_name
-                        { Lifecycle(self.level).$name(UnsafeBox::new(next, self.next), $($arg),*) }
+                        {
+                            // SAFETY: `new` wants the arguments of a call: the caller promises them.
+                            let next_f = unsafe { UnsafeBox::new(next, self.next) };
+                            Lifecycle(self.level).$name(next_f, $($arg),*)
+                        }
                         { next($($arg),*) }
                     }
                 }

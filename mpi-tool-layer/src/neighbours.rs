@@ -151,7 +151,7 @@ impl ToolInfo {
     /// All tools of the process, in stack order.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
         // SAFETY: `from` wants null or a tool's information, which is what `first` gives: the exported
-        // pointer of the first tool, if there is one. Nothing here unloads a tool.
+        // pointer of the first tool, if there is one. Each has had itself never unloaded (`stay`).
         unsafe { Self::from(Self::first()) }.filter(|tool| !tool.name().is_empty())
     }
 
@@ -240,6 +240,20 @@ impl ToolInfo {
         }
         clear_message();
         is_mpi
+    }
+}
+
+/// Has this library stay loaded, also where a program opens it and closes it again: other tools, signal handlers and
+/// threads have addresses in it. For the constructor alone: in a call that comes earlier, `dlopen` would run the
+/// constructor first.
+pub fn stay() {
+    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address, and what it names is a
+    // C string that lives as long as this library. `dlopen` reads it, and loads nothing.
+    unsafe {
+        let mut own: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr((&raw const HOST).cast(), &mut own) != 0 && !own.dli_fname.is_null() {
+            libc::dlopen(own.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        }
     }
 }
 

@@ -102,22 +102,26 @@ impl Object<'_> {
                 // SAFETY: the dynamic section says where the relocations are and how many bytes they have,
                 // and `index` is below their number. Each names a symbol of the object's table by its number.
                 // The dynamic linker has read the same.
-                let (slot, symbol, name) = unsafe {
+                let (slot, (section, info, name)) = unsafe {
                     let relocation = &*(start as *const libc::Elf64_Rela).add(index);
                     let (number, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
                     if number == 0 || ![R_64, R_GLOB_DAT, R_JUMP_SLOT].contains(&kind) {
                         continue;
                     }
                     let slot = (self.0.dlpi_addr + relocation.r_offset) as *mut u64;
-                    let (symbol, name) = table.symbol(number as u32);
-                    (slot, symbol, name)
+                    (slot, table.symbol(number as u32))
                 };
-                if symbol.st_shndx != 0 {
+                if section != 0 {
                     continue;
                 }
-                // SAFETY: a word of the object's that the dynamic linker fills.
-                let bound = unsafe { slot.read_unaligned() } as usize;
-                let reference = Reference { is_weak: symbol.st_info >> 4 == WEAK, bound };
+                if !slot.is_aligned() {
+                    continue;
+                }
+                // SAFETY: the word must be aligned, which was checked, and stay: the dynamic linker fills it,
+                // and it is of this loaded object. Other threads may bind it at this moment, with aligned
+                // writes of a word, so the read is atomic.
+                let bound = unsafe { AtomicU64::from_ptr(slot) }.load(Relaxed) as usize;
+                let reference = Reference { is_weak: info >> 4 == WEAK, bound };
                 if let Some(target) = target(name, reference) {
                     self.write(slot, target as u64);
                 }
@@ -197,6 +201,44 @@ impl Object<'_> {
     }
 }
 
+/// Code of this process that can be read: the part of a loaded object that was looked at last, which most
+/// often has the next address, too.
+#[derive(Debug, Default)]
+pub struct Code(Range<usize>);
+
+impl Code {
+    /// The code from an address to the end of its part of the object; nothing if the address is in no code that
+    /// an object was loaded with, or in none that can be read.
+    ///
+    /// # Safety
+    /// If a loaded object has the address, the object is never unloaded.
+    pub unsafe fn at(&mut self, address: *const c_void) -> &'static [u8] {
+        if !self.0.contains(&address.addr()) {
+            self.0 = 0..0;
+            each_object(|object| {
+                let mut parts = object.headers().iter().filter(|header| {
+                    let wanted = libc::PF_R | libc::PF_X;
+                    header.p_type == libc::PT_LOAD && header.p_flags & wanted == wanted
+                });
+                let range = |header: &libc::Elf64_Phdr| {
+                    let start = (object.0.dlpi_addr + header.p_vaddr) as usize;
+                    start..start + header.p_memsz as usize
+                };
+                if let Some(part) = parts.find(|part| range(part).contains(&address.addr())) {
+                    self.0 = range(part);
+                }
+            });
+        }
+        if self.0.is_empty() {
+            return &[];
+        }
+        // SAFETY: the bytes must be readable, never be written, and stay. They are in a part of an object that
+        // is loaded to be read and executed, as its header says, up to the end of that part; the caller
+        // promises that the object stays. Code is not written to.
+        unsafe { core::slice::from_raw_parts(address.cast(), self.0.end - address.addr()) }
+    }
+}
+
 /// How an object refers to a symbol.
 pub(crate) struct Reference {
     /// It may stay null.
@@ -246,16 +288,19 @@ struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// A symbol and its name.
+    /// A symbol's section (0 of another object's), its kind (`st_info`), and its name. Its value is not read: `hide`
+    /// writes it.
     ///
     /// # Safety
     /// The table has a symbol of this number. The object that it is of stays loaded as long as `self`.
-    unsafe fn symbol(&self, number: u32) -> (libc::Elf64_Sym, &CStr) {
+    unsafe fn symbol(&self, number: u32) -> (u16, u8, &CStr) {
         // SAFETY: the caller promises that the table has this symbol, and it is aligned there; by the ELF
-        // format its name is the offset of a C string in the object's string table.
+        // format its name is the offset of a C string in the object's string table. Nobody writes to these
+        // fields.
         unsafe {
-            let symbol = self.symbols.add(number as usize).read();
-            (symbol, CStr::from_ptr(self.strings.add(symbol.st_name as usize)))
+            let symbol = self.symbols.add(number as usize);
+            let name = CStr::from_ptr(self.strings.add((*symbol).st_name as usize));
+            ((*symbol).st_shndx, (*symbol).st_info, name)
         }
     }
 
@@ -273,7 +318,7 @@ impl SymbolTable {
             // this does not go.
             let (here, text) = unsafe {
                 let hashes = self.buckets.add(self.count as usize);
-                (*hashes.add((number - self.first) as usize), self.symbol(number).1)
+                (*hashes.add((number - self.first) as usize), self.symbol(number).2)
             };
             if (here ^ hash) >> 1 == 0 && text == name {
                 // SAFETY: the symbol of this number was read just now: its entry is inside of the table.
@@ -285,5 +330,36 @@ impl SymbolTable {
             number += 1;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function's code is found to the end of what can be executed, and data is no code.
+    #[test]
+    fn only_code_is_code() {
+        extern "C" fn function() {}
+        let mut code = Code::default();
+        let data = 0_u64;
+        let heap = Box::new(0_u64);
+        let known: *const c_void = function as *const c_void;
+        for _ in 0..2 {
+            // SAFETY: nothing unloads the test, and the other addresses are in no object.
+            let [here, on_stack, on_heap, nowhere] = unsafe {
+                [
+                    code.at(known),
+                    code.at((&raw const data).cast()),
+                    code.at((&raw const *heap).cast()),
+                    code.at(core::ptr::null()),
+                ]
+            };
+            assert_eq!(here.as_ptr().cast(), known);
+            assert!([on_stack, on_heap, nowhere].iter().all(|code| code.is_empty()));
+            // SAFETY: as above.
+            let rest = unsafe { code.at((&raw const here[here.len() - 1]).cast()) };
+            assert_eq!(rest.len(), 1);
+        }
     }
 }

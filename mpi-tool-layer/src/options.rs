@@ -100,16 +100,16 @@ It understands these variables of the environment:
   MPI_TOOL_MERGE    1 (default): one report, merged over the ranks; 0: one report a rank,
                     without communication (for tools on some of the ranks only)
   MPI_TOOL_SIGNALS  1 (default): write a partial report when a signal ends the process; 0: do not
-  MPI_TOOL_ALL_RANKS  0 (default): what ranks report for themselves goes to files; of what is printed,
-                    rank 0's only, and calls after MPI_Finalize are told in a line; 1: each rank's
-  MPI_TOOL_VERBOSE  1: say which file the report is in (else only if standard error is a terminal)
+  MPI_TOOL_ALL_RANKS  0 (default): when ranks report for themselves, print the report of rank 0 only, and
+                    a line about its calls after MPI_Finalize; 1: print the reports of all ranks
+  MPI_TOOL_VERBOSE  1: print which file the report is in, even if standard error is not a terminal
   MPI_TOOL_HELP     1: print this
 
 {PREFIX}{own}_OUTPUT and so on set the same for {tool} alone.
 "
     );
     if !settings.is_empty() {
-        let _ = writeln!(text, "{tool} has settings of its own, too:");
+        let _ = writeln!(text, "{tool} also has these settings:");
     }
     for setting in settings {
         let _ = writeln!(text, "  {PREFIX}{own}_{}  {setting}", setting.name);
@@ -211,7 +211,7 @@ impl Options {
                     let known: Vec<_> =
                         common.chain(own_settings).map(|name| PREFIX.to_owned() + &name).collect();
                     options.complaints.push(format!(
-                        "{PREFIX}{name} is no option (there are {}; MPI_TOOL_HELP=1 explains them)",
+                        "{PREFIX}{name} is not an option; the options are {} (MPI_TOOL_HELP=1 explains them)",
                         known.join(", ")
                     ));
                 }
@@ -252,7 +252,11 @@ impl Options {
                     "" | "text" => Format::Text,
                     "json" => Format::Json,
                     "csv" => Format::Csv,
-                    _ => return Err("no format; text, json or csv (text is used)".into()),
+                    _ => {
+                        return Err(
+                            "not a format; use text, json or csv (text is used instead)".into()
+                        );
+                    }
                 }
             }
             "MERGE" => self.merge = switch(&text, true)?,
@@ -271,7 +275,7 @@ fn switch(text: &str, default: bool) -> Result<bool, String> {
         "" => Ok(default),
         "1" => Ok(true),
         "0" => Ok(false),
-        _ => Err(format!("neither 1 nor 0 ({} is used)", u8::from(default))),
+        _ => Err(format!("neither 1 nor 0 ({} is used instead)", u8::from(default))),
     }
 }
 
@@ -299,9 +303,8 @@ fn path(value: &OsString, tool: &str, suffix: Option<&str>) -> Result<CString, S
                 if let Some(other) = other {
                     let _ = write!(message, "{}", char::from(other));
                 }
-                return Err(
-                    message + " means nothing in a path; %t, %p, %h, %% do (stderr is used)"
-                );
+                return Err(message
+                    + " means nothing in a path; use %t, %p, %h or %% (stderr is used instead)");
             }
         }
     }
@@ -384,8 +387,8 @@ mod tests {
             ],
         );
         assert_eq!(options.complaints.len(), 3, "{:?}", options.complaints);
-        assert!(options.complaints[0].starts_with("MPI_TOOL_OUTPT is no option"));
-        assert!(options.complaints[1].starts_with("MPI_TOOL_FORMAT=xml: no format"));
+        assert!(options.complaints[0].starts_with("MPI_TOOL_OUTPT is not an option"));
+        assert!(options.complaints[1].starts_with("MPI_TOOL_FORMAT=xml: not a format"));
         assert!(options.complaints[2].starts_with("MPI_TOOL_MERGE=maybe: neither"));
         assert_eq!((options.format, options.merge), (Format::Text, true));
     }
@@ -404,8 +407,8 @@ mod tests {
         assert_eq!(wrong.own.number("TOP"), 10);
         assert_eq!(wrong.complaints.len(), 2, "{:?}", wrong.complaints);
         assert!(wrong.complaints[0].starts_with("MPI_TOOL_CALL_COUNTER_TOP=x: not a number"));
-        assert!(wrong.complaints[1].starts_with("MPI_TOOL_CALL_COUNTER_TOPS is no option"));
-        assert!(wrong.complaints[1].contains(", MPI_TOOL_CALL_COUNTER_TOP;"));
+        assert!(wrong.complaints[1].starts_with("MPI_TOOL_CALL_COUNTER_TOPS is not an option"));
+        assert!(wrong.complaints[1].contains(", MPI_TOOL_CALL_COUNTER_TOP ("));
         let mut level = options(None, &[("MPI_TOOL_CALL_COUNTER_TOP", "3")]);
         level.add(&[("TOP".into(), "5".into())], "call-counter-1");
         assert_eq!(level.own.number("TOP"), 5);

@@ -1,9 +1,11 @@
 //! The raw layer: C types, one method per MPI function.
 
+use core::mem::ManuallyDrop;
+
 use mpi_sys::{mpi_functions, *};
 
-use crate::call::{Call, KnownCall, Returned};
-use crate::{FunctionId, NextFunctions};
+use crate::call::{AnyCall, Call, KnownCall, Once, Returned};
+use crate::{Compiled, FunctionId, NextFunctions};
 
 /// Holds what is unsafe to use, in a signature that is safe to write.
 ///
@@ -49,6 +51,22 @@ use crate::{FunctionId, NextFunctions};
 /// }
 /// ```
 ///
+/// Nor can it call a layer's method, which may read what the arguments point to: a box is made by `unsafe`.
+///
+/// ```
+/// # use mpi_tool_layer::{NextFunctions, RawMpiInterceptionLayer, UnsafeBox};
+/// fn call(layer: &impl RawMpiInterceptionLayer, below: &dyn NextFunctions) -> i32 {
+///     layer.finalize(unsafe { UnsafeBox::new(|| 0, below) })
+/// }
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use mpi_tool_layer::{NextFunctions, RawMpiInterceptionLayer, UnsafeBox};
+/// fn call(layer: &impl RawMpiInterceptionLayer, below: &dyn NextFunctions) -> i32 {
+///     layer.finalize(UnsafeBox::new(|| 0, below))
+/// }
+/// ```
+///
 /// and a layer promises by `unsafe impl` to behave like MPI:
 ///
 /// ```compile_fail,E0200
@@ -77,9 +95,15 @@ pub struct UnsafeBox<'a, F> {
 }
 
 impl<'a, F> UnsafeBox<'a, F> {
-    /// Boxes a function, with all functions of the level that it belongs to.
+    /// Boxes a function, with all functions of the level that it belongs to: to call a layer's method.
+    ///
+    /// # Safety
+    /// The box goes, once, to the method of a layer for the function that it stands for, and the other
+    /// arguments of that method are as the MPI standard asks of a call of this function now, by this
+    /// thread: the layer may read what they point to. The application's own arguments are taken to be
+    /// so.
     #[inline(always)]
-    pub fn new(content: F, table: &'a dyn NextFunctions) -> Self {
+    pub unsafe fn new(content: F, table: &'a dyn NextFunctions) -> Self {
         Self { content, table }
     }
 
@@ -102,6 +126,20 @@ impl<'a, F> UnsafeBox<'a, F> {
     }
 }
 
+/// A layer's `around_call` for all functions that share it.
+#[inline(never)]
+fn around_any<'c, L: RawMpiInterceptionLayer + ?Sized, R: Returned>(
+    layer: &L,
+    call: AnyCall<'c>,
+    next: Once<'_, R>,
+    table: &dyn NextFunctions,
+) -> R {
+    // SAFETY: `new` wants the arguments of a call: they are those of the box that the caller, a layer's default
+    // method, was called with.
+    let next = unsafe { UnsafeBox::new(|| next.call(), table) };
+    layer.around_call(call, next)
+}
+
 macro_rules! raw_layer {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
@@ -117,7 +155,23 @@ macro_rules! raw_layer {
         /// each function, which passing the call on does: it returns success only where the operation has
         /// been done or started, and writes nothing that MPI would not. It is called by all threads that call
         /// MPI, at the same time too.
+        ///
+        /// # What a method may rely on
+        /// The methods are safe functions with pointers among their arguments. What these point to, a
+        /// method may read and write in an `unsafe` block of its own, as MPI itself would in this call: to
+        /// call a method takes a box, and whoever makes one promises that the arguments are those of a call
+        /// ([`UnsafeBox::new`]). A layer that hands its own box on, to the method of another layer, answers
+        /// by its `unsafe impl` for the arguments that go with it. What an application passes may be wrong
+        /// all the same, and need not be there where MPI does not look at it.
         pub unsafe trait RawMpiInterceptionLayer: Sync {
+            /// For which functions [`around`](Self::around) and [`around_call`](Self::around_call) are
+            /// compiled.
+            const COMPILED: Compiled = Compiled::ForEachFunction;
+
+            /// Does [`around`](Self::around) see functions without a high-level method, too?
+            #[doc(hidden)]
+            const SEES_RAW: bool = true;
+
             /// Every call whose own method is not overridden, for layers that treat all functions
             /// alike: counters, timers. `call` is the intercepted call with its arguments.
             #[inline(always)]
@@ -162,10 +216,23 @@ macro_rules! raw_layer {
                     const NUMBER: usize = FunctionId::$c_name as usize;
                     const WIDE: bool = FunctionId::$c_name.is_large_count();
                     let words = [$(crate::call::word!($kind $arg)),*];
-                    // SAFETY: the slices must be there until `around` has returned. `words` is a local of
-                    // this function, which returns later; the other slice is empty.
-                    let asked = unsafe { KnownCall::<NUMBER>::branded(WIDE, &words, &[]) };
-                    self.around_call(asked, UnsafeBox::new(call, table))
+                    if const { Self::COMPILED.shares(FunctionId::$c_name, Self::SEES_RAW) } {
+                        // SAFETY: the slices must be there until `around` has returned. `words` is a local of
+                        // this function, which returns later; the other slice is empty.
+                        let asked = unsafe {
+                            AnyCall::branded(FunctionId::$c_name, WIDE, &words, &[], None)
+                        };
+                        let mut call = ManuallyDrop::new(call);
+                        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+                        let next = unsafe { Once::new(&mut call) };
+                        return around_any(self, asked, next, table);
+                    }
+                    // SAFETY: as above.
+                    let asked = unsafe { KnownCall::<NUMBER>::branded(WIDE, &words, &[], None) };
+                    // SAFETY: `new` wants the arguments of a call: they are those of the box that this
+                    // method was called with.
+                    let call = unsafe { UnsafeBox::new(call, table) };
+                    self.around_call(asked, call)
                 }
             )*
         }

@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::HashMap;
 
-use crate::counters::Lane;
+use crate::counters::lane::Lane;
 use crate::{Counters, PredefinedDatatype};
 
 /// Where a counter is in memory: what [`Counters::counter`] returns, and a report reads. Not a

@@ -79,7 +79,7 @@ impl Setting {
 
     /// The value that a text means, or why it means none, in words for the user.
     fn parse(&self, text: &str) -> Result<Value, String> {
-        let used = || format!("({} is used)", self.value().text());
+        let used = || format!("({} is used instead)", self.value().text());
         match self.default {
             Default::Number(_) => text
                 .parse()
@@ -222,9 +222,12 @@ mod tests {
         let mut settings = Settings::new(SETTINGS);
         for (name, text) in [("TOP", "-1"), ("TOP", "many"), ("ALL", "yes"), ("ORDER", "size")] {
             let why = settings.set(name, text).unwrap_err();
-            assert!(why.ends_with("is used)"), "{why}");
+            assert!(why.ends_with("is used instead)"), "{why}");
         }
-        assert_eq!(settings.set("ORDER", "x").unwrap_err(), "not one of time, name (time is used)");
+        assert_eq!(
+            settings.set("ORDER", "x").unwrap_err(),
+            "not one of time, name (time is used instead)"
+        );
         assert_eq!(settings.set("TOP", ""), Ok(()));
         assert_eq!((settings.number("TOP"), settings.text("ORDER")), (10, "time"));
         assert_eq!(SETTINGS[2].to_string(), "the order (time, name; default time)");

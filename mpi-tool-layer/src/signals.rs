@@ -62,7 +62,7 @@ pub(crate) fn watch() {
 /// The kernel calls this, as `SA_SIGINFO` has it: `info` points to what it says of the signal.
 unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: `from` wants null or a tool's information: `watch` has stored what `ToolInfo::first` gave
-    // before it set this handler. Nothing here unloads a tool.
+    // before it set this handler. Each has had itself never unloaded (`stay`).
     for tool in unsafe { ToolInfo::from(FIRST.load(Acquire)) } {
         tool.signalled(signal);
     }

@@ -16,7 +16,9 @@ pub fn why_nothing_was_seen() -> Option<&'static str> {
     if objects.library && !known {
         Some("MPI was loaded privately (dlopen); preload its library behind the tool")
     } else if objects.program {
-        Some("the program did not start it, or another tool in front of this one kept its calls")
+        Some(
+            "the program did not start it, or a tool in front of this one did not pass its calls on",
+        )
     } else if launched_rank().is_some() && static_mpi_in_program() {
         Some("MPI is linked statically into the program, which no preloaded tool can intercept")
     } else {

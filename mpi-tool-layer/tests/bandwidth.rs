@@ -78,6 +78,7 @@ programs! {
     bandwidth_of_one_sided: bandwidth_onesided on 3,
     bandwidth_of_files: bandwidth_files on 2,
     bandwidth_of_datatypes: bandwidth_datatypes on 2,
+    bandwidth_of_calls_that_fail: bandwidth_errors on 1,
 }
 
 /// No data of a datatype that is none: what MPI accepts stays accepted, no error handler hears of the tool, and

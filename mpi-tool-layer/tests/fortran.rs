@@ -142,6 +142,22 @@ fn gfortran_callbacks_and_strings() {
     }
 }
 
+/// Datatypes that a tool has converted are there until MPI has looked at them for the last time. Open MPI 4.1's own
+/// conversion frees them when the call returns, and the program crashes without a tool.
+#[test]
+fn gfortran_datatypes_of_what_is_under_way() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let program = compile("pending", dialect, &[]);
+        for ranks in [2, 3] {
+            let run = Run::new(&program, ranks).preload(tool("empty_raw")).run();
+            run.expect_success("pending");
+            let said: Vec<String> =
+                (0..ranks).map(|rank| format!("rank {rank} of {ranks}")).collect();
+            assert_eq!(run.lines(), said, "{dialect}: {}", run.stderr);
+        }
+    }
+}
+
 /// A call counts once, whichever language it comes from.
 #[test]
 fn gfortran_and_c() {

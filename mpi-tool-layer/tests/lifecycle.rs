@@ -9,6 +9,7 @@ use std::process::Command;
 
 use common::{
     Outcome, Run, build_folder, compile, compile_with, example, is_openmpi, setting, tool,
+    universal,
 };
 
 fn same_as_plain(name: &str, ranks: u32) -> Outcome {
@@ -93,8 +94,8 @@ fn a_program_that_calls_nothing_is_told_so_once() {
     let program = compile("nothing");
     let outcome = Run::new(&program, 2).preload(tool("call_counter")).run();
     outcome.expect_success("nothing");
-    let line = "call-counter: saw no start of MPI in this process, and counted nothing: the program did \
-                not start it, or another tool in front of this one kept its calls\n";
+    let line = "call-counter: did not see MPI start in this process, and counted nothing: the program did \
+                not start it, or a tool in front of this one did not pass its calls on\n";
     assert_eq!(outcome.stderr.matches(line).count(), 1, "{}", outcome.stderr);
     let quiet =
         Run::new(&program, 2).preload(tool("call_counter")).variable("MPI_TOOL_OUTPUT", "none");
@@ -111,7 +112,7 @@ fn a_program_that_is_not_watched_is_not_told_that_it_called_nothing() {
     let outcome = Run::new(&program, 2).preload(tool("bandwidth_counter")).run();
     outcome.expect_success("version");
     assert!(!outcome.stderr.contains("no MPI call"), "{}", outcome.stderr);
-    let said = outcome.stderr.matches("bandwidth-counter: saw no start of MPI in this process");
+    let said = outcome.stderr.matches("bandwidth-counter: did not see MPI start in this process");
     assert_eq!(said.count(), 1, "{}", outcome.stderr);
     // Who counts it reports it.
     let counted = Run::new(&program, 1).preload(tool("call_counter")).run();
@@ -130,7 +131,7 @@ fn a_program_that_contains_its_mpi_is_told_so_once() {
         let outcome = Run::new(&program, 2).preload(tool("call_counter")).run();
         outcome.expect_success(flag);
         assert_eq!(outcome.lines(), ["an MPI of its own"; 2]);
-        let line = "call-counter: saw no start of MPI in this process, and counted nothing: MPI is linked \
+        let line = "call-counter: did not see MPI start in this process, and counted nothing: MPI is linked \
                     statically into the program, which no preloaded tool can intercept\n";
         assert_eq!(outcome.stderr.matches(line).count(), 1, "{flag}: {}", outcome.stderr);
     }
@@ -303,8 +304,8 @@ fn settings_that_mean_nothing_are_told_once_and_change_nothing() {
         .variable("MPI_TOOL_FORMAT", "xml");
     let outcome = run.run();
     outcome.expect_success("ring");
-    assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMATT is no option").count(), 1);
-    assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMAT=xml: no format").count(), 1);
+    assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMATT is not an option").count(), 1);
+    assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMAT=xml: not a format").count(), 1);
     assert!(outcome.stderr.contains("MPI_Send: 2000"), "{}", outcome.stderr);
     assert_eq!(outcome.stdout, Run::new(&program, 2).run().stdout);
 }
@@ -437,6 +438,18 @@ fn mpi_that_is_loaded_late_is_seen() {
             let merged = if is_openmpi() { 2 } else { 1 };
             assert_eq!(outcome.reports.len(), merged, "{}", outcome.stderr);
         }
+    }
+}
+
+/// Other tools, threads and signal handlers have addresses in a tool.
+#[test]
+fn a_tool_that_is_closed_stays_loaded() {
+    let program = compile("closed");
+    let files = ["empty_raw", "call_counter", "qmpi"].map(tool).into_iter();
+    for file in files.chain([universal("call_counter")]) {
+        let output = Command::new(&program).arg(&file).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "it stays\n", "{file:?}: {output:?}");
+        assert_eq!(output.status.code(), Some(0), "{file:?}: {output:?}");
     }
 }
 

@@ -74,7 +74,7 @@ impl Build {
         for wanted in &self.package {
             if !project.packages.contains(wanted) {
                 bail!(
-                    "{}: no tool of the name {wanted}; there are {}",
+                    "{}: there is no tool named {wanted}; the tools are {}",
                     project.root.display(),
                     project.packages.join(", ")
                 );
@@ -85,7 +85,7 @@ impl Build {
         }
         if project.packages.is_empty() {
             bail!(
-                "{}: no tools there: a tool is a package of type cdylib that depends on mpi-tool-layer",
+                "{}: there are no tools here; a tool is a package of type cdylib that depends on mpi-tool-layer",
                 project.root.display()
             );
         }
@@ -104,9 +104,9 @@ impl Build {
             let abi = abi(&mpicc)?;
             match targets.iter().find(|known| known.abi == abi) {
                 Some(first) => eprintln!(
-                    "mpi-tool: {mpicc}: of {}, as {first}; the same tools serve both",
+                    "mpi-tool: {mpicc}: has {}, like {first}; the same tools serve both",
                     abi.title(),
-                    first = first.mpicc.as_deref().unwrap_or("--abi says"),
+                    first = first.mpicc.as_deref().unwrap_or("the tools of --abi"),
                 ),
                 None => targets.push(Target { abi, mpicc: Some(mpicc) }),
             }
@@ -135,7 +135,7 @@ impl Build {
         }
         if targets.is_empty() {
             eprintln!(
-                "mpi-tool: no MPI found (no {} in PATH), so for all ABIs; --mpicc and --abi choose",
+                "mpi-tool: no MPI found (no {} in PATH), so the tools are built for all ABIs; choose with --mpicc or --abi",
                 names.join(", no ")
             );
             targets.extend(Abi::ALL.map(|abi| Target { abi, mpicc: None }));

@@ -10,8 +10,8 @@ use crate::request::ToolRequest;
 
 /// Runs MPI programs with interception tools
 ///
-/// Runs MPI programs with interception tools, without recompiling the programs: finds which MPI a
-/// program uses, takes the builds of the tools that fit it, and starts the launcher with them.
+/// Runs MPI programs with interception tools, without recompiling the programs. Finds out which MPI a
+/// program uses, chooses the builds of the tools that fit it, and starts the launcher with them.
 #[derive(Debug, Parser)]
 #[command(name = "mpi-tool", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -21,13 +21,13 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  mpi-tool build                        make the tools for each MPI that is found here
-  mpi-tool list                         see which tools there are
-  mpi-tool inspect ./app                see whether they will work with a program
+  mpi-tool build                        build the tools for each MPI that is found here
+  mpi-tool list                         list the tools
+  mpi-tool inspect ./app                check whether the tools will work with a program
   mpi-tool run --tool call-counter -- mpiexec -n 4 ./app
-  mpi-tool new my-profiler              start a tool of your own
+  mpi-tool new my-profiler              create a tool of your own
 
-`mpi-tool COMMAND --help` has more examples.";
+`mpi-tool COMMAND --help` shows more examples.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -42,9 +42,9 @@ pub(crate) enum Command {
 
 /// Run an MPI program with tools
 ///
-/// Starts a launcher as it stands, with the tools preloaded into the application's ranks and not
-/// into the launcher. What cannot work is told before the start, in a line each, and the application
-/// then runs without it, unless you say --strict. The exit status is the launcher's.
+/// Starts a launcher, with the tools preloaded into the application's ranks and not into the
+/// launcher. Prints a line before the start for each tool that cannot work, and runs the application
+/// without this tool, unless you give --strict. The exit status is the launcher's.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,22 +54,23 @@ Examples:
   mpi-tool run --tool call-counter --tool ./libmy_tool.so --qmpi -- mpiexec -n 2 python3 app.py
   mpi-tool run --tool call-counter -- ./app     (one rank, without a launcher)
 
-Tools are looked for in the folders of MPI_TOOL_PATH, in ../lib/mpi-tools and ../tools beside this
-program, in its own folder, and in target/tools of its source tree and of the working folder; in
-each, also one folder deeper. Variables MPI_TOOL_* that are set go to the ranks, too.
+Tools are searched in the folders of MPI_TOOL_PATH, in ../lib/mpi-tools and ../tools relative to the
+folder of this program, in that folder, and in target/tools of its source tree and of the working
+folder. The folders directly below each of these are searched, too. The ranks also get the variables
+MPI_TOOL_* that are set.
 
-Exit status: the launcher's; 2 if something in this command is wrong, or if --strict started nothing;
-127 if there is no such launcher.")]
+Exit status: the launcher's; 2 if this command is wrong, or if --strict started nothing; 127 if the
+launcher does not exist.")]
 pub(crate) struct Run {
-    /// A tool: its name, or the path of its shared object; the first one sees a call first. Options
-    /// for it alone may follow: call-counter:output=PATH,format=json,merge=0,signals=0
+    /// A tool: its name, or the path of its shared object. The first tool sees a call first. Options
+    /// for this tool only may follow: call-counter:output=PATH,format=json,merge=0,signals=0
     #[arg(short, long = "tool", value_name = "TOOL[:OPTION=VALUE,…]", required = true)]
     pub(crate) tools: Vec<ToolRequest>,
     /// Where reports go: stderr, stdout, none, or a path (in it, %t is the tool's name, %p the
     /// process id, %h the host)
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<String>,
-    /// How reports look
+    /// The format of reports
     #[arg(short, long)]
     pub(crate) format: Option<Format>,
     /// Make a report for each rank, without communication
@@ -78,14 +79,14 @@ pub(crate) struct Run {
     /// Make no report when a signal ends a process
     #[arg(long)]
     pub(crate) no_signals: bool,
-    /// Make the tools levels of a QMPI stack (libqmpi.so) rather than preload each
+    /// Run the tools as levels of a QMPI stack (libqmpi.so) instead of preloading each
     #[arg(long)]
     pub(crate) qmpi: bool,
-    /// Bring the tools also into processes that the application spawns (MPI_Comm_spawn), by the
-    /// launcher's environment. Programs that seem to spawn some get this without the option
+    /// Also preload the tools into processes that the application spawns (MPI_Comm_spawn), by the
+    /// launcher's environment. A program that seems to spawn processes needs no such option
     #[arg(long)]
     pub(crate) spawned: bool,
-    /// Take tools of this ABI, whatever the application seems to use
+    /// Use tools of this ABI, whatever MPI the application seems to use
     #[arg(long)]
     pub(crate) abi: Option<Abi>,
     /// Start nothing if a tool will not work, or if launcher and application belong to different MPIs
@@ -110,10 +111,10 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// Show the tools that there are
+/// List the tools
 ///
-/// Shows the tools that are found, for which MPI ABIs they were built, and what each of them does;
-/// with a tool's name, also what can be set for it.
+/// Lists the tools that are found, with the MPI ABIs that they were built for and what each of them
+/// does. With a tool's name, also shows the tool's settings.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -121,11 +122,11 @@ Examples:
   mpi-tool list call-counter
   MPI_TOOL_PATH=/opt/mpi-tools mpi-tool list --json
 
-Exit status: 0 if there are tools, 1 if none were found, 2 if there is none of the name that you gave.")]
+Exit status: 0 if there are tools, 1 if none were found, 2 if no tool has the name that you gave.")]
 pub(crate) struct List {
-    /// Only this tool, with its options
+    /// Show only this tool, with its settings
     pub(crate) tool: Option<String>,
-    /// Also builds that are never taken, because another of the same ABI is found first
+    /// Also list builds that are never used, because another build of the same ABI is found first
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON object, for programs to read
@@ -133,10 +134,10 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-/// Say which MPI a program uses, and whether tools will work with it
+/// Tell which MPI a program uses, and whether tools will work with it
 ///
-/// Looks at a program's file and at the libraries that it will be linked to; the program is not
-/// run. Of a Python program, Python is asked which MPI mpi4py chooses.
+/// Reads the program's file and the libraries that it will be linked to. Does not run the program.
+/// For a Python program, asks Python which MPI mpi4py chooses.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -145,20 +146,20 @@ Examples:
   mpi-tool inspect python3 app.py
   LD_LIBRARY_PATH=/opt/mpich/lib mpi-tool inspect ./app
 
-Exit status: 0 if tools will work, 1 if they will not, 3 if that cannot be told.")]
+Exit status: 0 if tools will work, 1 if they will not, 3 if this is unknown.")]
 pub(crate) struct Inspect {
     /// Print one JSON object, for programs to read
     #[arg(long)]
     pub(crate) json: bool,
-    /// The program, and perhaps its arguments
+    /// The program and, if you like, its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) program: Vec<String>,
 }
 
-/// Make a new tool project
+/// Create a new tool project
 ///
-/// Makes a folder with a tool that compiles and works: it measures the time that is spent in each
-/// MPI function. Its README says how to go on.
+/// Creates a folder with a tool that compiles and works: it measures the time that each rank spends
+/// in each MPI function. Its README describes the next steps.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -166,9 +167,9 @@ Examples:
   mpi-tool new my-profiler --framework ../rmpi
   cd my-profiler && mpi-tool build && mpi-tool run --tool my-profiler -- mpiexec -n 2 ./app")]
 pub(crate) struct New {
-    /// The tool's name, or the path of the folder to make; the tool is called as the folder is
+    /// The tool's name, or the path of the folder to create; the tool gets the folder's name
     pub(crate) path: PathBuf,
-    /// The framework that it is made of: the path of its source tree, or a git URL [default: the
+    /// The framework that the tool uses: the path of its source tree, or a git URL [default: the
     /// source tree that this program was built from]
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) framework: Option<String>,
@@ -176,9 +177,9 @@ pub(crate) struct New {
 
 /// Build tools for each MPI that is found
 ///
-/// Builds the tools of the project in the working folder, or, where there is none, the framework's
-/// own: once for each ABI of the MPIs that are found, or for all ABIs where there is no MPI. Tools
-/// need no MPI to be built.
+/// Builds the tools of the project in the working folder, or the framework's own tools if there is no
+/// project. Builds them for each ABI of the MPIs that are found, or for all ABIs if there is no MPI.
+/// Building needs no MPI.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -188,30 +189,31 @@ Examples:
   mpi-tool build --output ~/.local/lib/mpi-tools
   mpi-tool build --universal
 
-MPIs are found by mpicc, mpicc.mpich, mpicc.openmpi and mpicc_abi in PATH, and by MPICC. The tools
-go to target/tools/ABI of the project, where `mpi-tool run` finds them; universal builds, each of
-which takes the one of the right ABI when it is preloaded, to target/tools.")]
+MPIs are found by mpicc, mpicc.mpich, mpicc.openmpi and mpicc_abi in PATH, and by MPICC. The builds
+are put into target/tools/ABI of the project, where `mpi-tool run` finds them. Universal builds, each
+of which opens the build of the right ABI when it is preloaded, are put into target/tools.")]
 pub(crate) struct Build {
-    /// Build for the MPI of this compiler wrapper, and not for those that are found
+    /// Build for the MPI of this compiler wrapper, not for the MPIs that are found
     #[arg(long, value_name = "PATH")]
     pub(crate) mpicc: Vec<String>,
-    /// Build for this ABI, whether an MPI of it is found or not
+    /// Build for this ABI, whether or not an MPI of this ABI is found
     #[arg(long)]
     pub(crate) abi: Vec<Abi>,
-    /// The project: the folder of a Cargo.toml [default: the working folder, if it has tools, else
-    /// the framework's source tree]
+    /// The project: the folder of its Cargo.toml [default: the working folder if it has tools,
+    /// otherwise the framework's source tree]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) project: Option<PathBuf>,
-    /// Where to put the tools: into a folder for each ABI, universal builds beside these [default: target/tools of the project]
+    /// Put the builds here: in a folder for each ABI, and universal builds beside these folders
+    /// [default: target/tools of the project]
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
     /// Cargo's profile
     #[arg(long, default_value = "release")]
     pub(crate) profile: String,
-    /// Only these packages
+    /// Build only these packages
     #[arg(short, long)]
     pub(crate) package: Vec<String>,
-    /// Also make universal builds, to be preloaded by hand whatever the MPI is: each opens the build
+    /// Also make universal builds, which you can preload by hand under any MPI: each opens the build
     /// for the MPI of the process
     #[arg(long)]
     pub(crate) universal: bool,

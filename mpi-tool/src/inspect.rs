@@ -173,8 +173,7 @@ impl Inspection {
         }
         if inspection.setuid && inspection.interception != Interception::No {
             inspection.interception = Interception::No;
-            inspection.reason =
-                "it is setuid, for which the dynamic linker ignores LD_PRELOAD".into();
+            inspection.reason = "it is setuid, so the dynamic linker ignores LD_PRELOAD".into();
         }
         inspection
     }
@@ -190,7 +189,7 @@ impl Inspection {
             Choice::NoMpi4py => {
                 self.set(
                     Interception::Unknown,
-                    "this Python has no mpi4py; it may use MPI otherwise",
+                    "this Python has no mpi4py; it may use MPI in another way",
                 );
             }
             Choice::NoMpi => {
@@ -231,7 +230,8 @@ impl Inspection {
     fn starts_others(&mut self, interpreter: &str) {
         self.kind = Kind::Script;
         let name = base(interpreter);
-        let reason = format!("a script ({name}): what it starts has the tools, too, and decides");
+        let reason =
+            format!("it is a script ({name}): the answer depends on the programs that it starts");
         self.set(Interception::Unknown, reason);
     }
 
@@ -274,10 +274,10 @@ impl Inspection {
             return self.set(Interception::No, "it is statically linked: nothing can be preloaded");
         }
         if self.loads_mpi_late {
-            let reason = "it names an MPI library and may load it by dlopen, when its tool must be of the same ABI";
+            let reason = "it names an MPI library and may load it by dlopen; a tool must have the ABI of that library";
             return self.set(Interception::Unknown, reason);
         }
-        self.set(Interception::Unknown, "no MPI found: it is linked to none");
+        self.set(Interception::Unknown, "no MPI found: it is not linked to an MPI library");
     }
 
     /// Does it call MPI from Fortran?

@@ -78,7 +78,7 @@ fn check_name(name: &str) -> Result<()> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !right {
         bail!(
-            "`{name}` cannot be a tool's name: a name begins with a letter and has letters, digits, - and _"
+            "`{name}` cannot be a tool's name: a name begins with a letter and contains only letters, digits, - and _"
         );
     }
     Ok(())

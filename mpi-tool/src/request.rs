@@ -31,7 +31,7 @@ impl FromStr for ToolRequest {
         for setting in settings.into_iter().flat_map(|settings| settings.split(',')) {
             let Some((key, value)) = setting.split_once('=') else {
                 let hint = if Path::new(text).exists() {
-                    " (a colon begins the options, so a path cannot have one)"
+                    " (a colon begins the options, so a path cannot contain one)"
                 } else {
                     ""
                 };
@@ -39,7 +39,7 @@ impl FromStr for ToolRequest {
             };
             let Some((_, variable)) = OPTIONS.iter().find(|(known, _)| *known == key) else {
                 let known = OPTIONS.map(|(known, _)| known).join(", ");
-                return Err(format!("there is no option `{key}`; there are {known}"));
+                return Err(format!("there is no option `{key}`; the options are {known}"));
             };
             let right = match key {
                 "format" => matches!(value, "text" | "json" | "csv"),
@@ -101,7 +101,7 @@ mod tests {
             ("t:merge=yes", "`merge` cannot be `yes`: it is 0 or 1"),
             (
                 "t:colour=red",
-                "there is no option `colour`; there are output, format, merge, signals",
+                "there is no option `colour`; the options are output, format, merge, signals",
             ),
             ("t:json", "`json` is not OPTION=VALUE"),
             (":format=json", "the tool's name is missing"),

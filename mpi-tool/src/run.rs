@@ -114,7 +114,7 @@ impl Run {
         if let Some(option) = &line.file {
             let abi = self.abi.or_else(launcher_abi);
             problems.push(Problem::new(
-                format!("{option}: the applications in that file are not looked at"),
+                format!("{option}: mpi-tool does not read the applications in that file"),
                 "the launcher gets the tools, too",
             ));
             plan.in_file = Some(wanted.select_unseen(option, abi, problems));

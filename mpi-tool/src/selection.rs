@@ -40,7 +40,7 @@ impl<'a> Wanted<'a> {
             let builds = tools::of_name(&request.name)?;
             if builds.iter().any(|build| build.name == STACK_LIBRARY) {
                 bail!(
-                    "{}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them",
+                    "{}: libqmpi.so runs stacks and is not a tool; name the tools, and add --qmpi to make a stack of them",
                     request.name
                 );
             }
@@ -48,14 +48,17 @@ impl<'a> Wanted<'a> {
                 && let Some(build) = builds.iter().find(|build| !build.is_level && !build.universal)
             {
                 bail!(
-                    "{} cannot be a level of a stack: {} neither was made by install_qmpi_layer! nor calls PMPI_; \
-                     without --qmpi it can be preloaded",
+                    "{} cannot be a level of a stack: {} was not made by install_qmpi_layer! and calls no PMPI_ \
+                     function; without --qmpi it can be preloaded",
                     request.name,
                     build.path.display()
                 );
             }
             if !stack && tools.iter().any(|(_, known)| known[0].path == builds[0].path) {
-                bail!("{} twice: only a stack (--qmpi) has several levels of a tool", request.name);
+                bail!(
+                    "{} is named twice; only a stack (--qmpi) can have a tool at several levels",
+                    request.name
+                );
             }
             tools.push((request, builds));
         }
@@ -102,7 +105,7 @@ impl<'a> Wanted<'a> {
             }
             problems.push(Problem::new(
                 format!("{name}: {reason}"),
-                "it runs without tools (--abi says which ones it should have)",
+                "it runs without tools (--abi chooses tools for it)",
             ));
             return Selection::default();
         };
@@ -154,8 +157,8 @@ impl<'a> Wanted<'a> {
                 return selection;
             }
             problems.push(Problem::new(
-                format!("{what}: nobody says which MPI their programs use"),
-                "they run without tools (--abi says which ones they should have)",
+                format!("{what}: it is unknown which MPI their programs use"),
+                "they run without tools (--abi chooses tools for them)",
             ));
             return Selection::default();
         };
@@ -228,7 +231,10 @@ fn fitting<'a>(
     let reason = reason.unwrap_or_else(|| {
         let mut abis: Vec<_> = builds.iter().filter_map(|build| build.abi).map(Abi::name).collect();
         abis.dedup();
-        format!("built for the {} ABI only (`mpi-tool build` makes others)", abis.join(" and the "))
+        format!(
+            "built for the {} ABI only (`mpi-tool build` makes other builds)",
+            abis.join(" and the ")
+        )
     });
     problems.push(Problem::new(
         format!("{name}: {reason}, but {uses}, of the {} ABI", abi.name()),

@@ -67,7 +67,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::OtherProcessor => "for another processor",
         Kind::Python => "Python",
         Kind::Script => "a script",
-        Kind::NoProgram => "no program",
+        Kind::NoProgram => "not a program",
         Kind::Missing => "missing",
     }
 }

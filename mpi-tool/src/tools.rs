@@ -77,7 +77,7 @@ impl Build {
         };
         if elf.exports.iter().any(|name| name == "PMPI_Init") {
             bail!(
-                "{}: an MPI library and no tool (it defines PMPI_Init); the application brings its MPI itself",
+                "{}: an MPI library, not a tool (it defines PMPI_Init); the application loads its own MPI",
                 path.display()
             );
         }
@@ -187,12 +187,12 @@ pub(crate) fn of_name(name: &str) -> Result<Vec<Build>> {
             .collect();
         if names.is_empty() {
             bail!(
-                "no tool of the name {name}, nor any other, was found; `mpi-tool build` makes them, \
-                 MPI_TOOL_PATH says where they are"
+                "there is no tool named {name}: no tools were found; `mpi-tool build` builds them, and \
+                 MPI_TOOL_PATH names the folders that they are in"
             );
         }
         let names = Vec::from_iter(names).join(", ");
-        bail!("no tool of the name {name}; there are: {names}");
+        bail!("there is no tool named {name}; the tools are: {names}");
     }
     Ok(found)
 }

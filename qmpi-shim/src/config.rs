@@ -225,7 +225,7 @@ fn seen(patterns: &[String]) -> Result<Vec<bool>, String> {
             found |= matches;
         }
         if !found {
-            return Err(format!("functions: {pattern:?} is no MPI function's name"));
+            return Err(format!("functions: {pattern:?} is not the name of an MPI function"));
         }
     }
     Ok(seen)

@@ -24,7 +24,8 @@ const READ: usize = 1 << 20;
 /// A tool that is there so often, from one place of its code, calls itself.
 const OFTEN: usize = 16;
 
-// The thread's lowest address that needs no look. At first all do. See `counters.rs` for why assembly.
+// The thread's lowest address that needs no look. At first all do. See the tool layer's `counters/memory.rs` for why
+// assembly.
 global_asm! {
     ".pushsection .tdata.qmpi_lowest, \"awT\", @progbits",
     ".balign 8",
@@ -121,7 +122,7 @@ extern "C" fn ask(_: c_int, next: *const c_void) -> Answer {
             set_lowest(limit);
         } else if let Some(tool) = repeated(here..stack.end.min(here + READ)) {
             crate::say(format_args!(
-                "{tool}: calls MPI through the top of the stack, and with that itself, without end; a \
+                "{tool}: calls MPI through the top of the stack, and so calls itself without end; a \
                  tool reaches the next level by QMPI_Table_query, and MPI by PMPI_ functions"
             ));
             crate::say(format_args!("stopping: there is no memory left for further calls"));

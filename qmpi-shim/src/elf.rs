@@ -12,10 +12,10 @@ use object::{Endianness, SymbolIndex};
 const NO_OBJECT: &str = "not a shared object";
 
 pub(crate) const NO_TOOL: &str =
-    "no tool: it exports neither get_interceptions, as QMPI tools do, nor functions of MPI";
+    "not a tool: it exports neither get_interceptions, as QMPI tools do, nor functions of MPI";
 
 pub(crate) const ONLY_PRELOADED: &str = "made by install_pmpi_layer!, so it can only be preloaded; \
-     install_qmpi_layer! makes a level of a tool, too";
+     install_qmpi_layer! makes a tool that can also be a level";
 
 const RUNS_STACKS: &str = "libqmpi.so itself, which runs a stack and cannot be a level of one; list \
      tools only";
@@ -74,9 +74,7 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
 }
 
 fn no_mpi(why: &str) -> String {
-    format!(
-        "an MPI library and no tool ({why}); the program brings its MPI itself, so list tools only"
-    )
+    format!("an MPI library, not a tool ({why}); the program loads its own MPI, so list only tools")
 }
 
 /// Reads a file, but nothing that might never end.

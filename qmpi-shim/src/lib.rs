@@ -10,9 +10,11 @@ mod code;
 mod config;
 mod depth;
 mod elf;
+mod foreign;
 mod pmpi;
 mod stack;
 mod template;
+mod tools;
 mod tum;
 
 use core::cell::Cell;
@@ -168,7 +170,7 @@ fn compose() {
     let (mut wanted, mut problems) = config::wanted();
     let on_error = config::on_error().unwrap_or_else(|value| {
         say(format_args!(
-            "QMPI_ON_ERROR={}: neither stop nor skip (stop is used)",
+            "QMPI_ON_ERROR={}: neither stop nor skip (stop is used instead)",
             value.to_string_lossy()
         ));
         OnError::Stop
@@ -184,7 +186,7 @@ fn compose() {
         );
         problems.push(Problem { level: None, path: PathBuf::new(), what });
     }
-    let levels = stack::load(wanted, rank, &mut problems);
+    let levels = tools::load(wanted, rank, &mut problems);
     problems.sort_by_key(|problem| problem.level);
     for problem in &problems {
         say(format_args!("{problem}"));
@@ -192,7 +194,7 @@ fn compose() {
     if !problems.is_empty() {
         match on_error {
             OnError::Stop => stop(),
-            OnError::Skip => say(format_args!("going on without that (QMPI_ON_ERROR=skip)")),
+            OnError::Skip => say(format_args!("going on without it (QMPI_ON_ERROR=skip)")),
         }
     }
     let count = levels.len();
@@ -224,7 +226,7 @@ fn compose() {
 /// Ends the process before MPI is started, so that a run without some of its tools is no surprise
 /// at its end.
 fn stop() -> ! {
-    say(format_args!("stopping (QMPI_ON_ERROR=skip would go on without that)"));
+    say(format_args!("stopping (set QMPI_ON_ERROR=skip to go on without it)"));
     std::process::exit(1);
 }
 
@@ -263,6 +265,7 @@ fn find_next(name: &CStr) -> *const c_void {
 
 extern "C" fn load() {
     LEVEL.load();
+    mpi_tool_layer::install::stay();
 }
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -275,8 +278,8 @@ const HELP: &str = concat!(
 
 It understands these variables of the environment:
   TOOLS          the tools, a.so:b.so; the first one sees a call first
-  QMPI_STACK     or a file that lists them, with options for each: docs/stacks.md
-  QMPI_ON_ERROR  what happens when a tool cannot be had: stop (default) or skip
+  QMPI_STACK     instead of TOOLS: a file that lists the tools, with options for each (docs/stacks.md)
+  QMPI_ON_ERROR  what happens when a tool cannot be loaded: stop (default) or skip
   QMPI_VERBOSE   1: say what was loaded, and how much memory it takes
   QMPI_KEEP      1: keep also levels that do nothing for a function (to measure)
   QMPI_HELP      1: print this

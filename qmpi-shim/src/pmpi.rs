@@ -51,9 +51,12 @@ impl LinkMap {
 /// Returns the file that a library was loaded from; `None` where the dynamic linker has no name for it.
 pub(crate) fn file_of(handle: *mut c_void) -> Option<PathBuf> {
     let map = LinkMap::of(handle)?;
-    // SAFETY: `link_map`'s name is null or a C string of the dynamic linker's, which lives as long as the
-    // library: for ever, since nothing closes the handle.
-    let name = unsafe { map.name.as_ref().map(|name| CStr::from_ptr(name)) }?;
+    if map.name.is_null() {
+        return None;
+    }
+    // SAFETY: `link_map`'s name is not null, as was checked, and then a C string of the dynamic linker's, which
+    // lives as long as the library: for ever, since nothing closes the handle.
+    let name = unsafe { CStr::from_ptr(map.name) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
         .filter(|path| !path.as_os_str().is_empty())
 }
@@ -63,7 +66,7 @@ impl PmpiTool {
     pub(crate) fn of(handle: *mut c_void) -> Option<Self> {
         let map = LinkMap::of(handle)?;
         let own = |function: FunctionId| {
-            let address = crate::stack::find(handle, function.c_name()).option()?;
+            let address = crate::tools::find(handle, function.c_name()).option()?;
             // It may be of a library that the tool needs, such as MPI.
             (crate::depth::loaded_at(address.addr()) == Some(map.base)).then_some(address)
         };
@@ -217,10 +220,7 @@ fn read_only(base: usize) -> Range<usize> {
 /// Why there is none, for people.
 pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
     let copy = || -> io::Result<fs::File> {
-        let map = LinkMap::of(loaded).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        // SAFETY: the pointer must be of a C string. A library that was opened by a name has that in its
-        // `link_map`, for as long as it is loaded.
-        let path = OsStr::from_bytes(unsafe { CStr::from_ptr(map.name) }.to_bytes());
+        let path = file_of(loaded).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         // SAFETY: `memfd_create` reads a C string. A `File` must own its descriptor: this one is valid, as was
         // checked, new, and nobody else has it.
         let mut file = unsafe {

@@ -1,193 +1,25 @@
-//! From what is wanted to functions that call each other: loads the tools and composes the levels.
+//! From levels to functions that call each other: composes, for each function, those that see it.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
 
-use mpi_tool_layer::install::{ToolInfo, linker_message};
+use mpi_tool_layer::install::ToolInfo;
 use mpi_tool_layer::qmpi::{
-    Address, Beginning, Cell, Created, DynamicLib, Entry, Request, StackTool, TUM_FUNCTIONS,
-    VERSION, Vector, abi_number, abi_of, list_fingerprint,
+    Address, Beginning, Cell, Code, Created, DynamicLib, Entry, Request, StackTool, TUM_FUNCTIONS,
 };
-use mpi_tool_layer::{FunctionId, NextTable, mpi_sys};
+use mpi_tool_layer::{FunctionId, NextTable};
 
 use crate::code::Region;
-use crate::config::{Problem, Wanted};
-use crate::pmpi::PmpiTool;
+use crate::config::Wanted;
+use crate::foreign::{
+    foreign_entry, in_table, is_special, structure, structures, table_cell, tum_tables,
+};
 use crate::template::Template;
-use crate::{depth, elf, pmpi, tum};
-
-/// A tool as it can be used.
-enum Tool {
-    Framework(&'static StackTool),
-    /// Of TUM's QMPI: its functions by TUM's id, or null.
-    Foreign(Box<[*const c_void; TUM_FUNCTIONS]>, Box<[*const c_char; TUM_FUNCTIONS]>),
-    Pmpi(PmpiTool),
-}
-
-pub(crate) struct Level {
-    wanted: Wanted,
-    handle: *mut c_void,
-    tool: Tool,
-}
-
-/// What a file is, for levels that name it again: what to load for it, or why it is no tool.
-type Files = HashMap<PathBuf, Result<PathBuf, String>>;
-
-/// Loads the tools; those that cannot be had are problems.
-pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) -> Vec<Level> {
-    let mut files = Files::new();
-    let mut levels = Vec::new();
-    for wanted in wanted.into_iter().filter(|wanted| wanted.is_on(rank)) {
-        match load_one(&wanted.path, &mut files, &levels) {
-            Ok((handle, tool)) => levels.push(Level { wanted, handle, tool }),
-            Err(what) => {
-                problems.push(Problem { level: Some(wanted.number), path: wanted.path, what });
-            }
-        }
-    }
-    levels
-}
-
-/// What to load for a path.
-fn file_of(path: &Path) -> Result<PathBuf, String> {
-    // A universal build would open it, but be no level.
-    let path = elf::build_beside(path).unwrap_or_else(|| path.to_owned());
-    if !is_bare(&path) {
-        elf::check(&path)?;
-    }
-    Ok(path)
-}
-
-/// Says whether a path is a name without a slash, which is the dynamic linker's to find.
-fn is_bare(path: &Path) -> bool {
-    !path.as_os_str().as_bytes().contains(&b'/')
-}
-
-fn open(path: &Path) -> Result<*mut c_void, String> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
-    // SAFETY: `dlopen` reads a C string, and runs the tool's constructors and those of what it needs: it is a
-    // tool that the user asked for.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() {
-        return Err(format!("cannot be loaded: {}", linker_message()));
-    }
-    Ok(handle)
-}
-
-fn load_one(
-    path: &Path,
-    files: &mut Files,
-    before: &[Level],
-) -> Result<(*mut c_void, Tool), String> {
-    if !files.contains_key(path) {
-        files.insert(path.to_owned(), file_of(path));
-    }
-    let path = files[path].clone()?;
-    let mut handle = open(&path)?;
-    // What the dynamic linker has found is known only now.
-    if is_bare(&path)
-        && let Some(file) = pmpi::file_of(handle)
-    {
-        match elf::build_beside(&file) {
-            Some(build) => {
-                elf::check(&build)?;
-                handle = open(&build)?;
-            }
-            None => elf::check(&file)?,
-        }
-    }
-    if let Some(tool) = find(handle, c"mpi_tool_stack").cast::<StackTool>() {
-        // SAFETY: the pointer must be of such a structure, which stays. It is the exported one of a tool of
-        // this framework, never written, in a library that is not closed. The first fields are the same in all
-        // versions.
-        let tool: &'static StackTool = unsafe { &*tool };
-        if tool.version == VERSION {
-            (tool.silence)();
-            if tool.abi != abi_number() {
-                return Err(
-                    abi_of(tool.abi).map_or("built for an unknown ABI".into(), elf::other_abi)
-                );
-            }
-            if tool.functions == list_fingerprint() {
-                return Ok((handle, Tool::Framework(tool)));
-            }
-        }
-        // Another version's: it serves as a tool for TUM's QMPI.
-    }
-    let Some(ask) = find(handle, c"get_interceptions").option() else {
-        // Its table has room for one next level.
-        let again = before.iter().any(|level| level.handle == handle);
-        let handle = if again { pmpi::load_copy(handle)? } else { handle };
-        return match PmpiTool::of(handle) {
-            None => Err(elf::NO_TOOL.into()),
-            Some(_) if find(handle, c"mpi_tool_info").option().is_some() => {
-                Err(elf::ONLY_PRELOADED.into())
-            }
-            Some(tool) if tool.is_the_end() => Err(
-                "a PMPI tool that calls no PMPI_ function itself, so levels below it would see \
-                     nothing; it can be preloaded behind libqmpi.so"
-                    .into(),
-            ),
-            Some(tool) => Ok((handle, Tool::Pmpi(tool))),
-        };
-    };
-    // SAFETY: the transmute wants the function's own prototype: what has this name is TUM's function, which
-    // takes an `int` and gives a C string.
-    let ask: extern "C" fn(c_int) -> *const c_char = unsafe { core::mem::transmute(ask) };
-    let mut functions = Box::new([ptr::null(); TUM_FUNCTIONS]);
-    let mut names = Box::new([ptr::null(); TUM_FUNCTIONS]);
-    for (id, function) in tum::functions() {
-        let name = ask(id as c_int);
-        names[id] = name;
-        if name.is_null() {
-            continue;
-        }
-        // SAFETY: the tool's function gives null, which was left out above, or by TUM's rules a C string that
-        // stays.
-        let name = unsafe { CStr::from_ptr(name) };
-        if name == c"NULL" {
-            continue;
-        }
-        match find(handle, name).option() {
-            Some(address) => functions[id] = address,
-            None => {
-                let name = name.to_string_lossy();
-                return Err(format!(
-                    "it says that {name} intercepts {function}, but has no {name}"
-                ));
-            }
-        }
-    }
-    Ok((handle, Tool::Foreign(functions, names)))
-}
-
-/// What `dlsym` found.
-pub(crate) struct Found(*mut c_void);
-
-impl Found {
-    pub(crate) fn option(self) -> Option<*const c_void> {
-        (!self.0.is_null()).then_some(self.0.cast_const())
-    }
-
-    fn cast<T>(self) -> Option<*const T> {
-        self.option().map(<*const c_void>::cast)
-    }
-}
-
-pub(crate) fn find(handle: *mut c_void, name: &CStr) -> Found {
-    // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library: all callers pass what
-    // `dlopen` gave and is not null, and nothing closes it.
-    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    if found.is_null() {
-        linker_message();
-    }
-    Found(found)
-}
+use crate::tools::{Level, Tool};
+use crate::{depth, tum};
 
 /// What came of it.
 pub(crate) struct Composed {
@@ -207,6 +39,7 @@ pub(crate) struct Known {
 /// The entries of a table by function; `None` where there is nothing to do. Levels of the same tool
 /// share this.
 fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
+    let mut code = Code::default();
     FunctionId::all()
         .map(|function| {
             // SAFETY: the entry must be one of the table's. Tables of a `StackTool` have one for each function
@@ -218,16 +51,14 @@ fn known(table: *const Address, keep: bool) -> Vec<Option<Known>> {
             if function == FunctionId::MPI_Pcontrol {
                 return Some(Known { address, beginning: None, template: None });
             }
-            // SAFETY: `decode` wants an entry that is not `MPI_Pcontrol`'s: the table has entries, this one is
-            // not null, and that function was left out above.
-            let Entry { does_nothing, beginning } = unsafe { Entry::decode(address) };
+            // SAFETY: `at` wants an object that stays loaded: the tool is never closed.
+            let code = unsafe { code.at(address) };
+            let Entry { does_nothing, beginning } = Entry::of(code);
             if does_nothing && !keep {
                 return None;
             }
-            let template = beginning.and_then(|Beginning { length, .. }| {
-                // SAFETY: an entry's code, behind its first instructions.
-                unsafe { Template::of(address.wrapping_byte_add(length)) }
-            });
+            let template =
+                beginning.and_then(|Beginning { length, .. }| Template::of(&code[length..]));
             Some(Known { address, beginning, template })
         })
         .collect()
@@ -452,66 +283,6 @@ pub(crate) unsafe fn compose(
     Ok(Composed { lines, bytes })
 }
 
-/// A function of MPI's prototype that enters a foreign tool.
-fn foreign_entry(
-    region: &mut Region,
-    function: FunctionId,
-    tool: *const c_void,
-    level: c_int,
-    v: *const Vector,
-) -> *const c_void {
-    match function {
-        FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
-            region.with_three(tum::enter_clock as *const c_void, level, v.cast(), tool)
-        }
-        FunctionId::MPI_Pcontrol => {
-            // SAFETY: the transmute wants the function's own prototype, which TUM's header declares: the tool's
-            // `MPI_Pcontrol` takes level and stack behind the first argument.
-            let tool = unsafe {
-                core::mem::transmute::<
-                    *const c_void,
-                    unsafe extern "C" fn(c_int, c_int, *const c_void) -> c_int,
-                >(tool)
-            };
-            let place = Box::leak(Box::new(tum::PcontrolPlace { tool, level, v: v.cast() }));
-            region.in_r11(tum::enter_pcontrol as *const c_void, ptr::from_ref(place).cast())
-        }
-        _ => region.append(tool, function.parameters().len(), level, v.cast()),
-    }
-}
-
-/// A cell with a function that takes a level and `v`; level 0 is what is below all levels.
-fn table_cell(
-    region: &mut Region,
-    function: FunctionId,
-    entry: *const c_void,
-    level: c_int,
-) -> Cell {
-    let func_ptr = region.table_entry(entry, |region| match function {
-        FunctionId::MPI_Wtime | FunctionId::MPI_Wtick => {
-            region.exec_clock(tum::execute_clock as *const c_void, entry, level)
-        }
-        _ => region.shift(function.parameters().len(), Some((entry, level))),
-    });
-    Cell { func_ptr, level, is_last: c_int::from(level == 0) }
-}
-
-/// The functions of which a foreign level may lose something that the next ones shall get.
-fn is_special(function: FunctionId) -> bool {
-    use FunctionId::{MPI_Pcontrol, MPI_Wtick, MPI_Wtime};
-    [MPI_Pcontrol, MPI_Wtick, MPI_Wtime].contains(&function)
-}
-
-/// What foreign levels' tables have for a function of MPI's prototype, which does not mind further
-/// arguments.
-fn in_table(region: &mut Region, function: FunctionId, next: *const c_void) -> *const c_void {
-    match function {
-        FunctionId::MPI_Pcontrol => region.in_r11(tum::next_pcontrol as *const c_void, next),
-        _ if is_special(function) => region.with_first(tum::next_clock as *const c_void, next),
-        _ => next,
-    }
-}
-
 fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: bool) -> Created {
     let owned: Vec<[CString; 2]> = options
         .iter()
@@ -564,55 +335,4 @@ fn labels(levels: &[Level]) -> Vec<CString> {
         CString::new(label).unwrap_or_default()
     };
     levels.iter().map(label).collect()
-}
-
-/// TUM's structures for the library and its levels. They live as long as the process.
-fn structures(levels: &[Level]) -> *mut Vector {
-    let total = levels.len() + 1;
-    let mut all: Vec<DynamicLib> = (0..total)
-        .map(|_| DynamicLib {
-            path: [0; 100],
-            handle: ptr::null_mut(),
-            interceptions: [c"NULL".as_ptr(); TUM_FUNCTIONS],
-            table: [Cell { func_ptr: ptr::null(), level: 0, is_last: 0 }; TUM_FUNCTIONS],
-            context: ptr::null_mut(),
-        })
-        .collect();
-    for (item, level) in all[1..].iter_mut().zip(levels) {
-        let path = level.wanted.path.as_os_str().as_bytes();
-        let shown = path.len().min(item.path.len() - 1);
-        item.path[..shown].copy_from_slice(&path[..shown]);
-        item.handle = level.handle;
-        if let Tool::Foreign(_, names) = &level.tool {
-            item.interceptions.copy_from_slice(&**names);
-        }
-    }
-    let items: Vec<*mut DynamicLib> =
-        all.leak().iter_mut().map(|item| item as *mut DynamicLib).collect();
-    let total = items.len() as c_int;
-    let items = items.leak().as_mut_ptr();
-    Box::into_raw(Box::new(Vector { items, capacity: total, total }))
-}
-
-/// # Safety
-/// `v` is what [`structures`] made, and has more than `level` levels, the library's own among them.
-unsafe fn structure(v: *mut Vector, level: usize) -> *mut DynamicLib {
-    // SAFETY: the caller promises these structures and one of their levels: `items` has a pointer for each.
-    unsafe { *(*v).items.add(level) }
-}
-
-/// What tools with a look-up of their own find below all levels.
-fn tum_tables(bottom: &NextTable) {
-    for (id, function) in tum::functions() {
-        let below = match function {
-            FunctionId::MPI_Pcontrol => tum::pcontrol_below as *const c_void,
-            FunctionId::MPI_Wtime => tum::wtime_below as *const c_void,
-            FunctionId::MPI_Wtick => tum::wtick_below as *const c_void,
-            _ => bottom.entry(function),
-        };
-        tum::QMPI_Array[id].store(below.cast_mut(), Relaxed);
-        let known = mpi_sys::pmpi::address(function as usize);
-        let known = known.map_or(below.cast_mut(), ptr::NonNull::as_ptr);
-        tum::PMPI_Array[id].store(known, Relaxed);
-    }
 }

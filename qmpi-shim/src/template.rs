@@ -30,20 +30,16 @@ pub(crate) struct Distance {
 }
 
 impl Template {
-    /// Of the code at an address; `None` where it calls something (copies could not be unwound), goes on
-    /// elsewhere, or is long.
-    ///
-    /// # Safety
-    /// `address` is where an instruction of a function begins. Behind the function there are 15 more bytes that
-    /// can be read, as there are where it is not the last one of its section.
-    pub(crate) unsafe fn of(address: *const c_void) -> Option<Self> {
+    /// Of the code of a function from some instruction on, where it lies in memory, with what is behind the
+    /// function. `None` where it calls something (copies could not be unwound), goes on elsewhere, is long, or is
+    /// cut off.
+    pub(crate) fn of(code: &[u8]) -> Option<Self> {
         let mut template = Self { code: Vec::with_capacity(MOST), distances: Vec::new() };
-        let mut at = address;
+        let mut rest = code;
         while template.code.len() <= MOST {
-            // SAFETY: the read needs 15 bytes: `at` is where an instruction of this function begins, and the
-            // caller promises as many behind the function.
-            let bytes = unsafe { ptr::read_unaligned(at.cast::<[u8; LONGEST]>()) };
-            let mut decoder = Decoder::with_ip(64, &bytes, at as u64, DecoderOptions::NONE);
+            let bytes = &rest[..rest.len().min(LONGEST)];
+            let at = rest.as_ptr().addr() as u64;
+            let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
             let instruction = decoder.decode();
             if instruction.is_invalid() {
                 return None;
@@ -68,7 +64,7 @@ impl Template {
                 }
                 _ => return None,
             }
-            at = at.wrapping_byte_add(instruction.len());
+            rest = &rest[instruction.len()..];
         }
         None
     }

@@ -132,16 +132,24 @@ unsafe extern "C" fn exec_func() {
     )
 }
 
-/// The level that comes after one for a function.
+/// The level that comes after one for a function; 0 where there is no such level, or no function of this number.
 ///
 /// # Safety
 /// `v` points to TUM's structures: a [`Vector`] with `total` pointers, each to a level that stays.
-/// Nobody writes to them meanwhile. `id` is one of TUM's list.
+/// Nobody writes to them meanwhile, but to contexts.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn QMPI_Get_level(level: c_int, id: c_int, v: *const Vector) -> c_int {
+    let Some(id) = usize::try_from(id).ok().filter(|id| *id < TUM_FUNCTIONS) else { return 0 };
     // SAFETY: `vector_get` wants TUM's structures, which a tool passes on as it got them, and gives null or a
-    // level that lives as long as the process.
-    unsafe { vector_get(v, level).as_ref() }.map_or(0, |level| level.table[id as usize].level)
+    // level that lives as long as the process. Only this cell of it is read, which is not written once there are
+    // levels: another thread may set the level's context meanwhile. `id` is below the number of cells.
+    unsafe {
+        let level = vector_get(v, level);
+        if level.is_null() {
+            return 0;
+        }
+        (&raw const (*level).table).cast::<Cell>().add(id).read().level
+    }
 }
 
 /// Keeps a copy of the tool's data for a level. The copy lives as long as the process: a tool may
@@ -181,8 +189,11 @@ unsafe extern "C" fn QMPI_Set_context(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn QMPI_Get_context(v: *const Vector, level: c_int) -> *mut c_void {
     // SAFETY: `vector_get` wants TUM's structures, which a tool passes on as it got them, and gives null or a
-    // level that lives as long as the process.
-    unsafe { vector_get(v, level).as_ref() }.map_or(ptr::null_mut(), |level| level.context)
+    // level that lives as long as the process. Only this field of it is read.
+    unsafe {
+        let level = vector_get(v, level);
+        if level.is_null() { ptr::null_mut() } else { (*level).context }
+    }
 }
 
 /// A level, or null.

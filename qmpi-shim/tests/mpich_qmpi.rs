@@ -88,6 +88,6 @@ fn a_listed_tool_stays_a_pmpi_tool_where_mpich_has_no_qmpi() {
     }
     let outcome = run(Some("call-counter"), &["call_counter"]);
     assert!(outcome.stderr.contains(&format!("# call-counter{REPORT}")), "{}", outcome.stderr);
-    let line = "call-counter: this MPICH was built without QMPI, so MPIR_CVAR_QMPI_TOOL_LIST does not concern it";
+    let line = "call-counter: this MPICH was built without QMPI, so MPIR_CVAR_QMPI_TOOL_LIST has no effect on it";
     assert_eq!(outcome.stderr.matches(line).count(), 1, "{}", outcome.stderr);
 }

@@ -195,7 +195,10 @@ fn a_file_that_is_no_shared_object() {
 #[test]
 fn a_shared_object_that_is_no_tool() {
     let none = compile("nothing.c", "libnothing.so", &["-shared", "-fPIC"]);
-    expect_bad_level(&none, "no tool: it exports neither get_interceptions, as QMPI tools do, nor");
+    expect_bad_level(
+        &none,
+        "not a tool: it exports neither get_interceptions, as QMPI tools do, nor",
+    );
     // One of this framework that is made to be preloaded, and one that finds what is next in another way.
     expect_bad_level(&example("chain"), "made by install_pmpi_layer!");
     let chain = Path::new("../../../bench-harness/c/chain.c");
@@ -303,7 +306,7 @@ fn stack_files_with_mistakes() {
         ),
         (
             "[[level]]\npath = \"/x.so\"\nfunctions = [\"MPI_Sned\"]\n",
-            "level 2 (/x.so): functions: \"MPI_Sned\" is no MPI",
+            "level 2 (/x.so): functions: \"MPI_Sned\" is not the name of an MPI",
         ),
         (
             "[[level]]\npath = \"/x.so\"\noptions = { colour = 1 }\n",

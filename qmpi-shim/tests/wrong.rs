@@ -16,7 +16,7 @@ use common::{Run, build_folder, tool, universal};
 use mpi_tool_layer::mpi_sys::Abi;
 use stack::{expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_tools};
 
-const MPI: &str = "an MPI library and no tool (it defines PMPI_Init)";
+const MPI: &str = "an MPI library, not a tool (it defines PMPI_Init)";
 
 /// The MPI library that the test programs are linked to, by the dynamic linker's own word.
 fn mpi_library() -> PathBuf {
@@ -78,7 +78,7 @@ fn an_mpi_library_without_pmpi_functions_of_its_own() {
         source,
         &["-shared", "-fPIC", &format!("-Wl,-soname,{soname}")],
     );
-    expect_bad_level(&library, &format!("an MPI library and no tool (its soname is {soname})"));
+    expect_bad_level(&library, &format!("an MPI library, not a tool (its soname is {soname})"));
     // The same tool under a name of its own is a level.
     let tool = compile_plain("libordinary.so", source, &["-shared", "-fPIC"]);
     expect_fine(&with_tools(&[&tool]).run());
@@ -154,7 +154,7 @@ fn files_of_other_kinds() {
     expect_bad_level(&place("libhalf.so"), "damaged or cut off");
     let object = compile_plain("object.o", "int x;", &["-c"]);
     expect_bad_level(&object, "an object file or a program, not a shared object");
-    expect_bad_level(program(), "no tool: it exports neither");
+    expect_bad_level(program(), "not a tool: it exports neither");
 }
 
 /// A stack file knows no separator: blanks and colons are part of a path. `TOOLS` splits at colons only.

@@ -21,8 +21,12 @@ fn main() -> RmpiResult {
     views(world, &path)?;
     non_blocking(world, &path)?;
     split(world, &path)?;
+    no_view(world, &path)?;
+    far(world, &path)?;
     properties(world, &path)?;
     errors(world, &path)?;
+    // Last, since Open MPI synchronises no file while an operation of any is pending.
+    forgotten(world, &path)?;
     if world.rank()? == 0 {
         println!("files: right on {} ranks", world.size()?);
     }
@@ -55,7 +59,7 @@ fn new<'ctx>(world: &Communicator<'ctx>, path: &Path) -> RmpiResult<File<'ctx>> 
 }
 
 /// Where everybody sees what everybody wrote, and nobody writes before all have read.
-fn written(world: &Communicator<'_>, file: &File<'_>) -> RmpiResult {
+fn written(world: &Communicator<'_>, file: &mut File<'_>) -> RmpiResult {
     file.sync()?;
     world.dup()?.free()?;
     file.sync()
@@ -69,19 +73,19 @@ fn explicit_offsets(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
     let other = (rank + 1) % size;
     let at = |rank: usize| (rank * BLOCK * 8) as u64;
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     let status = file.write_at_all(at(rank), &block(rank))?;
     assert_eq!(status.get_count::<f64>()?, Some(BLOCK));
-    written(world, &file)?;
+    written(world, &mut file)?;
     assert_eq!(file.get_size()?, at(size));
     let mut got = [0.0_f64; BLOCK];
     let status = file.read_at_all(at(other), &mut got)?;
     assert_eq!(status.get_count::<f64>()?, Some(BLOCK));
     assert_eq!(got, block(other));
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     file.write_at(at(rank), &[rank as f64; 3])?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     let mut got = vec![0.0_f64; BLOCK];
     file.read_at(at(other), &mut got)?;
     assert_eq!(got[..3], [other as f64; 3]);
@@ -101,12 +105,12 @@ fn pointers(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
     let other = (rank + 1) % size;
     let start = |rank: usize| (rank * 16) as i64;
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     file.seek(start(rank), Whence::Set)?;
     file.write(&[rank as u8; 6])?;
     file.write_all(&[rank as u8 + 100; 10])?;
     assert_eq!(file.get_position()?, start(rank + 1) as u64);
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     let mut got = [0_u8; 8];
     file.seek(start(other), Whence::Set)?;
@@ -126,26 +130,26 @@ fn pointers(world: &Communicator<'_>, path: &Path) -> RmpiResult {
 
 fn shared_pointer(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     // Each as long as its rank, in their order.
     let mine = vec![rank as u8 + 1; rank + 1];
     file.write_ordered(&mine)?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     let all = size * (size + 1) / 2;
     assert_eq!(file.get_position_shared()?, all as u64);
-    written(world, &file)?;
+    written(world, &mut file)?;
     file.seek_shared(0, Whence::Set)?;
     let mut got = vec![0_u8; rank + 1];
     file.read_ordered(&mut got)?;
     assert_eq!(got, mine);
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     // Whoever comes first.
     file.seek_shared(0, Whence::Set)?;
     file.write_shared(&[rank as i32; 2])?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     assert_eq!(file.get_position_shared()?, size as u64 * 8);
-    written(world, &file)?;
+    written(world, &mut file)?;
     file.seek_shared(0, Whence::Set)?;
     let mut got = [-1_i32; 2];
     file.read_shared(&mut got)?;
@@ -160,7 +164,7 @@ fn shared_pointer(world: &Communicator<'_>, path: &Path) -> RmpiResult {
 fn views(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
     let number = DatatypeRef::of::<i32>(world)?;
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     // Two numbers of each in turn, after a header of 8 bytes.
     let two = Datatype::contiguous(world, 2, &number)?;
     let mine = Datatype::resized(world, &two, 0, 8 * size as isize)?.commit()?;
@@ -176,7 +180,7 @@ fn views(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     assert_eq!(view.filetype.size()?, 8);
     assert_eq!(view.filetype.get_extent()?, (0, 8 * size as i64));
     drop(view);
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     let mut got = [0_i32; 3];
     file.read_at(2, &mut got)?;
@@ -192,13 +196,13 @@ fn views(world: &Communicator<'_>, path: &Path) -> RmpiResult {
         assert_eq!(*number, (of * 10 + round * 2 + element) as i32);
     }
 
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     // Strided in memory, dense in the file.
     let source: Vec<i32> = (0..10).map(|i| i + 100 * rank as i32).collect();
     let every_other = Strided::new(world, &source, 5, 1, 2)?;
     file.write_at_all(20 * rank as u64, &every_other)?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     let mut got = [-1_i32; 10];
     let mut into = StridedMut::new(world, &mut got[1..], 5, 1, 2)?;
     file.read_at(20 * rank as u64, &mut into)?;
@@ -230,14 +234,14 @@ fn non_blocking(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
     let at = |rank: usize| (rank * BLOCK * 8) as u64;
     let other = (rank + 1) % size;
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     let mine = block(rank);
     rmpi::scope(|scope| {
         let (_, status) = file.iwrite_at(scope, at(rank), &mine)?.wait_status()?;
         assert_eq!(status.get_count::<f64>()?, Some(BLOCK));
         RmpiResult::Ok(())
     })?;
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     let mut got = [0.0_f64; BLOCK];
     let mut forgotten = [0.0_f64; BLOCK];
@@ -260,7 +264,7 @@ fn non_blocking(world: &Communicator<'_>, path: &Path) -> RmpiResult {
         RmpiResult::Ok(())
     })?;
 
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     // By file pointers.
     file.seek(at(rank) as i64, Whence::Set)?;
@@ -273,7 +277,7 @@ fn non_blocking(world: &Communicator<'_>, path: &Path) -> RmpiResult {
         }
         RmpiResult::Ok(())
     })?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     file.seek(at(other) as i64, Whence::Set)?;
     let (mut first, mut second) = ([0.0_f64; 2], [0.0_f64; 4]);
     rmpi::scope(|scope| {
@@ -282,12 +286,12 @@ fn non_blocking(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     })?;
     file.read(&mut second)?;
     assert_eq!(second, [-2.0, -2.0, block(other)[4], block(other)[5]]);
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     file.seek_shared(0, Whence::Set)?;
     let one = [rank as u8];
     rmpi::scope(|scope| file.iwrite_shared(scope, &one)?.wait().map(drop))?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     file.seek_shared(0, Whence::Set)?;
     let mut one = [255_u8];
     rmpi::scope(|scope| file.iread_shared(scope, &mut one)?.wait().map(drop))?;
@@ -299,45 +303,163 @@ fn split(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     let (rank, size) = (world.rank()?, world.size()?);
     let at = |rank: usize| (rank * BLOCK * 8) as u64;
     let other = (rank + 1) % size;
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     let operation = file.write_at_all_begin(at(rank), block(rank).to_vec())?;
-    let error = file.write_all_begin(vec![0_u8]).unwrap_err();
-    assert_eq!(error.class(), ErrorClass::REQUEST, "one at a time");
+    // One at a time, and no other collective access, nor what waits for all operations.
+    let mut byte = [0_u8];
+    let refused = [
+        class(file.write_all_begin(vec![0_u8])),
+        class(file.write_all(&[0_u8])),
+        class(file.write_at_all(0, &[0_u8])),
+        class(file.write_ordered(&[0_u8])),
+        class(file.read_all(&mut byte)),
+        class(file.read_at_all(0, &mut byte)),
+        class(file.read_ordered(&mut byte)),
+        rmpi::scope(|scope| class(file.iwrite_all(scope, &[0_u8]))),
+        rmpi::scope(|scope| class(file.iread_at_all(scope, 0, &mut byte))),
+        class(file.seek_shared(0, Whence::Set)),
+    ];
+    assert_eq!(refused, [Some(ErrorClass::REQUEST); 10]);
     let (mine, status) = operation.end()?;
     assert_eq!(mine, block(rank));
     assert_eq!(status.get_count::<f64>()?, Some(BLOCK));
-    written(world, &file)?;
+    written(world, &mut file)?;
     let (got, _) = file.read_at_all_begin(at(other), vec![0.0_f64; BLOCK])?.end()?;
     assert_eq!(got, block(other));
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     file.seek(at(rank) as i64, Whence::Set)?;
     drop(file.write_all_begin(vec![rank as f64; 2])?);
-    written(world, &file)?;
+    written(world, &mut file)?;
     file.seek(at(other) as i64, Whence::Set)?;
     let (got, _) = file.read_all_begin(Box::new([0.0_f64; 2]))?.end()?;
     assert_eq!(*got, [other as f64; 2]);
-    written(world, &file)?;
+    written(world, &mut file)?;
 
     file.seek_shared(0, Whence::Set)?;
     file.write_ordered_begin(vec![rank as u8; 3])?.end()?;
-    written(world, &file)?;
+    written(world, &mut file)?;
     file.seek_shared(0, Whence::Set)?;
     let (got, _) = file.read_ordered_begin(vec![255_u8; 3])?.end()?;
     assert_eq!(got, [rank as u8; 3]);
     file.close()
 }
 
+fn class<T>(result: RmpiResult<T>) -> Option<ErrorClass> {
+    result.err().map(|error| error.class())
+}
+
+/// A split operation that was forgotten is pending for ever.
+fn forgotten(world: &Communicator<'_>, path: &Path) -> RmpiResult {
+    let mode = AccessMode::CREATE | AccessMode::RDWR;
+    let mut file = File::open(world, path, mode, None)?;
+    let byte = DatatypeRef::of::<u8>(world)?;
+    core::mem::forget(file.write_all_begin(vec![1_u8; 3])?);
+    let refused = [
+        class(file.set_view(8, byte, byte, c"native", None)),
+        class(file.set_size(1000)),
+        class(file.preallocate(1000)),
+        class(file.sync()),
+        class(file.close()),
+    ];
+    assert_eq!(refused, [Some(ErrorClass::REQUEST); 5]);
+    if world.rank()? == 0 {
+        rmpi::file_delete(world, path, None)?;
+    }
+    world.barrier()
+}
+
+/// Where MPI has refused a view, nothing uses what it has of it.
+fn no_view(world: &Communicator<'_>, path: &Path) -> RmpiResult {
+    let mode = AccessMode::CREATE | AccessMode::RDWR;
+    let mut file = File::open(world, path, mode, None)?;
+    let byte = DatatypeRef::of::<u8>(world)?;
+    let error = file.set_view(0, byte, byte, c"no such representation", None).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::UNSUPPORTED_DATAREP, "{error}");
+    let mut got = [0_u8];
+    let refused = [
+        class(file.seek(0, Whence::Set)),
+        class(file.seek_shared(0, Whence::Set)),
+        class(file.get_position()),
+        class(file.get_position_shared()),
+        class(file.get_byte_offset(0)),
+        class(file.get_view()),
+        class(file.set_view(0, byte, byte, c"native", None)),
+        class(file.set_size(0)),
+        class(file.preallocate(0)),
+        class(file.sync()),
+        class(file.read_at(0, &mut got)),
+        class(file.write_all(&got)),
+        rmpi::scope(|scope| class(file.iread(scope, &mut got))),
+        class(file.read_all_begin(vec![0_u8])),
+    ];
+    assert_eq!(refused, [Some(ErrorClass::FILE); 14]);
+    drop(file);
+    if world.rank()? == 0 {
+        rmpi::file_delete(world, path, None)?;
+    }
+    world.barrier()
+}
+
+/// Offsets and pointers whose bytes MPICH would compute with an overflow: at another place of the file.
+fn far(world: &Communicator<'_>, path: &Path) -> RmpiResult {
+    let mut file = new(world, path)?;
+    file.write_at_all(0, &[7_u8; 64])?;
+    written(world, &mut file)?;
+    let number = DatatypeRef::of::<f64>(world)?;
+    let sparse = Datatype::resized(world, &number, 0, 1 << 40)?.commit()?;
+    let refused = Some(ErrorClass::ARG);
+    let far = i64::MAX as u64;
+    for offset in [1_u64 << 40, 1 << 60, (1 << 60) + 1, far - 8, far] {
+        file.set_view(0, number, sparse.as_ref(), c"native", None)?;
+        let mut got = [0.0_f64; 2];
+        let places = [
+            class(file.write_at(offset, &[1.0; 2])),
+            class(file.write_at_all(offset, &[1.0; 2])),
+            class(file.read_at(offset, &mut got)),
+            class(file.read_at_all(offset, &mut got)),
+            class(file.get_byte_offset(offset)),
+            class(file.seek(offset as i64, Whence::Set)),
+            class(file.seek(offset as i64, Whence::Current)),
+            class(file.seek_shared(offset as i64, Whence::End)),
+            class(file.seek_shared(offset as i64, Whence::Current)),
+            rmpi::scope(|scope| class(file.iread_at(scope, offset, &mut got))),
+            class(file.write_at_all_begin(offset, vec![1.0_f64])),
+        ];
+        assert_eq!(places, [refused; 11], "{offset:x}");
+    }
+    assert_eq!(class(file.set_view(far, number, sparse.as_ref(), c"native", None)), refused);
+    assert_eq!(class(file.seek(i64::MIN, Whence::Current)), refused);
+    // One step after the other: 2^22 elements of 2^40 bytes.
+    file.seek(1 << 21, Whence::Set)?;
+    assert_eq!(class(file.seek(1 << 21, Whence::Current)), refused);
+    file.seek(-(1 << 21) + 1, Whence::Current)?;
+    assert_eq!(file.get_position()?, 1);
+    // Much data, at no far offset.
+    let holes = Datatype::resized(world, &number, 0, 1 << 60)?.commit()?;
+    file.set_view(0, number, holes.as_ref(), c"native", None)?;
+    assert_eq!(class(file.read_at(0, &mut [0.0_f64; 8])), refused);
+    let byte = DatatypeRef::of::<u8>(world)?;
+    file.set_view(0, byte, byte, c"native", None)?;
+    // The view of each file at first.
+    assert_eq!(class(file.read_at(far, &mut [0_u8])), refused);
+    assert_eq!(class(file.seek(i64::MAX, Whence::Set)), refused);
+    let mut got = [0_u8; 64];
+    file.read_at_all(0, &mut got)?;
+    assert_eq!(got, [7; 64], "nothing was written");
+    file.close()
+}
+
 fn properties(world: &Communicator<'_>, path: &Path) -> RmpiResult {
-    let file = new(world, path)?;
+    let mut file = new(world, path)?;
     // Open MPI 5.0 sometimes fails to set a size, on some ranks only, with MPI_ERR_OTHER.
     if !rmpi::get_library_version()?.contains("Open MPI") || world.size()? == 1 {
         file.set_size(1000)?;
         assert_eq!(file.get_size()?, 1000);
-        written(world, &file)?;
+        written(world, &mut file)?;
         file.preallocate(2000)?;
         assert!(file.get_size()? >= 2000);
-        written(world, &file)?;
+        written(world, &mut file)?;
         file.set_size(10)?;
         assert_eq!(file.get_size()?, 10);
     }

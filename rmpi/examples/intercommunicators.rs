@@ -1,7 +1,8 @@
 //! Two groups that talk to each other, and a program that starts more of itself.
 
 use rmpi::{
-    Communicator, ErrorClass, ErrorHandler, InterCommunicator, InterRoot, RmpiContext, Tag,
+    AccessMode, Communicator, ErrorClass, ErrorHandler, File, InterCommunicator, InterRoot,
+    RmpiContext, Tag,
 };
 
 fn main() -> rmpi::RmpiResult {
@@ -41,6 +42,9 @@ fn halves(world: &Communicator<'_>) -> rmpi::RmpiResult {
     assert_eq!(process.communicator().dup().unwrap_err().class(), ErrorClass::COMM);
     let mut all = vec![0; size];
     let refused = process.communicator().allgather(&rank, &mut all);
+    assert_eq!(refused.unwrap_err().class(), ErrorClass::COMM);
+    let path = std::env::temp_dir().join("rmpi-no-file");
+    let refused = File::open(process.communicator(), path, AccessMode::RDONLY, None);
     assert_eq!(refused.unwrap_err().class(), ErrorClass::COMM);
     let outside = other.process(theirs).send(&0, Tag::new(0));
     assert_eq!(outside.unwrap_err().class(), ErrorClass::RANK, "errors return");
@@ -177,6 +181,16 @@ fn spawn(context: &RmpiContext) -> rmpi::RmpiResult {
 fn child(context: &RmpiContext) -> rmpi::RmpiResult {
     let parent: InterCommunicator<'_> = context.get_parent()?.expect("it was spawned");
     assert_eq!(context.get_parent().unwrap_err().class(), ErrorClass::OTHER);
+    // SAFETY: `assume_initialized` requires MPI to run while the context is used, at its level, with errors that
+    // return, and no other caller meanwhile: `context` outlives it, has begun MPI at this level, and this is the
+    // only thread.
+    let other_mode = unsafe { rmpi::pmpi_mode::RmpiContext::<rmpi::Single>::assume_initialized() };
+    let refused = other_mode.get_parent().map(drop).unwrap_err();
+    assert_eq!(
+        refused.into_raw(),
+        ErrorClass::OTHER.into_raw(),
+        "the parent is one, in both modes"
+    );
     drop(parent);
     let parent = context.get_parent()?.expect("it was given back");
     let mut value = 0;

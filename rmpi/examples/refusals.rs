@@ -1,9 +1,11 @@
-//! Numbers that are no rank, no tag, no class of errors; requests that cannot be cancelled. rmpi refuses them,
-//! also where the MPI does not look: the test runs it with Open MPI's checks switched off.
+//! Numbers that are no rank, no root, no tag, no class of errors; ports that nobody opened; requests that cannot be
+//! cancelled. rmpi refuses them, also where the MPI does not look: the test runs it with Open MPI's checks switched
+//! off. And what may be made up: statuses, buffers at any address.
 
 use rmpi::{
-    AccessMode, AnyTag, Assertion, ErrorClass, File, LockType, MpiOp, Passive, RmpiContext,
-    RmpiResult, Tag, Window, add_error_class, add_error_code, add_error_string,
+    AccessMode, AnyTag, Assertion, DoubleInt, ErrorClass, File, LockType, MpiDatatype, MpiOp,
+    Passive, RmpiContext, RmpiResult, Status, Tag, Window, add_error_class, add_error_code,
+    add_error_string,
 };
 
 fn class<T>(result: RmpiResult<T>) -> Option<ErrorClass> {
@@ -43,6 +45,98 @@ fn ranks(context: &RmpiContext) -> RmpiResult {
             rmpi::scope(|scope| class(nobody.ibcast(scope, &mut number))),
         ];
         assert_eq!(results, [Some(ErrorClass::RANK); 25], "rank {rank}");
+    }
+    Ok(())
+}
+
+/// `MPI_PROC_NULL` takes part in messages, and is no root.
+fn roots(context: &RmpiContext) -> RmpiResult {
+    let world = context.world();
+    let nobody = world.process_null();
+    let (mut number, mut all) = (0, vec![0; world.size()?]);
+    let mut blocks: Vec<Vec<i32>> = vec![vec![0]; world.size()?];
+    let results = [
+        class(nobody.bcast(&mut number)),
+        class(nobody.gather(&1)),
+        class(nobody.gather_root(&1, &mut all)),
+        class(nobody.gather_in_place(&mut all)),
+        class(nobody.scatter(&mut number)),
+        class(nobody.scatter_root(&all, &mut number)),
+        class(nobody.scatter_in_place(&all)),
+        class(nobody.gatherv(&1)),
+        class(nobody.gatherv_root(&1, &mut blocks)),
+        class(nobody.scatterv(&mut number)),
+        class(nobody.reduce(&1, MpiOp::SUM)),
+        class(nobody.reduce_root(&1, &mut number, MpiOp::SUM)),
+        class(nobody.reduce_in_place(&mut number, MpiOp::SUM)),
+        rmpi::scope(|scope| class(nobody.ibcast(scope, &mut number))),
+        rmpi::scope(|scope| class(nobody.bcast_init(scope, &mut number))),
+    ];
+    assert_eq!(results, [Some(ErrorClass::ROOT); 15]);
+    Ok(())
+}
+
+/// An element without bytes: slices of it may have any address, also that of `MPI_IN_PLACE`.
+#[derive(Debug, Clone, Copy, PartialEq, MpiDatatype)]
+#[repr(C)]
+struct Nothing {}
+
+fn nothing(context: &RmpiContext) -> RmpiResult {
+    let world = context.world();
+    let size = world.size()?;
+    let one = rmpi::mpi_sys::MPI_IN_PLACE.cast::<Nothing>();
+    // SAFETY: a slice of elements without bytes requires an address that is aligned and not null.
+    let (send, receive) = unsafe {
+        (core::slice::from_raw_parts(one, size), core::slice::from_raw_parts_mut(one, size))
+    };
+    world.allgather(&send[..1], &mut *receive)?;
+    world.alltoall(send, &mut *receive)?;
+    world.process(0).bcast(&mut *receive)?;
+    world.process(0).gather_root(&send[..1], &mut *receive)?;
+    world.process(0).scatter_root(send, &mut receive[..1])?;
+    Ok(())
+}
+
+/// A status that nobody wrote: its numbers are whatever they are, and so is what MPI computes of them.
+fn statuses() {
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut number = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        match random % 5 {
+            0 => 0,
+            1 => -1,
+            2 => i32::MAX,
+            3 => i32::MIN,
+            _ => (random >> 20) as i32,
+        }
+    };
+    for _ in 0..10_000 {
+        let mut raw = core::mem::MaybeUninit::<rmpi::mpi_sys::MPI_Status>::uninit();
+        for i in 0..size_of_val(&raw) / 4 {
+            // SAFETY: a status is aligned as an int is, and the place is within it.
+            unsafe { raw.as_mut_ptr().cast::<i32>().add(i).write(number()) };
+        }
+        // SAFETY: a status consists of integers, and all of its bytes were written.
+        let status = Status::from_raw(unsafe { raw.assume_init() });
+        // Answers and errors, whatever they are.
+        let _ = (status.source(), status.tag(), status.test_cancelled());
+        let _ = (status.get_count::<u8>(), status.get_count::<[DoubleInt; 3]>());
+        let _ = (status.get_elements::<DoubleInt>(), status.get_elements::<[f64; 7]>());
+    }
+}
+
+/// Ports that this process has not opened, or has closed.
+fn ports(context: &RmpiContext) -> RmpiResult {
+    let refused = Some(ErrorClass::PORT);
+    for port in [c"", c"x", c"tag#2147483647$", c"tag#1000000$connentry#4142$", c"tag#-100000$"] {
+        assert_eq!(class(rmpi::close_port(context, port)), refused, "{port:?}");
+    }
+    // Some MPIs have none.
+    if let Ok(port) = rmpi::open_port(context, None) {
+        rmpi::close_port(context, &port)?;
+        assert_eq!(class(rmpi::close_port(context, &port)), refused);
     }
     Ok(())
 }
@@ -119,6 +213,10 @@ fn cancel(context: &RmpiContext) -> RmpiResult {
 fn main() -> RmpiResult {
     let context = rmpi::init()?;
     ranks(&context)?;
+    roots(&context)?;
+    nothing(&context)?;
+    statuses();
+    ports(&context)?;
     tags(&context)?;
     errors(&context)?;
     cancel(&context)?;

@@ -1,6 +1,17 @@
 //! Sessions, one after the other and with the world.
 
-use rmpi::{Communicator, ErrorClass, ErrorHandler, MpiDatatype, Multiple, Session, Tag};
+use rmpi::{
+    Communicator, ErrorClass, ErrorHandler, MpiDatatype, Multiple, Serialized, Session, Tag,
+};
+
+// What may change threads, whatever a handle is.
+const fn may_move<T: Send>() {}
+const fn may_be_shared<T: Sync>() {}
+const _: () = {
+    may_move::<Session<Serialized>>();
+    may_move::<Session<Multiple>>();
+    may_be_shared::<Session<Multiple>>();
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, MpiDatatype)]
 #[repr(C)]
@@ -62,11 +73,19 @@ fn main() -> rmpi::RmpiResult {
         drop(context);
     }
     assert!(session.get_num_psets()? >= 2);
+    let added = rmpi::add_error_class(&session)?;
+    rmpi::add_error_code(&session, added)?;
     session.finalize()?;
     // Open MPI crashes where MPI begins once more.
     if version.starts_with("Open MPI") {
         assert_eq!(Session::init().map(drop).unwrap_err().class(), ErrorClass::OTHER);
         assert_eq!(rmpi::init().map(drop).unwrap_err().class(), ErrorClass::OTHER);
+    } else {
+        // The classes of errors have ended with MPI.
+        let session = Session::init()?;
+        let refused = rmpi::add_error_code(&session, added).map(drop);
+        assert_eq!(refused.unwrap_err().class(), ErrorClass::ARG);
+        session.finalize()?;
     }
     if rank == 0 {
         println!("sessions: right on {size} ranks");

@@ -3,6 +3,9 @@
 
 #![allow(clippy::forget_non_drop, reason = "what a user may do")]
 
+use core::ffi::c_void;
+
+use rmpi::mpi_sys::{MPI_Aint, MPI_Win, MPI_Win_allocate};
 use rmpi::{
     Active, Assertion, Communicator, Datatype, DatatypeRef, ErrorClass, LockType, MpiOp, Passive,
     RmpiContext, RmpiResult, Strided, StridedMut, Tag, TargetLayout, Test, TypeDynamicBufferMut,
@@ -17,6 +20,8 @@ fn main() -> RmpiResult {
     let world = context.world();
     fences(world)?;
     datatypes(&context, world)?;
+    no_memory(world)?;
+    shared_buffers(world)?;
     groups(world)?;
     locks(world)?;
     atomics(world)?;
@@ -32,6 +37,61 @@ fn main() -> RmpiResult {
         println!("windows: right on {} ranks", world.size()?);
     }
     Ok(())
+}
+
+/// A process that asks for too much, or gets nothing, has no window, and neither do the others; nobody waits.
+fn no_memory(world: &Communicator<'_>) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    let last = rank == size - 1;
+    for length in [1 << 44, usize::MAX / 8, usize::MAX] {
+        let length = if last { length } else { 4 };
+        let refused = Window::<f64, _>::allocate(world, length, None, Active).map(drop);
+        assert_eq!(refused.unwrap_err().class(), ErrorClass::SIZE);
+        let refused = Window::<f64, _, _>::allocate_shared(world, length, None, Passive).map(drop);
+        assert_eq!(refused.unwrap_err().class(), ErrorClass::SIZE);
+    }
+    // No memory at all, of an MPI that says that it has given some.
+    let allocate = |size, unit, info, comm, base: *mut c_void, window: *mut MPI_Win| {
+        // SAFETY: `MPI_Win_allocate` requires what it gets here: the arguments are those that rmpi passes. The
+        // address that it writes is a pointer, and may be written over.
+        unsafe {
+            let result = MPI_Win_allocate(size as MPI_Aint, unit as i32, info, comm, base, window);
+            if last {
+                base.cast::<*mut c_void>().write(core::ptr::null_mut());
+            }
+            result
+        }
+    };
+    // SAFETY: `allocate_with` requires a function that does what `MPI_Win_allocate` does, or says that it has
+    // failed: rmpi does not rely on the address before it has looked at it.
+    let refused = unsafe { Window::<f64, _>::allocate_with(allocate, world, 4, None, Active) };
+    assert_eq!(refused.map(drop).unwrap_err().class(), ErrorClass::NO_MEM);
+    Ok(())
+}
+
+/// Several may have the same memory of a window: not as origin and as result of one operation.
+fn shared_buffers(world: &Communicator<'_>) -> RmpiResult {
+    let rank = world.rank()?;
+    let mut window = Window::<i64, _>::allocate(world, 8, None, Passive)?;
+    window.lock(LockType::Exclusive, rank, NONE, |epoch| {
+        let (memory, target) = (epoch.own(0..8)?, epoch.target());
+        for (origin, result) in [(0..2, 0..2), (0..2, 1..3), (1..3, 0..2), (3..4, 3..4)] {
+            let (origin, result) = (memory.range(origin)?, memory.range(result)?);
+            let error = target.get_accumulate(origin, result, 6, MpiOp::SUM).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::BUFFER);
+            let error = target.rget_accumulate(origin, result, 6, MpiOp::SUM).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::BUFFER);
+        }
+        memory.set(0, 5)?;
+        target.get_accumulate(memory.range(0..1)?, memory.range(1..2)?, 6, MpiOp::SUM)
+    })?;
+    window.lock(LockType::Exclusive, rank, NONE, |epoch| {
+        // Nothing is read of this origin.
+        let same = epoch.own(2..3)?;
+        epoch.target().get_accumulate(same, same, 7, MpiOp::NO_OP)
+    })?;
+    assert_eq!(window.lock_local(|memory| memory.to_vec())?, [5, 0, 0, 0, 0, 0, 5, 0]);
+    window.free()
 }
 
 /// Numbers that only this rank has.
@@ -441,7 +501,23 @@ fn dynamic(world: &Communicator<'_>) -> RmpiResult {
 
 fn names(context: &RmpiContext, world: &Communicator<'_>) -> RmpiResult {
     let mut info = rmpi::Info::new(context)?;
-    info.set(c"no_locks", c"true")?;
+    // What MPI believes is promised, not set, however it is written.
+    for key in [
+        c"no_locks",
+        c" No_Locks ",
+        c"same_size",
+        c"same_disp_unit",
+        c"accumulate_ops",
+        c"accumulate_ordering",
+    ] {
+        let error = info.set(key, c"true").unwrap_err();
+        assert_eq!(error.class(), ErrorClass::INFO_KEY, "{key:?}");
+    }
+    assert_eq!(info.get_nkeys()?, 0);
+    // SAFETY: `promise` requires that what the key says is true of all that gets the info: it is one window,
+    // whose epochs are `Active`, so that it has no locks.
+    unsafe { info.promise(c"no_locks", c"true")? };
+    assert_eq!(info.get(c"no_locks")?.as_deref(), Some("true"));
     let window = Window::<u8, _>::allocate(world, 1, Some(&info), Active)?;
     window.set_name(c"halo")?;
     assert_eq!(window.get_name()?, "halo");

@@ -26,6 +26,19 @@ pub(crate) mod mpi {
         };
     }
     mpi_sys::mpi_functions! { [missing] }
+
+    mpi_sys::if_exported! { MPI_Session_init {
+        /// Has the library sessions?
+        pub(crate) const fn has_sessions() -> bool {
+            true
+        }
+    } }
+    mpi_sys::if_missing! { MPI_Session_init {
+        /// Has the library sessions?
+        pub(crate) const fn has_sessions() -> bool {
+            false
+        }
+    } }
 }
 
 /// `PMPI_*`. Which of them exist is known when the process runs.
@@ -58,4 +71,9 @@ pub(crate) mod pmpi {
         };
     }
     mpi_sys::mpi_functions! { [checked] }
+
+    /// Has the library sessions?
+    pub(crate) fn has_sessions() -> bool {
+        mpi_sys::pmpi::available(Number::MPI_Session_init as usize)
+    }
 }

@@ -18,11 +18,24 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
+/// The sources in a folder, at any depth.
+fn sources(folder: &Path) -> Vec<String> {
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources.extend(self::sources(&path));
+        } else {
+            sources.push(fs::read_to_string(path).unwrap());
+        }
+    }
+    sources
+}
+
 /// The functions that the library's source names.
 fn wrapped() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for file in fs::read_dir(root().join("rmpi/src/library")).unwrap() {
-        let source = fs::read_to_string(file.unwrap().path()).unwrap();
+    for source in sources(&root().join("rmpi/src/library")) {
         let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
         for line in code {
             for (start, _) in line.match_indices("MPI_") {
@@ -95,15 +108,7 @@ fn the_table_of_wrapped_functions_is_true() {
 #[test]
 fn what_the_page_names_exists() {
     let page = fs::read_to_string(root().join("docs/rmpi.md")).unwrap();
-    let mut source = String::new();
-    for folder in ["rmpi/src", "rmpi/src/library"] {
-        for file in fs::read_dir(root().join(folder)).unwrap() {
-            let path = file.unwrap().path();
-            if path.is_file() {
-                source += &fs::read_to_string(path).unwrap();
-            }
-        }
-    }
+    let source = sources(&root().join("rmpi/src")).concat();
     let mut checked = 0;
     for cell in page.split('`').skip(1).step_by(2).filter(|cell| cell.ends_with("()")) {
         let name = cell.trim_end_matches("()").rsplit("::").next().unwrap();

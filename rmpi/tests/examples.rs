@@ -235,7 +235,7 @@ macro_rules! examples {
 }
 
 examples! {
-    another_thread attributes bounds collectives counted datatypes disagreements errors files forgotten
+    another_thread assumed attributes bounds collectives counted datatypes disagreements errors files forgotten
     groups halo intercommunicators matrix_rows moved owned_buffers point_to_point random_types refusals
     ring sessions threads topologies typed_messages unequal_lengths user_op windows
 }

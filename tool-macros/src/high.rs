@@ -129,22 +129,23 @@ fn take_apart(call: &Call<'_>, arguments: &[Argument]) -> Vec<TokenStream> {
         .collect()
 }
 
-/// Is the call over when it returns, its buffers included?
-fn is_blocking(function: &Function) -> bool {
+/// When is the call over, its buffers included? The names are those of `Timing`, which layers ask for: the types of next
+/// functions and `TIMINGS` have the answer from here.
+fn timing(function: &Function) -> &'static str {
     let name = function.method.to_string();
-    let class = function.class.to_string();
-    ["PointToPoint", "Collective", "Neighborhood", "Io"].contains(&class.as_str())
-        && !name.ends_with("_init")
-        && !name.ends_with("_begin")
-        && !function.parameters.iter().any(|p| p.is("Request"))
-}
-
-/// Do programs call the function where it must be quick? The others can share code.
-fn is_called_in_loops(function: &Function) -> bool {
-    let class = function.class.to_string();
-    let communicates =
-        ["PointToPoint", "Completion", "Collective", "OneSided", "Neighborhood", "Partitioned"];
-    communicates.contains(&class.as_str()) && !function.method.to_string().ends_with("_init")
+    let name = name.strip_suffix("_c").unwrap_or(&name);
+    let has = |kind: &str| function.parameters.iter().any(|p| p.is(kind));
+    if name.ends_with("_init") {
+        "Persistent"
+    } else if function.parameters.iter().any(|p| p.is("Request") && p.direction == "out")
+        || name.ends_with("_begin")
+    {
+        "Started"
+    } else if function.class == "OneSided" && has("RmaDisplacement") && has("Datatype") {
+        "Epoch"
+    } else {
+        "Blocking"
+    }
 }
 
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
@@ -194,7 +195,15 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         }
     }
     let roles = roles.iter();
+    let timings = functions.iter().map(|function| format_ident!("{}", timing(function)));
+    let has_method = functions.iter().map(|function| !stays_raw(function));
     quote! {
+        /// When the calls of each function are over, by its number.
+        pub(crate) const TIMINGS: [Timing; FunctionId::COUNT] = [#(Timing::#timings),*];
+
+        /// Which functions high-level layers have a method for, by its number.
+        pub(crate) const HAS_METHOD: [bool; FunctionId::COUNT] = [#(#has_method),*];
+
         /// The next functions, as closures over the high-level types: what a layer's methods call to
         /// pass a call on.
         #[allow(non_camel_case_types, reason = "MPI's names")]
@@ -230,6 +239,9 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         // the application's arguments, each for the parameter for which the application has passed
         // it; where an argument is another one, the author has vouched for it in an `unsafe` block.
         unsafe impl<L: MpiInterceptionLayer> RawMpiInterceptionLayer for L {
+            const COMPILED: Compiled = <L as MpiInterceptionLayer>::COMPILED;
+            const SEES_RAW: bool = false;
+
             #(#raw)*
         }
     }
@@ -237,7 +249,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
 
 fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
     let name = &call.function.name;
-    let blocking = is_blocking(call.function);
+    let blocking = timing(call.function) == "Blocking";
     let types: Vec<_> = arguments.iter().map(|argument| argument.next_type(blocking)).collect();
     let doc = format!("The next `{name}`.");
     quote! {
@@ -294,6 +306,8 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
     let completes = function.class == "Completion";
     let mut watched = Vec::new();
     let mut before = quote!(&[]);
+    let mut returned = quote!(None);
+    let mut next = quote!(next_f(#(#names),*));
     for argument in arguments {
         let value = &argument.name;
         if argument.is("StatusMut") && (moves_data || completes) {
@@ -314,6 +328,15 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
                 };
             });
             before = quote!(snapshot.as_slice());
+            watched.push(quote!(let returned = Returns::nothing();));
+            returned = quote!(Some(&returned));
+            next = quote! {{
+                let result = next_f(#(#names),*);
+                if Self::WATCHES_COMPLETION {
+                    returned.set(crate::call::code(result));
+                }
+                result
+            }};
             if let Some(statuses) = arguments.iter().find(|a| a.is("StatusesMut")) {
                 let statuses = &statuses.name;
                 watched.push(quote! {
@@ -327,17 +350,6 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
             }
         }
     }
-    let around = if is_called_in_loops(function) {
-        quote!(self.around(call, next))
-    } else {
-        quote! {
-            if Self::SHARES_AROUND {
-                around_any(self, call.erase(), &mut once(next))
-            } else {
-                self.around(call, next)
-            }
-        }
-    };
     let doc = match call.twin {
         Some(twin) => format!("`{name}` and `{}`.", twin.name),
         None => format!("`{name}`."),
@@ -359,11 +371,22 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
                 #(#take_apart)*
                 ([#(#words),*], #wide)
             };
-            // SAFETY: the slices must be there until `around` has returned: `words` and the snapshot are locals
-            // of this method, which returns later.
-            let call = unsafe { KnownCall::<NUMBER>::branded(wide, &words, #before) };
-            let next = || next_f(#(#names),*);
-            #around
+            let next = || #next;
+            if const { <Self as MpiInterceptionLayer>::COMPILED.shares(FunctionId::#name, true) } {
+                // SAFETY: the slices and the place must be there until `around` has returned: `words`, the snapshot
+                // and `returned` are locals of this method, which returns later. `next` puts there what the next
+                // function returns, and nobody else can.
+                let call = unsafe {
+                    AnyCall::branded(FunctionId::#name, wide, &words, #before, #returned)
+                };
+                let mut next = ManuallyDrop::new(next);
+                // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+                let next = unsafe { Once::new(&mut next) };
+                return around_any(self, call, next);
+            }
+            // SAFETY: as above.
+            let call = unsafe { KnownCall::<NUMBER>::branded(wide, &words, #before, #returned) };
+            self.around(call, next)
         }
     }
 }
@@ -411,6 +434,25 @@ fn raw_method(call: &Call<'_>, arguments: &[Argument], wide: bool) -> TokenStrea
         let parts = argument.parts.iter().map(|&i| lift(call, argument, i, wide));
         quote!(#ty::from_c(#(#parts),*))
     });
+    let call_next = quote! {
+        // SAFETY: MPI's function wants arguments that are right together. They are the
+        // application's own, of this call (`'c`) and for these parameters (their roles), or
+        // made by a layer that has promised the same.
+        unsafe { #call_next }
+    };
+    let (kept, call_next, code) = if arguments.iter().any(|argument| argument.is("StatusesMut")) {
+        (
+            quote!(let from_next = &Returns::nothing();),
+            quote! {
+                let code = { #call_next };
+                from_next.set(code);
+                crate::call::result(code)
+            },
+            quote!(crate::call::code_with_statuses(result, from_next.get())),
+        )
+    } else {
+        (quote!(), quote!(crate::call::result({ #call_next })), quote!(crate::call::code(result)))
+    };
     quote! {
         #[inline(always)]
         fn #method<F>(&self, next_f: UnsafeBox<'_, F>, #(#parameters: #types),*) -> c_int
@@ -418,17 +460,16 @@ fn raw_method(call: &Call<'_>, arguments: &[Argument], wide: bool) -> TokenStrea
             F: FnOnce(#(#types),*) -> c_int,
         {
             #table
-            crate::call::code(MpiInterceptionLayer::#high(
+            #kept
+            let result = MpiInterceptionLayer::#high(
                 self,
                 move |#(#values),*| {
                     #(#take_apart)*
-                    // SAFETY: MPI's function wants arguments that are right together. They are the
-                    // application's own, of this call (`'c`) and for these parameters (their roles), or
-                    // made by a layer that has promised the same.
-                    crate::call::result(unsafe { #call_next })
+                    #call_next
                 },
                 #(#lifted),*
-            ))
+            );
+            #code
         }
     }
 }

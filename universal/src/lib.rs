@@ -31,7 +31,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use mpi_tool_layer::install::{
     Answer, Host, HostSlot, ToolInfo, abi, clear_message, fill_late_pmpi, find_in,
     find_in_fortran_library, find_next, help, host_slot, is_on, is_silent, launched_rank,
-    linker_message, object_of, open, say, to_all_hosts, why_nothing_was_seen,
+    linker_message, object_of, open, say, stay, to_all_hosts, why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
 use mpi_tool_layer::{FunctionId, NextTable};
@@ -334,8 +334,8 @@ impl Tool {
         let shown = path.display();
         if !path.exists() {
             return Err(format!(
-                "the MPI of this program has the {} ABI, and there is no build for it: no {shown} \
-                 (`mpi-tool build --universal` makes it where such an MPI is)",
+                "the MPI of this program has the {0} ABI, and there is no build for it: no {shown} \
+                 (`mpi-tool build --universal --abi {0}` makes it)",
                 abi.name()
             ));
         }
@@ -416,6 +416,7 @@ fn make_global() {
 }
 
 extern "C" fn load() {
+    stay();
     let place = Place::get();
     if choose(false) {
         return;
@@ -426,8 +427,8 @@ extern "C" fn load() {
     if is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
         let folder = place.folder.display();
         say(format_args!(
-            "{}\nThis is a universal build: it takes what is for the MPI of the program, of the folders\n\
-             mpich, openmpi and standard in {folder}.",
+            "{}\nThis is a universal build: it opens the build of the tool for the MPI of the program, from the\n\
+             folders mpich, openmpi and standard in {folder}.",
             help(&place.tool, env!("CARGO_PKG_VERSION"))
         ));
     }

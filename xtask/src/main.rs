@@ -28,7 +28,7 @@ struct Arguments {
 enum Chore {
     /// Count the MPI calls of a benchmark that nobody here wrote
     Demo(demo::Demo),
-    /// Run the tests, on MPICH and Open MPI, in half an hour; on further MPIs if asked
+    /// Run the tests: a part, on MPICH, in about ten minutes; --all runs all, on Open MPI, too
     Test(test::Test),
     /// Try the tools on programs in each language, or the tests, under many MPIs, and write docs/visibility.md
     /// or docs/suites.md

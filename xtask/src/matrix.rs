@@ -387,11 +387,11 @@ fn build_by(command: &mut Command) -> Result<()> {
 fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Build], absent: &[String]) -> String {
     let mut page = String::from(
         "# Who sees what\n\n\
-         Made by `cargo xtask matrix`: the program of `mpi-tool-layer/tests/visibility` in each language, \
-         under each MPI, on three ranks, alone and with the tools. \"exact\": the call counter counts each \
-         of its calls once, the bandwidth counter each byte, and it prints what it prints alone. Programs \
-         in C, C++ and Fortran have no other calls; what rmpi, mpi4py and rsmpi call besides is not \
-         compared.\n\n",
+         Made by `cargo xtask matrix`. It runs the program of `mpi-tool-layer/tests/visibility` in each language, \
+         under each MPI, on three ranks, without tools and with them. \"exact\" means that the call counter \
+         counts each of the program's calls once, that the bandwidth counter counts each byte once, and that the \
+         program prints the same as without tools. Programs in C, C++ and Fortran make no other calls. The other \
+         calls of rmpi, mpi4py and rsmpi are not compared.\n\n",
     );
     page.push_str("| MPI |");
     for (_, name) in Language::ALL {
@@ -424,11 +424,14 @@ fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Build], absent: &[String]) -> Stri
     for (number, note) in notes.iter().enumerate() {
         let _ = writeln!(page, "{}. {note}", number + 1);
     }
-    page.push_str("\nBuilds of the tools, each tried under every MPI of its ABI, the universal ones under all: ");
+    page.push_str(
+        "\nEach build of the tools was tried under every MPI of its ABI, and the universal builds under all MPIs. \
+         The builds: ",
+    );
     let names: Vec<_> = builds.iter().map(|build| build.name.as_str()).collect();
     let _ = writeln!(page, "{}.", names.join(", "));
     for reason in absent {
-        let _ = writeln!(page, "\nNot there: {reason}");
+        let _ = writeln!(page, "\nNot available: {reason}");
     }
     page
 }

@@ -84,12 +84,12 @@ fn cell(mpi: &Mpi, suite: &str) -> Cell {
 fn page(rows: &[(&Mpi, [Cell; SUITES.len()])], absent: &[String]) -> String {
     let mut page = String::from(
         "# The tests under each MPI\n\n\
-         Made by `cargo xtask matrix --suites`: how many tests of a suite passed, with programs and examples \
-         that are compiled for this MPI, and the tools that serve all MPIs of its ABI. `headers` compares \
-         `mpi.h` with the list of functions and constants; `examples` are rmpi's, each on one, two and four \
-         ranks; `programs`, `lifecycle`, `boundary` and `bandwidth` are of `mpi-tool-layer`, `stacks` of \
-         `qmpi-shim`. What an MPI lacks, its tests leave out: functions of a newer standard, and what \
-         `tests/c` and `rmpi/examples` name with the reason.\n\n",
+         Made by `cargo xtask matrix --suites`: how many tests of each suite passed. The programs and examples \
+         are compiled for this MPI. The tools are the builds that serve all MPIs of its ABI. `headers` compares \
+         `mpi.h` with the list of functions and constants. `examples` runs the examples of rmpi, each on one, two \
+         and four ranks. `programs`, `lifecycle`, `boundary` and `bandwidth` are suites of `mpi-tool-layer`, and \
+         `stacks` is one of `qmpi-shim`. The tests leave out what an MPI lacks: functions of a newer standard, and \
+         what `tests/c` and `rmpi/examples` name with the reason.\n\n",
     );
     let _ = writeln!(page, "| MPI | {} |", SUITES.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(SUITES.len()));
@@ -125,7 +125,7 @@ fn page(rows: &[(&Mpi, [Cell; SUITES.len()])], absent: &[String]) -> String {
         let _ = writeln!(page, "{}. {note}", number + 1);
     }
     for reason in absent {
-        let _ = writeln!(page, "\nNot there: {reason}");
+        let _ = writeln!(page, "\nNot available: {reason}");
     }
     page
 }

@@ -19,7 +19,10 @@ pub(crate) struct Test {
     /// Only on MPIs whose name has this in it, also on such as are not usually tested
     #[arg(long)]
     mpi: Option<String>,
-    /// Also on the other ABI of MPICH and on Debian's MPICH: twelve minutes more
+    /// All tests, also on Open MPI, in half an hour
+    #[arg(long)]
+    all: bool,
+    /// All tests, and also on the other ABI of MPICH and on Debian's MPICH, in an hour
     #[arg(long)]
     more: bool,
     /// Also what takes long: mpi4py's whole suite, also on four ranks, with each tool alone; every package
@@ -46,13 +49,18 @@ impl Test {
             // A whole name stands for this one only.
             Some(part) if environment::MPIS.iter().any(|(_, name, _)| name == part) => name == part,
             Some(part) => name.contains(part),
+            None if self.is_quick() => name == USUAL[0],
             None => USUAL.contains(&name) || self.more && MORE.contains(&name),
         };
         let mut left_out = Vec::new();
         let mut mpis = Vec::new();
         for (_, name, find) in environment::MPIS {
             if !wanted(name) {
-                let more = if MORE.contains(&name) { "--more, " } else { "" };
+                let more = match name {
+                    _ if MORE.contains(&name) => "--more, ",
+                    _ if USUAL.contains(&name) => "--all, ",
+                    _ => "",
+                };
                 left_out.push(format!("{name}: not asked for ({more}--mpi {name})"));
                 continue;
             }
@@ -82,7 +90,7 @@ impl Test {
             }
             if let Some(reason) = no_mpi4py(mpi) {
                 left_out.push(format!("{name}: mpi4py and its suite, {reason}"));
-            } else if !self.long {
+            } else if !self.long && !self.is_quick() {
                 left_out.push(format!(
                     "{name}: mpi4py's suite on four ranks, what takes long of it, each tool alone \
                      (--long; mpi-tool-layer/tests/mpi4py.rs has a list)"
@@ -92,6 +100,13 @@ impl Test {
                 left_out.push(format!(
                     "{name}: the command-line program, the benchmarks, examples in documentation, and what must \
                      not compile (--long)"
+                ));
+            }
+            if self.is_quick() {
+                left_out.push(format!(
+                    "{name}: what takes longest: {}; and what runs under Debian's MPI, and with AddressSanitizer \
+                     (--all)",
+                    self.slow(mpi).map(|(_, what)| what).collect::<Vec<_>>().join(", ")
                 ));
             }
             for (_, test, reason) in tests_left_out(mpi) {
@@ -110,6 +125,9 @@ impl Test {
                     self.test_on(mpi, hosts.is_ok(), &mut tally)
                 });
                 failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
+            }
+            if self.is_quick() {
+                continue;
             }
             // What runs under Debian's MPI of the same ABI: the wheels are without Fortran, and Debian's
             // programs are linked to it.
@@ -174,6 +192,24 @@ impl Test {
         Ok(())
     }
 
+    /// Is nothing chosen? Then a part is tested that takes about ten minutes.
+    fn is_quick(&self) -> bool {
+        !self.all
+            && !self.more
+            && !self.long
+            && self.mpi.is_none()
+            && self.suite.is_none()
+            && self.arguments.is_empty()
+    }
+
+    /// What is left out on an MPI, since it takes long: parts of tests' names, and what they are.
+    fn slow(&self, mpi: &Mpi) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let quick = self.is_quick();
+        let compiler = quick || self.packages(mpi).is_some();
+        let chosen = |yes, tests: &'static [_]| if yes { tests } else { &[] };
+        chosen(compiler, &COMPILER_TESTS).iter().chain(chosen(quick, &SLOW)).copied()
+    }
+
     /// rmpi's pure parts and its examples with AddressSanitizer, which comes with the compiler.
     fn test_sanitized(&self, mpi: &Mpi, tally: &mut Tally) -> Result<()> {
         tally.begin(&mpi.name, "");
@@ -235,8 +271,8 @@ impl Test {
             .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
             .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
+            .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
-            .args(if self.packages(mpi).is_none() { &[][..] } else { &COMPILER_TESTS })
             .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(&self.arguments)
             .env("IMB", environment::benchmarks()?)
@@ -312,11 +348,20 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
 
 type Variables = Vec<(&'static str, String)>;
 
-/// What asks the compiler more than the MPI: documentation's examples, whose names are files, and what must not
-/// compile.
-const COMPILER_TESTS: [&str; 4] = ["--skip", "src/", "--skip", "promises"];
+/// What asks the compiler more than the MPI: parts of tests' names (documentation's examples are named by files), and
+/// what they are.
+const COMPILER_TESTS: [(&str, &str); 2] =
+    [("src/", "examples in documentation"), ("promises", "what must not compile")];
 
 const FORTRAN_TESTS: &str = "gfortran_";
+
+/// What a quick run leaves out beside these.
+const SLOW: [(&str, &str); 4] = [
+    (MPI4PY_TESTS, "mpi4py and its suite"),
+    (IMB_TEST, "the Intel MPI Benchmarks"),
+    ("projects::", "projects that cargo builds"),
+    ("random_types_for_a_minute", "a minute of random datatypes"),
+];
 
 /// Of `mpi-tool`.
 const HOSTS_TESTS: &str = "hosts::";

@@ -13,6 +13,7 @@
 
 #![allow(unreachable_pub, reason = "in the signatures of hidden functions")]
 
+use crate::high::TIMINGS;
 use crate::{Direction, FunctionClass, FunctionId, Parameter, ParameterKind};
 
 /// A parameter's position among the function's parameters, from 0, or [`NONE`].
@@ -143,11 +144,13 @@ pub(crate) enum Pattern {
     SplitEnd,
 }
 
-/// When the data have moved.
+/// When the data have moved: [`TIMINGS`] says it of each function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// When the call returns.
     Blocking,
+    /// When the epoch of the window ends, or the operation is flushed.
+    Epoch,
     /// When the request, or the split collective operation, is complete.
     Started,
     /// Each time that the request is started and complete.
@@ -193,10 +196,6 @@ const fn contains(text: &str, part: &str) -> bool {
         start += 1;
     }
     false
-}
-
-const fn ends_with(text: &str, part: &str) -> bool {
-    text.len() >= part.len() && at(text.as_bytes(), part.as_bytes(), text.len() - part.len())
 }
 
 /// `==` of texts, in constants.
@@ -273,7 +272,7 @@ impl Shape {
         let mut shape = Self {
             class: description.class,
             pattern: Pattern::Nothing,
-            timing: Timing::Blocking,
+            timing: TIMINGS[function as usize],
             communicator: NONE,
             window: NONE,
             file: NONE,
@@ -368,14 +367,6 @@ impl Shape {
         }
         let name = description.method;
         shape.pattern = shape.find_pattern(description.class, name, message);
-        if ends_with(name, "_init") || ends_with(name, "_init_c") {
-            shape.timing = Timing::Persistent;
-        } else if shape.new_request != NONE
-            || ends_with(name, "_begin")
-            || ends_with(name, "_begin_c")
-        {
-            shape.timing = Timing::Started;
-        }
         let consumes = is(kind_of(parameters, shape.requests), ParameterKind::Request)
             && matches!(parameters[shape.requests as usize].direction, Direction::InOut)
             && shape.statuses != NONE;
@@ -498,12 +489,12 @@ mod tests {
             (MPI_Barrier, Pattern::Nothing, Timing::Blocking),
             (MPI_Neighbor_allgatherv, Pattern::NeighborAllgather, Timing::Blocking),
             (MPI_Ineighbor_alltoallw, Pattern::NeighborAlltoall, Timing::Started),
-            (MPI_Put, Pattern::Put, Timing::Blocking),
+            (MPI_Put, Pattern::Put, Timing::Epoch),
             (MPI_Rget, Pattern::Get, Timing::Started),
-            (MPI_Accumulate_c, Pattern::Accumulate, Timing::Blocking),
+            (MPI_Accumulate_c, Pattern::Accumulate, Timing::Epoch),
             (MPI_Rget_accumulate, Pattern::GetAccumulate, Timing::Started),
-            (MPI_Fetch_and_op, Pattern::GetAccumulate, Timing::Blocking),
-            (MPI_Compare_and_swap, Pattern::GetAccumulate, Timing::Blocking),
+            (MPI_Fetch_and_op, Pattern::GetAccumulate, Timing::Epoch),
+            (MPI_Compare_and_swap, Pattern::GetAccumulate, Timing::Epoch),
             (MPI_Win_create, Pattern::Nothing, Timing::Blocking),
             (MPI_File_read_at_all, Pattern::Read, Timing::Blocking),
             (MPI_File_iwrite_shared, Pattern::Write, Timing::Started),
@@ -516,6 +507,17 @@ mod tests {
         for (function, pattern, timing) in known {
             let shape = Shape::of(function);
             assert_eq!((shape.pattern, shape.timing), (pattern, timing), "{function}");
+        }
+    }
+
+    /// What moves through a window, and has no request, is the only thing that an epoch ends.
+    #[test]
+    fn epochs() {
+        use Pattern::{Accumulate, Get, GetAccumulate, Put};
+        for function in FunctionId::all() {
+            let Shape { pattern, timing, new_request, .. } = Shape::of(function);
+            let is_one_sided = matches!(pattern, Put | Get | Accumulate | GetAccumulate);
+            assert_eq!(timing == Timing::Epoch, is_one_sided && new_request == NONE, "{function}");
         }
     }
 

@@ -227,7 +227,7 @@ fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer<'c>>; 2] {
 #[inline(always)]
 fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
     let shape = call.shape();
-    let comm = UsedComm::of(call.get(shape.communicator)?, accepted);
+    let comm = UsedComm::of(call.get(shape.communicator)?, accepted)?;
     match role(comm, call.get(shape.root)?) {
         Role::Root => one(call, shape.sent, Flow::Sent, false, None),
         Role::Other => one(call, shape.received, Flow::Received, false, None),
@@ -241,7 +241,7 @@ fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer
 fn collective<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> Transfers<'c> {
     let (mut first, mut second, mut others) = (None, None, Vec::new());
     let comm = call.get(call.shape().communicator);
-    if let Some(comm) = comm.map(|comm| UsedComm::of(comm, accepted)) {
+    if let Some(comm) = comm.and_then(|comm| UsedComm::of(comm, accepted)) {
         Collective { call, comm }.transfers(&mut |transfer| {
             if first.is_none() {
                 first = Some(transfer);

@@ -96,10 +96,14 @@ unsafe extern "C" fn run(pending: *const Pending, words: *const usize) -> c_int 
         pending.done.set(true);
         let conversion = &*pending.conversion.cast::<Conversion<'_>>();
         let plan = conversion.plan;
-        let mut result = MPI_SUCCESS;
-        let mut given = conversion.given;
-        given[plan.fortran] = (&raw mut result).expose_provenance();
-        Conversion::call(conversion.entry.bottom(), &given, plan.words());
+        let mut result = MPI_ERR_UNSUPPORTED_OPERATION;
+        let bottom = conversion.entry.bottom();
+        // An MPI that no longer has the function, as `end` says of C's.
+        if !bottom.is_null() {
+            let mut given = conversion.given;
+            given[plan.fortran] = (&raw mut result).expose_provenance();
+            Conversion::call(bottom, &given, plan.words());
+        }
         let result = read(&result);
         pending.result.set(result);
         if words.is_null() || result != MPI_SUCCESS {

@@ -8,11 +8,15 @@
 //! stack calls MPI's own Fortran function, and the levels above see a C call all the same.
 
 mod conversion;
+mod held;
 mod language;
 mod plan;
 mod process;
+mod to_c;
+mod to_fortran;
 mod values;
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
@@ -20,10 +24,12 @@ use std::ffi::CString;
 
 use mpi_sys::{Abi, pmpi};
 
-use conversion::{Arguments, Conversion};
+use conversion::{Arguments, Conversion, NOTHING};
+use held::Held;
 pub(crate) use language::bottom;
 use language::by_language;
 pub use language::{Slot, slot};
+use plan::MOST;
 use process::Fortran;
 
 use crate::FunctionId;
@@ -170,14 +176,16 @@ unsafe extern "C" fn convert(
 ) -> Outcome {
     let arguments = Arguments { registers, stack };
     let Some(fortran) = Fortran::get() else { return pass_on(entry) };
+    let written = [const { Cell::new(NOTHING) }; MOST];
     // SAFETY: all of these want the arguments of a call of this entry, which the caller promises. The target has C's
     // prototype of the function, and `count` is the number of its parameters. The error code is an `INTEGER` of
     // Fortran's, which MPI's own function would write, too.
     unsafe {
-        let mut conversion = Conversion::new(fortran, entry, arguments);
+        let mut conversion = Conversion::new(fortran, entry, arguments, &written);
         if !conversion.convert() {
-            return Outcome { next: entry.next(), result: 0 };
+            return Outcome { next: next_or_abort(entry), result: 0 };
         }
+        let held = Held::of(&conversion);
         let count = conversion.plan.hows.len();
         let result = if conversion.plan.language_bound {
             by_language(&mut conversion, count) as usize
@@ -187,6 +195,7 @@ unsafe extern "C" fn convert(
             if conversion.plan.has_error {
                 conversion.to_fortran(result as c_int);
             }
+            held.after(&mut conversion, result as c_int);
             result
         };
         let error = conversion.error();
@@ -201,14 +210,19 @@ unsafe extern "C" fn convert(
 #[cold]
 fn pass_on(entry: &'static Entry) -> Outcome {
     static SAID: AtomicBool = AtomicBool::new(false);
-    let next = entry.next();
     // Without MPI it is somebody else's function of this name.
     if pmpi::available(FunctionId::MPI_Init as usize) && !SAID.swap(true, Relaxed) {
         say(format_args!(
             "mpi-tool: the MPI of this program has another ABI than the tool was built for, or its \
-             Fortran library was loaded privately: calls of Fortran go to MPI unseen"
+             Fortran library was loaded privately: the tool does not see calls from Fortran"
         ));
     }
+    Outcome { next: next_or_abort(entry), result: 0 }
+}
+
+/// MPI's own function, or the next tool's. Where there is none, the call cannot go on, and success would be a lie.
+fn next_or_abort(entry: &'static Entry) -> *const c_void {
+    let next = entry.next();
     if next.is_null() {
         say(format_args!(
             "mpi-tool: {} is not in any library of this process; aborting",
@@ -216,5 +230,5 @@ fn pass_on(entry: &'static Entry) -> Outcome {
         ));
         std::process::abort();
     }
-    Outcome { next, result: 0 }
+    next
 }

@@ -130,6 +130,10 @@ pub(super) struct Plan {
     pub(super) root: Option<(usize, usize)>,
     pub(super) comm: Option<usize>,
     pub(super) comm_handle: Option<Handle>,
+    /// The request that the function makes, if MPI may read arrays that are converted until it is complete.
+    pub(super) reads_until: Option<usize>,
+    /// The requests, or the one, that the function may complete or free.
+    pub(super) requests: Option<usize>,
     /// A narrow address in an attribute, of the functions that MPI-2 replaced.
     pub(super) old: bool,
 }
@@ -148,6 +152,15 @@ impl Plan {
                 && (how.is_text() || matches!(how, How::Handles(..) | How::ErrorCodes))
         });
         let comm = parameters.iter().position(|parameter| parameter.rust_type == "MPI_Comm");
+        let reads_types = hows
+            .iter()
+            .any(|how| matches!(how, How::Handles(_, Length::Targets | Length::Sources)));
+        let request = |is: fn(How) -> bool| {
+            let all = parameters.iter().zip(&hows);
+            all.clone()
+                .position(|(parameter, how)| parameter.kind == ParameterKind::Request && is(*how))
+        };
+        let new_request = request(|how| matches!(how, How::HandleOut(_)));
         Self {
             fortran: hows.len() - absent,
             has_error: function.description().result == "c_int"
@@ -157,6 +170,8 @@ impl Plan {
             root: position("root").zip(comm).filter(|_| converts_at_root),
             comm,
             comm_handle: Handle::of("MPI_Comm"),
+            reads_until: new_request.filter(|_| reads_types),
+            requests: request(|how| matches!(how, How::HandleInOut(_) | How::HandlesInOut(..))),
             old,
             hows,
         }

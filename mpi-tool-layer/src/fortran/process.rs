@@ -2,6 +2,10 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
+use core::sync::atomic::{
+    AtomicI32,
+    Ordering::{Acquire, Release},
+};
 use std::ffi::CString;
 use std::sync::OnceLock;
 
@@ -139,11 +143,14 @@ pub(super) fn initialize_mpich() {
     if needed.is_null() || initialize.is_null() {
         return;
     }
-    // SAFETY: MPICH's flag and function of these names.
+    // SAFETY: MPICH's flag of this name, an aligned `int` that stays, and its function, which takes nothing. Other tools
+    // and MPICH itself look at the flag in other threads: what it says is read and written by atomic operations, and
+    // who does the same twice sets the same constants.
     unsafe {
-        if *needed != 0 {
+        let needed = AtomicI32::from_ptr(needed);
+        if needed.load(Acquire) != 0 {
             transmute::<*mut c_void, extern "C" fn()>(initialize)();
-            *needed = 0;
+            needed.store(0, Release);
         }
     }
 }

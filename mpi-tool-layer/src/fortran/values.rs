@@ -86,8 +86,12 @@ pub(super) unsafe fn pad(text: &[u8], to: *mut u8, length: usize) {
 }
 
 /// How many processes data goes to or comes from, or how many dimensions there are.
-pub(super) fn partners(comm: MPI_Comm, what: Length, function: FunctionId) -> c_int {
-    let Some(comm) = UsedComm::not_null(comm) else { return 0 };
+///
+/// # Safety
+/// `comm` is the communicator of a call of this function that goes to MPI next, which has this tool's ABI.
+pub(super) unsafe fn partners(comm: MPI_Comm, what: Length, function: FunctionId) -> c_int {
+    // SAFETY: `assume` wants what the caller promises.
+    let Some(comm) = (unsafe { UsedComm::assume(comm) }) else { return 0 };
     if matches!(what, Length::Dimensions) {
         return comm.dimensions();
     }

@@ -34,6 +34,7 @@ mod tests;
 mod watch;
 
 use core::ffi::{c_char, c_int, c_void};
+use core::mem::ManuallyDrop;
 
 use mpi_sys::prototypes::*;
 
@@ -43,8 +44,8 @@ pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
 
-use crate::call::{AnyCall, Call, CallResult, KnownCall, once};
-use crate::{FunctionId, RawMpiInterceptionLayer, UnsafeBox};
+use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returns, Timing};
+use crate::{Compiled, FunctionId, RawMpiInterceptionLayer, UnsafeBox};
 use arguments::{fits, widen};
 use buffers::Array;
 
@@ -58,15 +59,14 @@ pub type Destination<'c> = RankOf<'c, arg::dest>;
 /// group.
 pub type Root<'c> = RankOf<'c, arg::root>;
 
-/// A layer's `around` for all functions that share it: one body of code, with the call's function
-/// as a value ([`SHARES_AROUND`](MpiInterceptionLayer::SHARES_AROUND)).
+/// A layer's `around` for all functions that share it.
 #[inline(never)]
 fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer: &L,
     call: AnyCall<'c>,
-    next: &mut dyn FnMut() -> CallResult<'c>,
+    next: Once<'_, CallResult<'c>>,
 ) -> CallResult<'c> {
-    layer.around(call, next)
+    layer.around(call, || next.call())
 }
 
 mpi_sys::mpi_functions! {
@@ -147,13 +147,8 @@ mpi_sys::mpi_functions! {
         /// ([`OwnStatus`]).
         const WATCHES_COMPLETION: bool = false;
 
-        /// Do the functions that programs do not call in loops share one body of
-        /// [`around`](Self::around)? Otherwise each function has its own, in which all that is
-        /// known of the function is decided when the tool is compiled: the quickest code, and right
-        /// for a short `around`. One that does much becomes so many copies that compiling takes
-        /// minutes. Communication (but the making of persistent requests), and waiting for it, is
-        /// never shared.
-        const SHARES_AROUND: bool = false;
+        /// For which functions [`around`](Self::around) is compiled.
+        const COMPILED: Compiled = Compiled::ForEachFunction;
 
         /// Every call whose own method is not overridden, for layers that treat all functions
         /// alike.
@@ -163,8 +158,8 @@ mpi_sys::mpi_functions! {
         /// not checked; whatever wants an [`Accepted`](crate::Accepted) comes after it. Not passing
         /// the call on is possible only by returning an error.
         ///
-        /// To be marked `#[inline(always)]` where it is short. It is compiled for each function,
-        /// unless the layer [shares it](Self::SHARES_AROUND).
+        /// To be marked `#[inline(always)]` where it is short. How often it is compiled, the layer
+        /// [says](Self::COMPILED).
         #[inline(always)]
         fn around<'c>(
             &self,

@@ -171,13 +171,17 @@ impl<'s, W: Copy> StatusMut<'s, W> {
         self.pointer == MPI_STATUS_IGNORE
     }
 
-    /// The status, unless it is ignored. Only for callers that know that MPI has set it.
+    /// The status, unless it is ignored, for callers that know that MPI has accepted the call.
     #[inline(always)]
     fn look(self) -> Option<&'s MPI_Status> {
-        // SAFETY: callers know that MPI has accepted the call and sets a status in it, unless it is
-        // ignored, which it is not here. The status is the application's or the layer's and is there
-        // for `'s`. Any bits are a status.
-        (!self.is_ignored()).then(|| unsafe { &*self.pointer.cast_const() })
+        if self.is_ignored() || self.pointer.is_null() {
+            return None;
+        }
+        // SAFETY: an aligned status must be there, which nobody writes to for `'s`. It is the
+        // layer's, or the application's, which MPI has taken in this call and which stays until the
+        // application's own call returns. It need not be set: where MPI leaves it alone, it is what
+        // the application, or `OwnStatus::new`, has put there. Any bits are a status.
+        Some(unsafe { &*self.pointer.cast_const() })
     }
 }
 
@@ -272,22 +276,16 @@ macro_rules! requests {
             /// The requests as they are now; `None` where one is null. Before the call they are
             /// those that the application has passed. What is needed is to be collected before the
             /// call goes on, which changes the array.
-            pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<MPI_Request>> + '_ {
-                let some = |request: &MPI_Request| {
-                    (*request != pmpi::MPI_REQUEST_NULL).then_some(*request)
-                };
-                self.as_slice().iter().map(some)
-            }
-
-            /// The application's array, to be copied before the call.
-            #[inline(always)]
-            pub(super) fn as_slice(&self) -> &[MPI_Request] {
-                if self.is_empty() {
-                    return &[];
-                }
-                // SAFETY: the application passes an array of that length, as it must; MPI reads it in
-                // this call, too.
-                unsafe { core::slice::from_raw_parts(self.pointer, self.len()) }
+            pub fn iter(self) -> impl ExactSizeIterator<Item = Option<MPI_Request>> {
+                (0..self.len()).map(move |index| {
+                    // SAFETY: element `index` must be readable, with no writer. The application
+                    // passes an array of that length, as it must; MPI reads it in this call, too.
+                    // No reference is kept, so that MPI may write to the array between two reads.
+                    // While it does, in the call, this thread is there, and a value with a pointer
+                    // goes to no other thread.
+                    let request = unsafe { *self.pointer.add(index) };
+                    (request != pmpi::MPI_REQUEST_NULL).then_some(request)
+                })
             }
         }
     )*};
@@ -299,4 +297,17 @@ requests! {
     /// Requests that a function starts or completes: `MPI_Startall`, `MPI_Waitall` and their kin.
     /// MPI puts null in the place of those that are no more, so a layer reads them before the call.
     RequestsMut: *mut MPI_Request;
+}
+
+impl RequestsMut<'_> {
+    /// The application's array, to be copied before the call.
+    #[inline(always)]
+    pub(super) fn as_slice(&self) -> &[MPI_Request] {
+        if self.is_empty() {
+            return &[];
+        }
+        // SAFETY: the application passes an array of that length, as it must; MPI reads it in this
+        // call, too. Callers copy it at once, before the call goes on.
+        unsafe { core::slice::from_raw_parts(self.pointer, self.len()) }
+    }
 }

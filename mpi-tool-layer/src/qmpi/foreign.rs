@@ -11,6 +11,7 @@ use super::stack::{Address, Created, Entry, LEVELS, LIFECYCLE, Place};
 use super::thunk::Thunks;
 use crate::FunctionId;
 use crate::level::Level;
+use crate::objects::Code;
 use crate::output::say;
 use crate::table::missing_address;
 
@@ -68,6 +69,7 @@ impl ForeignLevel {
         mut next_of: impl FnMut(FunctionId, &mut Thunks) -> Option<*const c_void>,
     ) -> std::io::Result<&'static Self> {
         let mut thunks = Thunks::room(2 * FunctionId::COUNT)?;
+        let mut code = Code::default();
         // SAFETY: `below` must point to a table that stays. It is of the instance that `create` has just made, which
         // lives as long as the process.
         let below = unsafe { &*made.below };
@@ -77,9 +79,8 @@ impl ForeignLevel {
             // has returned, before anybody has this level; or MPI's own, or what stands for one that MPI lacks.
             unsafe { below.set(function, next) };
             let Address(watches) = LIFECYCLE[function as usize];
-            // SAFETY: `decode` wants an entry, and not `MPI_Pcontrol`'s. All of `LIFECYCLE` are entries, and null,
-            // which that function has there, is left out.
-            if !watches.is_null() && !unsafe { Entry::decode(watches) }.does_nothing {
+            // SAFETY: `at` wants an object that stays loaded: the entries of `LIFECYCLE` are this tool's own code.
+            if !watches.is_null() && !Entry::of(unsafe { code.at(watches) }).does_nothing {
                 let place = Box::leak(Box::new(Place { next, instance: made.level }));
                 next = thunks.towards_entry(place, watches);
             }

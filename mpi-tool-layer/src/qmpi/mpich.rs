@@ -189,7 +189,7 @@ pub fn register(name: &'static CStr, init: extern "C" fn(c_int), next: &NextTabl
         if launched_rank().unwrap_or(0) == 0 {
             let name = name.to_string_lossy();
             say(format_args!(
-                "{name}: {why}, so {LIST} does not concern it: it is a PMPI tool here"
+                "{name}: {why}, so {LIST} has no effect on it: it runs as a PMPI tool"
             ));
         }
     };

@@ -9,14 +9,19 @@ use std::sync::{Mutex, PoisonError};
 use mpi_sys::{mpi_functions, *};
 
 use crate::level::{Level, LevelRequest, Source};
-use crate::lifecycle::Lifecycle;
+use crate::lifecycle::{Lifecycle, if_watched};
 use crate::neighbours::ToolInfo;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
-use crate::{Counters, FunctionId, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
+use crate::{
+    Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox,
+};
 
 /// The layout and the calling convention below; a `libqmpi.so` takes only its own.
 pub const VERSION: u32 = 1;
+
+// SAFETY: threads share the pointers, which are constant: of code, and of an instance of a layer, which is `Sync`.
+unsafe impl Sync for Place {}
 
 /// A function's address in a constant table.
 #[derive(Clone, Copy)]
@@ -117,17 +122,10 @@ pub struct Beginning {
 }
 
 impl Entry {
-    /// Looks at an entry's code.
-    ///
-    /// # Safety
-    /// `entry` is an entry of a [`StackTool`], but `MPI_Pcontrol`'s.
-    pub unsafe fn decode(entry: *const c_void) -> Entry {
-        // SAFETY: a function's code is readable, and so is what is behind it in its section: the
-        // entries are not the last functions of a tool.
-        Self::of(&unsafe { ptr::read_unaligned(entry.cast::<[u8; 16]>()) })
-    }
-
-    fn of(code: &[u8; 16]) -> Entry {
+    /// Looks at the code of an entry of a [`StackTool`], but `MPI_Pcontrol`'s. What may be behind the
+    /// entry in `code` is not looked at. Code that is something else, or is cut off, is an entry of
+    /// which nothing is known.
+    pub fn of(code: &[u8]) -> Entry {
         // movq reg, xmm0
         let [0x66, rex @ (0x48 | 0x49), 0x0f, 0x7e, modrm @ 0xc0..=0xc7, rest @ ..] = code else {
             return Entry { does_nothing: false, beginning: None };
@@ -157,6 +155,12 @@ impl Entry {
 }
 
 impl Place {
+    /// As an entry gets it.
+    #[inline(always)]
+    pub(crate) fn as_argument(&'static self) -> f64 {
+        f64::from_bits(ptr::from_ref(self).expose_provenance() as u64)
+    }
+
     /// The place that an entry was called with.
     ///
     /// # Safety
@@ -180,20 +184,35 @@ impl Place {
     }
 }
 
-/// One level: the layer, which is used most, and what belongs to it.
+/// A layer at work: preloaded, or as a level of a stack. What is used most comes first.
 #[repr(C)]
 pub struct Instance<L: 'static> {
     /// The tool's layer.
     pub layer: L,
     /// The functions below.
-    pub below: NextTable,
+    pub below: &'static dyn NextFunctions,
     /// Its life and its report.
-    pub level: Level,
+    pub level: &'static Level,
+}
+
+/// A level of a stack, whose instance refers to what stands beside it.
+struct StackLevel<L: 'static> {
+    instance: Instance<L>,
+    below: NextTable,
+    level: Level,
     info: ToolInfo,
 }
 
 /// The levels that this tool has made, for the end of the process.
 pub(super) static LEVELS: Mutex<Vec<&'static Level>> = Mutex::new(Vec::new());
+
+/// The level that there is, if there is just one.
+pub(crate) fn only_level() -> Option<&'static Level> {
+    match LEVELS.try_lock().as_deref().map(Vec::as_slice) {
+        Ok([level]) => Some(*level),
+        _ => None,
+    }
+}
 
 /// For a signal that is about to end the process.
 pub fn signalled_levels(signal: c_int) {
@@ -214,14 +233,17 @@ pub fn unload_levels() {
 }
 
 impl<L: Tool> Instance<L> {
-    /// A new instance.
+    /// How much memory a level takes.
+    pub const SIZE: usize = size_of::<StackLevel<L>>();
+
+    /// A new level, in parts, for a host that does not know the layer's type.
     pub fn create(
         tool: &'static str,
         version: &'static str,
         label: &'static CStr,
         settings: &'static [(String, String)],
         speaks: bool,
-    ) -> &'static Self {
+    ) -> Created {
         extern "C" fn signalled(signal: c_int, level: *const c_void) {
             // SAFETY: the pointer must be of a `Level` that stays. `ToolInfo` passes what `create` gave to it below:
             // the level of an instance that is never freed.
@@ -237,24 +259,31 @@ impl<L: Tool> Instance<L> {
             // fields are there.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.configure(settings);
         }
-        let place: &'static mut MaybeUninit<Self> = Box::leak(Box::new_uninit());
-        let instance = place.as_mut_ptr();
+        let place: &'static mut MaybeUninit<StackLevel<L>> = Box::leak(Box::new_uninit());
+        let new = place.as_mut_ptr();
         let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
         // SAFETY: writes and references need fields of an allocation that nobody else has, each reference to a field
-        // that is there: they are written in such an order. The instance is complete before others get it, and never
+        // that is there: they are written in such an order. The level is complete before others get it, and never
         // freed.
         unsafe {
-            let level = &raw mut (*instance).level;
-            (&raw mut (*instance).info).write(ToolInfo::new(label, signalled, level.cast()));
+            let instance = &raw mut (*new).instance;
+            let level = &raw mut (*new).level;
+            (&raw mut (*new).info).write(ToolInfo::new(label, signalled, level.cast()));
             let source = Source::new(counters::<L>, instance.cast::<()>().cast_const());
             let setup = Setup::new(L::SETTINGS, configure::<L>);
-            let new = Level::in_stack(tool, version, &(*instance).info, source, request);
-            level.write(new.with_setup(setup));
-            (&raw mut (*instance).layer).write(L::NEW);
-            (&raw mut (*instance).below).write(NextTable::unlinked());
-            (*level).configure();
-            LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(&*level);
-            &*instance
+            let made = Level::in_stack(tool, version, &(*new).info, source, request);
+            level.write(made.with_setup(setup));
+            (&raw mut (*new).below).write(NextTable::unlinked());
+            let (below, level) = (&(*new).below, &*level);
+            instance.write(Instance { layer: L::NEW, below, level });
+            level.configure();
+            LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(level);
+            Created {
+                instance: instance.cast_const().cast(),
+                level: ptr::from_ref(level).cast(),
+                below,
+                info: &raw const (*new).info,
+            }
         }
     }
 
@@ -280,17 +309,7 @@ impl<L: Tool> Instance<L> {
             (CStr::from_ptr(label).to_owned(), pairs, speaks)
         };
         let label: &'static CStr = Box::leak(label.into_boxed_c_str());
-        Self::create(tool, version, label, settings.leak(), speaks).in_parts()
-    }
-
-    /// What a host must know of an instance, of whichever layer it is.
-    pub fn in_parts(&'static self) -> Created {
-        Created {
-            instance: ptr::from_ref(self).cast(),
-            level: (&raw const self.level).cast(),
-            below: &raw const self.below,
-            info: &raw const self.info,
-        }
+        Self::create(tool, version, label, settings.leak(), speaks)
     }
 }
 
@@ -336,28 +355,30 @@ macro_rules! lifecycle {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        /// The entries of `Lifecycle`: the instance in their places is a [`Level`].
-        pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$({
-            unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
-                // SAFETY: who calls an entry of `LIFECYCLE` passes, behind MPI's arguments, a place with the next
-                // function of this name and with a `Level` that lives as long as the process.
-                let (place, level) = unsafe {
-                    let place = Place::from_argument(place);
-                    (place, &*place.instance.cast::<Level>())
-                };
-                // SAFETY: the next function in the place is of this prototype, as said above. Its arguments are the
-                // application's, and the one who unwraps this passes them on as MPI asks.
-                let next = |$($arg: $ty),*| unsafe {
-                    type Function = unsafe extern "C" fn($($ty),*) -> $ret;
-                    core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
-                };
-                Lifecycle(level).$name(UnsafeBox::new(next, &NO_FUNCTIONS), $($arg),*)
-            }
-            match FunctionId::$c_name {
-                // Variadic; the lifecycle does not watch it.
-                FunctionId::MPI_Pcontrol => Address(ptr::null()),
-                _ => Address(entry as *const c_void),
-            }
+        /// The entries of `Lifecycle`, null for functions that it does not watch. The instance in their places is a
+        /// [`Level`].
+        pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$(if_watched! { $c_name
+            {{
+                unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
+                    // SAFETY: who calls an entry of `LIFECYCLE` passes, behind MPI's arguments, a place with the
+                    // next function of this name and with a `Level` that lives as long as the process.
+                    let (place, level) = unsafe {
+                        let place = Place::from_argument(place);
+                        (place, &*place.instance.cast::<Level>())
+                    };
+                    // SAFETY: the next function in the place is of this prototype, as said above. Its arguments are
+                    // the application's, and the one who unwraps this passes them on as MPI asks.
+                    let next = |$($arg: $ty),*| unsafe {
+                        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                        core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
+                    };
+                    // SAFETY: `new` wants the arguments of a call: they are the application's.
+                    let next_f = unsafe { UnsafeBox::new(next, &NO_FUNCTIONS) };
+                    Lifecycle(level).$name(next_f, $($arg),*)
+                }
+                Address(entry as *const c_void)
+            }}
+            { Address(ptr::null()) }
         }),*];
     };
 }
@@ -368,8 +389,6 @@ mpi_functions! { [lifecycle] }
 #[macro_export]
 macro_rules! __qmpi {
     ($layer:ty) => {
-        use $crate::qmpi::{Address, Instance, Place};
-
         $crate::mpi_sys::mpi_functions! { [$crate::__qmpi_entries] $layer }
         $crate::__qmpi_mpich! {}
 
@@ -383,7 +402,7 @@ macro_rules! __qmpi {
             lifecycle: $crate::qmpi::LIFECYCLE.as_ptr(),
             silence,
             create: create_level,
-            instance_size: size_of::<Instance<$layer>>(),
+            instance_size: Instance::<$layer>::SIZE,
         };
         extern "C" fn silence() {
             LEVEL.silence();
@@ -402,7 +421,6 @@ macro_rules! __qmpi {
             own: &LEVEL,
             create: |label, speaks| {
                 Instance::<$layer>::create(NAME, env!("CARGO_PKG_VERSION"), label, &[], speaks)
-                    .in_parts()
             },
         };
         static TUM: $crate::qmpi::TumTool = $crate::qmpi::TumTool::new(&FOREIGN);
@@ -424,10 +442,6 @@ macro_rules! __qmpi_entries {
     ([$layer:ty] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        static ENTRIES: [Address; $crate::FunctionId::COUNT] = [$(
-            $crate::__qmpi_entry! { $layer, $c_name $name ($($arg: $ty),*) -> $ret }
-        ),*];
-
         static TUM_NAMES: [Address; $crate::qmpi::TUM_FUNCTIONS] = {
             let mut names = [Address(c"NULL".as_ptr().cast()); $crate::qmpi::TUM_FUNCTIONS];
             $(
@@ -443,64 +457,6 @@ macro_rules! __qmpi_entries {
 
         $($crate::__qmpi_tum! { $tum $c_name })*
     };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __qmpi_entry {
-    ($layer:ty, MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
-        #[unsafe(naked)]
-        unsafe extern "C" fn entry() {
-            $crate::__ask_first! { ask }
-        }
-        extern "C" fn ask($($arg: $ty,)* place: *const Place) -> $crate::install::Answer {
-            use $crate::RawMpiInterceptionLayer as _;
-            // SAFETY: who calls this entry passes in r11 a place whose instance is one of this layer: `create_level`
-            // or `ForeignTool::create` has made it, and it lives as long as the process.
-            let (place, instance) = unsafe {
-                (&*place, &*(*place).instance.cast::<Instance<$layer>>())
-            };
-            let mut next = ::core::ptr::null();
-            let goes_on = |_: c_int| {
-                next = place.next;
-                $crate::mpi_sys::MPI_SUCCESS
-            };
-            let next_f = $crate::UnsafeBox::new(goes_on, &instance.below);
-            let result = $crate::install::boundary(
-                &instance.level,
-                $crate::FunctionId::MPI_Pcontrol,
-                || $crate::RawMpiInterceptionLayer::$name(&instance.layer, next_f, $($arg),*),
-            );
-            $crate::install::Answer { next, result }
-        }
-        Address(entry as *const c_void)
-    }};
-    ($layer:ty, $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
-        #[allow(clippy::too_many_arguments)]
-        unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
-            use $crate::RawMpiInterceptionLayer as _;
-            // SAFETY: who calls an entry passes, behind MPI's arguments, a place with the next function of this name,
-            // and with an instance of this layer, which lives as long as the process.
-            let (place, instance) = unsafe {
-                let place = Place::from_argument(place);
-                (place, &*place.instance.cast::<Instance<$layer>>())
-            };
-            // SAFETY: the next function in the place is of this prototype, as said above. Calling it is for the
-            // layer, which unwraps it and vouches for the arguments.
-            let next = |$($arg: $ty),*| unsafe {
-                type Function = unsafe extern "C" fn($($ty),*) -> $ret;
-                ::core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
-            };
-            $crate::install::boundary(&instance.level, $crate::FunctionId::$c_name, || {
-                $crate::RawMpiInterceptionLayer::$name(
-                    &instance.layer,
-                    $crate::UnsafeBox::new(next, &instance.below),
-                    $($arg),*
-                )
-            })
-        }
-        Address(entry as *const c_void)
-    }};
 }
 
 #[cfg(test)]
@@ -539,5 +495,18 @@ mod tests {
         assert_eq!(entry(&[0x66, 0x48, 0x0f, 0x7e, 0xc8]).beginning, None);
         // push rbx; movq rax, xmm0
         assert_eq!(entry(&[0x53, 0x66, 0x48, 0x0f, 0x7e, 0xc0]).beginning, None);
+    }
+
+    /// At the end of a tool's code there is no more to be read: what is cut off is not known.
+    #[test]
+    fn code_that_is_cut_off_is_not_known() {
+        // movq r10, xmm0; mov r10, [r10]; jmp r10
+        let whole = [0x66, 0x49, 0x0f, 0x7e, 0xc2, 0x4d, 0x8b, 0x12, 0x41, 0xff, 0xe2];
+        assert!(Entry::of(&whole).does_nothing);
+        for length in 0..whole.len() {
+            let Entry { does_nothing, beginning } = Entry::of(&whole[..length]);
+            assert!(!does_nothing);
+            assert!(beginning.is_none_or(|beginning| beginning.length <= length), "{length}");
+        }
     }
 }

@@ -43,7 +43,7 @@ fn a_new_tool_builds_and_runs() {
     assert_eq!(built.stdout, files, "{built:?}");
     assert!(
         built.said().contains(
-            &format!("{mpicc}: of the {} ABI, as {mpicc}; the same tools serve both", abi())
+            &format!("{mpicc}: has the {} ABI, like {mpicc}; the same tools serve both", abi())
                 .as_str()
         ),
         "{built:?}"
@@ -81,7 +81,7 @@ fn what_is_there_is_not_overwritten() {
         (&["new", "mine"][..], "mine exists already; nothing was written"),
         (
             &["new", "2fast"],
-            "`2fast` cannot be a tool's name: a name begins with a letter and has letters, digits, - and _",
+            "`2fast` cannot be a tool's name: a name begins with a letter and contains only letters, digits, - and _",
         ),
         (
             &["new", "yours", "--framework", "mine"],
@@ -126,7 +126,9 @@ fn what_is_no_mpi_is_not_built_for() {
     let outcome = build(&["--package", "no-tool"]);
     assert_eq!(outcome.status, Some(2));
     let said = outcome.said();
-    assert!(said.len() == 2 && said[1].contains(": no tool of the name no-tool; there are "));
+    assert!(
+        said.len() == 2 && said[1].contains(": there is no tool named no-tool; the tools are ")
+    );
     assert!(said[1].contains("call-counter") && said[1].contains("qmpi-shim"), "{said:?}");
 
     // A project that is none is not passed over.
@@ -175,8 +177,8 @@ fn without_an_mpi_all_abis_are_built_for() {
     let (outcome, asked) = build(&[]);
     assert_eq!(
         outcome.said()[0],
-        "no MPI found (no mpicc, no mpicc.mpich, no mpicc.openmpi, no mpicc_abi in PATH), so for all ABIs; \
-         --mpicc and --abi choose"
+        "no MPI found (no mpicc, no mpicc.mpich, no mpicc.openmpi, no mpicc_abi in PATH), so the tools are \
+         built for all ABIs; choose with --mpicc or --abi"
     );
     let all = ["mpich", "openmpi", "standard"];
     assert_eq!(asked, all.map(|abi| format!("abi {abi}, mpicc none")));

@@ -222,7 +222,7 @@ fn applications_in_a_file() {
     assert_eq!(
         outcome.said(),
         [format!(
-            "{option}: the applications in that file are not looked at; the launcher gets the tools, too"
+            "{option}: mpi-tool does not read the applications in that file; the launcher gets the tools, too"
         )]
     );
     assert_eq!(counters(&folder.path().join("r.json")), calls(2));

@@ -33,7 +33,7 @@ fn a_tool_that_is_not_there() {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
-    assert!(said[0].starts_with("no tool of the name call-conter; there are: "), "{said:?}");
+    assert!(said[0].starts_with("there is no tool named call-conter; the tools are: "), "{said:?}");
     assert!(said[0].contains("call-counter"), "{said:?}");
 
     let outcome = run_two(folder.path(), &["--tool", "./libmine.so"], &[text(&program)]);
@@ -77,7 +77,7 @@ fn a_library_that_is_no_tool() {
         assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
         let real = fs::canonicalize(library).unwrap();
         let line = format!(
-            "{}: an MPI library and no tool (it defines PMPI_Init); the application brings its MPI itself",
+            "{}: an MPI library, not a tool (it defines PMPI_Init); the application loads its own MPI",
             real.display()
         );
         assert_eq!(outcome.said(), [line]);
@@ -86,7 +86,7 @@ fn a_library_that_is_no_tool() {
             let outcome = run(name);
             assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
             let line = format!(
-                "{name}: libqmpi.so runs stacks and is no tool; name the tools, and --qmpi makes a stack of them"
+                "{name}: libqmpi.so runs stacks and is not a tool; name the tools, and add --qmpi to make a stack of them"
             );
             assert_eq!(outcome.said(), [line]);
         }
@@ -102,7 +102,7 @@ fn a_tool_of_another_abi() {
     let said = outcome.said();
     assert_eq!(said.len(), 1, "{outcome:?}");
     let begin = format!(
-        "{}: built for the {foreign_abi} ABI only (`mpi-tool build` makes others), but {} uses ",
+        "{}: built for the {foreign_abi} ABI only (`mpi-tool build` makes other builds), but {} uses ",
         text(&foreign),
         text(&program)
     );
@@ -128,8 +128,8 @@ fn a_program_without_mpi() {
     let program = compile_plain("nothing", "nothing", &[]);
     let outcome = run_two(folder.path(), &["--tool", "call-counter"], &[text(&program)]);
     let line = format!(
-        "{}: no MPI found: it is linked to none; it runs without tools (--abi says which ones it \
-         should have)",
+        "{}: no MPI found: it is not linked to an MPI library; it runs without tools (--abi chooses \
+         tools for it)",
         text(&program)
     );
     expect_line(&outcome, &["no MPI here", "no MPI here"], &line);
@@ -168,7 +168,7 @@ fn a_setuid_program() {
     let folder = tempfile::tempdir().unwrap();
     let program = setuid_program(folder.path(), &compile("calls"));
     let line = format!(
-        "{}: it is setuid, for which the dynamic linker ignores LD_PRELOAD; it runs without tools",
+        "{}: it is setuid, so the dynamic linker ignores LD_PRELOAD; it runs without tools",
         text(&program)
     );
     let [mpiexec, n, two] = launcher("2");
@@ -230,7 +230,7 @@ fn a_tool_twice_without_a_stack() {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         outcome.said(),
-        ["call-counter twice: only a stack (--qmpi) has several levels of a tool"]
+        ["call-counter is named twice; only a stack (--qmpi) can have a tool at several levels"]
     );
 }
 

@@ -54,6 +54,10 @@ int Count_Finalize(int level, vector *v)
         fputs(line, to);
     if (to && folder)
         fclose(to);
+    /* There is no function of such a number. */
+    if (QMPI_Get_level(level, (_MPI_funcs)-1, v) != 0 ||
+        QMPI_Get_level(level, (_MPI_funcs)100000, v) != 0)
+        abort();
     QMPI_TABLE_QUERY(_MPI_Finalize, &next, VECTOR_GET(v, level)->table);
     return EXEC_FUNC(next, level, _MPI_Finalize, v);
 }

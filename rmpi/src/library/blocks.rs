@@ -47,15 +47,22 @@ pub fn split_blocks_ref<'b, T>(mut slice: &'b [T], lengths: &[usize]) -> Option<
     Some(blocks)
 }
 
-/// What stands for an empty buffer, one for sending and one for receiving: Rust's own pointer to no
-/// bytes is 1, which is `MPI_IN_PLACE` in two ABIs.
+/// What stands for a buffer without bytes, one for sending and one for receiving. Rust's own pointer to no
+/// bytes is 1, which is `MPI_IN_PLACE` in two ABIs, and may be any other, as that of the third one.
 static EMPTY: [u64; 2] = [0; 2];
+
+/// Has a buffer no elements, or the address that means something else to MPI? No bytes lie there, but elements of
+/// size 0 may.
+#[inline]
+fn is_empty(raw: &RawBuffer) -> bool {
+    raw.count == 0 || raw.pointer == sys::MPI_IN_PLACE
+}
 
 /// A buffer that MPI reads, in a function that knows `MPI_IN_PLACE`.
 #[inline]
 pub(super) fn sent<B: BufferRef>(buffer: &B) -> RmpiResult<RawBuffer> {
     let mut raw = buffer.as_raw()?;
-    if raw.count == 0 {
+    if is_empty(&raw) {
         raw.pointer = ptr::from_ref(&EMPTY[0]).cast_mut().cast();
     }
     Ok(raw)
@@ -65,7 +72,7 @@ pub(super) fn sent<B: BufferRef>(buffer: &B) -> RmpiResult<RawBuffer> {
 #[inline]
 pub(super) fn received<B: BufferMut>(buffer: &mut B) -> RmpiResult<RawBuffer> {
     let mut raw = buffer.as_raw_mut()?;
-    if raw.count == 0 {
+    if is_empty(&raw) {
         // Nothing is written.
         raw.pointer = ptr::from_ref(&EMPTY[1]).cast_mut().cast();
     }

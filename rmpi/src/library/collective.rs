@@ -17,7 +17,7 @@ use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::process::Process;
 use super::request::{PersistentRequest, Request, Scope};
-use super::sys::{self, MPI_Count};
+use super::sys::{self, MPI_Count, c_int};
 use crate::MpiDatatype;
 
 /// The three forms of an operation. All that differs between operations comes from the invocation:
@@ -235,6 +235,17 @@ macro_rules! on_process {
 pub(super) use {buffers, collective, errors, on_communicator, on_process};
 
 impl Process<'_> {
+    /// C's rank of a root. Refuses `MPI_PROC_NULL`, which Open MPI takes for the index of an array where it does
+    /// not check its arguments.
+    #[inline]
+    pub(super) fn root(&self) -> RmpiResult<c_int> {
+        let rank = self.peer()?;
+        if rank < 0 {
+            return Err(Error::refused(ErrorClass::ROOT, "no process is no root"));
+        }
+        Ok(rank)
+    }
+
     /// Refuses other processes than this one, where what they would pass means something else to MPI.
     pub(super) fn check_root(&self) -> RmpiResult {
         self.communicator.intra()?;
@@ -396,7 +407,7 @@ impl<'c> Process<'c> {
         [] <B: [BufferMut]>
         (buffer: B) => B = buffer;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             let raw = received(buffer)?;
         }
         (raw.pointer, raw.count, raw.datatype, rank, this.comm())
@@ -409,7 +420,7 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef]>
         (send: S) => S = send;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_not_root()?;
             let from = sent(send)?;
         }
@@ -423,7 +434,7 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             let (from, to) = (sent(send)?, received(receive)?);
             let part = per_rank(&to, this.communicator.known_size()?)?;
         }
@@ -437,7 +448,7 @@ impl<'c> Process<'c> {
         [] <B: [BufferMut]>
         (buffer: B) => B = buffer;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_root()?;
             let to = received(buffer)?;
             let part = per_rank(&to, this.communicator.known_size()?)?;
@@ -452,7 +463,7 @@ impl<'c> Process<'c> {
         [] <R: [BufferMut]>
         (receive: R) => R = receive;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_not_root()?;
             let to = received(receive)?;
         }
@@ -466,7 +477,7 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef], R: [BufferMut]>
         (send: S, receive: R) => (S, R) = (send, receive);
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             let (from, to) = (sent(send)?, received(receive)?);
             let part = per_rank(&from, this.communicator.known_size()?)?;
         }
@@ -480,7 +491,7 @@ impl<'c> Process<'c> {
         [] <B: [BufferRef]>
         (buffer: B) => B = buffer;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_root()?;
             let from = sent(buffer)?;
             let part = per_rank(&from, this.communicator.known_size()?)?;

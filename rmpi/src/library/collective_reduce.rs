@@ -202,7 +202,7 @@ impl<'c> Process<'c> {
         [] <T: [MpiDatatype], S: [TypedBuffer<Element = T>], O: [Operation<T>]>
         (send: S, op: O) => S = send;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_not_root()?;
             let reduction = Reduction::of::<T, O>(&op)?;
             let from = sent(send)?;
@@ -218,7 +218,7 @@ impl<'c> Process<'c> {
         [] <T: [MpiDatatype], S: [TypedBuffer<Element = T>], R: [TypedBuffer<Element = T> + BufferMut], O: [Operation<T>]>
         (send: S, receive: R, op: O) => (S, R) = (send, receive);
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.communicator.intra()?;
             let reduction = Reduction::of::<T, O>(&op)?;
             let (from, to) = (sent(send)?, received(receive)?);
@@ -234,7 +234,7 @@ impl<'c> Process<'c> {
         [] <T: [MpiDatatype], B: [TypedBuffer<Element = T> + BufferMut], O: [Operation<T>]>
         (buffer: B, op: O) => B = buffer;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_root()?;
             let reduction = Reduction::of::<T, O>(&op)?;
             let to = received(buffer)?;

@@ -103,7 +103,7 @@ impl<'c> Process<'c> {
         [] <S: [BufferRef]>
         (send: S) => WithCounts<S> = send;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_not_root()?;
             let from = sent(send)?;
         }
@@ -118,7 +118,7 @@ impl<'c> Process<'c> {
         ['b] <S: [BufferRef], R: [TypedBuffer + BufferMut]>
         (send: S, receive: &'b mut [R]) => WithCounts<(S, &'b mut [R])> = (send, receive);
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             let from = sent(send)?;
             let size = this.communicator.known_size()?;
         }
@@ -133,7 +133,7 @@ impl<'c> Process<'c> {
         ['b] <R: [TypedBuffer + BufferMut]>
         (blocks: &'b mut [R]) => WithCounts<&'b mut [R]> = blocks;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_root()?;
             let size = this.communicator.known_size()?;
         }
@@ -148,7 +148,7 @@ impl<'c> Process<'c> {
         [] <R: [BufferMut]>
         (receive: R) => WithCounts<R> = receive;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_not_root()?;
             let to = received(receive)?;
         }
@@ -163,7 +163,7 @@ impl<'c> Process<'c> {
         ['b] <S: [TypedBuffer], R: [BufferMut]>
         (send: &'b [S], receive: R) => WithCounts<(&'b [S], R)> = (send, receive);
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             let to = received(receive)?;
             let size = this.communicator.known_size()?;
         }
@@ -178,7 +178,7 @@ impl<'c> Process<'c> {
         ['b] <S: [TypedBuffer]>
         (blocks: &'b [S]) => WithCounts<&'b [S]> = blocks;
         {
-            let rank = this.peer()?;
+            let rank = this.root()?;
             this.check_root()?;
             let size = this.communicator.known_size()?;
         }

@@ -100,9 +100,7 @@ pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
 }
 
 fn not_initialized() -> RmpiResult {
-    static STARTED: Mutex<bool> = Mutex::new(false);
-    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if core::mem::replace(&mut *started, true) || initialized()? {
+    if !crate::running::starts() || initialized()? {
         return Err(Error::refused(ErrorClass::OTHER, "MPI has been initialized before"));
     }
     Ok(())
@@ -202,12 +200,11 @@ pub(super) fn callable() -> RmpiResult<Calling> {
 
 impl<L: ThreadLevel> RmpiContext<L> {
     fn started() -> RmpiResult<Self> {
-        // SAFETY: `assume_initialized` requires MPI to run with this level while the context is used,
+        // SAFETY: `of_world` requires MPI to run with this level while the context is used,
         // and errors to return: MPI was just initialized, the context's end finalizes it, and the loop
         // below has errors return. Where MPI provides a lower level, `init_thread` gives the context to
         // nobody.
-        let mut context = unsafe { Self::assume_initialized() };
-        context.finalizes = true;
+        let context = unsafe { Self::of_world(true) };
         crate::running::initializes_here();
         for raw in [sys::MPI_COMM_WORLD, sys::MPI_COMM_SELF] {
             // SAFETY: MPI_Comm_set_errhandler requires a communicator and an error handler: all three
@@ -224,14 +221,25 @@ impl<L: ThreadLevel> RmpiContext<L> {
     /// MPI runs as long as the context is used, or what was made of it, with thread level `L`, and may be called by
     /// this thread; errors of the world and of `MPI_COMM_SELF` return; and at a level below [`Multiple`] nobody
     /// else calls MPI at the same time. That includes [`Error`] and [`Status`](super::Status) values on other threads,
-    /// which ask MPI what they mean without borrowing anything.
+    /// which ask MPI what they mean without borrowing anything. From the first such context of a process on, MPI does
+    /// not end and begin again, as it can with sessions: rmpi keeps the datatypes of Rust types.
     pub unsafe fn assume_initialized() -> Self {
+        crate::running::assume();
+        // SAFETY: `of_world` requires MPI to run with this level while the context is used, and errors to
+        // return, which the caller promises.
+        unsafe { Self::of_world(false) }
+    }
+
+    /// # Safety
+    /// MPI runs as long as the context is used, with thread level `L`, and may be called by this thread; errors of
+    /// the world and of `MPI_COMM_SELF` return before anybody else gets the context.
+    unsafe fn of_world(finalizes: bool) -> Self {
         // SAFETY: `borrow_raw` requires communicators that nobody frees while MPI runs, and the rest as
         // the caller promises: the two are predefined. MPI may end within `'static`, but they are given
         // out only by references that borrow the context.
         unsafe {
             Self {
-                finalizes: false,
+                finalizes,
                 world: Communicator::borrow_raw(sys::MPI_COMM_WORLD),
                 comm_self: Communicator::borrow_raw(sys::MPI_COMM_SELF),
             }
@@ -261,10 +269,10 @@ impl<L: ThreadLevel> RmpiContext<L> {
         if !crate::running::initialized_here() {
             return Err(Error::refused(ErrorClass::OTHER, OTHER_THREAD));
         }
-        super::session::end();
+        super::session::end_of_the_world();
         // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
         // initialized MPI, which was asked above. What calls MPI borrows the context, which is moved
-        // here; what borrows nothing was waited for by `end`.
+        // here; what borrows nothing was waited for by `end_of_the_world`.
         check(unsafe { mpi.call() })
     }
 }
@@ -284,10 +292,10 @@ impl<L: ThreadLevel> Drop for RmpiContext<L> {
             eprintln!("rmpi: {OTHER_THREAD}");
             return;
         }
-        super::session::end();
+        super::session::end_of_the_world();
         // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
         // initialized MPI, which was asked above. What calls MPI borrows the context, which is dropped
-        // here; what borrows nothing was waited for by `end`. `finalize` tells errors.
+        // here; what borrows nothing was waited for by `end_of_the_world`. `finalize` tells errors.
         unsafe { sys::MPI_Finalize() };
     }
 }

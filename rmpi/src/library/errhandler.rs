@@ -1,10 +1,11 @@
 use core::ffi::CStr;
 use std::sync::PoisonError;
 
+use mpi_sys::Abi;
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::context::Runtime;
+use super::context::{Runtime, get_version};
 use super::error::{ADDED, Error, ErrorClass, RmpiResult, check, output};
 use super::sys::{self, MPI_Errhandler, c_int};
 
@@ -39,11 +40,23 @@ impl ErrorHandler {
     }
 }
 
+/// Has the MPI library `MPI_ERRORS_ABORT`? Old ones take what stands for it for the place of a handler.
+fn has_abort() -> RmpiResult<bool> {
+    Ok(match Abi::CURRENT {
+        // A number, in all versions.
+        Abi::Mpich => get_version()? >= (4, 0),
+        // The address of a variable: null where the library has none.
+        Abi::OpenMpi => sys::MPI_ERRORS_ABORT as usize != 0,
+        Abi::Standard => true,
+    })
+}
+
 impl Communicator<'_> {
     /// Says what MPI does about errors with the communicator. C: `MPI_Comm_set_errhandler`. Local.
     ///
     /// # Errors
-    /// What MPI says.
+    /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) if the MPI library has no
+    /// [`Abort`](ErrorHandler::Abort), which came with MPI-4; what MPI says.
     ///
     /// ```no_run
     /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
@@ -52,8 +65,14 @@ impl Communicator<'_> {
     /// ```
     #[wraps(MPI_Comm_set_errhandler)]
     pub fn set_errhandler(&self, handler: ErrorHandler) -> RmpiResult {
+        if handler == ErrorHandler::Abort && !has_abort()? {
+            return Err(Error::refused(
+                ErrorClass::UNSUPPORTED_OPERATION,
+                "the MPI library has no MPI_ERRORS_ABORT",
+            ));
+        }
         // SAFETY: MPI_Comm_set_errhandler requires a communicator, which `self` holds, and an error
-        // handler, which is predefined.
+        // handler, which is predefined, and which the library has.
         check(unsafe { mpi.call(self.as_raw(), handler.into_raw()) })
     }
 

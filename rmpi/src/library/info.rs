@@ -12,11 +12,14 @@ use super::sys::{self, MPI_Info, c_int};
 /// Keys and values, for hints (MPI-5.0, chapter 10), freed when it is dropped. Where it may be left
 /// out, it is an `Option`.
 ///
+/// Some keys are more than hints: MPI believes what they say of the program, and does less. Only
+/// [`promise`](Self::promise) sets those, which is unsafe.
+///
 /// ```no_run
 /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
 /// let mut info = rmpi::Info::new(world)?;
-/// info.set(c"mpi_assert_no_any_tag", c"true")?;
-/// let hinted = world.dup_with_info(Some(&info))?;
+/// info.set(c"access_style", c"read_once")?;
+/// let file = rmpi::File::open(world, "numbers", rmpi::AccessMode::RDONLY, Some(&info))?;
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
@@ -36,6 +39,28 @@ impl Drop for Info<'_> {
             unsafe { sys::MPI_Info_free(&mut self.raw) };
         }
     }
+}
+
+/// Keys that are promises, beside those that begin with `mpi_assert_`: the standard's for windows (MPI-5.0, 12.2),
+/// and those for windows by which MPICH and Open MPI leave out more.
+const PROMISES: [&str; 11] = [
+    "no_locks",
+    "same_size",
+    "same_disp_unit",
+    "accumulate_ops",
+    "accumulate_ordering",
+    "which_accumulate_ops",
+    "accumulate_max_bytes",
+    "disable_shm_accumulate",
+    "acc_single_intrinsic",
+    "accumulate_noncontig_dtype",
+    "coll_attach",
+];
+
+/// Would a key be a promise? Spaces and case do not matter, as they may not to an MPI.
+fn is_promise(key: &CStr) -> bool {
+    let key = key.to_bytes().trim_ascii().to_ascii_lowercase();
+    key.starts_with(b"mpi_assert_") || PROMISES.iter().any(|known| known.as_bytes() == key)
 }
 
 /// The handle of what may be left out.
@@ -110,8 +135,9 @@ impl<'ctx> Info<'ctx> {
     /// Sets a key to a value. C: `MPI_Info_set`. Local.
     ///
     /// # Errors
-    /// [`INFO_KEY`](ErrorClass::INFO_KEY) and [`INFO_VALUE`](ErrorClass::INFO_VALUE) if they are too
-    /// long; [`INFO`](ErrorClass::INFO) if it is not the program's.
+    /// [`INFO_KEY`](ErrorClass::INFO_KEY) if the key is one that [`promise`](Self::promise) sets; this and
+    /// [`INFO_VALUE`](ErrorClass::INFO_VALUE) if they are too long; [`INFO`](ErrorClass::INFO) if it is not the
+    /// program's.
     ///
     /// ```no_run
     /// # fn example(mut info: rmpi::Info<'_>) -> rmpi::RmpiResult {
@@ -120,6 +146,41 @@ impl<'ctx> Info<'ctx> {
     /// ```
     #[wraps(MPI_Info_set)]
     pub fn set(&mut self, key: &CStr, value: &CStr) -> RmpiResult {
+        if is_promise(key) {
+            return Err(Error::refused(
+                ErrorClass::INFO_KEY,
+                "MPI believes what this key says of the program: set it by Info::promise, which is unsafe",
+            ));
+        }
+        self.mine()?;
+        // SAFETY: MPI_Info_set requires an info that may be changed, as `mine` has found, and two texts
+        // that end with a zero, which MPI copies, or refuses where they are too long.
+        check(unsafe { mpi.call(self.raw, key.as_ptr(), value.as_ptr()) })
+    }
+
+    /// Sets a key by which MPI may leave out what it does otherwise: all that begin with `mpi_assert_`, and, for
+    /// windows, `no_locks`, `same_size`, `same_disp_unit`, `accumulate_ops`, `accumulate_ordering`, and some of MPICH's
+    /// and Open MPI's own. C: `MPI_Info_set`. Local.
+    ///
+    /// # Safety
+    /// What key and value say is true of every communicator, window or other object that is made with this info or
+    /// gets it, with a copy of it, or with what MPI tells of such an object
+    /// ([`Window::get_info`](super::Window::get_info)), and on all processes that have the object.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), but for these keys.
+    ///
+    /// ```no_run
+    /// use rmpi::{Active, Info, Window};
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let mut info = Info::new(world)?;
+    /// // SAFETY: an `Active` window has no locks, and this info is given to no other one.
+    /// unsafe { info.promise(c"no_locks", c"true")? };
+    /// let window = Window::<f64, _>::allocate(world, 10, Some(&info), Active)?;
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Info_set)]
+    pub unsafe fn promise(&mut self, key: &CStr, value: &CStr) -> RmpiResult {
         self.mine()?;
         // SAFETY: MPI_Info_set requires an info that may be changed, as `mine` has found, and two texts
         // that end with a zero, which MPI copies, or refuses where they are too long.
@@ -339,7 +400,8 @@ impl<'ctx> Communicator<'ctx> {
     /// ```no_run
     /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
     /// let mut info = rmpi::Info::new(world)?;
-    /// info.set(c"mpi_assert_allow_overtaking", c"true")?;
+    /// // SAFETY: the order of messages in the copy does not matter, and nobody else gets this info.
+    /// unsafe { info.promise(c"mpi_assert_allow_overtaking", c"true")? };
     /// world.dup()?.set_info(&info)?;
     /// # Ok(()) }
     /// ```

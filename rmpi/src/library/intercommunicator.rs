@@ -1,8 +1,9 @@
 use core::cell::Cell;
 use core::ffi::{CStr, c_char};
 use core::mem::ManuallyDrop;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::Ordering;
 use std::ffi::CString;
+use std::sync::PoisonError;
 
 use smallvec::SmallVec;
 use tool_macros::wraps;
@@ -17,6 +18,7 @@ use super::info::{self, Info};
 use super::process::{Process, Source, tag_of};
 use super::sys::{self, MPI_Comm, c_int};
 use crate::Tag;
+use crate::running::{OPEN_PORTS, PARENT, PARENT_FREE, PARENT_GONE, PARENT_TAKEN};
 
 /// A communicator between two groups (MPI-5.0, 7.6), freed when it is dropped, which is collective
 /// over both. Its processes are those of the other group: messages go there and come from there.
@@ -71,7 +73,7 @@ impl InterRoot {
 impl Drop for InterCommunicator<'_> {
     fn drop(&mut self) {
         if self.parent {
-            PARENT.store(FREE, Ordering::Release);
+            PARENT.store(PARENT_FREE, Ordering::Release);
         } else {
             // SAFETY: `ManuallyDrop::drop` requires that the value is not used any more: `self` is
             // being dropped, and who takes the handle out forgets `self`.
@@ -362,7 +364,7 @@ impl<'ctx> InterCommunicator<'ctx> {
     pub fn disconnect(self) -> RmpiResult {
         let this = ManuallyDrop::new(self);
         if this.parent {
-            PARENT.store(GONE, Ordering::Release);
+            PARENT.store(PARENT_GONE, Ordering::Release);
         }
         let mut raw = this.as_raw();
         // SAFETY: MPI_Comm_disconnect requires a communicator, which it ends: `this` is not dropped,
@@ -592,25 +594,37 @@ pub fn open_port<R: Runtime>(runtime: &R, info: Option<&Info<'_>>) -> RmpiResult
     let _ = runtime;
     // SAFETY: MPI_Open_port requires MPI to run, which `runtime` shows, an info or the null one, and
     // room for MPI_MAX_PORT_NAME bytes, which `port_name` gives.
-    port_name(|name| unsafe { mpi.call(info::handle(info), name) })
+    let port = port_name(|name| unsafe { mpi.call(info::handle(info), name) })?;
+    OPEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner).push(port.clone());
+    Ok(port)
 }
 
-/// Ends a port. C: `MPI_Close_port`. Local.
+/// Ends a port that [`open_port`] made in this process. C: `MPI_Close_port`. Local.
 ///
 /// # Errors
-/// What MPI says.
+/// [`PORT`](ErrorClass::PORT) if it did not, or if the port is closed: MPICH crashes on such names. What MPI says;
+/// the port counts as closed then.
 ///
 /// ```no_run
-/// # fn example(world: &rmpi::Communicator<'_>, port: &std::ffi::CStr) -> rmpi::RmpiResult {
-/// rmpi::close_port(world, port)
+/// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+/// let port = rmpi::open_port(world, None)?;
+/// rmpi::close_port(world, &port)
 /// # }
 /// ```
 #[wraps(MPI_Close_port)]
 pub fn close_port<R: Runtime>(runtime: &R, port: &CStr) -> RmpiResult {
     let _ = runtime;
-    fits_port(port)?;
-    // SAFETY: MPI_Close_port requires MPI to run, which `runtime` shows, and a text that is no longer
-    // than a port's name, as `fits_port` has found.
+    let mut open = OPEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(index) = open.iter().position(|known| known.as_c_str() == port) else {
+        return Err(Error::refused(
+            ErrorClass::PORT,
+            "no open port of this process: close what `open_port` made, once",
+        ));
+    };
+    open.swap_remove(index);
+    drop(open);
+    // SAFETY: MPI_Close_port requires MPI to run, which `runtime` shows, and an open port of this process, which
+    // was found above, and is in the list no more.
     check(unsafe { mpi.call(port.as_ptr()) })
 }
 
@@ -641,7 +655,8 @@ macro_rules! publishes {
             }
             is_service(service)?;
             // SAFETY: the function requires MPI to run, which `runtime` shows, an info or the null one,
-            // and two texts, which `is_service` has found to be such that the launcher bears them.
+            // and two texts, which `is_service` has found to be such that the launcher bears them. Nobody reads
+            // what is in the port but who connects to it, which is unsafe.
             check(unsafe { mpi.call(service.as_ptr(), info::handle(info), port.as_ptr()) })
         }
     )*};
@@ -682,13 +697,6 @@ pub fn lookup_name<R: Runtime>(
     port_name(|name| unsafe { mpi.call(service.as_ptr(), info::handle(info), name) })
 }
 
-/// Who has the parent, of which MPI gives the same handle each time.
-static PARENT: AtomicU8 = AtomicU8::new(FREE);
-const FREE: u8 = 0;
-const TAKEN: u8 = 1;
-/// It was disconnected.
-const GONE: u8 = 2;
-
 impl RmpiContext {
     /// The processes that spawned this one and its like; none if nobody did, or after it was
     /// disconnected. C: `MPI_Comm_get_parent`, then `MPI_Comm_set_errhandler`. Local.
@@ -706,10 +714,10 @@ impl RmpiContext {
     /// ```
     #[wraps(MPI_Comm_get_parent)]
     pub fn get_parent(&self) -> RmpiResult<Option<InterCommunicator<'_>>> {
-        let taken = PARENT.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
-        match taken {
+        let (free, taken) = (PARENT_FREE, PARENT_TAKEN);
+        match PARENT.compare_exchange(free, taken, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => {}
-            Err(GONE) => return Ok(None),
+            Err(PARENT_GONE) => return Ok(None),
             Err(_) => {
                 return Err(Error::refused(ErrorClass::OTHER, "somebody else has the parent"));
             }
@@ -733,7 +741,7 @@ impl RmpiContext {
                 Ok(Some(parent))
             }
             none => {
-                PARENT.store(FREE, Ordering::Release);
+                PARENT.store(PARENT_FREE, Ordering::Release);
                 none.map(|_| None)
             }
         }

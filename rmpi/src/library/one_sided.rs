@@ -205,6 +205,16 @@ fn values_in<T: MpiDatatype>(raw: &RawBuffer) -> RmpiResult<usize> {
     }
 }
 
+/// Refuses an origin that shares memory with the result: of a window's memory there may be several [`Exposed`].
+/// Borrowed memory is within no other buffer's.
+fn disjoint<T>(origin: &RawBuffer, result: &RawBuffer, values: usize) -> RmpiResult {
+    let bytes = values.saturating_mul(size_of::<T>());
+    if origin.count > 0 && origin.pointer.addr().abs_diff(result.pointer.addr()) < bytes {
+        return Err(Error::refused(ErrorClass::BUFFER, "origin and result share memory"));
+    }
+    Ok(())
+}
+
 /// Where some values lie in a process's memory, from a displacement on, if not one after the other:
 /// `(displacement, &TargetLayout)` is a [`Place`].
 ///
@@ -583,7 +593,7 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
     /// [`NO_OP`](MpiOp::NO_OP) only that, and the origin does not matter. C: `MPI_Get_accumulate`. Local, as a rule; does not block.
     ///
     /// # Errors
-    /// As [`accumulate`](Self::accumulate).
+    /// As [`accumulate`](Self::accumulate); [`BUFFER`](ErrorClass::BUFFER) if origin and result share memory.
     ///
     /// ```no_run
     /// # fn example<'e>(
@@ -613,9 +623,11 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         } else if origin_values != values {
             return Err(another_count());
         }
+        disjoint::<T>(&raw, &result_raw, values)?;
         let at = self.at(typed(place.extent(values)?)?)?;
         // SAFETY: `MPI_Get_accumulate` reads the origin, if it is not empty, and writes to result and target
-        // until the epoch, or its part, ends. The buffers' traits and `'e` keep them accessible as long;
+        // until the epoch, or its part, ends; the two buffers have no memory in common, as `disjoint` has found.
+        // The buffers' traits and `'e` keep them accessible as long;
         // `extent` and `at` have checked that the place is within the target's memory and has as many values,
         // as both buffers have. `one_sided` and `typed` have checked that the operation takes such elements.
         // Epoch and rank are the affair of the `Target`'s maker.
@@ -856,7 +868,7 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
     /// there. C: `MPI_Rget_accumulate`. Local, as a rule; does not block.
     ///
     /// # Errors
-    /// As [`accumulate`](Self::accumulate).
+    /// As [`get_accumulate`](Self::get_accumulate).
     ///
     /// ```no_run
     /// # fn example<'e>(
@@ -878,7 +890,7 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         let reduction = Reduction::one_sided::<T>(op, true)?;
         // SAFETY: `begin_lasting` asks for memory that is the buffers' wherever they move, and valid for `'e`:
         // their traits and `'e` say so. `MPI_Rget_accumulate` reads the origin, if it is not empty, and writes
-        // to the result until the request ends. `extent` and `at` have checked that the place is within the
+        // to the result until the request ends; they have no memory in common, as `disjoint` finds. `extent` and `at` have checked that the place is within the
         // target's memory and has as many values, as both buffers have; `one_sided` and `typed`, that the
         // operation takes such elements. Epoch and rank are the affair of the `Target`'s maker.
         unsafe {
@@ -892,6 +904,7 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
                 } else if origin_values != values {
                     return Err(another_count());
                 }
+                disjoint::<T>(&raw, &result, values)?;
                 let at = self.at(typed(place.extent(values)?)?)?;
                 output(sys::MPI_REQUEST_NULL, |request| {
                     mpi.call(

@@ -27,7 +27,8 @@ pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
     crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
 }
 
-pub(super) use crate::running::{end, leave};
+use crate::running::end;
+pub(super) use crate::running::{end_of_the_world, leave};
 
 /// A session (MPI-5.0, 11.3): MPI for a part of a program, of which other parts need not know. Its
 /// drop finalizes it, which is collective over the processes that it is connected with.
@@ -52,6 +53,18 @@ pub struct Session<L: ThreadLevel = Single> {
 
 impl<L: ThreadLevel> sealed::Runtime for Session<L> {}
 impl<L: ThreadLevel> Runtime for Session<L> {}
+
+// Said here, whatever a handle is in the MPI's ABI: where it is a number, the compiler would say as much, and where
+// it is a pointer, less.
+// SAFETY: `Send` requires that another thread may use and finalize the session: at this level any thread may call
+// MPI, one at a time. A session that moves is not borrowed, and what calls MPI borrows it, but for what
+// `running::calling` lets the thread that began MPI ask. There is no other session or context beside it.
+unsafe impl Send for Session<Serialized> {}
+// SAFETY: `Send` requires that any thread may use and finalize the session: at this level all threads may call MPI.
+unsafe impl Send for Session<Multiple> {}
+// SAFETY: `Sync` requires that threads may use the session at once: at this level all may call MPI at once, and
+// beside the handle, which nobody changes, there is nothing.
+unsafe impl Sync for Session<Multiple> {}
 
 impl<L: ThreadLevel> Drop for Session<L> {
     fn drop(&mut self) {
@@ -104,6 +117,13 @@ impl<L: ThreadLevel> Session<L> {
     #[wraps(MPI_Session_init in Self)]
     pub fn init_thread(level: L) -> RmpiResult<Self> {
         let _ = level;
+        // Before MPI-4, no info may be made before MPI runs.
+        if !sys::has_sessions() {
+            return Err(Error::refused(
+                ErrorClass::UNSUPPORTED_OPERATION,
+                "the MPI library has no sessions",
+            ));
+        }
         enter::<L>()?;
         super::settings::choose();
         let errors_return = sys::MPI_ERRORS_RETURN;
@@ -146,7 +166,7 @@ impl<L: ThreadLevel> Session<L> {
     /// MPI; at a level below [`Multiple`] nobody else calls MPI at the same time. That includes [`Error`] and
     /// [`Status`](super::Status) values on other threads, which ask MPI what they mean without borrowing anything.
     pub unsafe fn from_raw(raw: MPI_Session) -> Self {
-        crate::running::adopt();
+        crate::running::adopt::<L>();
         Self { raw, _thread: PhantomData }
     }
 
@@ -309,9 +329,10 @@ impl Session<Multiple> {
 const LEVEL: &CStr = c"thread_level";
 const LEVELS: [&str; 4] = [Single::NAME, Funneled::NAME, Serialized::NAME, Multiple::NAME];
 
-/// An info that asks for a level. Infos can be made before MPI runs.
+/// An info that asks for a level, where there are sessions. Infos can be made before MPI runs there.
 fn level_info<L: ThreadLevel>() -> RmpiResult<Info<'static>> {
-    // SAFETY: MPI_Info_create may be called at any time since MPI-4, and writes one handle to `new`.
+    // SAFETY: MPI_Info_create may be called at any time since MPI-4, as may the functions of sessions, which the
+    // library has; it writes one handle to `new`.
     let raw = output(sys::MPI_INFO_NULL, |new| unsafe { sys::MPI_Info_create(new) })?;
     // SAFETY: `from_raw` requires an info that nobody else frees, and MPI to run as long as it is used:
     // MPI has just made it, for this caller alone; its functions may be called at any time, and it ends

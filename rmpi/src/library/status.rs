@@ -11,7 +11,7 @@ use tool_macros::wraps;
 pub struct Status(MPI_Status);
 
 impl Status {
-    /// The status of C.
+    /// The status of C. Also one that nobody wrote is safe: MPI computes with its numbers, and nothing else.
     pub const fn from_raw(raw: MPI_Status) -> Self {
         Self(raw)
     }
@@ -51,7 +51,8 @@ impl Status {
     pub fn get_count<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
         let _calling = callable()?;
         let element = ElementOf::<T>::get()?;
-        // SAFETY: a status that MPI wrote, and a datatype.
+        // SAFETY: MPI_Get_count requires a status, whose numbers it computes with, whatever they are, and a
+        // datatype; it writes one int to `count`.
         let count =
             output(0, |count: &mut c_int| unsafe { mpi.call(&self.0, element.datatype, count) })?;
         let count = if count == sys::MPI_UNDEFINED && self.is_long() {
@@ -71,7 +72,8 @@ impl Status {
     /// Did more arrive than an `int` counts?
     fn is_long(&self) -> bool {
         let mut bytes = 0;
-        // SAFETY: a status that MPI wrote, and a predefined datatype.
+        // SAFETY: MPI_Get_elements_x requires a status, whose numbers it computes with, whatever they are, and a
+        // datatype, which is predefined; it writes one number to `bytes`.
         let result = unsafe { sys::MPI_Get_elements_x(&self.0, sys::MPI_BYTE, &mut bytes) };
         result == sys::MPI_SUCCESS && bytes > c_int::MAX.into()
     }
@@ -91,7 +93,8 @@ impl Status {
     pub fn get_elements<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
         let _calling = callable()?;
         let element = ElementOf::<T>::get()?;
-        // SAFETY: a status that MPI wrote, and a datatype.
+        // SAFETY: MPI_Get_elements_x requires a status, whose numbers it computes with, whatever they are, and a
+        // datatype; it writes one number to `count`.
         let count = output(0, |count| unsafe { mpi.call(&self.0, element.datatype, count) })?;
         Ok(usize::try_from(count).ok())
     }
@@ -111,7 +114,8 @@ impl Status {
     #[wraps(MPI_Test_cancelled)]
     pub fn test_cancelled(&self) -> RmpiResult<bool> {
         let _calling = callable()?;
-        // SAFETY: a status that MPI wrote.
+        // SAFETY: MPI_Test_cancelled requires a status, whose numbers it looks at, whatever they are, and writes
+        // one int to `flag`.
         output(0, |flag| unsafe { mpi.call(&self.0, flag) }).map(|flag| flag != 0)
     }
 }

@@ -9,9 +9,9 @@ mod rows;
 
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Contents, Counters, Datatypes, Flow, HandleMap, InOut,
-    MpiInterceptionLayer, PendingRequests, Rank, RankKind, Tool, Transfer, install_qmpi_layer,
-    next, received_bytes, received_bytes_at_once,
+    Accepted, AnyCall, Call, CallResult, Compiled, Contents, Counters, Datatypes, Flow, HandleMap,
+    InOut, MpiInterceptionLayer, PendingRequests, Rank, RankKind, Tool, Transfer,
+    install_qmpi_layer, next, received_bytes, received_bytes_at_once,
 };
 
 use pending::{Amount, Pending};
@@ -27,7 +27,7 @@ struct BandwidthCounter {
 
 impl MpiInterceptionLayer for BandwidthCounter {
     const WATCHES_COMPLETION: bool = true;
-    const SHARES_AROUND: bool = true;
+    const COMPILED: Compiled = Compiled::ForCommunication;
 
     #[inline(always)]
     fn around<'c>(
@@ -112,7 +112,9 @@ impl BandwidthCounter {
             (Some(datatype), None) => {
                 self.moved.add(class, transfer.flow, datatype, transfer.count());
             }
-            (Some(datatype), Some(bytes)) if bytes % datatype.size() == 0 => {
+            (Some(datatype), Some(bytes))
+                if bytes % datatype.size() == 0 && bytes / datatype.size() <= transfer.count() =>
+            {
                 self.moved.add(class, transfer.flow, datatype, bytes / datatype.size());
             }
             (_, bytes) => self.moved_slowly(class, accepted, transfer, bytes),
@@ -149,10 +151,13 @@ impl BandwidthCounter {
         self.add(class, transfer.flow, &contents, transfer.count(), bytes);
     }
 
+    /// Counts so many elements, or as many bytes of them as a status tells of. More than there was room for
+    /// cannot have come: then MPI has set no status, and it has what was there before.
     fn add(&self, class: Class, flow: Flow, contents: &Contents, count: u64, bytes: Option<u64>) {
         let add = |datatype, elements| self.moved.add(class, flow, datatype, elements);
         match bytes {
             None => contents.elements(count, add),
+            Some(bytes) if bytes > contents.size().saturating_mul(count) => {}
             Some(bytes) => contents.elements_in(bytes, add),
         }
     }
@@ -196,10 +201,11 @@ impl BandwidthCounter {
     #[inline(always)]
     fn completed(&self, pending: &Pending, status: Option<&MPI_Status>) {
         let Some(status) = status else { return };
-        if let Some(Amount { flow, contents: Contents::Predefined(datatype), .. }) =
+        if let Some(Amount { flow, contents: Contents::Predefined(datatype), count, .. }) =
             pending.as_receive()
             && let arrived = arrived(pending.class(), status)
             && arrived % datatype.size() == 0
+            && arrived / datatype.size() <= *count
         {
             self.moved.add(pending.class(), *flow, *datatype, arrived / datatype.size());
         } else {

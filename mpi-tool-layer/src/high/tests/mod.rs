@@ -1,6 +1,7 @@
 //! Which arguments of a high-level method can stand in for each other: tried with every pair of
 //! parameters of every function.
 
+mod statuses;
 mod values;
 
 use std::any::{TypeId, type_name};

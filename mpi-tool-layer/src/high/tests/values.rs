@@ -116,6 +116,9 @@ proptest! {
         let length = c_int::try_from(handles.len()).unwrap();
         let requests = RequestsMut::from_c(length, handles.as_mut_ptr());
         prop_assert!(requests.as_slice() == handles);
+        // The iterator borrows neither the value nor the array, which MPI changes in the call.
+        let held = { RequestsMut::from_c(length, handles.as_mut_ptr()).iter() };
+        prop_assert_eq!(held.len(), handles.len());
         let null = pmpi::MPI_REQUEST_NULL;
         let some = handles.iter().map(|&request| (request != null).then_some(request));
         prop_assert!(requests.iter().eq(some));

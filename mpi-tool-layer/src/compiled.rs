@@ -1,0 +1,90 @@
+//! How often a layer's code is compiled.
+//!
+//! The compiler would make a copy of a layer's `around` for each of 700 functions, and for each role of the tool: as
+//! it is preloaded, and as a level of a stack. Copies are what makes an empty tool two instructions, and what makes a
+//! large tool take minutes. A layer chooses, function by function only as far as [`Compiled`] goes.
+
+use crate::high::HAS_METHOD;
+use crate::{FunctionClass, FunctionId};
+
+/// For which functions the compiler makes a copy of a layer's `around`.
+///
+/// In a copy, all that is known of a function is decided when the tool is compiled, and passing the call on costs
+/// nothing. But MPI has 700 functions, and each copy takes time to compile. Functions that a layer overrides by their
+/// own methods have code of their own in any case.
+///
+/// The six functions by which a tool sees MPI come and go, such as `MPI_Init`, are never shared.
+///
+/// ```
+/// use std::time::Instant;
+///
+/// use mpi_tool_layer::{Compiled, FunctionId, RawMpiInterceptionLayer, UnsafeBox};
+///
+/// /// Says which calls take long.
+/// struct Slow;
+///
+/// // SAFETY: every call goes on to MPI as it came, and its result goes back.
+/// unsafe impl RawMpiInterceptionLayer for Slow {
+///     // Reading the clock costs more than to share the code.
+///     const COMPILED: Compiled = Compiled::Once;
+///
+///     fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
+///     where
+///         F: FnOnce() -> R,
+///     {
+///         let start = Instant::now();
+///         // SAFETY: the application's own call.
+///         let result = unsafe { call.unwrap()() };
+///         if start.elapsed().as_secs() > 0 {
+///             eprintln!("{function} took {:?}", start.elapsed());
+///         }
+///         result
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compiled {
+    /// For each function: right for an `around` of a few instructions, such as a counter's. A layer that
+    /// overrides no `around` costs nothing in functions that it leaves alone.
+    ForEachFunction,
+    /// For functions that programs call in loops: communication, and waiting for it. The others share one copy, as
+    /// do the functions with large counts. Right where `around` does much, and must be quick all the same.
+    ForCommunication,
+    /// For none: all share one copy, which costs some thirty instructions a call. Such a tool compiles in seconds. What
+    /// a layer's `next_f` holds is leaked if the layer does not call it: the framework's own holds nothing.
+    Once,
+}
+
+impl Compiled {
+    /// Has the function no copy of its own? `sees_raw` says whether the layer sees functions, too, for which
+    /// high-level layers have no method; where it does not, they go on at once.
+    #[doc(hidden)]
+    pub const fn shares(self, function: FunctionId, sees_raw: bool) -> bool {
+        // The tool itself watches some functions.
+        if function.is_watched() || !sees_raw && !HAS_METHOD[function as usize] {
+            return false;
+        }
+        match self {
+            Self::ForEachFunction => false,
+            Self::ForCommunication => !is_called_in_loops(function) || function.is_large_count(),
+            Self::Once => true,
+        }
+    }
+
+    /// Of two layers that are chained, the one with fewer copies.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        if self as u8 > other as u8 { self } else { other }
+    }
+}
+
+/// Do programs call the function where it must be quick?
+const fn is_called_in_loops(function: FunctionId) -> bool {
+    use FunctionClass::{
+        Collective, Completion, Neighborhood, OneSided, Partitioned, PointToPoint,
+    };
+    matches!(
+        function.class(),
+        PointToPoint | Completion | Collective | OneSided | Neighborhood | Partitioned
+    ) && !matches!(function.name().as_bytes(), [.., b'_', b'i', b'n', b'i', b't'])
+}

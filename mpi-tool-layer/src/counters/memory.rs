@@ -1,0 +1,155 @@
+//! The memory of threads: mapped at a thread's first count, and taken over by the next thread that
+//! starts when it ends. The end is told by a key of pthreads, whose destructor runs in the thread.
+//! Counts stay where they are: the next thread adds to them.
+
+use core::arch::{asm, global_asm};
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A thread's memory for counters, one for all instances of a tool; pages that are not counted in
+/// are never made. The lanes of eight instances lie side by side, so that the counters of one
+/// function in many levels of a stack are in few pages: the counters of an index stand next to each
+/// other, and the next index is a `STRIDE` away.
+pub(super) const ARENA: usize = 8 << 20;
+
+/// A thread's word is 0, or the address of its memory with the sign bit set. Of the sum of word and
+/// offset the sign bit is clear if both are there, and only then: with `NO_LANE` for an offset it is
+/// set beside any address (none is below 64 KiB), and beside 0.
+pub(super) const SIGN: u64 = 1 << 63;
+
+/// The beginning of a thread's memory. Lanes begin behind it, at `STRIDE`.
+pub(super) struct Arena {
+    /// The next one of all.
+    pub(super) next: AtomicPtr<Arena>,
+}
+
+/// The memory of all threads, in a list that only grows: new ones come to its head. Whoever has
+/// read the head may go through all of it, without a lock.
+pub(super) static ARENAS: AtomicPtr<Arena> = AtomicPtr::new(ptr::null_mut());
+
+// The thread's word. It is written out here because Rust has no stable way to ask for the
+// initial-exec model, which costs a load instead of a call. Eight bytes are little enough for the
+// static TLS area also when many tools are loaded late.
+global_asm! {
+    ".pushsection .tbss.mpi_tool_counts, \"awT\", @nobits",
+    ".balign 8",
+    ".hidden mpi_tool_counts",
+    ".globl mpi_tool_counts",
+    ".type mpi_tool_counts, @object",
+    ".size mpi_tool_counts, 8",
+    "mpi_tool_counts: .zero 8",
+    ".popsection",
+}
+
+/// The thread's word: 0, or its arena's address with the sign bit set.
+#[inline(always)]
+pub(super) fn word() -> u64 {
+    let word;
+    // SAFETY: the assembly may only read, from memory that is there. The word above is in the
+    // thread-local storage of this object, whose distance from `fs` the dynamic linker has put into
+    // the global offset table. Neither stack nor flags change.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
+            "mov {word}, qword ptr fs:[{word}]",
+            word = out(reg) word,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    word
+}
+
+/// Sets the thread's word.
+///
+/// # Safety
+/// `word` is 0, or the address of an [`Arena`] that is never freed and that no other thread has,
+/// with the sign bit set.
+unsafe fn set_word(word: u64) {
+    // SAFETY: the assembly writes eight bytes, which must be the thread's word and no other: it is
+    // found as in `word`. That the value is one that the others rely on is the caller's promise.
+    unsafe {
+        asm!(
+            "mov {place}, qword ptr [rip + mpi_tool_counts@GOTTPOFF]",
+            "mov qword ptr fs:[{place}], {word}",
+            place = out(reg) _,
+            word = in(reg) word,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Words of arenas whose threads have ended.
+static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+/// The key whose destructor tells of a thread's end; `None` if the process has no more keys.
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+/// Gives the thread memory, where its end can be watched. Else it keeps none, and counts in
+/// `shared`: memory that nobody takes over would be lost with each thread that ends.
+pub(super) fn take() {
+    let key = *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `pthread_key_create` writes one key, and `key` is a place for it.
+        // `thread_ends` is a function of the prototype that it wants, and stays where it is:
+        // what is preloaded is never unloaded, and no host closes the tools that it has opened.
+        let result = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) };
+        (result == 0).then_some(key)
+    });
+    let some = ptr::dangling::<libc::c_void>();
+    // SAFETY: `pthread_setspecific` wants a key that was created and not deleted, which nobody
+    // does. The value is never followed: it is not null so that the thread's end calls the
+    // destructor.
+    if !key.is_some_and(|key| unsafe { libc::pthread_setspecific(key, some) == 0 }) {
+        return;
+    }
+    let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    if let Some(word) = free.or_else(map) {
+        // SAFETY: the word must be an arena's that no other thread has. It comes from `FREE`,
+        // out of which it was just taken, or from `map`, which has just made it; arenas are
+        // never freed.
+        unsafe { set_word(word) };
+    }
+}
+
+/// New memory, in the list of all: its word, or `None` if the system gives none.
+fn map() -> Option<u64> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others. The
+    // result is `ARENA` bytes of zeros, aligned to a page, that nobody else knows, so `madvise`
+    // may have small pages there: most of it is never touched.
+    let arena = unsafe {
+        let memory = libc::mmap(ptr::null_mut(), ARENA, protection, flags, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return None;
+        }
+        libc::madvise(memory, ARENA, libc::MADV_NOHUGEPAGE);
+        memory.cast::<Arena>()
+    };
+    let mut head = ARENAS.load(Relaxed);
+    loop {
+        // SAFETY: an `Arena` must be there, with no writer. The memory is mapped, larger than
+        // an `Arena`, and of zeros, which are one with a null `next`; it is not shared yet.
+        unsafe { (*arena).next.store(head, Relaxed) };
+        match ARENAS.compare_exchange_weak(head, arena, Release, Relaxed) {
+            Ok(_) => break,
+            Err(now) => head = now,
+        }
+    }
+    Some(arena.expose_provenance() as u64 | SIGN)
+}
+
+/// The key's destructor: another thread may have the memory. A later destructor of this thread
+/// that counts gets memory anew.
+unsafe extern "C" fn thread_ends(_: *mut libc::c_void) {
+    let word = word();
+    // SAFETY: 0 is always allowed: the thread has no memory from here on, and asks for some at
+    // its next count.
+    unsafe { set_word(0) };
+    if word != 0 {
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(word);
+    }
+}

@@ -1,0 +1,168 @@
+//! Where calls come into a tool: for each MPI function one body of code for a tool that is preloaded, and one
+//! for a level of a stack. They are generic over the layer, and so compiled with the tool, but checked here.
+//!
+//! Both do the same: they box the next function ([`UnsafeBox`]) and call the layer's method of the same name, which
+//! is inlined. They differ in where the next function's address is, and where the layer is:
+//!
+//! * In a preloaded tool both are statics, at addresses that are known when the tool is linked. An empty layer's
+//!   function is two instructions: one loads the address from the table, the other jumps there.
+//! * In a stack the same tool may be a level several times. The caller passes a [`Place`], in a register that MPI's
+//!   functions do not use for arguments.
+//!
+//! A function whose code a layer shares ([`Compiled`](crate::Compiled)) has the second body only: the exported function
+//! goes there with a place of its own.
+
+use core::ffi::{c_int, c_void};
+
+use mpi_sys::{mpi_functions, *};
+
+use crate::install::Answer;
+use crate::lifecycle::{Below, if_watched};
+use crate::panics::boundary;
+use crate::qmpi::{Address, Instance, Place};
+use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
+
+/// What a preloaded tool has of which there is one in a process: the statics that `install_pmpi_layer!` makes.
+///
+/// It is a trait, since only the tool's own crate can have these statics: this crate does not know the layer, and a
+/// generic static does not exist in Rust. The functions are inlined, so that the addresses are constants.
+pub trait Preloaded: 'static {
+    /// The tool's layer.
+    type Layer: Tool;
+    /// The layer at work.
+    fn instance() -> &'static Instance<Self::Layer>;
+    /// The next functions.
+    fn next() -> &'static NextTable;
+    /// The same, with those that the tool watches itself.
+    fn below() -> &'static Below;
+    /// For each function a place whose instance is [`instance`](Self::instance), and whose next function goes on
+    /// to that of [`next`](Self::next).
+    fn places() -> &'static [Place; FunctionId::COUNT];
+}
+
+macro_rules! exported_function {
+    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        /// Variadic, which Rust cannot define: the exported function saves the registers that arguments may be
+        /// in, asks the layer here, and jumps to the next function as if nothing had been. The layer's `next_f`
+        /// says that the call shall go on, and returns success: it goes on when the layer has returned.
+        pub extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> Answer {
+            let mut next = core::ptr::null();
+            let instance = T::instance();
+            let goes_on = |_: c_int| {
+                next = T::next().entry(FunctionId::MPI_Pcontrol);
+                MPI_SUCCESS
+            };
+            // SAFETY: `new` wants the arguments of a call: they are the application's.
+            let next_f = unsafe { UnsafeBox::new(goes_on, instance.below) };
+            let result = boundary(instance.level, FunctionId::MPI_Pcontrol, || {
+                instance.layer.$name(next_f, $($arg),*)
+            });
+            Answer { next, result }
+        }
+    };
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[inline(always)]
+        pub unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+            if const { T::Layer::COMPILED.shares(FunctionId::$c_name, T::Layer::SEES_RAW) } {
+                let place = &T::places()[FunctionId::$c_name as usize];
+                // SAFETY: an entry wants MPI's arguments, as the caller promises, and a place with a function of
+                // this name and an instance of the layer, which `Preloaded` has.
+                return unsafe { level::$name::<T::Layer>($($arg,)* place.as_argument()) };
+            }
+            // SAFETY: calling `next` is for the layer, which unwraps it and vouches for the arguments. The
+            // table's entry is a function of this prototype: its constructor and `link` ask for that.
+            let next = |$($arg: $ty),*| unsafe {
+                if_watched! { $c_name
+                    { T::below().$name($($arg),*) }
+                    {
+                        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                        core::mem::transmute::<*const c_void, Function>(
+                            T::next().entry(FunctionId::$c_name),
+                        )($($arg),*)
+                    }
+                }
+            };
+            let instance = T::instance();
+            // SAFETY: `new` wants the arguments of a call: they are the application's.
+            let next_f = unsafe { UnsafeBox::new(next, T::below()) };
+            instance.layer.$name(next_f, $($arg),*)
+        }
+    };
+}
+
+macro_rules! level_entry {
+    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[unsafe(naked)]
+        pub(super) unsafe extern "C" fn $name<L: Tool>() {
+            crate::__ask_first! { ask_level::<L> }
+        }
+
+        extern "C" fn ask_level<L: Tool>($($arg: $ty,)* place: *const Place) -> Answer {
+            // SAFETY: who calls this entry passes in r11 a place whose instance is one of this layer: `create_level`
+            // or `ForeignTool::create` has made it, and it lives as long as the process.
+            let (place, instance) = unsafe {
+                (&*place, &*(*place).instance.cast::<Instance<L>>())
+            };
+            let mut next = core::ptr::null();
+            let goes_on = |_: c_int| {
+                next = place.next;
+                MPI_SUCCESS
+            };
+            // SAFETY: `new` wants the arguments of a call: they are the application's.
+            let next_f = unsafe { UnsafeBox::new(goes_on, instance.below) };
+            let result = boundary(instance.level, FunctionId::MPI_Pcontrol, || {
+                instance.layer.$name(next_f, $($arg),*)
+            });
+            Answer { next, result }
+        }
+    };
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        pub(super) unsafe extern "C" fn $name<L: Tool>($($arg: $ty,)* place: f64) -> $ret {
+            // SAFETY: who calls an entry passes, behind MPI's arguments, a place with the next function of this name,
+            // and with an instance of this layer, which lives as long as the process.
+            let (place, instance) = unsafe {
+                let place = Place::from_argument(place);
+                (place, &*place.instance.cast::<Instance<L>>())
+            };
+            // SAFETY: the next function in the place is of this prototype, as said above. Calling it is for the
+            // layer, which unwraps it and vouches for the arguments.
+            let next = |$($arg: $ty),*| unsafe {
+                type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
+            };
+            // SAFETY: `new` wants the arguments of a call: they are the application's.
+            let next_f = unsafe { UnsafeBox::new(next, instance.below) };
+            instance.layer.$name(next_f, $($arg),*)
+        }
+    };
+}
+
+macro_rules! entries {
+    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        /// What the exported functions of a preloaded tool do.
+        ///
+        /// # Safety
+        /// What the MPI standard asks of the function's caller, which is the application.
+        #[allow(clippy::missing_safety_doc, missing_docs)]
+        pub mod exported {
+            use super::*;
+
+            $(exported_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
+        }
+
+        #[allow(clippy::missing_safety_doc)]
+        mod level {
+            use super::*;
+
+            $(level_entry! { $c_name $name ($($arg: $ty),*) -> $ret })*
+        }
+
+        /// The entries of a layer's levels, by [`FunctionId`].
+        pub const fn all<L: Tool>() -> [Address; FunctionId::COUNT] {
+            [$(Address(level::$name::<L> as *const c_void)),*]
+        }
+    };
+}
+mpi_functions! { [entries] }

@@ -1,0 +1,133 @@
+//! What a level's reports need: what is set for it, its counters and its files.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::ffi::CString;
+
+use mpi_sys::Abi;
+
+use super::{Level, process_id};
+use crate::file::ReportFile;
+use crate::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
+use crate::options::{Options, Output};
+use crate::output::{is_terminal, say};
+use crate::rows::Rows;
+use crate::{options, signals, world};
+
+/// What a report needs, made where allocation is allowed: at the first start of MPI in the process,
+/// or at its end if MPI has not started. It does not change any more, but for its atomics.
+pub(super) struct Prepared {
+    /// What the user has set.
+    pub(super) options: Options,
+    /// What the tool counts. The tool is not asked again: a signal handler runs none of its code.
+    pub(super) rows: Option<Rows>,
+    /// Where the merged report goes and that of this process alone, if to files.
+    pub(super) files: Option<[ReportFile; 2]>,
+    /// Of all processes of a run, this one prints: rank 0.
+    pub(super) prints: bool,
+    /// There are others, by MPI's word or the launcher's.
+    pub(super) others: bool,
+    /// What a launcher says that MPI knows nothing of.
+    pub(super) elsewhere: Option<Launched>,
+    /// Does the tool say which file a report is in?
+    pub(super) says_where: bool,
+    /// What the merged report had of this process.
+    pub(super) merged: Box<[AtomicU64]>,
+    /// The sum of all counters at the last report.
+    pub(super) last_sum: AtomicU64,
+}
+
+impl Level {
+    /// Reads what is set for this level: the common variables, the tool's, and the level's own.
+    pub(super) fn options(&self) -> Options {
+        // In a stack that is not ours the tools do not know of each other.
+        let own = || (self.label != self.tool).then(|| self.label.to_owned());
+        let suffix = self.info.suffix().or_else(own);
+        let mut options = Options::read(self.tool, suffix.as_deref(), self.setup.declared);
+        if !self.speaks.load(Relaxed) {
+            options.complaints.clear();
+        }
+        options.add(self.settings, self.label);
+        options
+    }
+
+    /// What reports need, made at the first question. Must not be asked in a signal handler, which
+    /// looks at `self.prepared` and goes without if it is empty.
+    pub(super) fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let options = self.options();
+            let spawned = world::is_spawned();
+            let ranks = u64::try_from(self.ranks.load(Relaxed)).ok();
+            let elsewhere = ranks.filter(|_| !spawned).and_then(launched_elsewhere);
+            let rank = match elsewhere {
+                Some(Launched { rank, .. }) => Some(rank.into()),
+                None => self.known_rank(),
+            };
+            let prints = rank.or_else(|| Some(launched_rank()?.into())).unwrap_or(0) == 0;
+            let others = elsewhere.is_some() || ranks.or_else(launched_ranks).unwrap_or(1) > 1;
+            let mut files = None;
+            if let Output::File(path) = &options.output {
+                let extended = |path: &CStr, with: &str| {
+                    CString::new([path.to_bytes(), with.as_bytes()].concat()).ok()
+                };
+                // A device or a pipe has no neighbour files.
+                let is_device = path.as_bytes().starts_with(b"/dev/");
+                let own = |with: String| if is_device { String::new() } else { with };
+                // A world that another one spawned has a report of its own, and so has one that a
+                // launcher started among others, of which MPI does not know.
+                let world = match elsewhere {
+                    _ if spawned => own(format!(".spawned{}", process_id())),
+                    Some(Launched { rank: 1.., .. }) => own(format!(".process{}", process_id())),
+                    _ => String::new(),
+                };
+                let process = own(match rank {
+                    Some(rank) => format!(".rank{rank}"),
+                    None => format!(".process{}", process_id()),
+                });
+                // What was spawned has ranks of its own.
+                let process = if spawned { world.clone() + &process } else { process };
+                let host = options::host_name().replace('/', "_");
+                let file = |with: &str| ReportFile::new(&extended(path, with)?, &host);
+                files = file(&world).zip(file(&process)).map(|(world, process)| [world, process]);
+            }
+            let rows = self.counters.get().map(Rows::of);
+            let count = rows.as_ref().map_or(0, Rows::len);
+            if options.signals && count > 0 {
+                signals::watch();
+            }
+            let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
+            let says_where = options.verbose || is_terminal();
+            let last_sum = AtomicU64::new(0);
+            Prepared {
+                options,
+                rows,
+                files,
+                prints,
+                others,
+                elsewhere,
+                says_where,
+                merged,
+                last_sum,
+            }
+        })
+    }
+
+    /// Says once a run what is wrong with the settings.
+    pub(super) fn complain(&self, prepared: &Prepared) {
+        if !prepared.prints || prepared.options.output == Output::None {
+            return;
+        }
+        for complaint in &prepared.options.complaints {
+            say(format_args!("{}: {complaint}", self.label));
+        }
+        if let Some(abi) = world::wrong_abi() {
+            say(format_args!(
+                "{}: built for the {} ABI, but the MPI of this program has the {} ABI: calls are \
+                 seen, but reports cannot be merged over ranks; use a build of the tool for this MPI",
+                self.tool,
+                Abi::CURRENT.name(),
+                abi.name()
+            ));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A level's reports: of all ranks and of this process alone, and where they go.
+
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use super::prepared::Prepared;
+use super::{Level, process_id};
+use crate::options::{Format, Options, Output};
+use crate::output::{Sink, reason, say};
+use crate::report::{Report, Row, Scope};
+use crate::rows::Rows;
+use crate::world;
+
+/// Why a process reports for itself: all is well otherwise, and its merged report is there. What it
+/// has counted came after that.
+const LATE: &str = "calls after the merged report";
+/// The user wants a report a rank.
+pub(super) const NOT_MERGED: &str = "MPI_TOOL_MERGE=0";
+
+impl Level {
+    /// Merges the counts over the world; rank 0 writes them. Keeps what this process had, for a
+    /// later report of its own. An error is MPI's, or says, then on all ranks, that not all have
+    /// the same tool.
+    pub(super) fn report_world(&self, counters: &Rows, prepared: &Prepared) -> Result<(), c_int> {
+        let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
+        let merged = world::merge(&self.fingerprint(counters), &values)?;
+        for (merged, value) in prepared.merged.iter().zip(&values) {
+            merged.store(*value, Relaxed);
+        }
+        prepared.last_sum.store(sum(values.iter().copied()), Relaxed);
+        if let Some(rows) = merged {
+            let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
+            self.write(prepared, Scope::World { ranks }, counters, &|index| rows[index]);
+        }
+        Ok(())
+    }
+
+    /// The same on all ranks that have the same tool: a hash (FNV-1a) of name, version and number
+    /// of counters, and its complement, of which the least over all ranks fit each other only if
+    /// all are equal.
+    fn fingerprint(&self, counters: &Rows) -> [u64; 2] {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters.len() as u64;
+        for byte in self.label.bytes().chain(self.version.bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        [hash, !hash]
+    }
+
+    /// Writes what this process has counted since the merged report, if there is news. A later
+    /// report of the process takes the place of an earlier one. May run in a signal handler, and in
+    /// several threads at once: while one writes, others leave it at that.
+    pub(crate) fn report_process(&self, reason: &str) {
+        let Some(prepared) = self.prepared.get() else { return };
+        let Some(counters) = &prepared.rows else { return };
+        if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
+            return;
+        }
+        let now = sum((0..counters.len()).map(|index| counters.value(index)));
+        if prepared.last_sum.swap(now, Relaxed) != now {
+            let scope = Scope::Process {
+                rank: self.known_rank(),
+                ranks: u64::try_from(self.ranks.load(Relaxed)).ok(),
+                reason,
+            };
+            let row = |index: usize| {
+                let merged = prepared.merged[index].load(Relaxed);
+                let new = counters.value(index).wrapping_sub(merged);
+                Row { total: new, min: new, max: new }
+            };
+            self.write(prepared, scope, counters, &row);
+        }
+        self.writing.store(false, Release);
+    }
+
+    /// Writes a report to where the user wants it, or says in a line why not all of it is shown.
+    /// What is printed of other ranks than 0 is decided here. May run in a signal handler.
+    fn write(
+        &self,
+        prepared: &Prepared,
+        scope: Scope<'_>,
+        counters: &Rows,
+        row: &dyn Fn(usize) -> Row,
+    ) {
+        let elsewhere = prepared.elsewhere;
+        let report =
+            Report { tool: self.label, version: self.version, scope, elsewhere, counters, row };
+        let Options { output, format, all_ranks, .. } = &prepared.options;
+        let (reason, late) = match scope {
+            Scope::World { .. } => ("", false),
+            Scope::Process { reason, .. } => (reason, reason == LATE),
+        };
+        // Nothing that is printed unasked grows with the number of ranks.
+        let asked = *all_ranks || reason == NOT_MERGED;
+        let descriptor = match output {
+            Output::None => return,
+            Output::Stderr => libc::STDERR_FILENO,
+            Output::Stdout => libc::STDOUT_FILENO,
+            // Nor does the number of files, where the merged report has nearly everything.
+            Output::File(_) if late && !prepared.prints && !asked => return,
+            Output::File(_) => {
+                return self.write_file(prepared, &report, asked);
+            }
+        };
+        if !prepared.prints && !asked {
+            return;
+        }
+        if late && !asked {
+            return report.say_late();
+        }
+        report_to(&report, descriptor, *format);
+        if matches!(scope, Scope::Process { .. }) && prepared.others && !asked {
+            say(format_args!(
+                "{}: what the other ranks counted is not shown: MPI_TOOL_ALL_RANKS=1 prints it, \
+                 MPI_TOOL_OUTPUT=PATH writes it to files",
+                self.label
+            ));
+        }
+    }
+
+    /// Writes a report to its file, and to standard error if that fails.
+    fn write_file(&self, prepared: &Prepared, report: &Report<'_>, asked: bool) {
+        let Some([world, process]) = &prepared.files else { return };
+        let file = match report.scope {
+            Scope::World { .. } => world,
+            Scope::Process { .. } => process,
+        };
+        let tool = self.label;
+        let format = prepared.options.format;
+        // The sink keeps its first error.
+        match file.write(|sink| report.write(sink, format).unwrap_or_default()) {
+            Ok(path) if prepared.says_where && prepared.prints => {
+                say(format_args!("{tool}: report in {}", Path(path)));
+            }
+            Ok(_) => {}
+            Err(errno) if prepared.prints || asked => {
+                let (path, reason) = (Path(file.path()), reason(errno));
+                say(format_args!("{tool}: cannot write {path}: {reason}; it follows here"));
+                report_to(report, libc::STDERR_FILENO, Format::Text);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Why the process reports for itself, in a life with or without a world.
+    pub(super) fn why_alone(&self, without_world: &'static str) -> &'static str {
+        let world_is_over = self.ranks.load(Relaxed) >= 0 && !self.world.load(Acquire);
+        let otherwise = if world_is_over { LATE } else { without_world };
+        world::out_of_reach().unwrap_or(otherwise)
+    }
+}
+
+/// The sum of all counters: says whether something was counted since; wraps around at worst.
+fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::wrapping_add)
+}
+
+/// A path for a message, without allocation. What is no UTF-8 is shown as bytes.
+struct Path<'a>(&'a CStr);
+
+impl core::fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for chunk in self.0.to_bytes().utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prints a report. Errors of standard output and standard error are nobody's.
+fn report_to(report: &Report<'_>, descriptor: c_int, format: Format) {
+    let mut sink = Sink::new(descriptor);
+    let _ = report.write(&mut sink, format);
+    let _ = sink.finish();
+}

@@ -1,0 +1,130 @@
+//! What becomes of a panic in a layer: it ends the process, names tool, function and rank, and never reaches the
+//! application.
+//!
+//! A tool's functions are `extern "C"`, so Rust's runtime ends the process where a panic would leave one of them.
+//! It then calls the panic hook once more, which finds on the stack which function that was. Nothing of this is in
+//! the functions themselves: `catch_unwind` in each of them is a third of what compiling a tool takes.
+
+use core::any::Any;
+use core::cell::RefCell;
+use core::ffi::{CStr, c_int, c_void};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+use crate::FunctionId;
+use crate::level::Level;
+use crate::qmpi::{Address, only_level};
+
+/// What Rust's runtime says when a panic would leave an `extern "C"` function. Of other runtimes that say
+/// something else, what they say is all there is.
+const LEAVES_RUST: &str = "panic in a function that cannot unwind";
+
+/// Calls the layer in a function that is not among the entries: `MPI_Pcontrol`'s.
+pub(crate) fn boundary<R>(level: &Level, function: FunctionId, call: impl FnOnce() -> R) -> R {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result,
+        Err(panic) => level.panicked(function, message(&*panic)),
+    }
+}
+
+/// Has panics that leave the tool say where: `entries` are the functions of its levels.
+pub fn name_panics(level: &'static Level, entries: &'static [Address; FunctionId::COUNT]) {
+    static ONCE: Once = Once::new();
+    thread_local! {
+        static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+    ONCE.call_once(|| {
+        let previous = take_hook();
+        set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+            let message = message(panic.payload());
+            if message == LEAVES_RUST
+                && let Some(function) = function_on_stack(entries)
+            {
+                let last = LAST.try_with(|last| last.take()).unwrap_or_default();
+                only_level().unwrap_or(level).panicked(function, &last);
+            }
+            // None where the thread is ending.
+            let _ = LAST.try_with(|last| message.clone_into(&mut last.borrow_mut()));
+            previous(panic);
+        }));
+    });
+}
+
+fn message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// The innermost MPI function of this tool that has been called and has not returned.
+fn function_on_stack(entries: &'static [Address; FunctionId::COUNT]) -> Option<FunctionId> {
+    /// What the stack is searched for.
+    struct Search {
+        entries: &'static [Address; FunctionId::COUNT],
+        found: Option<FunctionId>,
+    }
+
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(
+            each: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+            argument: *mut c_void,
+        ) -> c_int;
+        fn _Unwind_GetIP(frame: *mut c_void) -> usize;
+        fn _Unwind_FindEnclosingFunction(address: *mut c_void) -> *mut c_void;
+    }
+
+    /// # Safety
+    /// For `_Unwind_Backtrace`, with a `Search` as its argument.
+    unsafe extern "C" fn each(frame: *mut c_void, search: *mut c_void) -> c_int {
+        const GO_ON: c_int = 0;
+        const STOP: c_int = 5;
+        // SAFETY: the pointer must be of a `Search` that nobody else uses: it is the one that `_Unwind_Backtrace` got.
+        let search = unsafe { &mut *search.cast::<Search>() };
+        // SAFETY: `_Unwind_GetIP` wants the frame that `_Unwind_Backtrace` passes.
+        let inside = unsafe { _Unwind_GetIP(frame) }.wrapping_sub(1);
+        // SAFETY: any address is right; of one that is in no function comes null.
+        let function = unsafe { _Unwind_FindEnclosingFunction(inside as *mut c_void) };
+        if function.is_null() {
+            return GO_ON;
+        }
+        search.found = entry_of(function, search.entries).or_else(|| exported(function));
+        if search.found.is_some() { STOP } else { GO_ON }
+    }
+
+    let mut search = Search { entries, found: None };
+    // SAFETY: `each` is a function as it wants, and gets the `Search`, which is there meanwhile.
+    unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
+    search.found
+}
+
+/// Which function's entry begins here?
+fn entry_of(address: *const c_void, entries: &[Address; FunctionId::COUNT]) -> Option<FunctionId> {
+    FunctionId::from_index(entries.iter().position(|entry| entry.0 == address)?)
+}
+
+/// Which function does this tool export here?
+fn exported(address: *const c_void) -> Option<FunctionId> {
+    let look_up = |address: *const c_void| {
+        let mut found = libc::Dl_info {
+            dli_fname: core::ptr::null(),
+            dli_fbase: core::ptr::null_mut(),
+            dli_sname: core::ptr::null(),
+            dli_saddr: core::ptr::null_mut(),
+        };
+        // SAFETY: `dladdr` takes any address, and writes to the structure.
+        (unsafe { libc::dladdr(address, &mut found) } != 0).then_some(found)
+    };
+    let found = look_up(address)?;
+    let own = look_up(exported as *const c_void)?;
+    if found.dli_fbase != own.dli_fbase || found.dli_saddr.cast_const() != address {
+        return None;
+    }
+    if found.dli_sname.is_null() {
+        return None;
+    }
+    // SAFETY: the pointer must be of a C string: `dladdr` has found a symbol's name, which stays while this object
+    // is loaded.
+    unsafe { CStr::from_ptr(found.dli_sname) }.to_str().ok()?.parse().ok()
+}

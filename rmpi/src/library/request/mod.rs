@@ -1,0 +1,17 @@
+//! Requests of non-blocking operations, and the buffers that MPI uses until they are complete (MPI-5.0, 3.7).
+
+mod owned;
+mod persistent;
+mod scope;
+mod set;
+mod single;
+
+use super::Library;
+
+pub use owned::*;
+pub use persistent::*;
+pub use scope::*;
+pub use set::*;
+pub use single::*;
+
+pub(super) use scope::placed;

@@ -1,0 +1,20 @@
+//! Windows: memory that other processes access (MPI-5.0, chapter 12).
+
+mod agreed;
+mod create;
+mod dynamic;
+mod exposed;
+mod local;
+mod object;
+mod scope;
+
+use super::Library;
+
+pub use dynamic::*;
+pub use exposed::*;
+pub use object::*;
+pub use scope::*;
+
+pub(super) use agreed::Core;
+pub(super) use create::segment;
+pub(super) use dynamic::foreign;

@@ -17,14 +17,24 @@ use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
 /// [`OTHER`](ErrorClass::OTHER) if it does not go with those that there are.
 pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
     if crate::running::is_over()
-        && super::context::get_library_version().is_ok_and(|text| text.starts_with("Open MPI"))
+        && super::context::get_library_version().is_ok_and(|text| begins_once(&text))
     {
         return Err(Error::refused(
             ErrorClass::OTHER,
-            "MPI has ended, and Open MPI crashes where it begins again",
+            "MPI has ended, and this MPI library crashes where it begins again",
         ));
     }
     crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
+}
+
+/// Does an MPI of this version crash where it begins again after its end? Open MPI does, and MPICH 4.0 (its issue
+/// 6101).
+fn begins_once(library_version: &str) -> bool {
+    let mpich = || {
+        let version = library_version.strip_prefix("MPICH Version:")?.trim_start();
+        Some(version.starts_with("4.0"))
+    };
+    library_version.starts_with("Open MPI") || mpich().unwrap_or(false)
 }
 
 use crate::running::end;

@@ -17,24 +17,22 @@ use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
 /// [`OTHER`](ErrorClass::OTHER) if it does not go with those that there are.
 pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
     if crate::running::is_over()
-        && super::context::get_library_version().is_ok_and(|text| begins_once(&text))
+        && !super::context::get_library_version().is_ok_and(|text| begins_again(&text))
     {
         return Err(Error::refused(
             ErrorClass::OTHER,
-            "MPI has ended, and this MPI library crashes where it begins again",
+            "MPI has ended, and this MPI library does not begin again: it crashes or aborts",
         ));
     }
     crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
 }
 
-/// Does an MPI of this version crash where it begins again after its end? Open MPI does, and MPICH 4.0 (its issue
-/// 6101).
-fn begins_once(library_version: &str) -> bool {
-    let mpich = || {
-        let version = library_version.strip_prefix("MPICH Version:")?.trim_start();
-        Some(version.starts_with("4.0"))
-    };
-    library_version.starts_with("Open MPI") || mpich().unwrap_or(false)
+/// Can an MPI of this version begin again after its end? MPICH 5 can. MPICH 4 (tried: 4.0.2, 4.1.3, 4.2.3, 4.3.2),
+/// Intel MPI 2021 and Open MPI crash or abort, so no other MPI is trusted.
+fn begins_again(library_version: &str) -> bool {
+    let version = library_version.strip_prefix("MPICH Version:").unwrap_or_default().trim_start();
+    let major = version.split('.').next().and_then(|major| major.parse().ok());
+    major.is_some_and(|major: u32| major >= 5)
 }
 
 use crate::running::end;
@@ -352,4 +350,25 @@ fn level_info<L: ThreadLevel>() -> RmpiResult<Info<'static>> {
         .map_err(|_| Error::refused(ErrorClass::ARG, "a level's name has no zero"))?;
     info.set(LEVEL, &name)?;
     Ok(info)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_mpich_5_begins_again() {
+        // As the libraries write it.
+        for version in ["5.0.2", "5.1", "6.0.0a1", "10.0"] {
+            assert!(super::begins_again(&format!(
+                "MPICH Version:      {version}\nMPICH Release date: "
+            )));
+        }
+        for version in ["4.0.2", "4.3.2", "3.4.3"] {
+            assert!(!super::begins_again(&format!(
+                "MPICH Version:      {version}\nMPICH Release date: "
+            )));
+        }
+        assert!(!super::begins_again("Intel(R) MPI Library 2021.19 for Linux* OS\n"));
+        assert!(!super::begins_again("Open MPI v5.0.11, package: Open MPI, ident: 5.0.11"));
+        assert!(!super::begins_again(""));
+    }
 }

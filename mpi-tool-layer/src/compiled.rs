@@ -5,6 +5,7 @@
 //! large tool take minutes. A layer chooses, function by function only as far as [`Compiled`] goes.
 
 use crate::high::HAS_METHOD;
+use crate::lifecycle::is_watched;
 use crate::{FunctionClass, FunctionId};
 
 /// For which functions the compiler makes a copy of a layer's `around`.
@@ -62,7 +63,7 @@ impl Compiled {
     #[doc(hidden)]
     pub const fn shares(self, function: FunctionId, sees_raw: bool) -> bool {
         // The tool itself watches some functions.
-        if function.is_watched() || !sees_raw && !HAS_METHOD[function as usize] {
+        if is_watched(function) || !sees_raw && !HAS_METHOD[function as usize] {
             return false;
         }
         match self {

@@ -53,7 +53,7 @@
 //! 3. *What to count.* [`FunctionCounters`] for a number a function, [`ThreadCounters`] for any
 //!    other fixed set of numbers, an atomic of the tool's own for what is no sum over threads. What
 //!    [`Tool::counters`] returns is reported; whoever wants another report writes it, and has
-//!    [`rmpi`] to communicate with.
+//!    `rmpi` to communicate with (the feature of that name).
 //!
 //! 4. *What users can set.* [`Tool::SETTINGS`] declares it, [`Tool::configure`] gets it.
 //!
@@ -85,7 +85,7 @@
 //! * *Panics.* A panic in a layer does not reach the application. It is reported with the tool, the
 //!   rank and the function, and ends the process by `abort`.
 //!
-//! * *Calls of the tool's own* go through [`rmpi`] or [`mpi_sys::pmpi`], past all tools. What goes
+//! * *Calls of the tool's own* go through `rmpi` or [`mpi_sys::pmpi`], past all tools. What goes
 //!   through the next functions ([`UnsafeBox::table`]) is seen by the tools below.
 //!
 //! # Where what is
@@ -149,7 +149,6 @@ mod file;
 #[doc(hidden)]
 pub mod fortran;
 mod forward;
-mod function;
 mod function_counters;
 mod handles;
 mod high;
@@ -159,8 +158,6 @@ mod launcher;
 mod level;
 mod lifecycle;
 mod neighbours;
-#[doc(hidden)]
-pub mod note;
 mod objects;
 pub mod options;
 mod output;
@@ -184,16 +181,19 @@ pub use chain::LayerChain;
 pub use compiled::Compiled;
 pub use counters::ThreadCounters;
 pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
-pub use function::{
-    Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
-};
 pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
+#[doc(hidden)]
+pub use mpi_facts::note;
+pub use mpi_facts::{
+    Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
+};
 pub use mpi_sys;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
 pub use report::Counters;
-/// Safe MPI for tools: calls that no tool sees.
+/// Safe MPI for tools: calls that no tool sees. With the feature `rmpi`.
+#[cfg(feature = "rmpi")]
 pub use rmpi::pmpi_mode as rmpi;
 pub use rows::Counter;
 pub use settings::{Default as SettingDefault, Setting, Settings};

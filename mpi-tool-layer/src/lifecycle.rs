@@ -36,12 +36,10 @@ macro_rules! below {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        impl FunctionId {
-            /// Does every tool watch the function itself?
-            pub(crate) const fn is_watched(self) -> bool {
-                match self {
-                    $(FunctionId::$c_name => if_watched! { $c_name { true } { false } },)*
-                }
+        /// Does every tool watch the function itself?
+        pub(crate) const fn is_watched(function: FunctionId) -> bool {
+            match function {
+                $(FunctionId::$c_name => if_watched! { $c_name { true } { false } },)*
             }
         }
 

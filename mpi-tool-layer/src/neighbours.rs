@@ -325,7 +325,7 @@ fn library_function(function: FunctionId, has_fortran: bool) -> *const c_void {
 /// the name that the application would use. False if that fails, too.
 pub fn find_late_mpi(table: &NextTable) -> bool {
     let found = fill_late_pmpi()
-        || mpi_sys::Abi::CURRENT.library_names().iter().any(|name| {
+        || mpi_sys::ABI.library_names().iter().any(|name| {
             let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);
             !library.is_null() && fill_late_pmpi()
         });
@@ -449,7 +449,8 @@ pub(crate) fn mpi_objects() -> MpiObjects {
     each_object(|object| {
         found.library |= object.is_mpi_library();
         if core::mem::take(&mut is_program) {
-            found.program = object.needs().any(|name| name.to_bytes().starts_with(b"libmpi"));
+            found.program =
+                object.needs().any(|name| name.to_str().is_ok_and(mpi_facts::is_part_of_mpi));
         }
     });
     found

@@ -19,19 +19,18 @@ impl Object<'_> {
         unsafe { CStr::from_ptr(self.0.dlpi_name) }
     }
 
-    fn is_named(&self, beginnings: &[&str]) -> bool {
-        let path = self.path().to_bytes();
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        beginnings.iter().any(|beginning| name.starts_with(beginning.as_bytes()))
+    /// The name of its file; nothing if it is no text.
+    fn file_name(&self) -> &str {
+        let path = self.path().to_str().unwrap_or("");
+        path.rsplit('/').next().unwrap_or(path)
     }
 
     pub(crate) fn is_mpi_library(&self) -> bool {
-        self.is_named(&["libmpi.so", "libmpich.so", "libmpi_abi.so"])
+        mpi_facts::is_mpi_library(self.file_name())
     }
 
     pub(crate) fn is_fortran_library(&self) -> bool {
-        let names = ["libmpifort.so", "libmpichfort.so", "libmpi_mpifh.so", "libmpi_usempif08.so"];
-        self.is_named(&names)
+        mpi_facts::is_fortran_library(self.file_name())
     }
 
     fn headers(&self) -> &[libc::Elf64_Phdr] {

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_int};
 
-use mpi_sys::{Abi, pmpi};
+use mpi_sys::{ABI, Abi, pmpi};
 
 use crate::FunctionId;
 use crate::report::Row;
@@ -10,7 +10,7 @@ use crate::report::Row;
 /// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
 /// and constants would mean something else there.
 pub fn wrong_abi() -> Option<Abi> {
-    abi().filter(|actual| *actual != Abi::CURRENT)
+    abi().filter(|actual| *actual != ABI)
 }
 
 /// The ABI of the MPI in this process, if there is one.
@@ -30,10 +30,9 @@ pub fn abi() -> Option<Abi> {
         libc::dlerror();
         if is_openmpi {
             Abi::OpenMpi
-        } else if name.to_bytes().windows(10).any(|window| window == b"libmpi_abi") {
-            Abi::Standard
         } else {
-            Abi::Mpich
+            let file = name.to_str().ok().and_then(|path| path.rsplit('/').next());
+            file.and_then(Abi::of_library).filter(|abi| *abi != Abi::OpenMpi).unwrap_or(Abi::Mpich)
         }
     })
 }
@@ -90,7 +89,7 @@ pub(crate) fn is_spawned() -> bool {
 /// Are the predefined handles known? Open MPI's are addresses, which the dynamic linker has left
 /// empty where the library came later.
 fn has_handles() -> bool {
-    Abi::CURRENT != Abi::OpenMpi || pmpi::MPI_COMM_WORLD as usize != 0
+    ABI != Abi::OpenMpi || pmpi::MPI_COMM_WORLD as usize != 0
 }
 
 /// Rank and size of `MPI_COMM_WORLD`.

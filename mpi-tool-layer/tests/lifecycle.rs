@@ -400,7 +400,7 @@ fn a_tool_of_another_abi_reports_a_rank_at_a_time() {
 /// with the library loaded privately before, and with the tool's exports alone.
 #[test]
 fn mpi_that_is_loaded_late_is_seen() {
-    let names = mpi_tool_layer::mpi_sys::Abi::CURRENT.library_names();
+    let names = mpi_tool_layer::mpi_sys::ABI.library_names();
     let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
     let source = build_folder().join("late.c");
     let c = format!(

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use common::{Run, build_folder, compile, compile_with, exported, setting, tool, universal};
 use mpi_tool_layer::FunctionId;
-use mpi_tool_layer::mpi_sys::Abi;
+use mpi_tool_layer::mpi_sys::ABI;
 
 macro_rules! symbols {
     ([] $($symbol:literal)*) => {
@@ -41,7 +41,7 @@ fn programs_are_counted_without_a_word_on_their_mpi() {
 /// A universal build of the call counter that no other test has opened: a process opens a file once.
 fn counter(name: &str) -> PathBuf {
     let folder = build_folder().join(name);
-    let builds = folder.join(Abi::CURRENT.name());
+    let builds = folder.join(ABI.name());
     fs::create_dir_all(&builds).unwrap();
     let file = format!("lib{name}.so");
     fs::copy(tool("call_counter"), builds.join(&file)).unwrap();
@@ -157,7 +157,7 @@ fn a_build_that_is_not_there_is_missed_in_one_line() {
     let plain = Run::new(&program, 2).run();
     let outcome = Run::new(&program, 2).preload(&file).run();
     assert_eq!((outcome.status, outcome.lines()), (plain.status, plain.lines()));
-    let abi = Abi::CURRENT.name();
+    let abi = ABI.name();
     let missing = folder.join(abi).join("libcall_counter.so");
     let words = [
         format!("call-counter: the MPI of this program has the {abi} ABI"),
@@ -202,7 +202,7 @@ fn a_build_that_is_preloaded_too_counts_alone() {
     let both = [universal("call_counter"), {
         // By the name that the universal build gives it.
         let file = universal("call_counter");
-        file.with_file_name(Abi::CURRENT.name()).join(file.file_name().unwrap())
+        file.with_file_name(ABI.name()).join(file.file_name().unwrap())
     }];
     for order in [[0, 1], [1, 0]] {
         let run = Run::new(&program, 2).preload(&both[order[0]]).count_with(&both[order[1]]);

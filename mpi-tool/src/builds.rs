@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use mpi_facts::Abi;
 use serde_json::Value;
 
 use crate::cli::Build;
-use crate::mpi::Abi;
 use crate::tools::source_tree;
 use crate::words::in_path;
 
@@ -105,7 +105,7 @@ impl Build {
             match targets.iter().find(|known| known.abi == abi) {
                 Some(first) => eprintln!(
                     "mpi-tool: {mpicc}: has {}, like {first}; the same tools serve both",
-                    abi.title(),
+                    format_args!("the {} ABI", abi.name()),
                     first = first.mpicc.as_deref().unwrap_or("the tools of --abi"),
                 ),
                 None => targets.push(Target { abi, mpicc: Some(mpicc) }),
@@ -153,7 +153,7 @@ struct Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.abi.title())?;
+        write!(f, "the {} ABI", self.abi.name())?;
         match &self.mpicc {
             Some(mpicc) => write!(f, ", with {mpicc}"),
             None => Ok(()),

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use mpi_facts::Abi;
 
-use crate::mpi::Abi;
 use crate::request::ToolRequest;
 
 /// Runs MPI programs with interception tools
@@ -87,7 +88,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) spawned: bool,
     /// Use tools of this ABI, whatever MPI the application seems to use
-    #[arg(long)]
+    #[arg(long, value_parser = abis())]
     pub(crate) abi: Option<Abi>,
     /// Start nothing if a tool will not work, or if launcher and application belong to different MPIs
     #[arg(long)]
@@ -197,7 +198,7 @@ pub(crate) struct Build {
     #[arg(long, value_name = "PATH")]
     pub(crate) mpicc: Vec<String>,
     /// Build for this ABI, whether or not an MPI of this ABI is found
-    #[arg(long)]
+    #[arg(long, value_parser = abis())]
     pub(crate) abi: Vec<Abi>,
     /// The project: the folder of its Cargo.toml [default: the working folder if it has tools,
     /// otherwise the framework's source tree]
@@ -250,4 +251,17 @@ mod tests {
     fn the_definition_is_consistent() {
         super::Arguments::command().debug_assert();
     }
+}
+
+/// The ABIs, by their names.
+fn abis() -> impl TypedValueParser<Value = Abi> {
+    let value = |abi: Abi| {
+        PossibleValue::new(abi.name()).help(match abi {
+            Abi::Mpich => "MPICH, Intel MPI, Cray MPICH, MVAPICH",
+            Abi::OpenMpi => "Open MPI",
+            Abi::Standard => "MPI-5's own, of `mpicc_abi`",
+        })
+    };
+    PossibleValuesParser::new(Abi::ALL.map(value))
+        .map(|name| Abi::of_name(&name).expect("clap has compared it with the names"))
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mpi_facts::note;
 use object::elf::{
     DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, EM_X86_64, FileHeader64, PT_INTERP, SHT_DYNSYM,
     SHT_SYMTAB,
@@ -35,11 +36,9 @@ pub(crate) struct Elf {
     pub(crate) exports: Vec<String>,
     /// Names of MPI functions that it defines, for itself too, unless they were stripped.
     pub(crate) defines: Vec<String>,
-    /// The note of a tool: `mpi-tool-layer/src/note.rs`.
+    /// The note of a tool: `mpi_facts::note`.
     pub(crate) note: Option<String>,
 }
-
-const NOTE_SECTION: &[u8] = b".note.mpi-tool";
 
 impl Elf {
     /// Reads a file; `None` if it is something else than an ELF file.
@@ -95,12 +94,12 @@ impl Elf {
                     }
                 }
             }
-            if sections.section_name(endian, section) == Ok(NOTE_SECTION)
+            if sections.section_name(endian, section) == Ok(note::SECTION.as_bytes())
                 && let Some(mut notes) = section.notes(endian, data)?
-                && let Some(note) = notes.next()?
-                && note.name() == b"mpi-tool"
+                && let Some(found) = notes.next()?
+                && found.name() == note::OWNER.as_bytes()
             {
-                self.note = Some(String::from_utf8_lossy(note.desc()).into_owned());
+                self.note = Some(String::from_utf8_lossy(found.desc()).into_owned());
             }
         }
         // A static executable that can be moved has a dynamic section, and nothing to link.

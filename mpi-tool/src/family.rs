@@ -4,6 +4,7 @@
 //! PMI, Open MPI's launcher PMIx. A program that does not understand it believes that it was started
 //! alone: as many times as there are processes, it is rank 0 of 1.
 
+use mpi_facts::Abi;
 use std::env;
 use std::fs;
 use std::io::Read;
@@ -14,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::elf::Elf;
-use crate::mpi::{Abi, Mpi};
+use crate::mpi::Mpi;
 use crate::problem::Problem;
 use crate::words::{base, in_path, is_executable};
 

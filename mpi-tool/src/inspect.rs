@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use mpi_facts::is_part_of_mpi;
 use serde::Serialize;
 
 use crate::elf::{Elf, texts};
 use crate::libraries::Libraries;
-use crate::mpi::{Mpi, is_part_of_mpi};
+use crate::mpi::Mpi;
 use crate::python::{self, Choice};
 use crate::words::{base, behind_wrappers, program};
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result};
+use mpi_facts::Abi;
 use serde_json::json;
 
 use crate::cli::List;
-use crate::mpi::Abi;
 use crate::tools::{self, Build, STACK_LIBRARY};
 
 impl List {
@@ -107,7 +107,7 @@ fn as_json(build: &Build) -> serde_json::Value {
         "name": build.name,
         "version": build.version,
         "description": build.description,
-        "abi": build.abi,
+        "abi": build.abi.map(Abi::name),
         "mpi": build.mpi,
         "level": build.is_level,
         "fortran": build.fortran,

@@ -3,87 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use serde::Serialize;
+use mpi_facts::Abi;
+use serde::{Serialize, Serializer};
 
 use crate::elf::{Elf, texts};
 use crate::family::Family;
 
-/// How handles, constants and statuses look. A tool works under every MPI of its ABI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Abi {
-    /// MPICH, Intel MPI, Cray MPICH, MVAPICH
-    Mpich,
-    /// Open MPI
-    #[value(name = "openmpi")]
-    OpenMpi,
-    /// MPI-5's own, of `mpicc_abi`
-    Standard,
-}
-
-impl Abi {
-    pub(crate) const ALL: [Abi; 3] = [Abi::Mpich, Abi::OpenMpi, Abi::Standard];
-
-    /// As in tools' notes, and as folders are called.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Abi::Mpich => "mpich",
-            Abi::OpenMpi => "openmpi",
-            Abi::Standard => "standard",
-        }
-    }
-
-    /// In messages.
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            Abi::Mpich => "the mpich ABI",
-            Abi::OpenMpi => "the openmpi ABI",
-            Abi::Standard => "the standard ABI",
-        }
-    }
-
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|abi| abi.name() == name)
-    }
-
-    /// By the name that programs know a library by.
-    pub(crate) fn of_library(soname: &str) -> Option<Self> {
-        let (stem, version) = soname.split_once(".so")?;
-        let version = version.trim_start_matches('.').split('.').next().unwrap_or("");
-        match stem {
-            "libmpi_abi" => Some(Abi::Standard),
-            "libmpich" => Some(Abi::Mpich),
-            "libmpi" if version == "12" => Some(Abi::Mpich),
-            // Open MPI 1.3 to 5.
-            "libmpi" if matches!(version, "0" | "1" | "20" | "40") => Some(Abi::OpenMpi),
-            // Cray's, with the compiler's name: libmpi_gnu_123.so.12.
-            _ if stem.starts_with("libmpi_") && version == "12" && !is_binding(soname) => {
-                Some(Abi::Mpich)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Is it one of the libraries that belong to MPI but are not the C library?
-fn is_binding(soname: &str) -> bool {
-    const BINDINGS: [&str; 8] = [
-        "libmpifort.",
-        "libmpichfort.",
-        "libmpicxx.",
-        "libmpichcxx.",
-        "libmpi_cxx.",
-        "libmpi_mpifh.",
-        "libmpi_usempi",
-        "libmpi_abi_",
-    ];
-    BINDINGS.iter().any(|beginning| soname.starts_with(beginning))
-}
-
-/// Does a library belong to an MPI, so that what it calls is no call of the application?
-pub(crate) fn is_part_of_mpi(soname: &str) -> bool {
-    Abi::of_library(soname).is_some() || is_binding(soname)
+/// An ABI as machines read it: by its name.
+fn abi_name<S: Serializer>(abi: &Abi, serializer: S) -> Result<S::Ok, S::Error> {
+    abi.name().serialize(serializer)
 }
 
 /// An MPI library.
@@ -93,6 +21,7 @@ pub(crate) struct Mpi {
     pub(crate) implementation: String,
     /// By the library's own strings.
     pub(crate) version: Option<String>,
+    #[serde(serialize_with = "abi_name")]
     pub(crate) abi: Abi,
     /// The name that the program knows it by.
     pub(crate) soname: String,
@@ -203,7 +132,7 @@ fn intel_version(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Abi, intel_version, is_part_of_mpi, is_version};
+    use super::{intel_version, is_version};
 
     #[test]
     fn versions_stand_alone() {
@@ -219,24 +148,5 @@ mod tests {
         for other in ["2021", "2021.x", "20210.1", "Intel 2021.19.0", "21.1.0"] {
             assert_eq!(intel_version(other), None, "{other}");
         }
-    }
-
-    /// The names of real libraries: Debian's, wheels', Intel's, Cray's.
-    #[test]
-    fn libraries_are_known_by_their_names() {
-        for (name, abi) in [
-            ("libmpi.so.12", Some(Abi::Mpich)),
-            ("libmpich.so.12", Some(Abi::Mpich)),
-            ("libmpi_gnu_123.so.12", Some(Abi::Mpich)),
-            ("libmpi.so.40", Some(Abi::OpenMpi)),
-            ("libmpi_abi.so.1", Some(Abi::Standard)),
-            ("libmpifort.so.12", None),
-            ("libmpi_mpifh.so.40", None),
-            ("libm.so.6", None),
-            ("libmpiabc.so", None),
-        ] {
-            assert_eq!(Abi::of_library(name), abi, "{name}");
-        }
-        assert!(is_part_of_mpi("libmpi_usempif08.so.40") && !is_part_of_mpi("libmpifr.so.4"));
     }
 }

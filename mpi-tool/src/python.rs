@@ -1,11 +1,12 @@
 //! Which MPI a Python program uses: mpi4py's choice, asked of the Python that will run it.
 
+use mpi_facts::Abi;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::elf::Elf;
 use crate::libraries::Libraries;
-use crate::mpi::{Abi, Mpi};
+use crate::mpi::Mpi;
 
 /// Finds the module as `import` would, which loads an MPI library at most and starts no MPI.
 const ASK: &str = r#"
@@ -68,11 +69,7 @@ fn told(module: &Path) -> Option<Mpi> {
         "mpiabi" => Abi::Standard,
         name => Abi::of_name(name)?,
     };
-    let soname = match abi {
-        Abi::Mpich => "libmpi.so.12",
-        Abi::OpenMpi => "libmpi.so.40",
-        Abi::Standard => "libmpi_abi.so.1",
-    };
+    let soname = abi.library_names()[0].to_str().expect("it is ASCII");
     let needs = Elf { needed: vec![soname.into()], path: module.into(), ..Elf::default() };
     let found = Libraries::of(&needs).found.into_iter().next();
     Mpi::new(soname, found.as_ref().map(|library| library.path.as_path()))

@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Result, bail};
+use mpi_facts::Abi;
 
 use crate::cli::{Format, Run};
 use crate::family::Launcher;
 use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
-use crate::mpi::Abi;
 use crate::problem::Problem;
 use crate::request::{absolute, own_variable};
 use crate::selection::{Selection, Wanted};

@@ -4,9 +4,10 @@ use std::env;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use mpi_facts::Abi;
 
 use crate::inspect::{Binding, Inspection, Interception, Kind};
-use crate::mpi::{Abi, Mpi};
+use crate::mpi::Mpi;
 use crate::problem::Problem;
 use crate::request::ToolRequest;
 use crate::tools::{self, Build, STACK_LIBRARY};

@@ -1,5 +1,5 @@
 //! The tools on this machine: shared objects with the note that the framework's macros put into
-//! them (`mpi-tool-layer/src/note.rs`).
+//! them (`mpi_facts::note`).
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use mpi_facts::{Abi, note};
 
 use crate::elf::Elf;
-use crate::mpi::Abi;
 
 /// The name in the note of `libqmpi.so`.
 pub(crate) const STACK_LIBRARY: &str = "qmpi";
@@ -38,11 +38,7 @@ impl Build {
     fn read(path: &Path) -> Option<Self> {
         let elf = Elf::read(path).ok()??;
         let note = elf.note.as_deref()?;
-        let value = |key: &str| {
-            note.lines()
-                .find_map(|line| line.split_once('=').filter(|pair| pair.0 == key))
-                .map_or(String::new(), |pair| pair.1.to_owned())
-        };
+        let value = |key: &str| note::value(note, key).unwrap_or_default().to_owned();
         let is = |role: &str| value("roles").split(' ').any(|known| known == role);
         // One file under the names of all tools.
         let universal = is("universal");
@@ -110,11 +106,8 @@ fn stem(path: &Path) -> String {
 
 /// What a universal build opens.
 fn beside(universal: &Path) -> Vec<Build> {
-    let (Some(folder), Some(file)) = (universal.parent(), universal.file_name()) else {
-        return Vec::new();
-    };
-    let paths = Abi::ALL.map(|abi| folder.join(abi.name()).join(file));
-    paths.iter().filter_map(|path| Build::read(&fs::canonicalize(path).ok()?)).collect()
+    let builds = Abi::ALL.into_iter().filter_map(|abi| note::build_beside(universal, abi));
+    builds.filter_map(|path| Build::read(&fs::canonicalize(path).ok()?)).collect()
 }
 
 fn has_fortran(elf: &Elf) -> bool {

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use mpi_tool_layer::mpi_sys::Abi;
+use mpi_tool_layer::mpi_sys::{ABI, Abi};
+use mpi_tool_layer::note;
 use object::elf::{DT_NEEDED, DT_NULL, DT_SONAME, EM_X86_64, ET_DYN, FileHeader64, SHT_DYNSYM};
 use object::read::elf::{Dyn as _, FileHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, SymbolIndex};
@@ -54,14 +55,14 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
     if facts.table_query && !facts.interceptions {
         return Err(RUNS_STACKS.into());
     }
-    if let Some(abi) = facts.abis.iter().find(|abi| **abi != Abi::CURRENT) {
+    if let Some(abi) = facts.abis.iter().find(|abi| **abi != ABI) {
         return Err(other_abi(*abi));
     }
     if facts.universal {
         let file = path.file_name().unwrap_or_default().display();
         return Err(format!(
             "a universal build, but the build for this MPI, {}/{file} beside it, is missing",
-            Abi::CURRENT.name()
+            ABI.name()
         ));
     }
     if !facts.interceptions && facts.of_this_framework {
@@ -159,10 +160,7 @@ impl Facts {
 
 /// The tool's build for this ABI, where a file is a universal build and this lies beside it.
 pub(crate) fn build_beside(path: &Path) -> Option<PathBuf> {
-    let beside = |path: &Path| {
-        let build = path.parent()?.join(Abi::CURRENT.name()).join(path.file_name()?);
-        build.exists().then_some(build)
-    };
+    let beside = |path: &Path| note::build_beside(path, ABI).filter(|build| build.exists());
     let build = beside(path).or_else(|| beside(&fs::canonicalize(path).ok()?))?;
     let facts = Facts::read(&contents(path).ok()?).ok()?;
     facts.universal.then_some(build)
@@ -172,19 +170,11 @@ pub(crate) fn other_abi(abi: Abi) -> String {
     format!(
         "built for the {} ABI, but the MPI of this program has the {} ABI; use a build for this MPI",
         abi.name(),
-        Abi::CURRENT.name()
+        ABI.name()
     )
 }
 
 /// The ABI of an MPI library, by the name that binaries know it by.
 fn abi_of_library(name: &[u8]) -> Option<Abi> {
-    if name.starts_with(b"libmpi_abi.so") {
-        Some(Abi::Standard)
-    } else if name.starts_with(b"libmpich.so") || name == b"libmpi.so.12" {
-        Some(Abi::Mpich)
-    } else if name.starts_with(b"libmpi.so.") {
-        Some(Abi::OpenMpi)
-    } else {
-        None
-    }
+    Abi::of_library(core::str::from_utf8(name).ok()?)
 }

@@ -30,7 +30,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use mpi_tool_layer::install::{ToolInfo, find_late_mpi, is_on, launched_rank, missing, wrong_abi};
-use mpi_tool_layer::mpi_sys::{Abi, mpi_functions, prototypes::*};
+use mpi_tool_layer::mpi_sys::{ABI, mpi_functions, prototypes::*};
 use mpi_tool_layer::{FunctionId, NextFunctions, NextTable};
 
 use config::{OnError, Problem};
@@ -181,7 +181,7 @@ fn compose() {
         let what = format!(
             "this libqmpi.so was built for the {} ABI, but the MPI of this program has the {} ABI; \
              use a build for this MPI",
-            Abi::CURRENT.name(),
+            ABI.name(),
             abi.name()
         );
         problems.push(Problem { level: None, path: PathBuf::new(), what });

@@ -116,7 +116,7 @@ fn library() -> &'static Path {
                 prototype("", function)
             );
         }
-        let name = match mpi_sys::Abi::CURRENT {
+        let name = match mpi_sys::ABI {
             mpi_sys::Abi::Standard => "libmpi_abi.so.1",
             _ => "libmadeup.so",
         };

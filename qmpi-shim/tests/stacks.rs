@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{Run, build_folder, example, is_openmpi, setting, tool, universal};
-use mpi_tool_layer::mpi_sys::Abi;
+use mpi_tool_layer::mpi_sys::ABI;
 use stack::{
     compile, count, expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_library,
     with_tools,
@@ -242,10 +242,8 @@ fn a_tool_for_another_abi() {
     let (name, abi) =
         if is_openmpi() { ("mpich-5.0.2", "mpich") } else { ("openmpi-5.0.11", "openmpi") };
     let other = setting("MPI_TOOLS").parent().unwrap().join(name).join("libcall_counter.so");
-    let what = format!(
-        "built for the {abi} ABI, but the MPI of this program has the {} ABI",
-        Abi::CURRENT.name()
-    );
+    let what =
+        format!("built for the {abi} ABI, but the MPI of this program has the {} ABI", ABI.name());
     expect_bad_level(&other, &what);
 
     // A tool in C brings its MPI along, by name; that must not be loaded.

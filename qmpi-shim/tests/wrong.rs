@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Run, build_folder, tool, universal};
-use mpi_tool_layer::mpi_sys::Abi;
+use mpi_tool_layer::mpi_sys::{ABI, Abi};
 use stack::{expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_tools};
 
 const MPI: &str = "an MPI library, not a tool (it defines PMPI_Init)";
@@ -50,7 +50,7 @@ fn an_mpi_library() {
 /// The library of another MPI is an MPI library first, and of another ABI second.
 #[test]
 fn the_library_of_another_mpi() {
-    let own = Abi::CURRENT;
+    let own = ABI;
     for (mpi, library, abi) in [
         ("mpich-5.0.2", "libmpi.so.12", Abi::Mpich),
         ("mpich-5.0.2", "libmpi_abi.so.1", Abi::Standard),
@@ -67,7 +67,7 @@ fn the_library_of_another_mpi() {
 /// An MPI that has its `PMPI_X` in a library of their own looks like a PMPI tool but for its name.
 #[test]
 fn an_mpi_library_without_pmpi_functions_of_its_own() {
-    let soname = match Abi::CURRENT {
+    let soname = match ABI {
         Abi::Mpich => "libmpi.so.12",
         Abi::OpenMpi => "libmpi.so.40",
         Abi::Standard => "libmpi_abi.so.1",
@@ -107,7 +107,7 @@ fn a_universal_build_alone() {
     let folder = tempfile::tempdir().unwrap();
     let alone = folder.path().join("libcall_counter.so");
     fs::copy(universal("call_counter"), &alone).unwrap();
-    let abi = Abi::CURRENT.name();
+    let abi = ABI.name();
     expect_bad_level(
         &alone,
         &format!(

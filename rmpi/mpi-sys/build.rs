@@ -1,7 +1,7 @@
-//! Chooses the ABI: `MPI_ABI` names it, else the MPI of `$MPICC` has one, else it is MPICH's. Where there is an
-//! `mpicc` of that ABI, asks it where its library is and which of the listed functions that library has, for
-//! programs that link it. Tools link no MPI, so they compile without any. Says which entry points tools have for
-//! Fortran under the ABI.
+//! Chooses the ABI: `MPI_ABI` names it, else the MPI of `$MPICC` has one, else it is MPICH's. With the feature `link`,
+//! and where there is an `mpicc` of that ABI, asks it where its library is and which of the listed functions that
+//! library has, for programs that link it. Tools link no MPI, so they compile without any. Says which entry points
+//! tools have for Fortran under the ABI.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -10,21 +10,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::read::elf::ElfFile64;
-use object::{Object, ObjectSymbol};
+use mpi_facts::{Abi, Direction, FunctionClass, FunctionId, ParameterKind};
+#[cfg(feature = "link")]
+use object::{Object, ObjectSymbol, read::elf::ElfFile64};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/functions.rs");
     println!("cargo::rerun-if-env-changed={MPI_ABI}");
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rerun-if-env-changed=PATH");
     println!("cargo::rerun-if-env-changed={FORTRAN_NAMES}");
     println!("cargo::rustc-check-cfg=cfg(mpi_abi, values(\"mpich\", \"openmpi\", \"standard\"))");
 
-    let listed = listed_functions();
+    let listed: BTreeSet<String> =
+        FunctionId::all().map(|function| function.name().to_owned()).collect();
     if env::var_os("DOCS_RS").is_some() {
-        return emit("mpich", "", &listed, &listed);
+        return emit(Abi::Mpich, "", &listed, &listed);
     }
     match choose() {
         Ok(Choice { abi, why, mpi: Some(mpi) }) => {
@@ -53,11 +54,9 @@ fn main() {
 /// The variable that names the ABI.
 const MPI_ABI: &str = "MPI_ABI";
 
-const ABIS: [&str; 3] = ["mpich", "openmpi", "standard"];
-
 /// What is built for, and why.
 struct Choice {
-    abi: &'static str,
+    abi: Abi,
     why: String,
     /// The MPI that programs are linked to.
     mpi: Option<Mpi>,
@@ -67,8 +66,8 @@ fn choose() -> Result<Choice, String> {
     let named = env::var("MPICC").ok().filter(|mpicc| !mpicc.trim().is_empty());
     let mpicc = named.as_deref().unwrap_or("mpicc");
     let wanted = match env::var(MPI_ABI) {
-        Ok(wanted) if !wanted.is_empty() => match ABIS.iter().find(|abi| **abi == wanted) {
-            Some(abi) => Some(*abi),
+        Ok(wanted) if !wanted.is_empty() => match Abi::of_name(&wanted) {
+            Some(abi) => Some(abi),
             None => {
                 return Err(format!(
                     "{MPI_ABI}={wanted} names no ABI: set it to mpich (also for Intel MPI, Cray MPICH and \
@@ -99,7 +98,7 @@ fn choose() -> Result<Choice, String> {
         }
         (None, Err(NoMpi::Missing(message))) if named.is_some() => Err(message),
         (None, Err(NoMpi::Missing(_))) => Ok(Choice {
-            abi: "mpich",
+            abi: Abi::Mpich,
             why: format!(
                 "there is no mpicc; {MPI_ABI}=openmpi or {MPI_ABI}=standard chooses another"
             ),
@@ -109,18 +108,18 @@ fn choose() -> Result<Choice, String> {
 }
 
 /// Tells the user once what is built.
-fn say(abi: &str, why: &str) {
+fn say(abi: Abi, why: &str) {
     let abi = match abi {
-        "mpich" => "MPICH's ABI",
-        "openmpi" => "Open MPI's ABI",
-        _ => "MPI-5's standard ABI",
+        Abi::Mpich => "MPICH's ABI",
+        Abi::OpenMpi => "Open MPI's ABI",
+        Abi::Standard => "MPI-5's standard ABI",
     };
     println!("cargo::warning=building for {abi} ({why})");
 }
 
 /// Writes what other crates' macros need to know of the probed library.
-fn emit(abi: &str, version: &str, listed: &BTreeSet<String>, present: &BTreeSet<String>) {
-    println!("cargo::rustc-cfg=mpi_abi=\"{abi}\"");
+fn emit(abi: Abi, version: &str, listed: &BTreeSet<String>, present: &BTreeSet<String>) {
+    println!("cargo::rustc-cfg=mpi_abi=\"{}\"", abi.name());
     let mut out = String::new();
     let _ = writeln!(out, "/// The MPI library that this crate was built against.");
     let _ = writeln!(out, "pub const BUILT_AGAINST: &str = \"{version}\";");
@@ -148,24 +147,8 @@ fn emit(abi: &str, version: &str, listed: &BTreeSet<String>, present: &BTreeSet<
     fs::write(&file, out).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
 
-fn listed_functions() -> BTreeSet<String> {
-    include_str!("src/functions.rs")
-        .lines()
-        .filter_map(|line| line.strip_prefix("    MPI_"))
-        .filter_map(|line| line.split_whitespace().next())
-        .map(|name| format!("MPI_{name}"))
-        .collect()
-}
-
 /// How the user's Fortran compiler makes symbols of names.
 const FORTRAN_NAMES: &str = "MPI_FORTRAN_NAMES";
-
-/// A parameter of the list: `status: *mut MPI_Status = out Status`.
-struct Parameter<'a> {
-    ty: &'a str,
-    direction: &'a str,
-    kind: &'a str,
-}
 
 /// Writes which entry points a tool has for Fortran, and which functions have callbacks or
 /// attributes, whose languages MPI keeps apart.
@@ -174,11 +157,11 @@ struct Parameter<'a> {
 /// may have none: a tool serves all MPIs of its ABI.
 ///
 /// A universal build has those of all ABIs.
-fn fortran(out: &mut String, abi: &str) {
+fn fortran(out: &mut String, abi: Abi) {
     let Some(manglings) = manglings() else { return };
     let (entries, own_language) = fortran_of(abi, &manglings);
     let entries: String = entries.iter().map(|(line, _)| line.as_str()).collect();
-    let all = ["mpich", "openmpi", "standard"].map(|abi| fortran_of(abi, &manglings).0);
+    let all = Abi::ALL.map(|abi| fortran_of(abi, &manglings).0);
     let symbols: BTreeSet<String> = all.into_iter().flatten().map(|(_, symbol)| symbol).collect();
     let symbols: String = symbols.iter().map(|symbol| format!("        {symbol:?}\n")).collect();
     let _ = write!(
@@ -225,69 +208,53 @@ fn manglings() -> Option<Vec<Mangling>> {
 
 /// The entry points under an ABI, each as a line and its symbol, and the lines of the functions with
 /// callbacks or attributes.
-fn fortran_of(abi: &str, manglings: &[Mangling]) -> (Vec<(String, String)>, String) {
+fn fortran_of(abi: Abi, manglings: &[Mangling]) -> (Vec<(String, String)>, String) {
     let mut entries = Vec::new();
     let mut own_language = String::new();
-    for line in include_str!("src/functions.rs").lines() {
-        let Some((head, rest)) = line.trim().split_once(" (").filter(|_| line.contains(") -> "))
-        else {
-            continue;
-        };
-        let (parameters, result) = rest.rsplit_once(") -> ").unwrap_or(("", ""));
-        let head: Vec<&str> = head.split_whitespace().collect();
-        let [function, method, class, ..] = head[..] else { continue };
-        let is_function = function.starts_with("MPI_");
-        if !is_function || class == "Conversion" || class == "ToolInterface" {
+    for function in FunctionId::all() {
+        if matches!(function.class(), FunctionClass::Conversion | FunctionClass::ToolInterface) {
             continue;
         }
-        let parameters: Vec<Parameter<'_>> = parameters
-            .split(", ")
-            .filter_map(|parameter| {
-                let (ty, what) = parameter.split_once(": ")?.1.split_once(" = ")?;
-                let mut what = what.split_whitespace();
-                Some(Parameter { ty, direction: what.next()?, kind: what.next()? })
-            })
-            .collect();
-        let has =
-            |kinds: &[&str]| parameters.iter().any(|parameter| kinds.contains(&parameter.kind));
-        let has_buffer = has(&["Buffer"]);
+        let (name, method) = (function.name(), function.method_name());
+        let has = |kind| function.parameters().iter().any(|parameter| parameter.kind == kind);
         let large = method.strip_suffix("_c");
         let base = large.unwrap_or(method);
-        let mut entry = |form: &str, name: &str| {
-            let form = if result.starts_with("f64") { "Same" } else { form };
+        let mut entry = |form: &str, fortran_name: &str| {
+            let form = if function.result() == "f64" { "Same" } else { form };
             for mangled in manglings {
-                let symbol = mangled(name);
-                let line = format!("        {function} {method} {form} {symbol:?};\n");
-                entries.push((line, symbol));
+                let symbol = mangled(fortran_name);
+                entries.push((format!("        {name} {method} {form} {symbol:?};\n"), symbol));
             }
         };
-        let aside = has(&["Function", "AttributeVal"]);
-        if aside {
-            let _ = writeln!(own_language, "        {function} {method};");
+        if has(ParameterKind::Function) || has(ParameterKind::AttributeVal) {
+            let _ = writeln!(own_language, "        {name} {method};");
         }
         match abi {
             // Its Fortran functions call PMPI_*.
-            "openmpi" if large.is_none() => {
+            Abi::OpenMpi if large.is_none() => {
                 entry("Mpif", &format!("mpi_{method}"));
                 entry("F08", &format!("mpi_{method}_f08"));
-                let c_pointer = parameters
-                    .iter()
-                    .any(|parameter| parameter.kind == "CBuffer" && parameter.direction == "out");
-                if c_pointer {
+                let is_c_pointer = |parameter: &mpi_facts::Parameter| {
+                    parameter.kind == ParameterKind::CBuffer
+                        && parameter.direction == Direction::Out
+                };
+                if function.parameters().iter().any(is_c_pointer) {
                     entry("F08", &format!("mpi_{method}_cptr"));
                 }
             }
             // Those of mpif.h call MPI_*, but not where attributes are concerned; for files they
             // call more than the function. Those of mpi_f08 with buffers call MPI_*, the others
             // PMPI_*.
-            "mpich" => {
-                let has_file =
-                    parameters.iter().any(|parameter| parameter.ty.ends_with("MPI_File"));
-                if large.is_none() && (has_file || has(&["AttributeVal"])) {
+            Abi::Mpich => {
+                let has_file = function
+                    .parameters()
+                    .iter()
+                    .any(|parameter| parameter.rust_type.ends_with("MPI_File"));
+                if large.is_none() && (has_file || has(ParameterKind::AttributeVal)) {
                     entry("Mpif", &format!("mpi_{method}"));
                 }
                 let width = if large.is_some() { "_large" } else { "" };
-                if !has_buffer {
+                if !has(ParameterKind::Buffer) {
                     entry("F08", &format!("mpi_{base}_f08{width}"));
                 } else if has_file {
                     entry("F08Descriptors", &format!("mpi_{base}_f08ts{width}"));
@@ -300,7 +267,7 @@ fn fortran_of(abi: &str, manglings: &[Mangling]) -> (Vec<(String, String)>, Stri
 }
 
 struct Mpi {
-    abi: &'static str,
+    abi: Abi,
     version: String,
     compiler: Option<PathBuf>,
     libraries: Vec<PathBuf>,
@@ -330,16 +297,27 @@ fn probe(mpicc: &str) -> Result<Mpi, NoMpi> {
         Some(words.join(" ").replace(" . ", "."))
     };
     let abi = match answer("RMPI_ABI:").as_deref() {
-        Some("mpich") => "mpich",
-        Some("openmpi") => "openmpi",
-        Some("standard") => "standard",
-        _ => {
-            return Err(NoMpi::Broken(format!(
-                "{mpicc}: its mpi.h is of no ABI that is known here (mpich, openmpi, MPI-5 standard)"
-            )));
-        }
+        Some(name) => Abi::of_name(name),
+        None => None,
     };
+    let Some(abi) = abi else {
+        return Err(NoMpi::Broken(format!(
+            "{mpicc}: its mpi.h is of no ABI that is known here (mpich, openmpi, MPI-5 standard)"
+        )));
+    };
+    let (libraries, functions) = linked(mpicc)?;
+    Ok(Mpi {
+        abi,
+        version: answer("RMPI_VERSION:").unwrap_or_default(),
+        compiler: find_in_path(mpicc),
+        libraries,
+        functions,
+    })
+}
 
+/// The MPI's libraries, and the listed functions that they export.
+#[cfg(feature = "link")]
+fn linked(mpicc: &str) -> Result<(Vec<PathBuf>, BTreeSet<String>), NoMpi> {
     // The linker says which files it took; the MPI library is among them.
     let linker = ["-shared", "-fPIC", "-Wl,--trace", "-Wl,--no-as-needed", "-o", "probe.so"];
     let trace = run(mpicc, &linker, "int rmpi_probe;\n")?;
@@ -361,13 +339,13 @@ fn probe(mpicc: &str) -> Result<Mpi, NoMpi> {
             "{mpicc}: links no shared library with PMPI_* functions (a static MPI cannot be intercepted)"
         )));
     }
-    Ok(Mpi {
-        abi,
-        version: answer("RMPI_VERSION:").unwrap_or_default(),
-        compiler: find_in_path(mpicc),
-        libraries,
-        functions,
-    })
+    Ok((libraries, functions))
+}
+
+/// Nothing is linked: the libraries do not matter, and a tool looks at load which functions there are.
+#[cfg(not(feature = "link"))]
+fn linked(_: &str) -> Result<(Vec<PathBuf>, BTreeSet<String>), NoMpi> {
+    Ok((Vec::new(), FunctionId::all().map(|function| function.name().to_owned()).collect()))
 }
 
 const PROBE: &str = "#include <mpi.h>
@@ -410,11 +388,13 @@ fn run(mpicc: &str, arguments: &[&str], source: &str) -> Result<String, NoMpi> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+#[cfg(feature = "link")]
 fn is_shared_object(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
     path.is_absolute() && (name.ends_with(".so") || name.contains(".so."))
 }
 
+#[cfg(feature = "link")]
 /// The `MPI_*` functions that a library exports and whose `PMPI_*` twins it has.
 fn exported_functions(path: &Path) -> Result<BTreeSet<String>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;

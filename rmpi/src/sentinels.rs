@@ -5,8 +5,8 @@ use core::arch::global_asm;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use mpi_sys::Abi;
 use mpi_sys::abi::{openmpi, standard};
+use mpi_sys::{ABI, Abi};
 
 global_asm! {
     ".pushsection .data.rel.ro.rmpi_sentinels, \"aw\", @progbits",
@@ -38,7 +38,7 @@ fn variable(number: usize) -> *mut c_int {
 }
 
 pub(crate) fn unweighted() -> *mut c_int {
-    match Abi::CURRENT {
+    match ABI {
         Abi::Mpich => variable(0),
         Abi::OpenMpi => openmpi::MPI_UNWEIGHTED,
         Abi::Standard => standard::MPI_UNWEIGHTED,
@@ -46,7 +46,7 @@ pub(crate) fn unweighted() -> *mut c_int {
 }
 
 pub(crate) fn weights_empty() -> *mut c_int {
-    match Abi::CURRENT {
+    match ABI {
         Abi::Mpich => variable(1),
         Abi::OpenMpi => openmpi::MPI_WEIGHTS_EMPTY,
         Abi::Standard => standard::MPI_WEIGHTS_EMPTY,

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use mpi_facts::{FunctionId, Shape, Timing};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use syn::parse::Parser;
@@ -129,23 +130,10 @@ fn take_apart(call: &Call<'_>, arguments: &[Argument]) -> Vec<TokenStream> {
         .collect()
 }
 
-/// When is the call over, its buffers included? The names are those of `Timing`, which layers ask for: the types of next
-/// functions and `TIMINGS` have the answer from here.
-fn timing(function: &Function) -> &'static str {
-    let name = function.method.to_string();
-    let name = name.strip_suffix("_c").unwrap_or(&name);
-    let has = |kind: &str| function.parameters.iter().any(|p| p.is(kind));
-    if name.ends_with("_init") {
-        "Persistent"
-    } else if function.parameters.iter().any(|p| p.is("Request") && p.direction == "out")
-        || name.ends_with("_begin")
-    {
-        "Started"
-    } else if function.class == "OneSided" && has("RmaDisplacement") && has("Datatype") {
-        "Epoch"
-    } else {
-        "Blocking"
-    }
+/// When is the call over, its buffers included?
+fn timing(function: &Function) -> Timing {
+    let id: FunctionId = function.name.to_string().parse().expect("the list and the facts are one");
+    Shape::of(id).timing
 }
 
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
@@ -195,12 +183,8 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         }
     }
     let roles = roles.iter();
-    let timings = functions.iter().map(|function| format_ident!("{}", timing(function)));
     let has_method = functions.iter().map(|function| !stays_raw(function));
     quote! {
-        /// When the calls of each function are over, by its number.
-        pub(crate) const TIMINGS: [Timing; FunctionId::COUNT] = [#(Timing::#timings),*];
-
         /// Which functions high-level layers have a method for, by its number.
         pub(crate) const HAS_METHOD: [bool; FunctionId::COUNT] = [#(#has_method),*];
 
@@ -249,7 +233,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
 
 fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
     let name = &call.function.name;
-    let blocking = timing(call.function) == "Blocking";
+    let blocking = timing(call.function) == Timing::Blocking;
     let types: Vec<_> = arguments.iter().map(|argument| argument.next_type(blocking)).collect();
     let doc = format!("The next `{name}`.");
     quote! {

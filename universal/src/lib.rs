@@ -34,6 +34,7 @@ use mpi_tool_layer::install::{
     linker_message, object_of, open, say, stay, to_all_hosts, why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
+use mpi_tool_layer::note::build_beside;
 use mpi_tool_layer::{FunctionId, NextTable};
 
 const NAME: &str = "universal";
@@ -231,18 +232,13 @@ impl Place {
     /// Where the build for an ABI is, or should be: beside the name that was preloaded, or beside the
     /// file that it is a link to.
     fn build(&self, abi: Abi) -> PathBuf {
-        let beside = |folder: &Path, file: &Path| folder.join(abi.name()).join(file);
-        let build = beside(&self.folder, &self.file);
+        let preloaded = self.folder.join(&self.file);
+        let build = build_beside(&preloaded, abi).unwrap_or_default();
         if build.exists() {
             return build;
         }
-        let file = std::fs::canonicalize(self.folder.join(&self.file)).unwrap_or_default();
-        match (file.parent(), file.file_name()) {
-            (Some(folder), Some(name)) if beside(folder, name.as_ref()).exists() => {
-                beside(folder, name.as_ref())
-            }
-            _ => build,
-        }
+        let file = std::fs::canonicalize(preloaded).unwrap_or_default();
+        build_beside(&file, abi).filter(|other| other.exists()).unwrap_or(build)
     }
 }
 
@@ -281,7 +277,7 @@ fn choose(loads: bool) -> bool {
 /// Loads the MPI that the program would load: mpi4py asks for functions before it does, finds these, and
 /// believes that MPI is there.
 fn load_mpi() -> bool {
-    let mut abis = [Abi::Mpich, Abi::OpenMpi, Abi::Standard];
+    let mut abis = Abi::ALL;
     if env::vars_os().any(|(name, _)| name.as_bytes().starts_with(b"OMPI_COMM_WORLD_")) {
         // Started by Open MPI's launcher.
         abis.swap(0, 1);

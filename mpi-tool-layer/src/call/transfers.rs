@@ -196,7 +196,7 @@ fn message<'c>(call: impl Call<'c>, flow: Flow) -> Option<Transfer<'c>> {
     // All partitions arrive whole. MPICH, to 5.0.2 at least, writes no status for MPI_Isendrecv.
     let untold = shape.pattern == Pattern::SendReceive
         && shape.timing == Timing::Started
-        && !matches!(mpi_sys::Abi::CURRENT, mpi_sys::Abi::OpenMpi);
+        && !matches!(mpi_sys::ABI, mpi_sys::Abi::OpenMpi);
     let at_most = flow == Flow::Received && data.partitions == NONE && !untold;
     one(call, data, flow, at_most, peer.map(Rank::new))
 }

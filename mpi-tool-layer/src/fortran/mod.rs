@@ -22,7 +22,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use std::ffi::CString;
 
-use mpi_sys::{Abi, pmpi};
+use mpi_sys::{ABI, Abi, pmpi};
 
 use conversion::{Arguments, Conversion, NOTHING};
 use held::Held;
@@ -105,7 +105,7 @@ impl Entry {
     /// The function of MPI's Fortran library that no tool sees.
     fn bottom(&self) -> *mut c_void {
         let name = self.name.to_str().unwrap_or("");
-        let hidden = match Abi::CURRENT {
+        let hidden = match ABI {
             Abi::Mpich if self.form != Form::Mpif => name.replacen("mpi_", "pmpir_", 1),
             _ if name.starts_with('M') => format!("P{name}"),
             _ => format!("p{name}"),

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::mem::transmute;
 
-use mpi_sys::{Abi, MPI_Fint, pmpi};
+use mpi_sys::{ABI, Abi, MPI_Fint, pmpi};
 
 use super::language::bottom;
 use crate::{Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind};
@@ -27,7 +27,7 @@ impl Handle {
         Some(Self {
             to_c: format!("{name}_f2c").parse().ok()?,
             to_fortran: format!("{name}_c2f").parse().ok()?,
-            same: Abi::CURRENT == Abi::Mpich && name != "MPI_File",
+            same: ABI == Abi::Mpich && name != "MPI_File",
         })
         .filter(|_| name != "MPI_Status")
     }
@@ -163,8 +163,7 @@ impl Plan {
         let new_request = request(|how| matches!(how, How::HandleOut(_)));
         Self {
             fortran: hows.len() - absent,
-            has_error: function.description().result == "c_int"
-                && function != FunctionId::MPI_Pcontrol,
+            has_error: function.result() == "c_int" && function != FunctionId::MPI_Pcontrol,
             strings,
             language_bound: bottom(function).is_some(),
             root: position("root").zip(comm).filter(|_| converts_at_root),

@@ -9,7 +9,7 @@ use core::sync::atomic::{
 use std::ffi::CString;
 use std::sync::OnceLock;
 
-use mpi_sys::Abi;
+use mpi_sys::{ABI, Abi};
 
 use super::plan::Plan;
 use crate::FunctionId;
@@ -55,7 +55,7 @@ impl Fortran {
     /// `None` if this process's MPI is of another ABI, or its Fortran library out of reach.
     pub(super) fn new() -> Option<Self> {
         let plans = || FunctionId::all().map(Plan::new).collect();
-        match Abi::CURRENT {
+        match ABI {
             Abi::OpenMpi => {
                 let of = |what: &str| {
                     let all = [

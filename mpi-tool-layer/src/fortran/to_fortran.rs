@@ -5,7 +5,7 @@ use core::mem::transmute;
 use core::ptr;
 use std::sync::OnceLock;
 
-use mpi_sys::{Abi, pmpi, prototypes::*};
+use mpi_sys::{ABI, Abi, pmpi, prototypes::*};
 
 use super::Form;
 use super::conversion::{Conversion, NOTHING, read};
@@ -113,7 +113,7 @@ impl Conversion<'_> {
     /// since 4.0.2 returns C's 0 there, and a tool changes nothing.
     fn first_index(&self) -> c_int {
         static FIRST: OnceLock<c_int> = OnceLock::new();
-        if Abi::CURRENT != Abi::Mpich || self.entry.form == Form::Mpif {
+        if ABI != Abi::Mpich || self.entry.form == Form::Mpif {
             return 1;
         }
         *FIRST.get_or_init(|| {

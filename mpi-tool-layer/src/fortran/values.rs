@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use mpi_sys::{Abi, prototypes::*};
+use mpi_sys::{ABI, Abi, prototypes::*};
 
 use super::conversion::read;
 use super::plan::Length;
@@ -51,7 +51,7 @@ pub(super) unsafe fn trimmed(from: usize, length: usize) -> Vec<u8> {
     while text.last() == Some(&b' ') {
         text.pop();
     }
-    if Abi::CURRENT == Abi::OpenMpi {
+    if ABI == Abi::OpenMpi {
         let leading = text.iter().take_while(|byte| **byte == b' ').count();
         text.drain(..leading);
     }

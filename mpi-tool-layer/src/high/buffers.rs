@@ -4,8 +4,8 @@
 //! Buffers are descriptions. That there is memory at the address, that it has been written to, and
 //! that the count is not too large is the application's claim, and often it is not even that: a
 //! receive buffer means nothing at the other ranks of a gather. So contents are read by the kernel
-//! ([`to_vec`](TypeDynamicBufferRef::to_vec)), which finds out without a crash, or by `unsafe`
-//! code.
+//! (`to_vec`), which finds out without a crash, or by `unsafe` code. Both take types of
+//! [rmpi](crate::rmpi), and are there with the feature `rmpi`.
 //!
 //! In a layer's method, a buffer has the call's lifetime `'c`. The next function of a blocking call
 //! takes buffers of any lifetime, so that a layer can lend MPI memory of its own; that of a call
@@ -18,6 +18,7 @@ use mpi_sys::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_IN_PLACE};
 
 use super::Datatype;
 use crate::call::{Accepted, Brand};
+#[cfg(feature = "rmpi")]
 use crate::rmpi;
 
 /// The role of counts that are a part of a buffer: they go to MPI in it and not as an argument of
@@ -132,7 +133,7 @@ macro_rules! buffers {
     ($($(#[$doc:meta])* $name:ident: $pointer:ty, $rmpi:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// Nothing of it is trusted: to read it is [a copy](Self::to_vec), or [unsafe](Self::get).
+        /// Nothing of it is trusted: to read it is a copy (`to_vec`), or unsafe (`get`), both with the feature `rmpi`.
         #[derive(Debug, Clone, Copy)]
         pub struct $name<'b> {
             pointer: $pointer,
@@ -198,6 +199,7 @@ macro_rules! buffers {
 
             /// C's arguments, all three of them. The address is without its `const`: whether it may
             /// be written to, the buffer's type has said.
+            #[cfg(feature = "rmpi")]
             pub const fn into_raw(self) -> rmpi::RawBuffer {
                 let (pointer, count, datatype) = (self.pointer as *mut _, self.count, self.datatype);
                 rmpi::RawBuffer { pointer, count, datatype }
@@ -216,6 +218,7 @@ macro_rules! buffers {
             /// The whole buffer is copied: what a shorter message did not reach is what was there
             /// before. It is to be called when the call is over that moves the data; of a call that
             /// only starts an operation, a receive buffer is not filled yet.
+            #[cfg(feature = "rmpi")]
             pub fn to_vec<T: rmpi::MpiDatatype>(self, _: Accepted<'_>) -> Option<Vec<T>> {
                 let Place::Memory(address) = self.place() else {
                     return (self.count == 0).then(Vec::new);
@@ -231,6 +234,7 @@ macro_rules! buffers {
             /// The application's buffer is as it says for all of `'b`: so many elements of the
             /// datatype, that nobody writes to meanwhile, and that have been written to if they are
             /// read. The datatype is valid and committed.
+            #[cfg(feature = "rmpi")]
             pub const unsafe fn get(self) -> rmpi::$rmpi<'b> {
                 // SAFETY: `from_raw` wants a buffer of so many elements of a valid datatype, which
                 // nobody writes to for `'b`, and which has been written to if it is read. That is
@@ -244,6 +248,7 @@ macro_rules! buffers {
             /// Where it is passed on, MPI accepts it and not the application's, of which nothing
             /// must be asked then. What is sent fits what the other process receives, and what is
             /// received into it gets into the application's buffer.
+            #[cfg(feature = "rmpi")]
             pub unsafe fn new(buffer: rmpi::$rmpi<'b>) -> Self {
                 let raw = buffer.into_raw();
                 Self::from_c(raw.pointer, raw.count, raw.datatype)
@@ -264,6 +269,7 @@ buffers! {
 
 /// A copy of `length` values at an address of this process; `None` if there is nothing to be read,
 /// or no memory for the copy.
+#[cfg(feature = "rmpi")]
 fn copy_memory<T: rmpi::MpiDatatype>(address: *const c_void, length: usize) -> Option<Vec<T>> {
     let bytes = length.checked_mul(size_of::<T>())?;
     let mut copy = Vec::<T>::new();

@@ -44,7 +44,7 @@ pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
 
-use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returns, Timing};
+use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returns};
 use crate::{Compiled, FunctionId, RawMpiInterceptionLayer, UnsafeBox};
 use arguments::{fits, widen};
 use buffers::Array;

@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::ffi::CString;
 
-use mpi_sys::Abi;
+use mpi_sys::ABI;
 
 use super::{Level, process_id};
 use crate::file::ReportFile;
@@ -125,7 +125,7 @@ impl Level {
                 "{}: built for the {} ABI, but the MPI of this program has the {} ABI: calls are \
                  seen, but reports cannot be merged over ranks; use a build of the tool for this MPI",
                 self.tool,
-                Abi::CURRENT.name(),
+                ABI.name(),
                 abi.name()
             ));
         }

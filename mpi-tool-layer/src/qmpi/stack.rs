@@ -315,7 +315,7 @@ impl<L: Tool> Instance<L> {
 
 /// The number of the ABI that this was built for.
 pub const fn abi_number() -> u32 {
-    match Abi::CURRENT {
+    match ABI {
         Abi::Mpich => 1,
         Abi::OpenMpi => 2,
         Abi::Standard => 3,
@@ -324,11 +324,7 @@ pub const fn abi_number() -> u32 {
 
 /// The ABI of a number.
 pub fn abi_of(number: u32) -> Option<Abi> {
-    [Abi::Mpich, Abi::OpenMpi, Abi::Standard]
-        .into_iter()
-        .zip(1..)
-        .find(|a| a.1 == number)
-        .map(|a| a.0)
+    Abi::ALL.into_iter().zip(1..).find(|a| a.1 == number).map(|a| a.0)
 }
 
 macro_rules! fingerprint {

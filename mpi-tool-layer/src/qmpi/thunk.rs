@@ -23,7 +23,7 @@ const MOST: usize = 16;
 
 /// How many parameters a function has.
 pub(super) const fn parameters(function: FunctionId) -> usize {
-    let number = function.description().parameters.len();
+    let number = function.parameters().len();
     assert!(number + 2 <= MOST);
     number
 }

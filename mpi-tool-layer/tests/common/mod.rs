@@ -47,7 +47,7 @@ pub(crate) const TOOLS: [(&str, Option<&str>); 4] = [
 
 /// Is this Open MPI?
 pub(crate) fn is_openmpi() -> bool {
-    mpi_sys::Abi::CURRENT == mpi_sys::Abi::OpenMpi
+    mpi_sys::ABI == mpi_sys::Abi::OpenMpi
 }
 
 /// Is this Open MPI 4?

@@ -6,12 +6,10 @@
 //!   mpi_sys;` turns any code into such code. It refers to the library weakly, so that what is
 //!   built on it loads into processes without MPI;
 //! * [`abi`]: types and constants of all ABIs, whichever the crate is built for;
-//! * [`mpi_functions!`]: the list from which all of it expands.
+//! * [`mpi_functions!`]: the list from which all of it expands, of the crate `rmpi-facts`.
 //!
 //! Everything here is `unsafe` as C is: a call asks for what the MPI standard asks for.
 
-#[macro_use]
-mod functions;
 pub mod abi;
 pub mod pmpi;
 
@@ -28,6 +26,8 @@ pub use current::*;
 
 #[doc(no_inline)]
 pub use core::ffi::{c_char, c_int, c_void};
+#[doc(no_inline)]
+pub use mpi_facts::{Abi, mpi_functions};
 
 /// What the list's prototypes are made of and no more, for the macros of other crates.
 pub mod prototypes {
@@ -38,45 +38,14 @@ pub mod prototypes {
 
 include!(concat!(env!("OUT_DIR"), "/probed.rs"));
 
-/// How handles, constants and statuses look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Abi {
-    /// Integer handles: MPICH, Intel MPI, Cray MPICH, MVAPICH.
-    Mpich,
-    /// Handles are pointers to objects of the library: Open MPI.
-    OpenMpi,
-    /// The ABI of MPI-5.0.
-    Standard,
-}
-
-impl Abi {
-    /// The ABI that this crate was built for.
-    pub const CURRENT: Abi = if cfg!(mpi_abi = "mpich") {
-        Abi::Mpich
-    } else if cfg!(mpi_abi = "openmpi") {
-        Abi::OpenMpi
-    } else {
-        Abi::Standard
-    };
-
-    /// What the library is called that a program of this ABI loads, by the dynamic linker's rules.
-    pub const fn library_names(self) -> &'static [&'static core::ffi::CStr] {
-        match self {
-            Abi::Mpich => &[c"libmpi.so.12", c"libmpich.so.12"],
-            Abi::OpenMpi => &[c"libmpi.so.40"],
-            Abi::Standard => &[c"libmpi_abi.so.1"],
-        }
-    }
-
-    /// The ABI's name in messages, paths and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Abi::Mpich => "mpich",
-            Abi::OpenMpi => "openmpi",
-            Abi::Standard => "standard",
-        }
-    }
-}
+/// The ABI that this crate was built for.
+pub const ABI: Abi = if cfg!(mpi_abi = "mpich") {
+    Abi::Mpich
+} else if cfg!(mpi_abi = "openmpi") {
+    Abi::OpenMpi
+} else {
+    Abi::Standard
+};
 
 /// What a function returns that the MPI library lacks: an error, where it can say so.
 pub trait MissingResult {

@@ -9,6 +9,8 @@ use core::arch::global_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
+use mpi_facts::{FunctionId, mpi_functions};
+
 use crate::current::address_handles;
 #[doc(no_inline)]
 pub use crate::current::*;
@@ -51,13 +53,7 @@ macro_rules! table {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        enum Number {
-            $($c_name,)*
-            Count,
-        }
-
-        static NAMES: [&CStr; Number::Count as usize] = [$(
+        static NAMES: [&CStr; FunctionId::COUNT] = [$(
             match CStr::from_bytes_with_nul(concat!("P", stringify!($c_name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => panic!("an identifier has no NUL"),
@@ -83,7 +79,7 @@ macro_rules! table {
             #[allow(non_snake_case)]
             #[inline]
             pub unsafe fn $c_name($($arg: $ty),*) -> $ret {
-                let function = TABLE[Number::$c_name as usize].load(Relaxed);
+                let function = TABLE[FunctionId::$c_name as usize].load(Relaxed);
                 // SAFETY: the transmute requires the address of a function of this prototype: the
                 // linker put that of the library's function of this name there, or `fill` or `replace`,
                 // whose callers promise the same. That it is not null, and what the function asks for,
@@ -99,10 +95,10 @@ macro_rules! table {
 }
 mpi_functions! { [table] }
 
-type Table = [AtomicPtr<c_void>; Number::Count as usize];
+type Table = [AtomicPtr<c_void>; FunctionId::COUNT];
 
 unsafe extern "C" {
-    // Safe to name: it is defined above, with an entry for each number of `Number`, as long as the process, and
+    // Safe to name: it is defined above, with an entry for each function's number, as long as the process, and
     // relocated before any code runs; an entry is written by atomics only.
     #[link_name = "mpi_sys_pmpi"]
     safe static TABLE: Table;

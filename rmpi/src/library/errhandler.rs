@@ -1,7 +1,7 @@
 use core::ffi::CStr;
 use std::sync::PoisonError;
 
-use mpi_sys::Abi;
+use mpi_sys::{ABI, Abi};
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
@@ -42,7 +42,7 @@ impl ErrorHandler {
 
 /// Has the MPI library `MPI_ERRORS_ABORT`? Old ones take what stands for it for the place of a handler.
 fn has_abort() -> RmpiResult<bool> {
-    Ok(match Abi::CURRENT {
+    Ok(match ABI {
         // A number, in all versions.
         Abi::Mpich => get_version()? >= (4, 0),
         // The address of a variable: null where the library has none.

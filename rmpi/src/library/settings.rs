@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use mpi_sys::Abi;
+use mpi_sys::{ABI, Abi};
 
 /// Variables of Open MPI's, and values with which it looks at the length of a buffer before it writes there.
 ///
@@ -22,7 +22,7 @@ const SETTINGS: [(&str, &str); 3] = [
 /// Sets the variables that the user has not set, in this process's environment, which Open MPI reads when it
 /// starts. Does nothing under other MPIs, and nothing where the process has more than one thread.
 pub(super) fn choose() {
-    if Abi::CURRENT != Abi::OpenMpi || !is_single_threaded() {
+    if ABI != Abi::OpenMpi || !is_single_threaded() {
         return;
     }
     for (name, value) in SETTINGS {

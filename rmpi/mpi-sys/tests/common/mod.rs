@@ -13,7 +13,7 @@ pub(crate) struct Line {
 }
 
 pub(crate) fn lines() -> Vec<Line> {
-    include_str!("../../src/functions.rs")
+    include_str!("../../../facts/src/list.rs")
         .lines()
         .filter(|line| line.starts_with("    MPI_"))
         .map(|line| {

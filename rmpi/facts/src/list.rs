@@ -10,7 +10,7 @@
 //! │        │    │            │   │     └ parameter, with the standard's name
 //! │        │    │            │   └ id in TUM's QMPI, `-` where it has none
 //! │        │    │            └ first version of the MPI standard with the function
-//! │        │    └ class (`FunctionClass` of mpi-tool-layer)
+//! │        │    └ class (`FunctionClass`)
 //! │        └ method name: the C name in lower case without its prefix
 //! └ C name
 //! ```
@@ -21,8 +21,8 @@
 //! order; the ten functions removed by MPI-3.0 are among them.
 //!
 //! Prototypes and kinds are the MPI Forum's (MPI-5.0, annex A; machine-readable in the package
-//! `pympistandard`), and `tests/standard.rs` and `tests/headers.rs` compare them with it and with
-//! the headers of the MPI in use.
+//! `pympistandard`). `rmpi/mpi-sys/tests/standard.rs` and `rmpi/mpi-sys/tests/headers.rs` compare them
+//! with it and with the headers of the MPI in use.
 
 /// Calls the macro in the first brackets with the rest of the arguments, in brackets, and the
 /// list of all MPI functions.
@@ -35,7 +35,7 @@
 ///         const NAMES: &[&str] = &[$(stringify!($c_name)),*];
 ///     };
 /// }
-/// mpi_sys::mpi_functions! { [count] }
+/// mpi_facts::mpi_functions! { [count] }
 /// assert_eq!(NAMES.len(), 700);
 /// ```
 #[macro_export]

@@ -11,16 +11,14 @@
 //! compare it with what the standard says of functions of all kinds. The code is written without
 //! traits and iterators, which constants cannot use.
 
-#![allow(unreachable_pub, reason = "in the signatures of hidden functions")]
-
-use crate::high::TIMINGS;
+use crate::function::Description;
 use crate::{Direction, FunctionClass, FunctionId, Parameter, ParameterKind};
 
 /// A parameter's position among the function's parameters, from 0, or [`NONE`].
-pub(crate) type Position = u8;
+pub type Position = u8;
 
 /// No such parameter.
-pub(crate) const NONE: Position = Position::MAX;
+pub const NONE: Position = Position::MAX;
 
 /// Where the arguments of a call are: positions of parameters, [`NONE`] for those that the function
 /// does not have, and what follows from the function itself.
@@ -30,74 +28,76 @@ pub(crate) const NONE: Position = Position::MAX;
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// What the function is about, as the list says.
-    pub(crate) class: FunctionClass,
+    pub class: FunctionClass,
     /// Who gives what to whom.
-    pub(crate) pattern: Pattern,
+    pub pattern: Pattern,
     /// When that happens.
-    pub(crate) timing: Timing,
+    pub timing: Timing,
     /// The first communicator.
-    pub(crate) communicator: Position,
-    pub(crate) window: Position,
-    pub(crate) file: Position,
+    pub communicator: Position,
+    /// The first window.
+    pub window: Position,
+    /// The first file.
+    pub file: Position,
     /// The rank that is called `root`.
-    pub(crate) root: Position,
+    pub root: Position,
     /// The rank that is called `dest`, of a message.
-    pub(crate) destination: Position,
+    pub destination: Position,
     /// The rank that is called `source`, of a message.
-    pub(crate) source: Position,
+    pub source: Position,
     /// Any other rank: the target of one-sided communication, for example.
-    pub(crate) target: Position,
+    pub target: Position,
     /// The first tag, a send's, and the last, a receive's: the same where there is one.
-    pub(crate) tags: (Position, Position),
+    pub tags: (Position, Position),
     /// What the process gives. In a broadcast it is the same buffer as `received`.
-    pub(crate) sent: Data,
+    pub sent: Data,
     /// What the process gets.
-    pub(crate) received: Data,
+    pub received: Data,
     /// The reduction operation.
-    pub(crate) operation: Position,
+    pub operation: Position,
     /// The address where the function puts the request that it makes.
-    pub(crate) new_request: Position,
+    pub new_request: Position,
     /// The requests that the function is given: an array, the address of one, or one.
-    pub(crate) requests: Position,
+    pub requests: Position,
     /// How many these are; `NONE` where it is one.
-    pub(crate) request_count: Position,
+    pub request_count: Position,
     /// The first status that the function writes, or their array.
-    pub(crate) statuses: Position,
+    pub statuses: Position,
     /// Are there many statuses, one for each request?
-    pub(crate) array_of_statuses: bool,
+    pub array_of_statuses: bool,
     /// Which of the requests the function completes.
-    pub(crate) completion: Completion,
+    pub completion: Completion,
     /// The address where the function says whether anything was complete, found or there.
-    pub(crate) flag: Position,
+    pub flag: Position,
     /// The address where the function says which request is complete, or the array of such indices.
-    pub(crate) index: Position,
+    pub index: Position,
     /// The address where the function says how many indices there are.
-    pub(crate) out_count: Position,
+    pub out_count: Position,
     /// Is the function's result an error code? Not of conversions, some of which return an `int`,
     /// too.
-    pub(crate) returns_code: bool,
+    pub returns_code: bool,
 }
 
 /// Where a buffer's description is: the parameters that follow the buffer up to its datatype.
 #[derive(Debug, Clone, Copy)]
 pub struct Data {
     /// The address.
-    pub(crate) buffer: Position,
+    pub buffer: Position,
     /// The number of elements, or the array of the blocks' numbers.
-    pub(crate) count: Position,
+    pub count: Position,
     /// The datatype, or the array of the blocks' datatypes.
-    pub(crate) datatype: Position,
+    pub datatype: Position,
     /// The number of partitions, each of which has `count` elements.
-    pub(crate) partitions: Position,
+    pub partitions: Position,
     /// Has each process's block a count of its own (`MPI_Gatherv`)?
-    pub(crate) array_of_counts: bool,
+    pub array_of_counts: bool,
     /// Has each process's block a datatype of its own (`MPI_Alltoallw`)?
-    pub(crate) array_of_datatypes: bool,
+    pub array_of_datatypes: bool,
 }
 
 /// Who gives what to whom. Blocking, started and persistent forms of an operation have one pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pattern {
+pub enum Pattern {
     /// No data moves.
     Nothing,
     /// The buffer goes to the destination.
@@ -144,9 +144,9 @@ pub(crate) enum Pattern {
     SplitEnd,
 }
 
-/// When the data have moved: [`TIMINGS`] says it of each function.
+/// When the data have moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timing {
+pub enum Timing {
     /// When the call returns.
     Blocking,
     /// When the epoch of the window ends, or the operation is flushed.
@@ -160,7 +160,8 @@ pub(crate) enum Timing {
 /// Which requests a call completes. It matters only where the function may put null in their place
 /// and has statuses: `MPI_Request_free` and `MPI_Request_get_status` complete nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Completion {
+pub enum Completion {
+    /// None.
     None,
     /// The one, or all of them.
     All,
@@ -203,15 +204,52 @@ const fn equals(text: &str, other: &str) -> bool {
     text.len() == other.len() && at(text.as_bytes(), other.as_bytes(), 0)
 }
 
+/// Does a text end with another?
+const fn ends_with(text: &str, end: &str) -> bool {
+    text.len() >= end.len() && at(text.as_bytes(), end.as_bytes(), text.len() - end.len())
+}
+
 /// Is the parameter an address that may be written to?
 const fn is_mutable(parameter: &Parameter) -> bool {
     // As the compiler writes it: `*mut` or `* mut`.
-    is_pointer(parameter) && contains(parameter.rust_type, "mut ")
+    let ty = parameter.rust_type.as_bytes();
+    is_pointer(parameter) && (at(ty, b"mut ", 1) || at(ty, b"mut ", 2))
 }
 
 /// Is the parameter an address or an array, by its Rust type?
 const fn is_pointer(parameter: &Parameter) -> bool {
     parameter.rust_type.as_bytes()[0] == b'*'
+}
+
+impl Timing {
+    /// By the standard's rules for names, and by what a function makes.
+    const fn of(description: &Description) -> Self {
+        let name = description.method;
+        let large = ends_with(name, "_c");
+        let (mut request, mut displacement, mut datatype) = (false, false, false);
+        let mut i = 0;
+        while i < description.parameters.len() {
+            let parameter = &description.parameters[i];
+            match parameter.kind {
+                ParameterKind::Request => {
+                    request = request || matches!(parameter.direction, Direction::Out);
+                }
+                ParameterKind::RmaDisplacement => displacement = true,
+                ParameterKind::Datatype => datatype = true,
+                _ => {}
+            }
+            i += 1;
+        }
+        if ends_with(name, if large { "_init_c" } else { "_init" }) {
+            Timing::Persistent
+        } else if request || ends_with(name, if large { "_begin_c" } else { "_begin" }) {
+            Timing::Started
+        } else if matches!(description.class, FunctionClass::OneSided) && displacement && datatype {
+            Timing::Epoch
+        } else {
+            Timing::Blocking
+        }
+    }
 }
 
 impl Data {
@@ -261,7 +299,7 @@ static SHAPES: [Shape; FunctionId::COUNT] = {
 impl Shape {
     /// The same as [`of`](Self::of), where the function is known when the program runs.
     #[inline]
-    pub(crate) fn looked_up(function: FunctionId) -> &'static Self {
+    pub fn looked_up(function: FunctionId) -> &'static Self {
         &SHAPES[function as usize]
     }
 
@@ -272,7 +310,7 @@ impl Shape {
         let mut shape = Self {
             class: description.class,
             pattern: Pattern::Nothing,
-            timing: TIMINGS[function as usize],
+            timing: Timing::of(description),
             communicator: NONE,
             window: NONE,
             file: NONE,

@@ -1,14 +1,11 @@
 //! Which function a call is of, and what the standard says of it.
 //!
 //! [`FunctionId`] and what is known of each function expand from the list of functions
-//! (`rmpi/mpi-sys/src/functions.rs`), which is compared with the MPI Forum's data in that crate's
-//! tests. All of it is constant data: questions that the compiler can answer cost nothing.
+//! (`list.rs`), which the tests of `mpi-sys` compare with the MPI Forum's data. All of it is constant data: questions that the compiler can answer cost nothing.
 
 use core::ffi::CStr;
 use core::fmt;
 use core::str::FromStr;
-
-use mpi_sys::mpi_functions;
 
 /// `FunctionId` and the descriptions, from the lines of the list.
 macro_rules! functions {
@@ -20,7 +17,7 @@ macro_rules! functions {
         /// [`COUNT`](Self::COUNT) elements; it changes when a version of MPI adds functions.
         ///
         /// Whether the MPI of a process has a function is another question
-        /// ([`NextFunctions::available`](crate::NextFunctions::available)). Of a function and its
+        /// (`NextFunctions::available` of mpi-tool-layer). Of a function and its
         /// large-count twin each is one here. A text becomes one by [`parse`](str::parse), if it is
         /// the exact C name.
         #[allow(non_camel_case_types)]
@@ -38,7 +35,8 @@ macro_rules! functions {
 
         /// What the list says, by the functions' numbers.
         static DESCRIPTIONS: [Description; ALL.len()] = [$(
-            Description {
+            const {
+                Description {
                 c_name: match CStr::from_bytes_with_nul(concat!(stringify!($c_name), "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => panic!("an identifier has no NUL"),
@@ -48,7 +46,7 @@ macro_rules! functions {
                 class: FunctionClass::$class,
                 version: MpiVersion::parse(stringify!($version)),
                 tum_qmpi: tum_qmpi!($tum),
-                parameters: &[$(
+                parameters: const { &[$(
                     Parameter {
                         name: stringify!($arg),
                         rust_type: stringify!($ty),
@@ -57,9 +55,9 @@ macro_rules! functions {
                         length: first(&[$(stringify!($len))?]),
                         root_only: first(&[$(stringify!($root))?]).is_some(),
                     },
-                )*],
+                )*] },
                 result: stringify!($ret),
-            },
+            } },
         )*];
     };
 }
@@ -141,7 +139,7 @@ impl FunctionId {
 
     /// The name of the layers' method, `send`: the C name in lower case, without `MPI_`. A
     /// high-level layer has no method of its own for `send_c`.
-    pub fn method_name(self) -> &'static str {
+    pub const fn method_name(self) -> &'static str {
         self.description().method
     }
 
@@ -166,8 +164,13 @@ impl FunctionId {
         self.description().tum_qmpi
     }
 
-    /// The parameters, in order: as many as [`Call::arguments`](crate::Call::arguments) has words.
-    pub fn parameters(self) -> &'static [Parameter] {
+    /// What the function returns, as Rust writes it: `c_int`, mostly an error code.
+    pub const fn result(self) -> &'static str {
+        self.description().result
+    }
+
+    /// The parameters, in order: as many as `Call::arguments` of mpi-tool-layer has words.
+    pub const fn parameters(self) -> &'static [Parameter] {
         self.description().parameters
     }
 }

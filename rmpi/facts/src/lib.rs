@@ -1,0 +1,23 @@
+//! What is known of MPI without an MPI: data, and questions to it.
+//!
+//! * [`mpi_functions!`]: the list of all 700 functions, from which everything expands that exists for each of them;
+//! * [`FunctionId`]: the functions as data, with their parameters, kinds and versions;
+//! * [`Shape`]: which parameter of a function is what, and how its data move;
+//! * [`Abi`]: the ABIs, and the names of the libraries that have them;
+//! * [`note`]: what a tool's file says of itself, and where a tool's builds lie.
+//!
+//! The crate has no dependency and no build script. It does not know the ABI that it is compiled for, so that programs
+//! which run outside an MPI's process use it as well: `mpi-tool`, build scripts, procedural macros.
+
+#[macro_use]
+mod list;
+mod abi;
+mod function;
+pub mod note;
+mod shape;
+
+pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
+pub use function::{
+    Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
+};
+pub use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing};

@@ -1,7 +1,7 @@
 """Prints what the MPI Forum's machine-readable standard says of every C function.
 
 One tab-separated line a function: its C name and its signature as the function
-list (src/functions.rs) writes it. Needs the package `pympistandard` 0.2.0.
+list (`rmpi/facts/src/list.rs`) writes it. Needs the package `pympistandard` 0.2.0.
 
 The removed functions of MPI-1 are not in the data set; the headers check them.
 """

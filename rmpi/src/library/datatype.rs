@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use tool_macros::wraps;
 
 use super::buffer::ElementOf;
+use super::combiner::Combiner;
 use super::context::{self, Runtime};
-use super::derived::Combiner;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::layout::Layout;
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};

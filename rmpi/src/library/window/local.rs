@@ -4,10 +4,10 @@ use core::slice;
 
 use tool_macros::wraps;
 
-use super::super::epoch::{End, Ending};
 use super::super::error::{RmpiResult, check};
-use super::super::sys::{self};
+use super::super::sys;
 use super::agreed::Core;
+use super::ending::{End, Ending};
 use super::{Active, Passive, Window};
 use crate::MpiDatatype;
 

@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use tool_macros::wraps;
 
-use super::context::{self, Runtime, sealed};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::runtime::{self, Runtime, sealed};
 use super::sys::{self, MPI_Comm, c_int};
 use crate::{Comparison, Multiple, Single, ThreadLevel};
 
@@ -377,9 +377,9 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_get_name)]
     pub fn get_name(&self) -> RmpiResult<String> {
-        context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
+        runtime::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
             // SAFETY: MPI_Comm_get_name requires a communicator, which `self` holds, and room for
-            // MPI_MAX_OBJECT_NAME bytes, which `context::text` gives.
+            // MPI_MAX_OBJECT_NAME bytes, which `runtime::text` gives.
             unsafe { mpi.call(self.raw, text, length) }
         })
     }

@@ -4,41 +4,13 @@ use core::marker::PhantomData;
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::context::{Runtime, sealed};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::group::Group;
 use super::info::{self, Info};
+use super::runtime::{Runtime, enter, sealed};
 use super::sys::{self, MPI_Session, c_int};
+use crate::running::{end, leave};
 use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
-
-/// A context or session is about to be made.
-///
-/// # Errors
-/// [`OTHER`](ErrorClass::OTHER) if it does not go with those that there are.
-pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
-    if crate::running::is_over()
-        && super::context::get_library_version().is_ok_and(|text| begins_once(&text))
-    {
-        return Err(Error::refused(
-            ErrorClass::OTHER,
-            "MPI has ended, and this MPI library crashes where it begins again",
-        ));
-    }
-    crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
-}
-
-/// Does an MPI of this version crash where it begins again after its end? Open MPI does, and MPICH 4.0 (its issue
-/// 6101).
-fn begins_once(library_version: &str) -> bool {
-    let mpich = || {
-        let version = library_version.strip_prefix("MPICH Version:")?.trim_start();
-        Some(version.starts_with("4.0"))
-    };
-    library_version.starts_with("Open MPI") || mpich().unwrap_or(false)
-}
-
-use crate::running::end;
-pub(super) use crate::running::{end_of_the_world, leave};
 
 /// A session (MPI-5.0, 11.3): MPI for a part of a program, of which other parts need not know. Its
 /// drop finalizes it, which is collective over the processes that it is connected with.

@@ -3,9 +3,9 @@
 use smallvec::SmallVec;
 use tool_macros::wraps;
 
-use super::super::context::Runtime;
 use super::super::error::{Error, ErrorClass, RmpiResult};
 use super::super::layout::{Layout, Plan};
+use super::super::runtime::Runtime;
 use super::super::sys::{MPI_Count, MPI_Datatype};
 use super::numbers::{Numbers, Wide, count_of, same_length, wide};
 use super::object::made;

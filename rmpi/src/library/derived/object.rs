@@ -7,13 +7,12 @@ use core::mem::ManuallyDrop;
 use tool_macros::wraps;
 
 use super::super::combiner::Combiner;
-use super::super::context;
-use super::super::context::Runtime;
 use super::super::datatype::{self, DatatypeRef, sealed};
 use super::super::error::{RmpiResult, check, output};
 use super::super::layout::{Layout, Plan};
-use super::super::sys::MPI_Count;
-use super::super::sys::{self, MPI_Datatype, c_int};
+use super::super::runtime::{self, Runtime};
+
+use super::super::sys::{self, MPI_Count, MPI_Datatype, c_int};
 
 /// What a datatype can be made of: a [`DatatypeRef`], a [`Datatype`], an [`UncommittedDatatype`].
 pub trait AnyDatatype: sealed::AnyDatatype {}

@@ -2,9 +2,9 @@
 
 use tool_macros::wraps;
 
-use super::super::context::Runtime;
 use super::super::error::RmpiResult;
 use super::super::layout::{Layout, Plan, negative};
+use super::super::runtime::Runtime;
 use super::super::sys::MPI_Count;
 use super::numbers::count_of;
 use super::object::made;

@@ -7,10 +7,8 @@ use tool_macros::wraps;
 use super::super::error::{RmpiResult, check, output};
 use super::super::group::Group;
 use super::super::sys;
-use super::super::window::{Active, Core, Window};
-use super::super::window::{End, Ending};
-use super::object::ALL;
-use super::object::run;
+use super::super::window::{Active, Core, End, Ending, Window};
+use super::object::{ALL, run};
 use super::{Assertion, Epoch, Fence, Started};
 
 impl<T, M> Window<'_, T, Active, M> {

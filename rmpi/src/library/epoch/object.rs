@@ -9,8 +9,7 @@ use tool_macros::wraps;
 
 use super::super::error::RmpiResult;
 use super::super::request::Scope;
-use super::super::window::{Core, Exposed, segment};
-use super::super::window::{End, Ending};
+use super::super::window::{Core, End, Ending, Exposed, segment};
 use crate::MpiDatatype;
 
 /// An epoch of access to a window, or a part of one (MPI-5.0, 12.5): what reads and writes the memory of

@@ -5,10 +5,8 @@ use core::ffi::c_int;
 use tool_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult, check};
-use super::super::window::End;
-use super::super::window::{Passive, Window};
-use super::object::ALL;
-use super::object::run;
+use super::super::window::{End, Passive, Window};
+use super::object::{ALL, run};
 use super::{Assertion, Epoch, LockType, Locked, LockedAll};
 
 impl<T, M> Window<'_, T, Passive, M> {

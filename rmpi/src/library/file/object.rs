@@ -11,10 +11,10 @@ use tool_macros::wraps;
 
 use super::super::buffer::RawBuffer;
 use super::super::communicator::Communicator;
-use super::super::context::{Runtime, sealed};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::group::Group;
 use super::super::info::{self, Info};
+use super::super::runtime::{Runtime, sealed};
 use super::super::sys::{self, MPI_File, MPI_Offset};
 use super::steps::*;
 use super::{AccessMode, Whence};

@@ -6,8 +6,7 @@ use core::sync::atomic::Ordering;
 
 use tool_macros::wraps;
 
-use super::super::blocks::share;
-use super::super::blocks::{received, sent};
+use super::super::blocks::{received, sent, share};
 use super::super::buffer::{BufferMut, BufferRef};
 use super::super::communicator::{Communicator, errors_return, made_returning, none_made};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

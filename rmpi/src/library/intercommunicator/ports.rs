@@ -7,9 +7,9 @@ use std::sync::PoisonError;
 use tool_macros::wraps;
 
 use super::super::communicator::Communicator;
-use super::super::context::Runtime;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::info::{self, Info};
+use super::super::runtime::Runtime;
 use super::super::sys::{self, c_int};
 use super::InterCommunicator;
 use super::object::made;

@@ -2,8 +2,10 @@
 
 use core::ffi::c_void;
 
-use super::super::buffer::{BufferMut, BufferRef, TypedBuffer};
-use super::super::buffer::{ElementOf, RawBuffer, TypeDynamicBufferMut, TypeDynamicBufferRef};
+use super::super::buffer::{
+    BufferMut, BufferRef, RawBuffer, TypeDynamicBufferMut, TypeDynamicBufferRef, TypedBuffer,
+};
+use super::super::datatype::ElementOf;
 use super::super::error::{Error, ErrorClass, RmpiResult, output};
 use super::super::strided::{Strided, StridedMut};
 use super::super::sys;

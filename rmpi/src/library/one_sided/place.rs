@@ -5,10 +5,10 @@ use core::ops::Range;
 use core::ptr;
 
 use super::super::buffer::RawBuffer;
-use super::super::context::Runtime;
 use super::super::datatype::DatatypeRef;
 use super::super::derived::{Datatype, no_padding};
 use super::super::error::{Error, ErrorClass, RmpiResult};
+use super::super::runtime::Runtime;
 use super::super::strided::{self};
 use super::super::sys::{MPI_Count, MPI_Datatype};
 use super::origin::{contiguous, values_in};

@@ -2,8 +2,8 @@
 
 use tool_macros::wraps;
 
-use super::super::context::Runtime;
 use super::super::error::{RmpiResult, output};
+use super::super::runtime::Runtime;
 use super::super::sys::{self, MPI_Op};
 use crate::{Predefined, TypeMap};
 

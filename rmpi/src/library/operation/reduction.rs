@@ -5,10 +5,9 @@ use tool_macros::wraps;
 
 use super::super::blocks::ReceiveCounts;
 use super::super::buffer::BufferMut;
-use super::super::buffer::ElementOf;
-use super::super::context::Runtime;
-use super::super::datatype::handle;
+use super::super::datatype::{ElementOf, handle};
 use super::super::error::{Error, ErrorClass, RmpiResult, check};
+use super::super::runtime::Runtime;
 use super::super::sys::{MPI_Count, MPI_Datatype, MPI_Op};
 use super::predefined::is_comparable;
 use super::{MpiOp, UserOp};

@@ -5,8 +5,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
-use core::ptr;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::super::sys::{MPI_Datatype, c_int};

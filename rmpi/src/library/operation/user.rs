@@ -6,8 +6,8 @@ use core::ptr::NonNull;
 
 use tool_macros::wraps;
 
-use super::super::context::Runtime;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::super::runtime::Runtime;
 use super::super::sys::{self, MPI_Op, c_int};
 use super::slots::Slot;
 use crate::MpiDatatype;

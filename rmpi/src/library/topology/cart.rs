@@ -7,11 +7,9 @@ use super::super::communicator::{Communicator, made, none_made};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::group::length;
 use super::super::process::Process;
-use super::super::sys::MPI_Comm;
-use super::super::sys::{self, c_int};
+use super::super::sys::{self, MPI_Comm, c_int};
 use super::Neighborhood;
-use super::common::topology;
-use super::common::{refused, sizes};
+use super::common::{refused, sizes, topology};
 use crate::TopologyKind;
 use core::ops::Deref;
 

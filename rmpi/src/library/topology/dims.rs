@@ -2,9 +2,9 @@
 
 use tool_macros::wraps;
 
-use super::super::context::Runtime;
 use super::super::error::{Error, ErrorClass, RmpiResult, check};
 use super::super::group::{ints, length};
+use super::super::runtime::Runtime;
 use super::super::sys::c_int;
 use super::common::refused;
 

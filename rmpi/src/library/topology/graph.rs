@@ -5,11 +5,9 @@ use tool_macros::wraps;
 use super::super::communicator::{Communicator, made};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::group::{Ints, length};
-use super::super::sys::MPI_Comm;
-use super::super::sys::{self, c_int};
+use super::super::sys::{self, MPI_Comm, c_int};
 use super::Neighborhood;
-use super::common::topology;
-use super::common::{refused, sizes};
+use super::common::{refused, sizes, topology};
 use crate::TopologyKind;
 use core::ops::Deref;
 

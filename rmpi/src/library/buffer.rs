@@ -43,7 +43,8 @@ impl RawBuffer {
 }
 
 /// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, and their mutable kin; what owns its elements: `Vec<T>`,
-/// `Box<[T]>`, `Box<T>`, `Arc` and `Rc` of a slice or a vector; of a [`SendDatatype`]; a `String`'s bytes; [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
+/// `Box<[T]>`, `Box<T>`, `Arc` and `Rc` of a slice or a vector; of a [`SendDatatype`]; a `String`'s bytes;
+/// [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
 ///
 /// Arrays count as their elements: `&[[f64; 3]]` of length 2 is six `MPI_DOUBLE`s.
 ///

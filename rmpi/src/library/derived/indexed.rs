@@ -157,7 +157,7 @@ impl<'ctx> Datatype<'ctx> {
 
     /// Blocks of several datatypes at displacements, in bytes. C: `MPI_Type_create_struct`. Local.
     ///
-    /// A Rust struct has its datatype by the derive of [`MpiDatatype`].
+    /// A Rust struct has its datatype by the derive of [`MpiDatatype`](crate::MpiDatatype).
     ///
     /// # Errors
     /// As [`indexed`](Self::indexed), and [`ARG`](ErrorClass::ARG) if one of several datatypes has bounds, but no

@@ -14,7 +14,7 @@ impl<'ctx> Datatype<'ctx> {
     /// `count` elements one after the other. C: `MPI_Type_contiguous`. Local.
     ///
     /// # Errors
-    /// What MPI says; [`COUNT`](ErrorClass::COUNT) if the datatype would be larger than 2<sup>60</sup>
+    /// What MPI says; [`COUNT`](super::super::ErrorClass::COUNT) if the datatype would be larger than 2<sup>60</sup>
     /// bytes, as with all that follow.
     ///
     /// ```no_run
@@ -105,8 +105,8 @@ impl<'ctx> Datatype<'ctx> {
     /// Local.
     ///
     /// # Errors
-    /// As [`contiguous`](Self::contiguous), and [`ARG`](ErrorClass::ARG) if the extent is negative, which the
-    /// standard allows: MPICH writes such elements elsewhere than it says.
+    /// As [`contiguous`](Self::contiguous), and [`ARG`](super::super::ErrorClass::ARG) if the extent is
+    /// negative, which the standard allows: MPICH writes such elements elsewhere than it says.
     ///
     /// ```no_run
     /// use rmpi::{Datatype, DatatypeRef};

@@ -17,7 +17,7 @@ impl<T, M> Window<'_, T, Active, M> {
     /// and after, with `MPI_MODE_NOSUCCEED`. Collective; both block.
     ///
     /// # Errors
-    /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if another assertion than
+    /// What the function says; [`ASSERT`](super::super::ErrorClass::ASSERT) if another assertion than
     /// [`nostore`](Assertion::nostore) and [`noput`](Assertion::noput) is given; what MPI says.
     ///
     /// ```no_run
@@ -49,13 +49,13 @@ impl<T, M> Window<'_, T, Active, M> {
     /// [start](Self::start).
     ///
     /// # Errors
-    /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if the assertion is another function's;
-    /// [`GROUP`](ErrorClass::GROUP) if a process of the group has not the window; what MPI says.
+    /// What the function says; [`ASSERT`](super::super::ErrorClass::ASSERT) if the assertion is another function's;
+    /// [`GROUP`](super::super::ErrorClass::GROUP) if a process of the group has not the window; what MPI says.
     ///
     /// ```no_run
     /// use rmpi::Assertion;
-    /// # fn example(mut window: rmpi::Window<'_, f64, rmpi::Active>, neighbours: &rmpi::Group<'_>) -> rmpi::RmpiResult {
-    /// window.post(neighbours, Assertion::NONE, |exposure| {
+    /// # fn example(mut window: rmpi::Window<'_, f64, rmpi::Active>, neighbours: &rmpi::Group<'_>) ->
+    /// rmpi::RmpiResult { window.post(neighbours, Assertion::NONE, |exposure| {
     ///     exposure.start(neighbours, Assertion::NONE, |epoch| {
     ///         epoch.process(0).put(&[1.0], 0)?;
     ///         epoch.process(2).put(&[1.0], 1)
@@ -92,8 +92,8 @@ impl<T, M> Window<'_, T, Active, M> {
     /// block until they have posted.
     ///
     /// # Errors
-    /// What the function says; [`ASSERT`](ErrorClass::ASSERT) if the assertion is another function's;
-    /// [`GROUP`](ErrorClass::GROUP) if a process of the group has not the window; what MPI says.
+    /// What the function says; [`ASSERT`](super::super::ErrorClass::ASSERT) if the assertion is another function's;
+    /// [`GROUP`](super::super::ErrorClass::GROUP) if a process of the group has not the window; what MPI says.
     ///
     /// ```no_run
     /// use rmpi::Assertion;

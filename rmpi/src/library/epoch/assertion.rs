@@ -27,7 +27,7 @@ impl Assertion {
     pub const NONE: Self = Self(0);
 
     /// This process has not written to its memory since the last synchronisation; for
-    /// [`fence`](Window::fence) and [`post`](Window::post) (`MPI_MODE_NOSTORE`).
+    /// [`fence`](super::super::Window::fence) and [`post`](super::super::Window::post) (`MPI_MODE_NOSTORE`).
     ///
     /// # Safety
     /// Wherever the assertion is given, this process has not written to its memory of the window since the last
@@ -36,8 +36,8 @@ impl Assertion {
         Self(1)
     }
 
-    /// No process writes to this one's memory in the epoch; for [`fence`](Window::fence) and
-    /// [`post`](Window::post) (`MPI_MODE_NOPUT`).
+    /// No process writes to this one's memory in the epoch; for [`fence`](super::super::Window::fence) and
+    /// [`post`](super::super::Window::post) (`MPI_MODE_NOPUT`).
     ///
     /// # Safety
     /// Wherever the assertion is given, no process puts or accumulates to this one's memory until the epoch
@@ -47,14 +47,15 @@ impl Assertion {
     }
 
     /// Nothing has to be waited for: the matching posts are complete, or no lock conflicts; for
-    /// [`post`](Window::post), [`start`](Window::start), [`lock`](Window::lock) and
-    /// [`lock_all`](Window::lock_all) (`MPI_MODE_NOCHECK`).
+    /// [`post`](super::super::Window::post), [`start`](super::super::Window::start),
+    /// [`lock`](super::super::Window::lock) and [`lock_all`](super::super::Window::lock_all)
+    /// (`MPI_MODE_NOCHECK`).
     ///
     /// # Safety
-    /// Wherever the assertion is given: in [`post`](Window::post), no process of the group has called `start`
-    /// yet, and all will with this assertion; in [`start`](Window::start), all processes of the group have
-    /// returned from `post`, with this assertion; in a lock, no other process has a lock that conflicts with
-    /// it, or asks for one, until it is unlocked.
+    /// Wherever the assertion is given: in [`post`](super::super::Window::post), no process of the group has
+    /// called `start` yet, and all will with this assertion; in [`start`](super::super::Window::start), all
+    /// processes of the group have returned from `post`, with this assertion; in a lock, no other process has a
+    /// lock that conflicts with it, or asks for one, until it is unlocked.
     pub const unsafe fn nocheck() -> Self {
         Self(4)
     }

@@ -34,16 +34,16 @@ pub struct Epoch<'e, 'env: 'e, T, K> {
 /// No rank: an epoch that is not of one lock.
 pub(super) const ALL: c_int = -1;
 
-/// An epoch between two fences: see [`Window::fence`].
+/// An epoch between two fences: see [`Window::fence`](super::super::Window::fence).
 #[derive(Debug)]
 pub struct Fence;
-/// An epoch between a start and its completion: see [`Window::start`].
+/// An epoch between a start and its completion: see [`Window::start`](super::super::Window::start).
 #[derive(Debug)]
 pub struct Started;
-/// An epoch with a lock of one process's memory: see [`Window::lock`].
+/// An epoch with a lock of one process's memory: see [`Window::lock`](super::super::Window::lock).
 #[derive(Debug)]
 pub struct Locked;
-/// An epoch with a shared lock of all processes' memory: see [`Window::lock_all`].
+/// An epoch with a shared lock of all processes' memory: see [`Window::lock_all`](super::super::Window::lock_all).
 #[derive(Debug)]
 pub struct LockedAll;
 
@@ -111,18 +111,19 @@ impl<'e, 'env, T: MpiDatatype, K> Epoch<'e, 'env, T, K> {
     /// to there, or to copy. Calls nothing.
     ///
     /// # Errors
-    /// [`RMA_RANGE`](ErrorClass::RMA_RANGE) if it does not have them.
+    /// [`RMA_RANGE`](super::super::ErrorClass::RMA_RANGE) if it does not have them.
     #[inline]
     pub fn own(&self, range: Range<usize>) -> RmpiResult<Exposed<'e, T>> {
         let (memory, length) = (self.core.memory.cast(), self.core.length());
         Exposed { memory, length, _window: PhantomData }.range(range)
     }
 
-    /// As [`Window::segment`]: a process's part of [shared](super::super::Shared) memory.
-    /// C: `MPI_Win_shared_query`. Local.
+    /// As [`Window::segment`](super::super::Window::segment): a process's part of
+    /// [shared](super::super::Shared) memory. C: `MPI_Win_shared_query`. Local.
     ///
     /// # Errors
-    /// As [`Window::segment`], and [`RMA_FLAVOR`](ErrorClass::RMA_FLAVOR) if it is not shared.
+    /// As [`Window::segment`](super::super::Window::segment), and
+    /// [`RMA_FLAVOR`](super::super::ErrorClass::RMA_FLAVOR) if it is not shared.
     ///
     /// ```no_run
     /// use rmpi::Assertion;

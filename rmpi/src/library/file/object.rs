@@ -32,8 +32,8 @@ use super::{AccessMode, Whence};
 /// of split ones.
 ///
 /// Where data is in the file is said in elements of the [view](Self::set_view)'s elementary type,
-/// bytes at first. A read at the end of the file is a short one: its [`Status`](super::super::Status) tells how much there
-/// was, and the rest of the buffer stays as it was.
+/// bytes at first. A read at the end of the file is a short one: its [`Status`](super::super::Status) tells how
+/// much there was, and the rest of the buffer stays as it was.
 ///
 /// ```no_run
 /// use rmpi::{AccessMode, File};

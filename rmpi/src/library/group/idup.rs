@@ -58,7 +58,7 @@ impl<'ctx> NewCommunicator<'ctx> {
     /// The communicator.
     ///
     /// # Errors
-    /// [`COMM`](ErrorClass::COMM) if MPI made none.
+    /// [`COMM`](super::super::ErrorClass::COMM) if MPI made none.
     pub fn into_communicator(self) -> RmpiResult<Communicator<'ctx>> {
         // SAFETY: `Box::from_raw` requires the pointer of a box, once: `idup` leaked it, `self` is
         // moved here, and no request writes to it any more: a request gives its buffer back when it is

@@ -17,9 +17,9 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
     /// Writes values. C: `MPI_Put`. Local, as a rule; does not block.
     ///
     /// # Errors
-    /// [`RMA_RANGE`](ErrorClass::RMA_RANGE) if the place does not lie within the process's memory,
-    /// [`COUNT`](ErrorClass::COUNT) if the numbers of values differ, [`RANK`](ErrorClass::RANK) if there
-    /// is no such process; what MPI says.
+    /// [`RMA_RANGE`](super::super::ErrorClass::RMA_RANGE) if the place does not lie within the process's memory,
+    /// [`COUNT`](super::super::ErrorClass::COUNT) if the numbers of values differ,
+    /// [`RANK`](super::super::ErrorClass::RANK) if there is no such process; what MPI says.
     ///
     /// ```no_run
     /// # fn example<'e>(
@@ -94,8 +94,8 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
     /// operation on the same elements may happen at once. C: `MPI_Accumulate`. Local, as a rule; does not block.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`OP`](ErrorClass::OP) if the operation does not take such elements,
-    /// [`TYPE`](ErrorClass::TYPE) if the layout was made of another datatype.
+    /// As [`put`](Self::put); [`OP`](super::super::ErrorClass::OP) if the operation does not take such elements,
+    /// [`TYPE`](super::super::ErrorClass::TYPE) if the layout was made of another datatype.
     ///
     /// ```no_run
     /// # fn example<'e>(
@@ -137,10 +137,12 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
     }
 
     /// As [`accumulate`](Self::accumulate), and reads what was there before. With
-    /// [`NO_OP`](MpiOp::NO_OP) only that, and the origin does not matter. C: `MPI_Get_accumulate`. Local, as a rule; does not block.
+    /// [`NO_OP`](MpiOp::NO_OP) only that, and the origin does not matter. C: `MPI_Get_accumulate`. Local, as a
+    /// rule; does not block.
     ///
     /// # Errors
-    /// As [`accumulate`](Self::accumulate); [`BUFFER`](ErrorClass::BUFFER) if origin and result share memory.
+    /// As [`accumulate`](Self::accumulate); [`BUFFER`](super::super::ErrorClass::BUFFER) if origin and result
+    /// share memory.
     ///
     /// ```no_run
     /// # fn example<'e>(
@@ -196,7 +198,8 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         })
     }
 
-    /// As [`get_accumulate`](Self::get_accumulate), of one element of a predefined datatype. C: `MPI_Fetch_and_op`. Local, as a rule; does not block.
+    /// As [`get_accumulate`](Self::get_accumulate), of one element of a predefined datatype. C:
+    /// `MPI_Fetch_and_op`. Local, as a rule; does not block.
     ///
     /// # Errors
     /// As [`accumulate`](Self::accumulate).
@@ -234,7 +237,8 @@ impl<'e, T: MpiDatatype, K> Target<'e, '_, T, K> {
         })
     }
 
-    /// Replaces an integer if it equals `compare`, and reads what was there before. C: `MPI_Compare_and_swap`. Local, as a rule; does not block.
+    /// Replaces an integer if it equals `compare`, and reads what was there before. C: `MPI_Compare_and_swap`.
+    /// Local, as a rule; does not block.
     ///
     /// # Errors
     /// As [`accumulate`](Self::accumulate).

@@ -19,7 +19,8 @@ use crate::MpiDatatype;
 /// The forms with a request, for epochs of passive targets. A request that is forgotten is waited for
 /// before the epoch ends; its buffer may be one that moves in.
 impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
-    /// As [`put`](Self::put); the request is complete when the buffer is free again. C: `MPI_Rput`. Local, as a rule; does not block.
+    /// As [`put`](Self::put); the request is complete when the buffer is free again. C: `MPI_Rput`. Local, as a
+    /// rule; does not block.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -64,7 +65,8 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         }
     }
 
-    /// As [`get`](Self::get); the request is complete when the values are there. C: `MPI_Rget`. Local, as a rule; does not block.
+    /// As [`get`](Self::get); the request is complete when the values are there. C: `MPI_Rget`. Local, as a
+    /// rule; does not block.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -109,7 +111,8 @@ impl<'e, T: MpiDatatype, K: AccessesPassively> Target<'e, '_, T, K> {
         }
     }
 
-    /// As [`accumulate`](Self::accumulate); the request is complete when the buffer is free again. C: `MPI_Raccumulate`. Local, as a rule; does not block.
+    /// As [`accumulate`](Self::accumulate); the request is complete when the buffer is free again. C:
+    /// `MPI_Raccumulate`. Local, as a rule; does not block.
     ///
     /// # Errors
     /// As [`accumulate`](Self::accumulate).

@@ -114,7 +114,7 @@ pub(super) fn typed(extent: Extent) -> RmpiResult<Extent> {
 
 impl<'e, 'env, T: MpiDatatype, K: AccessesAll> Epoch<'e, 'env, T, K> {
     /// The memory of the process of this rank. Calls nothing: if there is none, or it is not in the group that
-    /// the epoch was [started](Window::start) with, the operations are errors of class
+    /// the epoch was [started](super::super::Window::start) with, the operations are errors of class
     /// [`RANK`](ErrorClass::RANK).
     #[inline]
     pub fn process(&'e self, rank: usize) -> Target<'e, 'env, T, K> {
@@ -137,7 +137,7 @@ impl<'e, 'env, T: MpiDatatype> Epoch<'e, 'env, T, Locked> {
 }
 
 impl<'e, 'env, K> Epoch<'e, 'env, (), K> {
-    /// Memory of the process of this rank that is [attached](Window::attach). Calls nothing.
+    /// Memory of the process of this rank that is [attached](super::super::Window::attach). Calls nothing.
     ///
     /// # Errors
     /// [`WIN`](ErrorClass::WIN) if it is attached to another window, [`RANK`](ErrorClass::RANK) if

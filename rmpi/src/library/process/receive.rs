@@ -15,7 +15,7 @@ impl<'c> Source<'c> {
     /// Receives a message. C: `MPI_Recv` with `MPI_STATUS_IGNORE`. Blocks, not local.
     ///
     /// # Errors
-    /// [`TRUNCATE`](ErrorClass::TRUNCATE) if the message is longer than the buffer, and others that
+    /// [`TRUNCATE`](super::super::ErrorClass::TRUNCATE) if the message is longer than the buffer, and others that
     /// MPI says.
     ///
     /// ```no_run

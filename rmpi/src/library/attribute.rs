@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::context::Runtime;
 use super::error::{RmpiResult, check, output};
+use super::runtime::Runtime;
 use super::sys::{self, MPI_Comm};
 
 /// A key for values of a type that communicators keep (MPI-5.0, 7.7), freed when it is dropped; the

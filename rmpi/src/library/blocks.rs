@@ -353,3 +353,18 @@ impl<B: core::fmt::Debug> core::fmt::Debug for WithCounts<B> {
         f.debug_struct("WithCounts").field("buffers", &self.buffers).finish_non_exhaustive()
     }
 }
+
+/// Elements for each of so many, of which all get the same; 0 for nobody.
+pub(super) fn share(elements: sys::MPI_Count, shares: usize) -> RmpiResult<sys::MPI_Count> {
+    let shares = shares as sys::MPI_Count;
+    if shares == 0 {
+        return Ok(0);
+    }
+    if elements % shares != 0 {
+        return Err(Error::refused(
+            ErrorClass::COUNT,
+            "the buffer's length is no multiple of the number of processes",
+        ));
+    }
+    Ok(elements / shares)
+}

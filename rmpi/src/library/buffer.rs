@@ -3,9 +3,9 @@ use core::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::context::Runtime;
-use super::datatype::{DatatypeRef, handle, same_values};
+use super::datatype::{DatatypeRef, ElementOf, same_values};
 use super::error::{Error, ErrorClass, RmpiResult};
+use super::runtime::Runtime;
 use super::sys::{self, MPI_Count, MPI_Datatype};
 use crate::{MpiDatatype, SendDatatype};
 
@@ -43,7 +43,8 @@ impl RawBuffer {
 }
 
 /// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, and their mutable kin; what owns its elements: `Vec<T>`,
-/// `Box<[T]>`, `Box<T>`, `Arc` and `Rc` of a slice or a vector; of a [`SendDatatype`]; a `String`'s bytes; [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
+/// `Box<[T]>`, `Box<T>`, `Arc` and `Rc` of a slice or a vector; of a [`SendDatatype`]; a `String`'s bytes;
+/// [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
 ///
 /// Arrays count as their elements: `&[[f64; 3]]` of length 2 is six `MPI_DOUBLE`s.
 ///
@@ -95,24 +96,6 @@ pub unsafe trait TypedBuffer: BufferRef {
     type Element: SendDatatype;
     /// Where the elements are, and how many.
     fn as_elements(&self) -> (*const Self::Element, usize);
-}
-
-/// The datatype of a Rust type's elements: what its arrays are made of.
-pub(super) struct ElementOf<T> {
-    pub(super) datatype: MPI_Datatype,
-    /// How many there are in a `T`.
-    pub(super) per_value: usize,
-    _type: PhantomData<T>,
-}
-
-impl<T: SendDatatype> ElementOf<T> {
-    /// The type map of the elements, and how many there are.
-    pub(super) const FLAT: (&'static crate::TypeMap, usize) = T::TYPE_MAP.flat();
-
-    #[inline]
-    pub(super) fn get() -> RmpiResult<Self> {
-        Ok(Self { datatype: handle(Self::FLAT.0)?, per_value: Self::FLAT.1, _type: PhantomData })
-    }
 }
 
 #[inline]

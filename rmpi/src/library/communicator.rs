@@ -7,9 +7,8 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use tool_macros::wraps;
 
-use super::context::{self, Runtime, sealed};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
-use super::process::{Process, Source};
+use super::runtime::{self, Runtime, sealed};
 use super::sys::{self, MPI_Comm, c_int};
 use crate::{Comparison, Multiple, Single, ThreadLevel};
 
@@ -300,23 +299,6 @@ impl<'ctx> Communicator<'ctx> {
         }
     }
 
-    /// The process of this rank. Calls nothing: if there is none, sending to it is an error of class
-    /// [`RANK`](ErrorClass::RANK). The first message of a communicator asks for its size, once.
-    pub fn process(&self, rank: usize) -> Process<'_> {
-        // No MPI has as many processes, and negative numbers have meanings.
-        Process::new(self, c_int::try_from(rank).unwrap_or(c_int::MAX))
-    }
-
-    /// `MPI_PROC_NULL`: sends to it and receives from it do nothing.
-    pub fn process_null(&self) -> Process<'_> {
-        Process::new(self, sys::MPI_PROC_NULL)
-    }
-
-    /// `MPI_ANY_SOURCE`: receives from it take a message of any process.
-    pub fn any_source(&self) -> Source<'_> {
-        Source::new(self, sys::MPI_ANY_SOURCE)
-    }
-
     /// A communicator of the same processes, for other messages. C: `MPI_Comm_dup`. Collective.
     ///
     /// # Errors
@@ -395,9 +377,9 @@ impl<'ctx> Communicator<'ctx> {
     /// ```
     #[wraps(MPI_Comm_get_name)]
     pub fn get_name(&self) -> RmpiResult<String> {
-        context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
+        runtime::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
             // SAFETY: MPI_Comm_get_name requires a communicator, which `self` holds, and room for
-            // MPI_MAX_OBJECT_NAME bytes, which `context::text` gives.
+            // MPI_MAX_OBJECT_NAME bytes, which `runtime::text` gives.
             unsafe { mpi.call(self.raw, text, length) }
         })
     }

@@ -6,8 +6,10 @@ use tool_macros::wraps;
 
 use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
-use super::sys::{self, c_int};
-use crate::running::Calling;
+use super::runtime::{Runtime, enter, initialized, sealed, text};
+use super::settings;
+use super::sys;
+use crate::running::{end_of_the_world, leave};
 use crate::{Level, Multiple, Single, ThreadLevel};
 
 /// MPI between its initialization and its finalization, which the context's drop is
@@ -27,14 +29,6 @@ pub struct RmpiContext<L: ThreadLevel = Single> {
     comm_self: Communicator<'static, L>,
 }
 
-/// MPI runs: what has to be shown for making what is freed before MPI ends.
-/// [`RmpiContext`], [`Session`](super::Session), [`Communicator`].
-pub trait Runtime: sealed::Runtime {}
-
-pub(super) mod sealed {
-    pub trait Runtime {}
-}
-
 impl<L: ThreadLevel> sealed::Runtime for RmpiContext<L> {}
 impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
 
@@ -51,12 +45,11 @@ impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
 /// ```
 pub fn init() -> RmpiResult<RmpiContext> {
     not_initialized()?;
-    super::session::enter::<Single>()?;
-    super::settings::choose();
+    enter::<Single>()?;
+    settings::choose();
     // SAFETY: MPI_Init may be called once in a process; its arguments may be null. `not_initialized`
     // has seen that nobody called it, and `enter` refuses a second thread while this one does.
-    check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) })
-        .inspect_err(|_| super::session::leave())?;
+    check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }).inspect_err(|_| leave())?;
     RmpiContext::started()
 }
 
@@ -79,15 +72,15 @@ pub fn init() -> RmpiResult<RmpiContext> {
 pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     let _ = level;
     not_initialized()?;
-    super::session::enter::<L>()?;
-    super::settings::choose();
+    enter::<L>()?;
+    settings::choose();
     // SAFETY: MPI_Init_thread may be called once in a process; its arguments may be null, and it writes
     // one int to `provided`. `not_initialized` has seen that nobody called it, and lets one thread
     // through.
     let provided = output(0, |provided| unsafe {
         sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
     })
-    .inspect_err(|_| super::session::leave())?;
+    .inspect_err(|_| leave())?;
     let context = RmpiContext::started()?;
     if provided < L::RAW {
         drop(context);
@@ -104,98 +97,6 @@ fn not_initialized() -> RmpiResult {
         return Err(Error::refused(ErrorClass::OTHER, "MPI has been initialized before"));
     }
     Ok(())
-}
-
-/// Was MPI initialized, by whomever? C: `MPI_Initialized`. Local, at any time, on any thread.
-///
-/// # Errors
-/// What MPI says.
-///
-/// ```
-/// assert!(!rmpi::initialized()?);
-/// # Ok::<(), rmpi::Error>(())
-/// ```
-#[wraps(MPI_Initialized)]
-pub fn initialized() -> RmpiResult<bool> {
-    // SAFETY: MPI_Initialized may be called at any time by any thread, and writes one int to `flag`.
-    output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
-}
-
-/// Was MPI finalized? C: `MPI_Finalized`. Local, at any time, on any thread.
-///
-/// # Errors
-/// What MPI says.
-///
-/// ```
-/// assert!(!rmpi::finalized()?);
-/// # Ok::<(), rmpi::Error>(())
-/// ```
-#[wraps(MPI_Finalized)]
-pub fn finalized() -> RmpiResult<bool> {
-    // SAFETY: MPI_Finalized may be called at any time by any thread, and writes one int to `flag`.
-    output(0, |flag| unsafe { mpi.call(flag) }).map(|flag| flag != 0)
-}
-
-/// The version of the standard, such as `(5, 0)`. C: `MPI_Get_version`. Local, at any time.
-///
-/// # Errors
-/// What MPI says.
-///
-/// ```
-/// let (version, _subversion) = rmpi::get_version()?;
-/// assert!(version >= 3);
-/// # Ok::<(), rmpi::Error>(())
-/// ```
-#[wraps(MPI_Get_version)]
-pub fn get_version() -> RmpiResult<(u32, u32)> {
-    // SAFETY: MPI_Get_version may be called at any time by any thread, and writes one int to each of
-    // its arguments.
-    let (version, subversion) =
-        output((0, 0), |(version, subversion)| unsafe { mpi.call(version, subversion) })?;
-    Ok((version.unsigned_abs(), subversion.unsigned_abs()))
-}
-
-/// What the MPI library calls itself. C: `MPI_Get_library_version`. Local, at any time.
-///
-/// # Errors
-/// What MPI says.
-///
-/// ```
-/// println!("{}", rmpi::get_library_version()?);
-/// # Ok::<(), rmpi::Error>(())
-/// ```
-#[wraps(MPI_Get_library_version)]
-pub fn get_library_version() -> RmpiResult<String> {
-    text(sys::MPI_MAX_LIBRARY_VERSION_STRING, |text, length| {
-        // SAFETY: MPI_Get_library_version may be called at any time by any thread, and requires room
-        // for MPI_MAX_LIBRARY_VERSION_STRING bytes, which `self::text` gives.
-        unsafe { mpi.call(text, length) }
-    })
-}
-
-/// What MPI writes into a text of a maximal length, whose length it gives.
-pub(super) fn text(
-    longest: c_int,
-    call: impl FnOnce(*mut core::ffi::c_char, &mut c_int) -> c_int,
-) -> RmpiResult<String> {
-    // MPI may write a final zero after the longest text.
-    let mut text = vec![0_u8; longest.unsigned_abs() as usize + 1];
-    let length = output(0, |length| call(text.as_mut_ptr().cast(), length))?;
-    text.truncate(length.unsigned_abs() as usize);
-    Ok(String::from_utf8(text)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-}
-
-/// This thread may ask MPI something now, though it borrows nothing that says so, for as long as it
-/// keeps what it gets.
-pub(super) fn calling() -> Option<Calling> {
-    crate::running::calling(|| initialized() == Ok(true) && finalized() == Ok(false))
-}
-
-/// # Errors
-/// [`OTHER`](ErrorClass::OTHER) if this thread may not call MPI now.
-pub(super) fn callable() -> RmpiResult<Calling> {
-    calling().ok_or(Error::refused(ErrorClass::OTHER, "MPI does not run, or not for this thread"))
 }
 
 impl<L: ThreadLevel> RmpiContext<L> {
@@ -269,7 +170,7 @@ impl<L: ThreadLevel> RmpiContext<L> {
         if !crate::running::initialized_here() {
             return Err(Error::refused(ErrorClass::OTHER, OTHER_THREAD));
         }
-        super::session::end_of_the_world();
+        end_of_the_world();
         // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
         // initialized MPI, which was asked above. What calls MPI borrows the context, which is moved
         // here; what borrows nothing was waited for by `end_of_the_world`.
@@ -292,7 +193,7 @@ impl<L: ThreadLevel> Drop for RmpiContext<L> {
             eprintln!("rmpi: {OTHER_THREAD}");
             return;
         }
-        super::session::end_of_the_world();
+        end_of_the_world();
         // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
         // initialized MPI, which was asked above. What calls MPI borrows the context, which is dropped
         // here; what borrows nothing was waited for by `end_of_the_world`. `finalize` tells errors.

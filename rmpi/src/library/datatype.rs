@@ -4,11 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tool_macros::wraps;
 
-use super::buffer::ElementOf;
-use super::context::{self, Runtime};
-use super::derived::Combiner;
+use super::combiner::Combiner;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::layout::Layout;
+use super::runtime::{self, Runtime};
 use super::sys::{self, MPI_Count, MPI_Datatype, c_int};
 use crate::{Predefined, SendDatatype, TypeMap};
 
@@ -82,9 +81,9 @@ macro_rules! queries {
         /// ```
         #[wraps(MPI_Type_get_name)]
         pub fn get_name(&self) -> RmpiResult<String> {
-            context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
+            runtime::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
                 // SAFETY: MPI_Type_get_name requires a datatype, which `raw` gives and `self` keeps,
-                // and room for MPI_MAX_OBJECT_NAME bytes, which `context::text` gives.
+                // and room for MPI_MAX_OBJECT_NAME bytes, which `runtime::text` gives.
                 unsafe { mpi.call(sealed::AnyDatatype::raw(self), text, length) }
             })
         }
@@ -272,7 +271,7 @@ fn derived_handle(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
         return Ok(raw);
     }
     // A buffer's datatype can be asked for without showing that MPI may be called here.
-    let _calling = context::callable()?;
+    let _calling = runtime::callable()?;
     if crate::running::may_have_moved() {
         return Err(Error::refused(
             ErrorClass::TYPE,
@@ -389,6 +388,24 @@ fn contiguous(length: usize, element: MPI_Datatype) -> RmpiResult<MPI_Datatype> 
         // refuses.
         Err(_) => unsafe { sys::MPI_Type_contiguous_c(length as MPI_Count, element, new) },
     })
+}
+
+/// The datatype of a Rust type's elements: what its arrays are made of.
+pub(super) struct ElementOf<T> {
+    pub(super) datatype: MPI_Datatype,
+    /// How many there are in a `T`.
+    pub(super) per_value: usize,
+    _type: PhantomData<T>,
+}
+
+impl<T: SendDatatype> ElementOf<T> {
+    /// The type map of the elements, and how many there are.
+    pub(super) const FLAT: (&'static crate::TypeMap, usize) = T::TYPE_MAP.flat();
+
+    #[inline]
+    pub(super) fn get() -> RmpiResult<Self> {
+        Ok(Self { datatype: handle(Self::FLAT.0)?, per_value: Self::FLAT.1, _type: PhantomData })
+    }
 }
 
 /// Frees the datatypes of Rust types: MPI is about to end.

@@ -5,8 +5,8 @@ use mpi_sys::{ABI, Abi};
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::context::{Runtime, get_version};
 use super::error::{ADDED, Error, ErrorClass, RmpiResult, check, output};
+use super::runtime::{Runtime, get_version};
 use super::sys::{self, MPI_Errhandler, c_int};
 
 /// What MPI does about an error (MPI-5.0, 9.3). rmpi has all errors return; the others end the

@@ -53,7 +53,7 @@ impl Error {
         if self.reason.is_some() {
             return ErrorClass(self.code);
         }
-        let Some(_calling) = super::context::calling() else { return ErrorClass(self.code) };
+        let Some(_calling) = super::calling::calling() else { return ErrorClass(self.code) };
         let mut class = sys::MPI_ERR_UNKNOWN;
         // SAFETY: MPI_Error_class requires MPI to run, which `_calling` shows, and a code that MPI
         // gave, which `code` is where there is no `reason`; it writes one int to `class`.
@@ -66,7 +66,7 @@ impl Error {
         if let Some(reason) = self.reason {
             return reason.to_owned();
         }
-        let Some(_calling) = super::context::calling() else {
+        let Some(_calling) = super::calling::calling() else {
             return format!("MPI error code {}", self.code);
         };
         let mut text = [0_u8; sys::MPI_MAX_ERROR_STRING as usize];

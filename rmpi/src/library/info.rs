@@ -5,8 +5,8 @@ use core::mem::ManuallyDrop;
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::context::{self, Runtime};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::runtime::{self, Runtime};
 use super::sys::{self, MPI_Info, c_int};
 
 /// Keys and values, for hints (MPI-5.0, chapter 10), freed when it is dropped. Where it may be left
@@ -378,7 +378,7 @@ pub(super) fn terminated(
     longest: c_int,
     call: impl FnOnce(*mut core::ffi::c_char) -> c_int,
 ) -> RmpiResult<String> {
-    context::text(longest, |text, length| {
+    runtime::text(longest, |text, length| {
         let result = call(text);
         // SAFETY: the slice requires that many initialised bytes, to which nobody writes meanwhile:
         // `text` has one more than `longest`, zeros at first, and the call that wrote to it is over.

@@ -1,11 +1,10 @@
 use smallvec::SmallVec;
 use tool_macros::wraps;
 
-use super::blocks::{Layout, Layouts, WithCounts, received, sent};
+use super::blocks::{Layout, Layouts, WithCounts, received, sent, share};
 use super::buffer::{BufferMut, BufferRef, RawBuffer, TypedBuffer};
 use super::collective::collective;
 use super::error::{RmpiResult, check, output};
-use super::intercommunicator::share;
 use super::request::{PersistentRequest, Request, Scope};
 use super::sys::{self, MPI_Aint, MPI_Count};
 use super::topology::Neighborhood;

@@ -2,10 +2,11 @@ use core::ffi::CStr;
 
 use tool_macros::wraps;
 
-use super::buffer::{BufferMut, BufferRef, ElementOf, RawBuffer, TypedBuffer};
+use super::buffer::{BufferMut, BufferRef, RawBuffer, TypedBuffer};
 use super::communicator::Communicator;
-use super::context::Runtime;
+use super::datatype::ElementOf;
 use super::error::{Error, ErrorClass, RmpiResult, output};
+use super::runtime::Runtime;
 use super::sys::{self, MPI_Aint, MPI_Count, c_int};
 use crate::SendDatatype;
 

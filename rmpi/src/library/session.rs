@@ -4,39 +4,13 @@ use core::marker::PhantomData;
 use tool_macros::wraps;
 
 use super::communicator::Communicator;
-use super::context::{Runtime, sealed};
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::group::Group;
 use super::info::{self, Info};
+use super::runtime::{Runtime, enter, sealed};
 use super::sys::{self, MPI_Session, c_int};
+use crate::running::{end, leave};
 use crate::{Funneled, Multiple, Serialized, Single, ThreadLevel};
-
-/// A context or session is about to be made.
-///
-/// # Errors
-/// [`OTHER`](ErrorClass::OTHER) if it does not go with those that there are.
-pub(super) fn enter<L: ThreadLevel>() -> RmpiResult {
-    if crate::running::is_over()
-        && !super::context::get_library_version().is_ok_and(|text| begins_again(&text))
-    {
-        return Err(Error::refused(
-            ErrorClass::OTHER,
-            "MPI has ended, and this MPI library does not begin again: it crashes or aborts",
-        ));
-    }
-    crate::running::enter::<L>().map_err(|reason| Error::refused(ErrorClass::OTHER, reason))
-}
-
-/// Can an MPI of this version begin again after its end? MPICH 5 can. MPICH 4 (tried: 4.0.2, 4.1.3, 4.2.3, 4.3.2),
-/// Intel MPI 2021 and Open MPI crash or abort, so no other MPI is trusted.
-fn begins_again(library_version: &str) -> bool {
-    let version = library_version.strip_prefix("MPICH Version:").unwrap_or_default().trim_start();
-    let major = version.split('.').next().and_then(|major| major.parse().ok());
-    major.is_some_and(|major: u32| major >= 5)
-}
-
-use crate::running::end;
-pub(super) use crate::running::{end_of_the_world, leave};
 
 /// A session (MPI-5.0, 11.3): MPI for a part of a program, of which other parts need not know. Its
 /// drop finalizes it, which is collective over the processes that it is connected with.
@@ -350,25 +324,4 @@ fn level_info<L: ThreadLevel>() -> RmpiResult<Info<'static>> {
         .map_err(|_| Error::refused(ErrorClass::ARG, "a level's name has no zero"))?;
     info.set(LEVEL, &name)?;
     Ok(info)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn only_mpich_5_begins_again() {
-        // As the libraries write it.
-        for version in ["5.0.2", "5.1", "6.0.0a1", "10.0"] {
-            assert!(super::begins_again(&format!(
-                "MPICH Version:      {version}\nMPICH Release date: "
-            )));
-        }
-        for version in ["4.0.2", "4.3.2", "3.4.3"] {
-            assert!(!super::begins_again(&format!(
-                "MPICH Version:      {version}\nMPICH Release date: "
-            )));
-        }
-        assert!(!super::begins_again("Intel(R) MPI Library 2021.19 for Linux* OS\n"));
-        assert!(!super::begins_again("Open MPI v5.0.11, package: Open MPI, ident: 5.0.11"));
-        assert!(!super::begins_again(""));
-    }
 }

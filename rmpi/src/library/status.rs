@@ -1,6 +1,6 @@
-use super::buffer::ElementOf;
-use super::context::callable;
+use super::datatype::ElementOf;
 use super::error::{RmpiResult, output};
+use super::runtime::callable;
 use super::sys::{self, MPI_Status, c_int};
 use crate::{SendDatatype, Tag};
 use tool_macros::wraps;

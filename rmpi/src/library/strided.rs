@@ -1,8 +1,8 @@
-use super::buffer::{BufferMut, BufferRef, ElementOf, RawBuffer};
-use super::context::Runtime;
-use super::datatype::DatatypeRef;
+use super::buffer::{BufferMut, BufferRef, RawBuffer};
+use super::datatype::{DatatypeRef, ElementOf};
 use super::derived::Datatype;
 use super::error::{Error, ErrorClass, RmpiResult};
+use super::runtime::Runtime;
 use crate::{MpiDatatype, SendDatatype};
 
 /// Blocks of a slice at equal distances, for reading, such as a column of a matrix. It keeps the

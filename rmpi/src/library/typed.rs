@@ -3,9 +3,9 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr;
 
-use super::buffer::{ElementOf, RawBuffer, TypeDynamicBufferMut, TypedBuffer};
+use super::buffer::{RawBuffer, TypeDynamicBufferMut, TypedBuffer};
 use super::communicator::Communicator;
-use super::datatype::handle;
+use super::datatype::{ElementOf, handle};
 use super::error::{Error, ErrorClass, RmpiResult};
 use super::process::{Message, Process, Source};
 use super::request::OwnedRequest;

@@ -6,7 +6,7 @@ use super::super::buffer::{BufferMut, BufferRef, RawBuffer};
 use super::super::error::{RmpiResult, output};
 use super::super::request::{Request, Scope};
 use super::super::status::{self, Status};
-use super::super::sys::{self};
+use super::super::sys;
 use super::File;
 
 /// What is refused where a file is asked to be usable in one of two ways.

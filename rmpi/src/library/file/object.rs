@@ -11,10 +11,10 @@ use tool_macros::wraps;
 
 use super::super::buffer::RawBuffer;
 use super::super::communicator::Communicator;
-use super::super::context::{Runtime, sealed};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::group::Group;
 use super::super::info::{self, Info};
+use super::super::runtime::{Runtime, sealed};
 use super::super::sys::{self, MPI_File, MPI_Offset};
 use super::steps::*;
 use super::{AccessMode, Whence};
@@ -32,8 +32,8 @@ use super::{AccessMode, Whence};
 /// of split ones.
 ///
 /// Where data is in the file is said in elements of the [view](Self::set_view)'s elementary type,
-/// bytes at first. A read at the end of the file is a short one: its [`Status`](super::super::Status) tells how much there
-/// was, and the rest of the buffer stays as it was.
+/// bytes at first. A read at the end of the file is a short one: its [`Status`](super::super::Status) tells how
+/// much there was, and the rest of the buffer stays as it was.
 ///
 /// ```no_run
 /// use rmpi::{AccessMode, File};

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::super::communicator::Communicator;
-use super::super::context;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::group::Group;
+use super::super::runtime;
 use super::super::sys::{self, MPI_Aint, MPI_Win};
 use super::object::Synchronization;
 use crate::MpiDatatype;
@@ -188,7 +188,7 @@ fn over_ucx() -> RmpiResult<bool> {
     if let Some(known) = OVER_UCX.get() {
         return Ok(*known);
     }
-    let version = context::get_library_version()?;
+    let version = runtime::get_library_version()?;
     Ok(*OVER_UCX.get_or_init(|| version.contains("ch4:ucx")))
 }
 

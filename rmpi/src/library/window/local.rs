@@ -4,10 +4,10 @@ use core::slice;
 
 use tool_macros::wraps;
 
-use super::super::epoch::{End, Ending};
 use super::super::error::{RmpiResult, check};
-use super::super::sys::{self};
+use super::super::sys;
 use super::agreed::Core;
+use super::ending::{End, Ending};
 use super::{Active, Passive, Window};
 use crate::MpiDatatype;
 
@@ -30,9 +30,9 @@ impl<T: MpiDatatype> Window<'_, T, Active> {
 }
 
 impl<T: MpiDatatype> Window<'_, T, Passive> {
-    /// Runs a function on this process's memory while no other accesses it: in an exclusive lock. C: `MPI_Win_lock` with
-    /// `MPI_LOCK_EXCLUSIVE` and this process's rank, and `MPI_Win_unlock`. Blocks while others have
-    /// the lock.
+    /// Runs a function on this process's memory while no other accesses it: in an exclusive lock. C:
+    /// `MPI_Win_lock` with `MPI_LOCK_EXCLUSIVE` and this process's rank, and `MPI_Win_unlock`. Blocks while
+    /// others have the lock.
     ///
     /// # Errors
     /// What MPI says.

@@ -3,6 +3,7 @@
 mod agreed;
 mod create;
 mod dynamic;
+mod ending;
 mod exposed;
 mod local;
 mod object;
@@ -18,3 +19,4 @@ pub use scope::*;
 pub(super) use agreed::Core;
 pub(super) use create::segment;
 pub(super) use dynamic::foreign;
+pub(super) use ending::{End, Ending};

@@ -6,10 +6,10 @@ use core::mem::ManuallyDrop;
 
 use tool_macros::wraps;
 
-use super::super::context;
 use super::super::error::{RmpiResult, check, output};
 use super::super::group::Group;
 use super::super::info::Info;
+use super::super::runtime;
 use super::super::sys::{self, MPI_Win};
 use super::agreed::Core;
 use super::dynamic::Attachments;
@@ -188,7 +188,7 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_get_name)]
     pub fn get_name(&self) -> RmpiResult<String> {
-        context::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
+        runtime::text(sys::MPI_MAX_OBJECT_NAME, |text, length| {
             // SAFETY: `MPI_Win_get_name` asks for a window, which the handle is as long as `self` is borrowed,
             // and for room for `MPI_MAX_OBJECT_NAME` bytes, which `text` gives. It writes a length.
             unsafe { mpi.call(self.core.raw, text, length) }

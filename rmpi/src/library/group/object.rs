@@ -1,21 +1,17 @@
+//! The ordered set of processes.
+
 use core::cell::Cell;
-use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 use tool_macros::wraps;
 
-use super::communicator::{Communicator, made, made_returning, none_made};
-use super::error::{Error, ErrorClass, RmpiResult, check, output};
-use super::info::{self, Info};
-use super::process::tag_of;
-use super::request::{Request, Scope};
-use super::sys::{self, MPI_Comm, MPI_Group, c_int};
-use crate::{Comparison, Tag};
+use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::super::sys::{self, MPI_Group, c_int};
+use crate::Comparison;
 
 /// An ordered set of processes (MPI-5.0, 7.3), freed when it is dropped. Everything here but what
 /// makes communicators is local.
@@ -67,17 +63,21 @@ impl Drop for Group<'_> {
 }
 
 /// Numbers as C has them, mostly ranks.
-pub(super) type Ints = SmallVec<[c_int; 16]>;
+pub(in super::super) type Ints = SmallVec<[c_int; 16]>;
 
 /// As C has them; what is too large is refused.
-pub(super) fn ints(numbers: &[usize], class: ErrorClass, reason: &'static str) -> RmpiResult<Ints> {
+pub(in super::super) fn ints(
+    numbers: &[usize],
+    class: ErrorClass,
+    reason: &'static str,
+) -> RmpiResult<Ints> {
     numbers
         .iter()
         .map(|number| c_int::try_from(*number).map_err(|_| Error::refused(class, reason)))
         .collect()
 }
 
-pub(super) fn length<T>(array: &[T]) -> RmpiResult<c_int> {
+pub(in super::super) fn length<T>(array: &[T]) -> RmpiResult<c_int> {
     c_int::try_from(array.len())
         .map_err(|_| Error::refused(ErrorClass::ARG, "more than 2147483647 values"))
 }
@@ -193,7 +193,7 @@ impl<'ctx> Group<'ctx> {
     /// assert_eq!(rmpi::Group::empty(context).size()?, 0);
     /// # Ok(()) }
     /// ```
-    pub fn empty<R: super::Runtime>(runtime: &'ctx R) -> Self {
+    pub fn empty<R: super::super::Runtime>(runtime: &'ctx R) -> Self {
         let _ = runtime;
         // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`: the
         // drop knows that this one is predefined, and frees nothing; `runtime` shows that MPI runs.
@@ -224,7 +224,7 @@ impl<'ctx> Group<'ctx> {
     }
 
     /// A number that no other group of this process has or had.
-    pub(super) fn number(&self) -> u64 {
+    pub(in super::super) fn number(&self) -> u64 {
         static LAST: AtomicU64 = AtomicU64::new(0);
         if self.number.get() == 0 {
             self.number.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
@@ -233,7 +233,7 @@ impl<'ctx> Group<'ctx> {
     }
 
     /// Which ranks of the other group its processes have; none if one of them is not in there.
-    pub(super) fn members_in(&self, other: &Group<'_>) -> RmpiResult<Option<Rc<[bool]>>> {
+    pub(in super::super) fn members_in(&self, other: &Group<'_>) -> RmpiResult<Option<Rc<[bool]>>> {
         let ranks: SmallVec<[usize; 16]> = (0..self.known_size()?).collect();
         let mut members = vec![false; other.known_size()?];
         for rank in self.translate_ranks(&ranks, other)? {
@@ -397,287 +397,5 @@ impl<'ctx> Group<'ctx> {
             .iter()
             .map(|range| [range.first as c_int, range.last as c_int, stride(range.stride) as c_int])
             .collect())
-    }
-}
-
-/// What the processes of [`Communicator::split_type`]'s parts have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SplitType {
-    /// Memory that they can share. (`MPI_COMM_TYPE_SHARED`)
-    Shared,
-    /// The hardware resource that the info's `mpi_hw_resource_type` names.
-    /// (`MPI_COMM_TYPE_HW_GUIDED`, MPI-4)
-    HwGuided,
-    /// A hardware resource, the next smaller one than the communicator's.
-    /// (`MPI_COMM_TYPE_HW_UNGUIDED`, MPI-4)
-    HwUnguided,
-}
-
-impl SplitType {
-    /// C's number.
-    pub const fn into_raw(self) -> c_int {
-        match self {
-            Self::Shared => sys::MPI_COMM_TYPE_SHARED,
-            Self::HwGuided => sys::MPI_COMM_TYPE_HW_GUIDED,
-            Self::HwUnguided => sys::MPI_COMM_TYPE_HW_UNGUIDED,
-        }
-    }
-}
-
-impl<'ctx> Communicator<'ctx> {
-    /// The group of its processes. C: `MPI_Comm_group`. Local.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
-    /// let without_first = world.group()?.excl(&[0])?;
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_group)]
-    pub fn group(&self) -> RmpiResult<Group<'ctx>> {
-        let null = sys::MPI_GROUP_NULL;
-        // SAFETY: MPI_Comm_group requires a communicator, which `self` holds, and writes one handle to
-        // `new`.
-        let raw = output(null, |new| unsafe { mpi.call(self.as_raw(), new) })?;
-        // SAFETY: `from_raw` requires a group that nobody else frees, and that MPI runs for `'ctx`: MPI
-        // has just made it, for this caller alone, of a communicator of that lifetime.
-        Ok(unsafe { Group::from_raw(raw) })
-    }
-
-    /// A communicator for a group of its processes; none for the others. C: `MPI_Comm_create`, then
-    /// `MPI_Comm_set_errhandler`. Collective over all processes of this communicator.
-    ///
-    /// # Errors
-    /// [`GROUP`](ErrorClass::GROUP) if it has other processes than the communicator.
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
-    /// if let Some(pair) = world.create(&world.group()?.incl(&[0, 1])?)? {
-    ///     pair.barrier()?;
-    /// }
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_create)]
-    pub fn create(&self, group: &Group<'ctx>) -> RmpiResult<Option<Communicator<'ctx>>> {
-        self.intra()?;
-        self.has_all_of(group)?;
-        // SAFETY: MPI_Comm_create requires an intracommunicator, which `self` holds, as `intra` has
-        // found, and a group of its processes, as `has_all_of` has found; it writes one handle to
-        // `new`.
-        made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), group.raw, new)
-        })?)
-    }
-
-    /// Refuses a group of which not all processes are the communicator's: in `MPI_Comm_create_group`, MPICH aborts
-    /// and Open MPI crashes.
-    fn has_all_of(&self, group: &Group<'_>) -> RmpiResult {
-        // SAFETY: MPI_Comm_group requires a communicator, which `self` holds, and writes one handle to
-        // `new`.
-        let all =
-            output(sys::MPI_GROUP_NULL, |new| unsafe { sys::MPI_Comm_group(self.as_raw(), new) })?;
-        // SAFETY: `from_raw` requires a group that nobody else frees, while MPI runs: MPI has just made
-        // it, and it is freed at the end of this function.
-        let all = unsafe { Group::from_raw(all) };
-        match group.members_in(&all)? {
-            Some(_) => Ok(()),
-            None => Err(Error::refused(
-                ErrorClass::GROUP,
-                "not all processes of the group are in the communicator",
-            )),
-        }
-    }
-
-    /// A communicator for a group of its processes; none for others that call it.
-    /// C: `MPI_Comm_create_group`, then `MPI_Comm_set_errhandler`. Collective over the group alone.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create); [`TAG`](ErrorClass::TAG).
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
-    /// if world.rank()? < 2 {
-    ///     let group = world.group()?.incl(&[0, 1])?;
-    ///     let pair = world.create_group(&group, rmpi::Tag::new(0))?;
-    /// }
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_create_group)]
-    pub fn create_group(
-        &self,
-        group: &Group<'ctx>,
-        tag: Tag,
-    ) -> RmpiResult<Option<Communicator<'ctx>>> {
-        self.intra()?;
-        let tag = tag_of(tag)?;
-        self.has_all_of(group)?;
-        // SAFETY: MPI_Comm_create_group requires an intracommunicator, which `self` holds, as `intra`
-        // has found, a group of its processes, as `has_all_of` has found, and a tag; it writes one
-        // handle to `new`.
-        made_returning(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), group.raw, tag, new)
-        })?)
-    }
-
-    /// Communicators for processes that have something in common, in the order of `key`s; none
-    /// for a process that gives no type, or has no such thing. C: `MPI_Comm_split_type`. Collective.
-    ///
-    /// # Errors
-    /// What MPI says; an MPI before MPI-4 knows only [`Shared`](SplitType::Shared).
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
-    /// let node = world.split_type(Some(rmpi::SplitType::Shared), 0, None)?;
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_split_type)]
-    pub fn split_type(
-        &self,
-        split_type: Option<SplitType>,
-        key: i32,
-        info: Option<&Info<'_>>,
-    ) -> RmpiResult<Option<Communicator<'ctx>>> {
-        self.intra()?;
-        let split_type = split_type.map_or(sys::MPI_UNDEFINED, SplitType::into_raw);
-        // SAFETY: MPI_Comm_split_type requires an intracommunicator, which `self` holds, as `intra` has
-        // found, a type or MPI_UNDEFINED, and an info, which `handle` gives, or the null one; it writes
-        // one handle to `new`.
-        Ok(made(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), split_type, key, info::handle(info), new)
-        })?))
-    }
-
-    /// A communicator of the same processes with these hints. C: `MPI_Comm_dup_with_info`.
-    /// Collective.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>, info: &rmpi::Info<'_>) -> rmpi::RmpiResult {
-    /// let hinted = world.dup_with_info(Some(info))?;
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_dup_with_info)]
-    pub fn dup_with_info(&self, info: Option<&Info<'_>>) -> RmpiResult<Communicator<'ctx>> {
-        self.intra()?;
-        // SAFETY: MPI_Comm_dup_with_info requires an intracommunicator, which `self` holds, as `intra`
-        // has found, and an info, which `handle` gives, or the null one; it writes one handle to `new`.
-        made(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(self.as_raw(), info::handle(info), new)
-        })?)
-        .ok_or_else(none_made)
-    }
-
-    /// Begins to make a communicator of the same processes. C: `MPI_Comm_idup`. Local; all processes
-    /// call it, in the same order as other collective operations.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
-    /// let copy = rmpi::scope(|scope| world.idup(scope)?.wait()?.into_communicator())?;
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_idup)]
-    pub fn idup<'scope>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> RmpiResult<Request<'scope, NewCommunicator<'ctx>>> {
-        self.intra()?;
-        let new = NewCommunicator {
-            raw: NonNull::from(Box::leak(Box::new(sys::MPI_COMM_NULL))),
-            _context: PhantomData,
-        };
-        // SAFETY: `begin_lasting` requires an operation that uses the buffer's memory only, wherever
-        // the buffer moves, while MPI runs for `'scope`: MPI writes the handle to a box that was leaked
-        // above and is freed by `into_communicator` only, after the wait; and `self`, of which MPI
-        // makes it, is borrowed for `'scope`.
-        unsafe {
-            scope.begin_lasting(new, |new| {
-                output(sys::MPI_REQUEST_NULL, |request| {
-                    mpi.call(self.as_raw(), new.raw.as_ptr(), request)
-                })
-            })
-        }
-    }
-
-    /// A communicator of a group, for which no other one is needed. C: `MPI_Comm_create_from_group`.
-    /// Collective over the group. Calls with the same group at the same time have different
-    /// tags.
-    ///
-    /// # Errors
-    /// [`GROUP`](ErrorClass::GROUP) if this process is not in it;
-    /// [`UNSUPPORTED_OPERATION`](ErrorClass::UNSUPPORTED_OPERATION) before MPI-4.
-    ///
-    /// ```no_run
-    /// # fn example(session: &rmpi::Session) -> rmpi::RmpiResult {
-    /// let group = session.group_from_pset(c"mpi://WORLD")?;
-    /// let world = rmpi::Communicator::create_from_group(&group, c"org.example", None)?;
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_create_from_group in Self)]
-    pub fn create_from_group(
-        group: &Group<'ctx>,
-        tag: &CStr,
-        info: Option<&Info<'_>>,
-    ) -> RmpiResult<Communicator<'ctx>> {
-        if group.rank()?.is_none() {
-            return Err(Error::refused(ErrorClass::GROUP, "this process is not in the group"));
-        }
-        if tag.to_bytes_with_nul().len() > sys::MPI_MAX_STRINGTAG_LEN.unsigned_abs() as usize {
-            return Err(Error::refused(ErrorClass::ARG, "the tag is too long"));
-        }
-        let errors_return = sys::MPI_ERRORS_RETURN;
-        // SAFETY: MPI_Comm_create_from_group requires a group that this process is in, as was asked
-        // above, a text of at most MPI_MAX_STRINGTAG_LEN bytes with its zero, as was asked, too, an
-        // info or the null one, and an error handler, which is predefined; it writes one handle to
-        // `new`.
-        made(output(sys::MPI_COMM_NULL, |new| unsafe {
-            mpi.call(group.raw, tag.as_ptr(), info::handle(info), errors_return, new)
-        })?)
-        .ok_or_else(none_made)
-    }
-
-    /// Is it an intercommunicator? A [`Communicator`] is none, but what C gave may be.
-    /// C: `MPI_Comm_test_inter`. Local.
-    ///
-    /// # Errors
-    /// What MPI says.
-    ///
-    /// ```no_run
-    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
-    /// assert!(!world.test_inter()?);
-    /// # Ok(()) }
-    /// ```
-    #[wraps(MPI_Comm_test_inter)]
-    pub fn test_inter(&self) -> RmpiResult<bool> {
-        // SAFETY: MPI_Comm_test_inter requires a communicator, which `self` holds, and writes one int
-        // to `flag`.
-        output(0, |flag| unsafe { mpi.call(self.as_raw(), flag) }).map(|flag| flag != 0)
-    }
-}
-
-/// Where [`Communicator::idup`] puts the new communicator. One that nobody takes is leaked.
-#[derive(Debug)]
-#[must_use = "a communicator that nobody takes is leaked"]
-pub struct NewCommunicator<'ctx> {
-    raw: NonNull<MPI_Comm>,
-    _context: PhantomData<&'ctx ()>,
-}
-
-impl<'ctx> NewCommunicator<'ctx> {
-    /// The communicator.
-    ///
-    /// # Errors
-    /// [`COMM`](ErrorClass::COMM) if MPI made none.
-    pub fn into_communicator(self) -> RmpiResult<Communicator<'ctx>> {
-        // SAFETY: `Box::from_raw` requires the pointer of a box, once: `idup` leaked it, `self` is
-        // moved here, and no request writes to it any more: a request gives its buffer back when it is
-        // complete.
-        made(*unsafe { Box::from_raw(self.raw.as_ptr()) }).ok_or_else(none_made)
     }
 }

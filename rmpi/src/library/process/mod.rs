@@ -1,0 +1,12 @@
+//! Messages from one process to another (MPI-5.0, chapter 3).
+
+mod object;
+mod probe;
+mod receive;
+mod send;
+mod send_later;
+
+use super::Library;
+
+pub use object::*;
+pub use probe::*;

@@ -46,15 +46,19 @@ mod thread_level;
 mod typemap;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/rmpi.md")]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rmpi.md")]
 struct Page;
 
 #[cfg(all(doctest, feature = "serde"))]
-#[doc = include_str!("../../docs/messages.md")]
+#[doc = include_str!("../docs/messages.md")]
 struct Messages;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/one-sided.md")]
+#[doc = include_str!("../docs/one-sided.md")]
 struct OneSidedPage;
 
 use functions::mpi as sys;

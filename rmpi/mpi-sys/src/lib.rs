@@ -38,6 +38,11 @@ pub mod prototypes {
 
 include!(concat!(env!("OUT_DIR"), "/probed.rs"));
 
+/// The example of the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// How handles, constants and statuses look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abi {

@@ -241,7 +241,8 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     }
 }
 
-/// The examples of the README are compiled.
+/// The examples of this crate's README and of the project's are compiled.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
+#[doc = include_str!("../docs/README.md")]
 struct Readme;

@@ -9,8 +9,8 @@ use crate::cli::New;
 use crate::tools::source_tree;
 
 /// The example of docs/writing-a-tool.md, which the framework's tests run.
-const EXAMPLE: &str = include_str!("../../mpi-tool-layer/examples/mpi_time.rs");
-const MANIFEST: &str = include_str!("../templates/Cargo.toml");
+const EXAMPLE: &str = include_str!("../templates/mpi_time.rs");
+const MANIFEST: &str = include_str!("../templates/manifest.toml");
 const README: &str = include_str!("../templates/README.md");
 
 impl New {

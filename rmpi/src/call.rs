@@ -24,4 +24,4 @@ pub enum Array {
 
 const _: () = assert!(size_of::<MPI_Count>() == size_of::<MPI_Aint>());
 
-mpi_sys::mpi_functions! { [tool_macros::call_traits] }
+rmpi_macros::call_traits! {}

@@ -46,15 +46,19 @@ mod thread_level;
 mod typemap;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/rmpi.md")]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rmpi.md")]
 struct Page;
 
 #[cfg(all(doctest, feature = "serde"))]
-#[doc = include_str!("../../docs/messages.md")]
+#[doc = include_str!("../docs/messages.md")]
 struct Messages;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/one-sided.md")]
+#[doc = include_str!("../docs/one-sided.md")]
 struct OneSidedPage;
 
 use functions::mpi as sys;
@@ -66,6 +70,6 @@ pub use library::*;
 pub use mpi_sys;
 pub use names::*;
 pub use plain::Plain;
+pub use rmpi_macros::{MpiDatatype, SendDatatype};
 pub use thread_level::*;
-pub use tool_macros::{MpiDatatype, SendDatatype};
 pub use typemap::*;

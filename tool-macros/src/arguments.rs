@@ -3,11 +3,11 @@
 //! A type also says which parameter it is for, its *role*, where a function has several that could be
 //! mistaken for each other: an argument fits nowhere but where the application has put it.
 
-use proc_macro2::TokenStream;
+use mpi_facts::Width;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::Ident;
 
-use crate::list::{Call, Parameter, Width};
+use crate::list::{Call, Parameter};
 
 /// An argument of a method: one parameter, or some that belong together.
 pub(crate) struct Argument {
@@ -98,7 +98,7 @@ impl Argument {
 }
 
 /// Groups a function's parameters.
-pub(crate) fn arguments(call: &Call<'_>) -> Vec<Argument> {
+pub(crate) fn arguments(call: &Call) -> Vec<Argument> {
     let parameters = &call.function.parameters;
     let mut arguments = Vec::new();
     let mut i = 0;
@@ -133,11 +133,11 @@ enum Written {
     Later,
 }
 
-fn written(call: &Call<'_>, i: usize) -> Written {
+fn written(call: &Call, i: usize) -> Written {
     let parameters = &call.function.parameters;
-    let is_out = |p: &Parameter, kind: &str| p.direction == "out" && p.is(kind);
+    let is_out = |p: &Parameter, kind: &str| p.is_output() && p.is(kind);
     let is_flag = |p: &Parameter| is_out(p, "Logical") && p.name == "flag";
-    let request = |p: &Parameter| is_out(p, "Request") && !p.has_length;
+    let request = |p: &Parameter| is_out(p, "Request") && !p.has_length();
     if parameters.iter().any(is_flag) && !is_flag(&parameters[i]) {
         Written::IfFlag
     } else if parameters.iter().any(request) && !request(&parameters[i]) {
@@ -180,7 +180,7 @@ fn group(parameters: &[Parameter], first: usize) -> Option<Argument> {
         target.name = format_ident!("target");
         return Some(target);
     }
-    if kind(0, "ArrayLength") && kind(1, "Request") && parameters[1].has_length {
+    if kind(0, "ArrayLength") && kind(1, "Request") && parameters[1].has_length() {
         let ty = if parameters[1].is_mutable() { "RequestsMut" } else { "Requests" };
         let mut requests = argument(ty, Lifetimes::Call, 2)?;
         requests.name = parameters[1].name.clone();
@@ -189,12 +189,12 @@ fn group(parameters: &[Parameter], first: usize) -> Option<Argument> {
     None
 }
 
-fn single(call: &Call<'_>, i: usize) -> Argument {
+fn single(call: &Call, i: usize) -> Argument {
     let parameter = &call.function.parameters[i];
     let ty = &parameter.ty;
     let kind = parameter.kind.to_string();
     let alone = |ty: &str, lifetimes| Argument::new(parameter, ty, lifetimes, vec![i]);
-    let is_array = parameter.has_length || parameter.name.to_string().starts_with("array_");
+    let is_array = parameter.has_length() || parameter.name.to_string().starts_with("array_");
     if !parameter.is_pointer() {
         match kind.as_str() {
             "Rank" => {
@@ -212,7 +212,7 @@ fn single(call: &Call<'_>, i: usize) -> Argument {
             }
             _ => {}
         }
-    } else if kind == "Status" && parameter.direction == "out" {
+    } else if kind == "Status" && parameter.is_output() {
         return if is_array {
             alone("StatusesMut", Lifetimes::Statuses)
         } else {
@@ -223,10 +223,7 @@ fn single(call: &Call<'_>, i: usize) -> Argument {
             }
         };
     } else if !is_array && call.widths[i] == Width::Same {
-        let target = match ty {
-            syn::Type::Ptr(pointer) if pointer.mutability.is_some() => Some(&pointer.elem),
-            _ => None,
-        };
+        let target = parameter.mutable_target();
         let handle = matches!(
             kind.as_str(),
             "Communicator"
@@ -245,8 +242,8 @@ fn single(call: &Call<'_>, i: usize) -> Argument {
             || parameter.name == "index"
             || parameter.name == "indx"
             || parameter.name == "outcount";
-        match target {
-            Some(target) if parameter.direction == "out" && (handle || number) => {
+        match &target {
+            Some(target) if parameter.is_output() && (handle || number) => {
                 let out = alone("Out", Lifetimes::Call).of(quote!(#target)).role(Role::Named);
                 match written(call, i) {
                     Written::Always => return out,
@@ -262,7 +259,7 @@ fn single(call: &Call<'_>, i: usize) -> Argument {
             _ => {}
         }
     }
-    let wide = call.twin.map_or(ty, |twin| &twin.parameters[i].ty);
+    let wide = call.twin.as_ref().map_or(ty, |twin| &twin.parameters[i].ty);
     match call.widths[i] {
         Width::Array => alone("Counts", Lifetimes::Call).role(Role::Named),
         _ => alone("Value", Lifetimes::Call).of(quote!(#wide)).role(Role::Named),

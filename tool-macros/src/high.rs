@@ -7,41 +7,38 @@
 
 use std::collections::BTreeSet;
 
-use mpi_facts::{FunctionId, Shape, Timing};
-use proc_macro2::{TokenStream, TokenTree};
+use mpi_facts::{FunctionClass, FunctionId, Shape, Timing, Width};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
-use syn::parse::Parser;
-use syn::{Ident, bracketed};
 
 use crate::arguments::{Argument, Role, arguments};
-use crate::list::{Call, Function, Width, calls, parse};
+use crate::list::{Call, calls};
 
 /// What is not in the high-level layer: what has no better types than C's.
-fn stays_raw(function: &Function) -> bool {
-    let result = &function.result;
-    quote!(#result).to_string() != "c_int"
-        || function.class == "ToolInterface"
-        || function.class == "Conversion"
+const fn stays_raw(function: FunctionId) -> bool {
+    let class = function.class();
+    !matches!(function.result().as_bytes(), b"c_int")
+        || matches!(class, FunctionClass::ToolInterface | FunctionClass::Conversion)
         // Variadic.
-        || function.name == "MPI_Pcontrol"
+        || matches!(function, FunctionId::MPI_Pcontrol)
 }
 
 /// Is a parameter an array that a value has as `Counts`, though both forms of the function have the
 /// same type?
-fn is_same_counts(call: &Call<'_>, argument: &Argument, i: usize) -> bool {
+fn is_same_counts(call: &Call, argument: &Argument, i: usize) -> bool {
     call.widths[i] == Width::Same
         && call.function.parameters[i].is("Displacement")
         && argument.ty.to_string().starts_with("Blocks")
 }
 
 /// C's argument, of the narrow or the wide function, as what the values are made of.
-fn lift(call: &Call<'_>, argument: &Argument, i: usize, wide: bool) -> TokenStream {
+fn lift(call: &Call, argument: &Argument, i: usize, wide: bool) -> TokenStream {
     let name = &call.function.parameters[i].name;
     match call.widths[i] {
         Width::Array if wide => quote!(Counts::wide(#name.cast())),
         Width::Array => quote!(Counts::int(#name)),
         Width::Scalar if !wide => {
-            let ty = call.twin.map(|twin| &twin.parameters[i].ty);
+            let ty = call.twin.as_ref().map(|twin| &twin.parameters[i].ty);
             quote!(widen::<#ty>(#name))
         }
         Width::Pointer if !wide => quote!(#name.cast()),
@@ -54,7 +51,7 @@ fn lift(call: &Call<'_>, argument: &Argument, i: usize, wide: bool) -> TokenStre
     }
 }
 
-fn is_count(call: &Call<'_>, i: usize) -> bool {
+fn is_count(call: &Call, i: usize) -> bool {
     let parameter = &call.function.parameters[i];
     !parameter.is_pointer() && (parameter.is("XferNumElem") || parameter.is("DtypeNumElem"))
 }
@@ -67,7 +64,7 @@ struct Lowered {
     values: Vec<TokenStream>,
 }
 
-fn lower(call: &Call<'_>, arguments: &[Argument], wide: bool) -> Lowered {
+fn lower(call: &Call, arguments: &[Argument], wide: bool) -> Lowered {
     let mut lowered = Lowered {
         conditions: Vec::new(),
         patterns: Vec::new(),
@@ -115,7 +112,7 @@ fn lower(call: &Call<'_>, arguments: &[Argument], wide: bool) -> Lowered {
 }
 
 /// The function's parts in the parts' names, from the values.
-fn take_apart(call: &Call<'_>, arguments: &[Argument]) -> Vec<TokenStream> {
+fn take_apart(call: &Call, arguments: &[Argument]) -> Vec<TokenStream> {
     arguments
         .iter()
         .map(|argument| {
@@ -130,37 +127,15 @@ fn take_apart(call: &Call<'_>, arguments: &[Argument]) -> Vec<TokenStream> {
         .collect()
 }
 
-/// When is the call over, its buffers included?
-fn timing(function: &Function) -> Timing {
-    let id: FunctionId = function.name.to_string().parse().expect("the list and the facts are one");
-    Shape::of(id).timing
-}
-
-pub(crate) fn expand(input: TokenStream) -> TokenStream {
-    // `[the trait, with its fixed items] functions`
-    let context = |input: syn::parse::ParseStream<'_>| {
-        let context;
-        bracketed!(context in input);
-        let items: TokenStream = context.parse()?;
-        let rest: TokenStream = input.parse()?;
-        Ok((items, rest))
-    };
-    let (layer, rest) = match context.parse2(input) {
-        Ok(parts) => parts,
-        Err(error) => return error.to_compile_error(),
-    };
-    // `pub trait … { items }`, and the methods go behind the items.
+/// From `pub trait … { items }` all that is made of the functions.
+pub(crate) fn expand(layer: TokenStream) -> TokenStream {
+    // The methods go behind the items.
     let mut layer: Vec<_> = layer.into_iter().collect();
     let Some(TokenTree::Group(items)) = layer.pop() else {
         return quote!(compile_error!("the trait is missing"););
     };
     let items = items.stream();
-    let functions = match parse(quote!([] #rest)) {
-        Ok(functions) => functions,
-        Err(error) => return error,
-    };
-    let calls = calls(&functions);
-    let twins: Vec<&Ident> = calls.iter().filter_map(|call| Some(&call.twin?.name)).collect();
+    let calls = calls();
     let mut next = Vec::new();
     let mut methods = Vec::new();
     let mut raw = Vec::new();
@@ -168,7 +143,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let mut roles: BTreeSet<Ident> =
         ["source", "dest", "root", "flag"].map(|role| format_ident!("{role}")).into();
     for call in &calls {
-        if stays_raw(call.function) || twins.contains(&&call.function.name) {
+        if stays_raw(call.function.id) {
             continue;
         }
         let arguments = arguments(call);
@@ -183,7 +158,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         }
     }
     let roles = roles.iter();
-    let has_method = functions.iter().map(|function| !stays_raw(function));
+    let has_method = FunctionId::all().map(|function| !stays_raw(function));
     quote! {
         /// Which functions high-level layers have a method for, by its number.
         pub(crate) const HAS_METHOD: [bool; FunctionId::COUNT] = [#(#has_method),*];
@@ -231,9 +206,9 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     }
 }
 
-fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
+fn next_trait(call: &Call, arguments: &[Argument]) -> TokenStream {
     let name = &call.function.name;
-    let blocking = timing(call.function) == Timing::Blocking;
+    let blocking = Shape::of(call.function.id).timing == Timing::Blocking;
     let types: Vec<_> = arguments.iter().map(|argument| argument.next_type(blocking)).collect();
     let doc = format!("The next `{name}`.");
     quote! {
@@ -245,7 +220,7 @@ fn next_trait(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
 
 /// A function with the types of its method's arguments. The function inside compiles only if the next
 /// function takes just these.
-fn signature(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
+fn signature(call: &Call, arguments: &[Argument]) -> TokenStream {
     let name = &call.function.name;
     let names: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
     let types: Vec<_> = arguments
@@ -264,8 +239,8 @@ fn signature(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
     }}
 }
 
-fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
-    let function = call.function;
+fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
+    let function = &call.function;
     let (name, method) = (&function.name, &function.method);
     let names: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
     let types: Vec<_> = arguments.iter().map(Argument::method_type).collect();
@@ -287,7 +262,7 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
         }
     }
     let moves_data = function.parameters.iter().any(|p| p.is("Buffer"));
-    let completes = function.class == "Completion";
+    let completes = function.id.class() == FunctionClass::Completion;
     let mut watched = Vec::new();
     let mut before = quote!(&[]);
     let mut returned = quote!(None);
@@ -334,11 +309,11 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
             }
         }
     }
-    let doc = match call.twin {
+    let doc = match &call.twin {
         Some(twin) => format!("`{name}` and `{}`.", twin.name),
         None => format!("`{name}`."),
     };
-    let version = format!("Since MPI-{}.", function.version);
+    let version = format!("Since MPI-{}.", function.id.first_version());
     quote! {
         #[doc = #doc]
         ///
@@ -375,10 +350,11 @@ fn method(call: &Call<'_>, arguments: &[Argument]) -> TokenStream {
     }
 }
 
-fn raw_method(call: &Call<'_>, arguments: &[Argument], wide: bool) -> TokenStream {
+fn raw_method(call: &Call, arguments: &[Argument], wide: bool) -> TokenStream {
     let high = &call.function.method;
-    let this = if wide { call.twin.expect("only twins are wide") } else { call.function };
-    let other = if wide { Some(call.function) } else { call.twin };
+    let twin = call.twin.as_ref();
+    let this = if wide { twin.expect("only twins are wide") } else { &call.function };
+    let other = if wide { Some(&call.function) } else { twin };
     let method = &this.method;
     let (parameters, types): (Vec<_>, Vec<_>) =
         this.parameters.iter().map(|p| (&p.name, &p.ty)).unzip();

@@ -1,82 +1,48 @@
-//! The list of functions, parsed, with each large-count twin beside its function.
+//! The functions as tokens: what `mpi_facts` says of them, in the form in which an expansion puts it together.
 
-use std::collections::BTreeMap;
-
-use proc_macro2::{TokenStream, TokenTree};
-use quote::ToTokens;
-use syn::parse::{Parse, ParseStream};
-use syn::{Ident, Token, Type, bracketed, parenthesized};
+use mpi_facts::{Direction, FunctionId, Width};
+use proc_macro2::{Ident, TokenStream};
+use quote::format_ident;
 
 pub(crate) struct Function {
+    pub(crate) id: FunctionId,
     pub(crate) name: Ident,
     pub(crate) method: Ident,
-    pub(crate) class: Ident,
-    pub(crate) version: TokenTree,
     pub(crate) parameters: Vec<Parameter>,
-    pub(crate) result: Type,
 }
 
 pub(crate) struct Parameter {
+    facts: &'static mpi_facts::Parameter,
     pub(crate) name: Ident,
-    pub(crate) ty: Type,
-    pub(crate) direction: String,
+    pub(crate) ty: TokenStream,
+    /// The kind's name.
     pub(crate) kind: Ident,
-    pub(crate) has_length: bool,
 }
 
-struct List(Vec<Function>);
-
-impl Parse for List {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let context;
-        bracketed!(context in input);
-        let _: TokenStream = context.parse()?;
-        let mut functions = Vec::new();
-        while !input.is_empty() {
-            functions.push(input.parse()?);
+impl From<FunctionId> for Function {
+    fn from(id: FunctionId) -> Self {
+        Self {
+            id,
+            name: format_ident!("{}", id.name()),
+            method: format_ident!("{}", id.method_name()),
+            parameters: id.parameters().iter().map(Parameter::from).collect(),
         }
-        Ok(Self(functions))
     }
 }
 
-impl Parse for Function {
-    /// `MPI_Send send PointToPoint 1.0 258 (buf: *const c_void = in Buffer, …) -> c_int;`
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let name = input.parse()?;
-        let method = input.parse()?;
-        let class = input.parse()?;
-        let version = input.parse()?;
-        let _tum: TokenTree = input.parse()?;
-        let list;
-        parenthesized!(list in input);
-        let mut parameters = Vec::new();
-        while !list.is_empty() {
-            parameters.push(list.parse()?);
-            list.parse::<Option<Token![,]>>()?;
+impl From<&'static mpi_facts::Parameter> for Parameter {
+    fn from(facts: &'static mpi_facts::Parameter) -> Self {
+        Self {
+            facts,
+            name: format_ident!("{}", facts.name),
+            ty: tokens(facts.rust_type),
+            kind: format_ident!("{}", format!("{:?}", facts.kind)),
         }
-        input.parse::<Token![->]>()?;
-        let result = input.parse()?;
-        input.parse::<Token![;]>()?;
-        Ok(Self { name, method, class, version, parameters, result })
     }
 }
 
-impl Parse for Parameter {
-    /// `array_of_requests: *mut MPI_Request = inout Request [count]`, perhaps `root` behind it.
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let name = input.parse()?;
-        input.parse::<Token![:]>()?;
-        let ty = input.parse()?;
-        input.parse::<Token![=]>()?;
-        // `in` is a keyword, `out` is none.
-        let direction: TokenTree = input.parse()?;
-        let kind = input.parse()?;
-        let has_length = input.peek(syn::token::Bracket);
-        while !input.is_empty() && !input.peek(Token![,]) {
-            let _: TokenTree = input.parse()?;
-        }
-        Ok(Self { name, ty, direction: direction.to_string(), kind, has_length })
-    }
+fn tokens(ty: &str) -> TokenStream {
+    ty.parse().expect("the list has Rust types")
 }
 
 impl Parameter {
@@ -84,75 +50,47 @@ impl Parameter {
         self.kind == kind
     }
 
-    pub(crate) fn is_mutable(&self) -> bool {
-        matches!(&self.ty, Type::Ptr(pointer) if pointer.mutability.is_some())
+    pub(crate) fn is_output(&self) -> bool {
+        self.facts.direction == Direction::Out
+    }
+
+    pub(crate) fn has_length(&self) -> bool {
+        self.facts.length.is_some()
     }
 
     pub(crate) fn is_pointer(&self) -> bool {
-        matches!(self.ty, Type::Ptr(_))
+        self.facts.rust_type.starts_with('*')
+    }
+
+    pub(crate) fn is_mutable(&self) -> bool {
+        self.mutable_target().is_some()
+    }
+
+    /// What an address leads to that may be written to.
+    pub(crate) fn mutable_target(&self) -> Option<TokenStream> {
+        let behind = self.facts.rust_type.strip_prefix('*')?.trim_start();
+        behind.strip_prefix("mut ").map(tokens)
     }
 }
 
-/// What becomes of a parameter that differs between a function and its large-count twin.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Width {
-    Same,
-    /// A count: wide, narrowed for the function with `int`s.
-    Scalar,
-    /// An array of counts: of either width.
-    Array,
-    /// The same 64 bits under two names.
-    Pointer,
-}
-
-/// A function with its twin, as one.
-pub(crate) struct Call<'l> {
-    pub(crate) function: &'l Function,
-    pub(crate) twin: Option<&'l Function>,
+/// A function with its large-count twin, as one.
+pub(crate) struct Call {
+    pub(crate) function: Function,
+    pub(crate) twin: Option<Function>,
+    /// How the parameters differ.
     pub(crate) widths: Vec<Width>,
 }
 
-/// All functions, each with its twin where the two differ by the width of counts only.
-pub(crate) fn calls(functions: &[Function]) -> Vec<Call<'_>> {
-    let by_name: BTreeMap<String, &Function> =
-        functions.iter().map(|function| (function.name.to_string(), function)).collect();
-    functions
-        .iter()
-        .map(|function| {
-            let twin = by_name.get(&format!("{}_c", function.name)).copied();
-            let widths = twin.and_then(|twin| widths(function, twin));
-            match widths {
-                Some(widths) => Call { function, twin, widths },
-                None => Call {
-                    function,
-                    twin: None,
-                    widths: vec![Width::Same; function.parameters.len()],
-                },
-            }
+/// All functions, each with its twin where the two differ by the width of counts only. The twins themselves are no calls of
+/// their own.
+pub(crate) fn calls() -> Vec<Call> {
+    let twins: Vec<_> = FunctionId::all().filter_map(FunctionId::large_count_twin).collect();
+    FunctionId::all()
+        .filter(|function| !twins.contains(function))
+        .map(|function| Call {
+            function: function.into(),
+            twin: function.large_count_twin().map(Into::into),
+            widths: function.widths(),
         })
         .collect()
-}
-
-/// `None` where the two are more than one function in two widths.
-fn widths(function: &Function, twin: &Function) -> Option<Vec<Width>> {
-    if function.parameters.len() != twin.parameters.len() {
-        return None;
-    }
-    let pairs = function.parameters.iter().zip(&twin.parameters);
-    pairs
-        .map(|(narrow, wide)| {
-            let text = |ty: &Type| ty.to_token_stream().to_string();
-            match (text(&narrow.ty).as_str(), text(&wide.ty).as_str()) {
-                (narrow, wide) if narrow == wide => Some(Width::Same),
-                ("c_int" | "MPI_Aint", "MPI_Count" | "MPI_Aint") => Some(Width::Scalar),
-                ("* const c_int", "* const MPI_Count" | "* const MPI_Aint") => Some(Width::Array),
-                ("* const MPI_Aint", "* const MPI_Count") => Some(Width::Pointer),
-                _ => None,
-            }
-        })
-        .collect()
-}
-
-pub(crate) fn parse(list: TokenStream) -> Result<Vec<Function>, TokenStream> {
-    syn::parse2::<List>(list).map(|list| list.0).map_err(|error| error.to_compile_error())
 }

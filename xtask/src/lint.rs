@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::environment;
+use crate::publish;
 use crate::step::{cargo, output, run, step};
 
 pub(crate) fn run_all() -> Result<()> {
@@ -17,6 +18,7 @@ pub(crate) fn run_all() -> Result<()> {
         cargo
     };
     step("Files", files)?;
+    step("Crates for crates.io", publish::lint)?;
     step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
     step("Lints", || {
         run(cargo()
@@ -39,13 +41,17 @@ const NAMED: &[&str] = &[
     ".ci/*",
     ".gitignore",
     "Cargo.lock",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
+    "LICENSE-*",
     "bench-harness/tests/thesis_reference.json",
     "mpi-tool-layer/tests/programs/*",
     "mpi-tool-layer/tests/visibility/rsmpi/Cargo.lock",
+    "mpi-tool-layer/LICENSE-*",
+    "mpi-tool/LICENSE-*",
+    "rmpi/LICENSE-*",
+    "rmpi/mpi-sys/LICENSE-*",
     "rmpi/mpi-sys/tests/qmpi_ids.tsv",
     "rmpi/tests/valgrind.supp",
+    "tool-macros/LICENSE-*",
     "xtask/environments/*",
 ];
 

@@ -5,6 +5,7 @@ mod demo;
 mod environment;
 mod lint;
 mod matrix;
+mod publish;
 mod step;
 mod suites;
 mod surroundings;
@@ -37,6 +38,8 @@ enum Chore {
     TestMpichQmpi,
     /// Check files, format, lints and documentation
     Lint,
+    Package(publish::Package),
+    Msrv(publish::Msrv),
     /// Measure: everything, with a page of the results, or one experiment
     Bench(bench::Bench),
     /// Print the variables that `cargo build` needs to build for a private MPI
@@ -74,6 +77,8 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Matrix(matrix) => matrix.run(),
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::Lint => lint::run_all(),
+        Chore::Package(package) => package.run(),
+        Chore::Msrv(msrv) => msrv.run(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi, fortran, programs } => {
             let mpi = environment::named(&mpi)?;

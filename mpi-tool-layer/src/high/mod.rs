@@ -69,8 +69,7 @@ fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer.around(call, || next.call())
 }
 
-mpi_sys::mpi_functions! {
-    [tool_macros::high_layer]
+tool_macros::high_layer! {
     /// An interception layer over types that say what they are.
     ///
     /// There is a method for each MPI function but those that stay raw: the tool information

@@ -3,6 +3,7 @@
 //! * [`mpi_functions!`]: the list of all 700 functions, from which everything expands that exists for each of them;
 //! * [`FunctionId`]: the functions as data, with their parameters, kinds and versions;
 //! * [`Shape`]: which parameter of a function is what, and how its data move;
+//! * [`Width`]: how functions differ from their large-count twins;
 //! * [`Abi`]: the ABIs, and the names of the libraries that have them;
 //! * [`note`]: what a tool's file says of itself, and where a tool's builds lie.
 //!
@@ -15,9 +16,16 @@ mod abi;
 mod function;
 pub mod note;
 mod shape;
+mod twins;
 
 pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
 pub use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
+pub use twins::Width;
+
+/// The example of the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

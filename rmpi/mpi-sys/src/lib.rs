@@ -38,6 +38,11 @@ pub mod prototypes {
 
 include!(concat!(env!("OUT_DIR"), "/probed.rs"));
 
+/// The example of the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The ABI that this crate was built for.
 pub const ABI: Abi = if cfg!(mpi_abi = "mpich") {
     Abi::Mpich

@@ -6,7 +6,7 @@ use core::ptr;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::communicator::Communicator;
 use super::error::{RmpiResult, check, output};

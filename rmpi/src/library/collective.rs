@@ -9,7 +9,7 @@
 
 use core::ptr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::blocks::{per_rank, received, sent};
 use super::buffer::{BufferMut, BufferRef, RawBuffer, TypedBuffer};

@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::blocks::{WithCounts, received, sent};
 use super::buffer::{BufferMut, TypedBuffer};

@@ -3,7 +3,7 @@
 
 use core::ptr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::blocks::{Layout, Layouts, WithCounts, received, sent};
 use super::buffer::{BufferMut, BufferRef, TypedBuffer};

@@ -5,7 +5,7 @@ use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicI32, Ordering};
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::runtime::{self, Runtime, sealed};

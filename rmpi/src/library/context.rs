@@ -2,7 +2,7 @@ use core::ops::Deref;
 use core::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};

@@ -2,7 +2,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::combiner::Combiner;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};

@@ -2,7 +2,7 @@ use core::ffi::CStr;
 use std::sync::PoisonError;
 
 use mpi_sys::{ABI, Abi};
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::communicator::Communicator;
 use super::error::{ADDED, Error, ErrorClass, RmpiResult, check, output};

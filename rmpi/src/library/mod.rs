@@ -76,5 +76,5 @@ mod library_calls {
     use super::{Library, sys};
     use mpi_sys::prototypes::*;
 
-    mpi_sys::mpi_functions! { [tool_macros::call_library] }
+    rmpi_macros::call_library! {}
 }

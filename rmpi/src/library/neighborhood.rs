@@ -1,5 +1,5 @@
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::blocks::{Layout, Layouts, WithCounts, received, sent, share};
 use super::buffer::{BufferMut, BufferRef, RawBuffer, TypedBuffer};

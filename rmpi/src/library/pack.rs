@@ -1,6 +1,6 @@
 use core::ffi::CStr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::buffer::{BufferMut, BufferRef, RawBuffer, TypedBuffer};
 use super::communicator::Communicator;

@@ -1,4 +1,4 @@
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::calling::calling;
 use super::error::{Error, ErrorClass, RmpiResult, output};

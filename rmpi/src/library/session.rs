@@ -1,7 +1,7 @@
 use core::ffi::CStr;
 use core::marker::PhantomData;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};

@@ -3,7 +3,7 @@ use super::error::{RmpiResult, output};
 use super::runtime::callable;
 use super::sys::{self, MPI_Status, c_int};
 use crate::{SendDatatype, Tag};
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 /// What a receive, a probe or a completion tells (MPI-5.0, 3.2.5).
 #[derive(Debug, Clone, Copy)]

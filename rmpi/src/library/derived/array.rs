@@ -1,7 +1,7 @@
 //! Parts of arrays of several dimensions.
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult};
 use super::super::layout::{Layout, Plan};

@@ -1,7 +1,7 @@
 //! Blocks at displacements of their own.
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult};
 use super::super::layout::{Layout, Plan};

@@ -1,6 +1,6 @@
 //! Elements in a row, and blocks at equal distances.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::RmpiResult;
 use super::super::layout::{Layout, Plan, negative};

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{RmpiResult, check, output};
 use super::super::group::Group;

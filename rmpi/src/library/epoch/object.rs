@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use std::rc::Rc;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::RmpiResult;
 use super::super::request::Scope;

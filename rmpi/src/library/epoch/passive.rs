@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult, check};
 use super::super::window::{End, Passive, Window};

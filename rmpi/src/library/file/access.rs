@@ -1,6 +1,6 @@
 //! Reads and writes, which block or do not.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::{BufferMut, BufferRef, RawBuffer};
 use super::super::error::{RmpiResult, output};

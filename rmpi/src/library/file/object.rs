@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::RawBuffer;
 use super::super::communicator::Communicator;

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::{BufferMut, BufferRef};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::datatype::DatatypeRef;
 use super::super::derived::Datatype;

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::{Communicator, made, made_returning, none_made};
 use super::super::error::{Error, ErrorClass, RmpiResult, output};

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::{Communicator, made, none_made};
 use super::super::error::{RmpiResult, output};

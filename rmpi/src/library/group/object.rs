@@ -6,8 +6,8 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::rc::Rc;
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::sys::{self, MPI_Group, c_int};

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::blocks::{received, sent, share};
 use super::super::buffer::{BufferMut, BufferRef};

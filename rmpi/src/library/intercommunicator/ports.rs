@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char};
 use std::ffi::CString;
 use std::sync::PoisonError;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::Communicator;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

@@ -3,8 +3,8 @@
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::communicator::Communicator;
 use super::super::context::RmpiContext;

@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::RawBuffer;
 use super::super::error::{RmpiResult, check};

@@ -1,6 +1,6 @@
 //! The operations of MPI's own.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{RmpiResult, output};
 use super::super::runtime::Runtime;

@@ -1,7 +1,7 @@
 //! What reduces elements of a type, and how C is told.
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::blocks::ReceiveCounts;
 use super::super::buffer::BufferMut;

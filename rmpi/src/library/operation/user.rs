@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::runtime::Runtime;

@@ -1,6 +1,6 @@
 //! Probes, and the messages that they take.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::BufferMut;
 use super::super::error::{RmpiResult, output};

@@ -1,6 +1,6 @@
 //! Receives.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::BufferMut;
 use super::super::error::{RmpiResult, check, output};

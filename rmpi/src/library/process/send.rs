@@ -1,6 +1,6 @@
 //! Sends that are over when the function returns.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::{BufferMut, BufferRef};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

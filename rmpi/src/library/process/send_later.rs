@@ -1,6 +1,6 @@
 //! Non-blocking and persistent sends.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::BufferRef;
 use super::super::error::RmpiResult;

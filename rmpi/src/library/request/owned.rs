@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::RawBuffer;
 use super::super::error::{RmpiResult, check, output};

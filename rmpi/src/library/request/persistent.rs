@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::buffer::{BufferMut, TypedBuffer};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

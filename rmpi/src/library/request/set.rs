@@ -1,7 +1,7 @@
 //! Several requests at once: C waits for any, all or some of an array.
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::status::{self, Status};

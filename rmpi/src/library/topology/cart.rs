@@ -1,7 +1,7 @@
 //! Grids.
 
+use rmpi_macros::wraps;
 use smallvec::SmallVec;
-use tool_macros::wraps;
 
 use super::super::communicator::{Communicator, made, none_made};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

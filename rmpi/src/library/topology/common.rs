@@ -2,7 +2,7 @@
 
 use core::ops::Deref;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::Communicator;
 use super::super::error::{Error, ErrorClass, RmpiResult, output};

@@ -1,6 +1,6 @@
 //! Dimensions for a grid.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{Error, ErrorClass, RmpiResult, check};
 use super::super::group::{ints, length};

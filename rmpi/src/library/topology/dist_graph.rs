@@ -1,6 +1,6 @@
 //! Graphs of which each process knows its own part.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::{Communicator, made, none_made};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

@@ -1,6 +1,6 @@
 //! Graphs that all processes know.
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::{Communicator, made};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

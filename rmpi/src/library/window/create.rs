@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::Communicator;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

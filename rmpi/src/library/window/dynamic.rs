@@ -8,7 +8,7 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::slice;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::communicator::Communicator;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};

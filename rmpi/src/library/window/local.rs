@@ -2,7 +2,7 @@
 
 use core::slice;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{RmpiResult, check};
 use super::super::sys;

@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-use tool_macros::wraps;
+use rmpi_macros::wraps;
 
 use super::super::error::{RmpiResult, check, output};
 use super::super::group::Group;

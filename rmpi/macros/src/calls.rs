@@ -4,35 +4,72 @@
 //! A function and its large-count twin (`MPI_Send`, `MPI_Send_c`) are one call with wide counts:
 //! the library takes the twin where a count does not fit an `int`.
 
-use proc_macro2::TokenStream;
+use mpi_facts::{FunctionId, Width};
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Ident, Type};
 
-use crate::list::{Call, Function, Width, calls, parse};
-
-fn parameters<'l>(call: &Call<'l>) -> (Vec<&'l Ident>, Vec<Type>) {
-    let names = call.function.parameters.iter().map(|parameter| &parameter.name).collect();
-    let types = (0..call.widths.len())
-        .map(|i| match (call.widths[i], call.twin) {
-            (Width::Array, _) => syn::parse_quote!(crate::call::Array),
-            (Width::Scalar | Width::Pointer, Some(twin)) => twin.parameters[i].ty.clone(),
-            _ => call.function.parameters[i].ty.clone(),
-        })
-        .collect();
-    (names, types)
+/// A function with its large-count twin, as one.
+struct Call {
+    name: Ident,
+    twin: Option<Ident>,
+    parameters: Vec<Parameter>,
+    result: TokenStream,
 }
 
-pub(crate) fn traits(list: TokenStream) -> TokenStream {
-    let functions = match parse(list) {
-        Ok(functions) => functions,
-        Err(error) => return error,
-    };
-    let traits = calls(&functions).into_iter().map(|call| {
-        let (names, types) = parameters(&call);
-        let name = &call.function.name;
-        let result = &call.function.result;
-        let doc = match call.twin {
-            Some(twin) => format!("What can be called as `{name}` or `{}`.", twin.name),
+struct Parameter {
+    name: Ident,
+    width: Width,
+    narrow: TokenStream,
+    wide: TokenStream,
+}
+
+impl Parameter {
+    /// The type in the trait.
+    fn ty(&self) -> TokenStream {
+        match self.width {
+            Width::Array => quote!(crate::call::Array),
+            Width::Same => self.narrow.clone(),
+            Width::Scalar | Width::Pointer => self.wide.clone(),
+        }
+    }
+}
+
+/// All functions, but for the twins of others.
+fn calls() -> Vec<Call> {
+    let twins: Vec<_> = FunctionId::all().filter_map(FunctionId::large_count_twin).collect();
+    let tokens = |ty: &str| -> TokenStream { ty.parse().expect("the list has Rust types") };
+    FunctionId::all()
+        .filter(|function| !twins.contains(function))
+        .map(|function| {
+            let twin = function.large_count_twin();
+            let wide = twin.unwrap_or(function).parameters();
+            let parameters = function.parameters().iter().zip(wide).zip(function.widths());
+            let parameters = parameters.map(|((narrow, wide), width)| Parameter {
+                name: format_ident!("{}", narrow.name),
+                width,
+                narrow: tokens(narrow.rust_type),
+                wide: tokens(wide.rust_type),
+            });
+            Call {
+                name: format_ident!("{}", function.name()),
+                twin: twin.map(|twin| format_ident!("{}", twin.name())),
+                parameters: parameters.collect(),
+                result: tokens(function.result()),
+            }
+        })
+        .collect()
+}
+
+fn names_and_types(call: &Call) -> (Vec<&Ident>, Vec<TokenStream>) {
+    call.parameters.iter().map(|parameter| (&parameter.name, parameter.ty())).unzip()
+}
+
+pub(crate) fn traits() -> TokenStream {
+    let traits = calls().into_iter().map(|call| {
+        let (names, types) = names_and_types(&call);
+        let (name, result) = (&call.name, &call.result);
+        let doc = match &call.twin {
+            Some(twin) => format!("What can be called as `{name}` or `{twin}`."),
             None => format!("What can be called as `{name}`."),
         };
         quote! {
@@ -57,16 +94,11 @@ pub(crate) fn traits(list: TokenStream) -> TokenStream {
     quote!(#(#traits)*)
 }
 
-pub(crate) fn library(list: TokenStream) -> TokenStream {
-    let functions = match parse(list) {
-        Ok(functions) => functions,
-        Err(error) => return error,
-    };
-    let implementations = calls(&functions).into_iter().map(|call| {
-        let (names, types) = parameters(&call);
-        let name = &call.function.name;
-        let result = &call.function.result;
-        let body = match call.twin {
+pub(crate) fn library() -> TokenStream {
+    let implementations = calls().into_iter().map(|call| {
+        let (names, types) = names_and_types(&call);
+        let (name, result) = (&call.name, &call.result);
+        let body = match &call.twin {
             None => quote!(sys::#name(#(#names),*)),
             Some(twin) => dispatch(&call, twin),
         };
@@ -85,19 +117,16 @@ pub(crate) fn library(list: TokenStream) -> TokenStream {
 }
 
 /// The function where all counts fit it, else its twin.
-fn dispatch(call: &Call<'_>, twin: &Function) -> TokenStream {
-    let name = &call.function.name;
-    let twin_name = &twin.name;
-    let (names, _) = parameters(call);
+fn dispatch(call: &Call, twin_name: &Ident) -> TokenStream {
+    let name = &call.name;
     let mut fits = Vec::new();
     let mut narrow_patterns = Vec::new();
     let mut wide_patterns = Vec::new();
     let mut narrow_values = Vec::new();
     let mut wide_values = Vec::new();
-    for (i, parameter) in names.iter().enumerate() {
-        let (narrow, wide) = (&call.function.parameters[i].ty, &twin.parameters[i].ty);
+    for Parameter { name: parameter, width, narrow, wide } in &call.parameters {
         let (mut as_narrow, mut as_wide) = (quote!(#parameter), quote!(#parameter));
-        match call.widths[i] {
+        match width {
             Width::Same => {}
             Width::Scalar => {
                 fits.push(quote!(#parameter == #parameter as #narrow as #wide));

@@ -1,0 +1,1 @@
+../../mpi-tool-layer/examples/mpi_time.rs

@@ -243,16 +243,6 @@ pub(crate) struct Man {
     pub(crate) output: Option<PathBuf>,
 }
 
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        super::Arguments::command().debug_assert();
-    }
-}
-
 /// The ABIs, by their names.
 fn abis() -> impl TypedValueParser<Value = Abi> {
     let value = |abi: Abi| {
@@ -264,4 +254,14 @@ fn abis() -> impl TypedValueParser<Value = Abi> {
     };
     PossibleValuesParser::new(Abi::ALL.map(value))
         .map(|name| Abi::of_name(&name).expect("clap has compared it with the names"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
 }

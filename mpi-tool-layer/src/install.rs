@@ -8,9 +8,10 @@ pub use crate::forward::to_all_hosts;
 pub use crate::launcher::launched_rank;
 pub use crate::level::{Level, LevelRequest, Source};
 pub use crate::lifecycle::Below;
+pub use crate::linker;
 pub use crate::neighbours::{
-    Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
-    find_late_mpi, find_next, host_slot, linker_message, object_of, open, stay,
+    Host, HostSlot, ToolInfo, fill_late_pmpi, find_in_fortran_library, find_late_mpi, find_next,
+    host_slot, object_of, stay,
 };
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;

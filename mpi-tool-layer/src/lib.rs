@@ -157,6 +157,8 @@ pub mod install;
 mod launcher;
 mod level;
 mod lifecycle;
+#[doc(hidden)]
+pub mod linker;
 mod neighbours;
 mod objects;
 pub mod options;

@@ -11,6 +11,7 @@ use core::sync::atomic::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::linker::{clear_message, find, locate, open, open_again};
 use crate::objects::each_object;
 use crate::{FunctionClass, FunctionId, NextTable};
 
@@ -247,13 +248,9 @@ impl ToolInfo {
 /// threads have addresses in it. For the constructor alone: in a call that comes earlier, `dlopen` would run the
 /// constructor first.
 pub fn stay() {
-    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address, and what it names is a
-    // C string that lives as long as this library. `dlopen` reads it, and loads nothing.
-    unsafe {
-        let mut own: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr((&raw const HOST).cast(), &mut own) != 0 && !own.dli_fname.is_null() {
-            libc::dlopen(own.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
-        }
+    if let Some(own) = locate((&raw const HOST).addr()) {
+        // SAFETY: the object must stay loaded: it is this one, whose code runs.
+        open_again(unsafe { own.file() }, libc::RTLD_NODELETE);
     }
 }
 
@@ -353,7 +350,7 @@ pub fn fill_late_pmpi() -> bool {
         }
     });
     let Some(path) = path else { return false };
-    let library = open(&path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+    let library = open_again(&path, 0);
     if !library.is_null() {
         // SAFETY: `fill` wants the library's function of each name, or null. `find` looks into the MPI
         // library, and the standard keeps the names `PMPI_X` for what they are.
@@ -363,52 +360,7 @@ pub fn fill_late_pmpi() -> bool {
     is_filled()
 }
 
-/// `dlopen`.
-pub fn open(name: &CStr, flags: c_int) -> *mut c_void {
-    // SAFETY: `dlopen` reads a C string, which `name` is. It runs the constructors of what it loads: an MPI
-    // library's or a tool's, which the program would have run as well, or none where the library is there
-    // already.
-    unsafe { libc::dlopen(name.as_ptr(), flags) }
-}
-
-/// Clears the message of failed look-ups, which are not the application's.
-pub fn clear_message() {
-    // SAFETY: `dlerror` takes nothing, may be called by any thread at any time, and its result is not used.
-    unsafe { libc::dlerror() };
-}
-
-/// What the dynamic linker says about the last failure; clears it.
-pub fn linker_message() -> String {
-    // SAFETY: `dlerror` gives null or a C string that stays until the thread's next call of `dlerror` or the
-    // like. It is copied before that.
-    unsafe {
-        let message = libc::dlerror();
-        if message.is_null() {
-            return "no reason given".into();
-        }
-        CStr::from_ptr(message).to_string_lossy().into_owned()
-    }
-}
-
-/// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
-/// knows what is next. The result is used here, so that the call is no tail call.
-#[inline(never)]
-pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library or one of its special
-    // values: all callers pass such a value, or what `open` gave and is not null.
-    let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
-    core::hint::black_box(address)
-}
-
-/// The same in an opened library.
-///
-/// # Safety
-/// `library` is what [`open`] gave, is not null, and has not been closed.
-pub unsafe fn find_in(library: *mut c_void, name: &CStr) -> *mut c_void {
-    find(library, name)
-}
-
-/// The same in MPI's Fortran libraries, however they were loaded; null if there are none.
+/// The address of a symbol in MPI's Fortran libraries, however they were loaded; null if there are none.
 pub fn find_in_fortran_library(name: &CStr) -> *mut c_void {
     let mut paths = Vec::new();
     each_object(|object| {
@@ -416,7 +368,7 @@ pub fn find_in_fortran_library(name: &CStr) -> *mut c_void {
             paths.push(object.path().to_owned());
         }
     });
-    let each = paths.iter().map(|path| open(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD));
+    let each = paths.iter().map(|path| open_again(path, 0));
     let mut found = each.filter(|library| !library.is_null()).map(|library| find(library, name));
     let found = found.find(|address| !address.is_null()).unwrap_or(ptr::null_mut());
     clear_message();

@@ -7,12 +7,13 @@
 
 use core::any::Any;
 use core::cell::RefCell;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 use crate::FunctionId;
 use crate::level::Level;
+use crate::linker::locate;
 use crate::qmpi::{Address, only_level};
 
 /// What Rust's runtime says when a panic would leave an `extern "C"` function. Of other runtimes that say
@@ -106,25 +107,14 @@ fn entry_of(address: *const c_void, entries: &[Address; FunctionId::COUNT]) -> O
 
 /// Which function does this tool export here?
 fn exported(address: *const c_void) -> Option<FunctionId> {
-    let look_up = |address: *const c_void| {
-        let mut found = libc::Dl_info {
-            dli_fname: core::ptr::null(),
-            dli_fbase: core::ptr::null_mut(),
-            dli_sname: core::ptr::null(),
-            dli_saddr: core::ptr::null_mut(),
-        };
-        // SAFETY: `dladdr` takes any address, and writes to the structure.
-        (unsafe { libc::dladdr(address, &mut found) } != 0).then_some(found)
-    };
-    let found = look_up(address)?;
-    let own = look_up(exported as *const c_void)?;
-    if found.dli_fbase != own.dli_fbase || found.dli_saddr.cast_const() != address {
+    let (found, own) = (locate(address.addr())?, locate(exported as *const c_void as usize)?);
+    if found.base() != own.base() {
         return None;
     }
-    if found.dli_sname.is_null() {
+    // SAFETY: the object must stay loaded: it is this one, whose code runs.
+    let (name, beginning) = unsafe { found.symbol() }?;
+    if beginning != address {
         return None;
     }
-    // SAFETY: the pointer must be of a C string: `dladdr` has found a symbol's name, which stays while this object
-    // is loaded.
-    unsafe { CStr::from_ptr(found.dli_sname) }.to_str().ok()?.parse().ok()
+    name.to_str().ok()?.parse().ok()
 }

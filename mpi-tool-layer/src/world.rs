@@ -1,10 +1,11 @@
 //! `MPI_COMM_WORLD` as a tool uses it: below all tools, and only while it is there.
 
-use core::ffi::{CStr, c_int};
+use core::ffi::c_int;
 
 use mpi_sys::{ABI, Abi, pmpi};
 
 use crate::FunctionId;
+use crate::linker::{clear_message, find, locate, open_again};
 use crate::report::Row;
 
 /// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
@@ -16,24 +17,19 @@ pub fn wrong_abi() -> Option<Abi> {
 /// The ABI of the MPI in this process, if there is one.
 pub fn abi() -> Option<Abi> {
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
-    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address, and what it
-    // names is a C string that lives as long as MPI's library. `dlopen` and `dlsym` read C strings, and
-    // `dlsym` gets the opened library or a special value.
-    Some(unsafe {
-        let mut object: libc::Dl_info = core::mem::zeroed();
-        let found = libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null();
-        let name = if found { CStr::from_ptr(object.dli_fname) } else { c"" };
-        // The library may be loaded such that only its own handle finds its symbols.
-        let library = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        let scope = if library.is_null() { libc::RTLD_DEFAULT } else { library };
-        let is_openmpi = !libc::dlsym(scope, c"ompi_mpi_comm_world".as_ptr()).is_null();
-        libc::dlerror();
-        if is_openmpi {
-            Abi::OpenMpi
-        } else {
-            let file = name.to_str().ok().and_then(|path| path.rsplit('/').next());
-            file.and_then(Abi::of_library).filter(|abi| *abi != Abi::OpenMpi).unwrap_or(Abi::Mpich)
-        }
+    let located = locate(init.addr().get())?;
+    // SAFETY: the object must stay loaded: it is MPI's library, which tools take to stay.
+    let file = unsafe { located.file() };
+    // The library may be loaded such that only its own handle finds its symbols.
+    let library = open_again(file, 0);
+    let scope = if library.is_null() { libc::RTLD_DEFAULT } else { library };
+    let is_openmpi = !find(scope, c"ompi_mpi_comm_world").is_null();
+    clear_message();
+    let by_name = || Abi::of_library(file.to_str().ok()?.rsplit('/').next()?);
+    Some(if is_openmpi {
+        Abi::OpenMpi
+    } else {
+        by_name().filter(|abi| *abi != Abi::OpenMpi).unwrap_or(Abi::Mpich)
     })
 }
 

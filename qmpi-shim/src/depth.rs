@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use mpi_tool_layer::install::Answer;
+use mpi_tool_layer::install::linker::locate;
 
 /// What is left of a thread's stack when it is looked at: enough for the look, for reports, and for what a
 /// tool may have in one call.
@@ -96,13 +97,7 @@ pub(crate) fn watch(tools: impl Iterator<Item = (*const c_void, String)>) {
 
 /// Where the shared object is loaded that an address is in.
 pub(crate) fn loaded_at(address: usize) -> Option<usize> {
-    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: `dladdr` takes any address, and fills the structure where it returns another number than 0: only
-    // then is it taken as initialised.
-    unsafe {
-        let found = libc::dladdr(ptr::without_provenance(address), info.as_mut_ptr());
-        (found != 0).then(|| info.assume_init().dli_fbase.addr())
-    }
+    locate(address).map(|object| object.base())
 }
 
 /// Where calls go that are deep in the stack, with the function that they were for in r11.

@@ -18,7 +18,7 @@ mod tools;
 mod tum;
 
 use core::cell::Cell;
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::fmt;
 use core::sync::atomic::{
     AtomicBool, AtomicPtr,
@@ -29,7 +29,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
-use mpi_tool_layer::install::{ToolInfo, find_late_mpi, is_on, launched_rank, missing, wrong_abi};
+use mpi_tool_layer::install::{
+    ToolInfo, find_late_mpi, find_next, is_on, launched_rank, missing, wrong_abi,
+};
 use mpi_tool_layer::mpi_sys::{ABI, mpi_functions, prototypes::*};
 use mpi_tool_layer::{FunctionId, NextFunctions, NextTable};
 
@@ -238,7 +240,7 @@ fn fill_below() {
         let name = CString::from_vec_with_nul([b"Q", name].concat()).unwrap_or_default();
         let theirs = find_next(&name);
         let below = match function {
-            _ if !theirs.is_null() => theirs,
+            _ if !theirs.is_null() => theirs.cast_const(),
             FunctionId::MPI_Pcontrol => tum::pcontrol_below as *const c_void,
             FunctionId::MPI_Wtime => tum::wtime_below as *const c_void,
             FunctionId::MPI_Wtick => tum::wtick_below as *const c_void,
@@ -246,21 +248,6 @@ fn fill_below() {
         };
         tum::BELOW[id].store(below.cast_mut(), Relaxed);
     }
-}
-
-/// The same name behind this library. Not a tail call: the dynamic linker looks at who calls it.
-#[inline(never)]
-fn find_next(name: &CStr) -> *const c_void {
-    // SAFETY: `dlsym` reads a C string, which `name` is, and takes this special value for a library. `dlerror`
-    // takes nothing.
-    let found = unsafe {
-        let found = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
-        if found.is_null() {
-            libc::dlerror();
-        }
-        found
-    };
-    core::hint::black_box(found).cast_const()
 }
 
 extern "C" fn load() {

@@ -4,7 +4,7 @@
 //! The dynamic linker has put the addresses of `PMPI_X` into the tool's global offset table, as its
 //! relocations say. They are replaced there. What other libraries call for the tool is not.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
 use std::ffi::{CString, OsStr};
@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use mpi_tool_layer::FunctionId;
+use mpi_tool_layer::install::linker::{self, LinkMap};
 use object::LittleEndian as Little;
 use object::elf::{self, Dyn64, Rela64, Sym64};
 
@@ -28,43 +29,18 @@ pub(crate) struct PmpiTool {
     read_only: Range<usize>,
 }
 
-/// The beginning of the dynamic linker's `struct link_map`.
-#[repr(C)]
-struct LinkMap {
-    base: usize,
-    name: *const c_char,
-    dynamic: *const Dyn64<Little>,
-}
-
-impl LinkMap {
-    fn of(handle: *mut c_void) -> Option<&'static Self> {
-        let mut map: *const LinkMap = ptr::null();
-        // SAFETY: `dlinfo` wants a handle of `dlopen` and writes one pointer. What it points to lives as long
-        // as the library: for ever, since nothing closes the handle.
-        unsafe {
-            libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
-            map.as_ref()
-        }
-    }
-}
-
 /// Returns the file that a library was loaded from; `None` where the dynamic linker has no name for it.
 pub(crate) fn file_of(handle: *mut c_void) -> Option<PathBuf> {
-    let map = LinkMap::of(handle)?;
-    if map.name.is_null() {
-        return None;
-    }
-    // SAFETY: `link_map`'s name is not null, as was checked, and then a C string of the dynamic linker's, which
-    // lives as long as the library: for ever, since nothing closes the handle.
-    let name = unsafe { CStr::from_ptr(map.name) };
-    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
-        .filter(|path| !path.as_os_str().is_empty())
+    // SAFETY: `of` wants an opened library that is never closed: nothing here closes a tool.
+    let map = unsafe { LinkMap::of(handle) }?;
+    Some(PathBuf::from(OsStr::from_bytes(map.file()?.to_bytes())))
 }
 
 impl PmpiTool {
     /// Looks at a loaded tool; `None` if it has none of MPI's functions.
     pub(crate) fn of(handle: *mut c_void) -> Option<Self> {
-        let map = LinkMap::of(handle)?;
+        // SAFETY: as above.
+        let map = unsafe { LinkMap::of(handle) }?;
         let own = |function: FunctionId| {
             let address = crate::tools::find(handle, function.c_name()).option()?;
             // It may be of a library that the tool needs, such as MPI.
@@ -128,7 +104,7 @@ fn slots(map: &LinkMap) -> Vec<(FunctionId, *mut *const c_void)> {
     let (mut names, mut symbols) = (0, 0);
     // Two tables: addresses and sizes.
     let mut tables = [(0, 0); 2];
-    let mut entry = map.dynamic;
+    let mut entry: *const Dyn64<Little> = map.dynamic.cast();
     loop {
         // SAFETY: a read needs an entry of the dynamic section. `link_map` has the address of the first, and an
         // entry of `DT_NULL` is the last, behind which this does not go.
@@ -235,14 +211,9 @@ pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
     };
     let file = copy().map_err(|error| format!("cannot be loaded a second time: {error}"))?;
     let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
-    // SAFETY: `dlopen` reads a C string, and runs the tool's constructors and those of what it needs: it is a
-    // tool that the user asked for.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = linker::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
     if handle.is_null() {
-        return Err(format!(
-            "cannot be loaded a second time: {}",
-            mpi_tool_layer::install::linker_message()
-        ));
+        return Err(format!("cannot be loaded a second time: {}", linker::message()));
     }
     Ok(handle)
 }

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use mpi_tool_layer::install::linker_message;
+use mpi_tool_layer::install::linker;
 use mpi_tool_layer::qmpi::{
     StackTool, TUM_FUNCTIONS, VERSION, abi_number, abi_of, list_fingerprint,
 };
@@ -65,11 +65,9 @@ fn is_bare(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<*mut c_void, String> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
-    // SAFETY: `dlopen` reads a C string, and runs the tool's constructors and those of what it needs: it is a
-    // tool that the user asked for.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = linker::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
     if handle.is_null() {
-        return Err(format!("cannot be loaded: {}", linker_message()));
+        return Err(format!("cannot be loaded: {}", linker::message()));
     }
     Ok(handle)
 }
@@ -177,11 +175,11 @@ impl Found {
 }
 
 pub(crate) fn find(handle: *mut c_void, name: &CStr) -> Found {
-    // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library: all callers pass what
-    // `dlopen` gave and is not null, and nothing closes it.
-    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    // SAFETY: `find_in` wants an opened library: all callers pass what `open` gave and is not null, and nothing
+    // closes it.
+    let found = unsafe { linker::find_in(handle, name) };
     if found.is_null() {
-        linker_message();
+        linker::clear_message();
     }
     Found(found)
 }

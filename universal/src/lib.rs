@@ -28,10 +28,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use mpi_tool_layer::install::linker::{
+    self, LinkMap, clear_message, find_in, locate, open, open_again,
+};
 use mpi_tool_layer::install::{
-    Answer, Host, HostSlot, ToolInfo, abi, clear_message, fill_late_pmpi, find_in,
-    find_in_fortran_library, find_next, help, host_slot, is_on, is_silent, launched_rank,
-    linker_message, object_of, open, say, stay, to_all_hosts, why_nothing_was_seen,
+    Answer, Host, HostSlot, ToolInfo, abi, fill_late_pmpi, find_in_fortran_library, find_next,
+    help, host_slot, is_on, is_silent, launched_rank, object_of, say, stay, to_all_hosts,
+    why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
 use mpi_tool_layer::note::build_beside;
@@ -210,14 +213,9 @@ impl Place {
     fn get() -> &'static Self {
         static PLACE: OnceLock<Place> = OnceLock::new();
         PLACE.get_or_init(|| {
-            // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address and
-            // fills it; the name, which is not null, is a C string that lives as long as this library.
-            let path = unsafe {
-                let mut object: libc::Dl_info = core::mem::zeroed();
-                let found = libc::dladdr((&raw const INFO).cast(), &mut object) != 0
-                    && !object.dli_fname.is_null();
-                if found { CStr::from_ptr(object.dli_fname).to_bytes() } else { b"" }
-            };
+            // SAFETY: the object must stay loaded: it is this one.
+            let file = locate((&raw const INFO).addr()).map(|own| unsafe { own.file() });
+            let path = file.map_or(&b""[..], CStr::to_bytes);
             // The program may go elsewhere before it calls MPI.
             let path = env::current_dir().unwrap_or_default().join(OsStr::from_bytes(path));
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -336,7 +334,7 @@ impl Tool {
             ));
         }
         let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-        if !open(&name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).is_null() {
+        if !open_again(&name, 0).is_null() {
             return Err(format!("{shown} is in this process already, and sees its calls"));
         }
         if abi == Abi::OpenMpi {
@@ -344,7 +342,7 @@ impl Tool {
         }
         let (handle, is_hosted) = HOST.open(|| open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL));
         if handle.is_null() {
-            return Err(format!("its build for this MPI cannot be loaded: {}", linker_message()));
+            return Err(format!("its build for this MPI cannot be loaded: {}", linker::message()));
         }
         let tool = Self { handle, addresses: addresses(handle) };
         // SAFETY: `find_in` wants what `open` gave, not null and not closed: it was checked above, and nothing
@@ -379,20 +377,8 @@ impl Tool {
 
 /// The addresses of an opened library.
 fn addresses(handle: *mut c_void) -> core::ops::Range<usize> {
-    /// The beginning of the dynamic linker's `struct link_map`.
-    #[repr(C)]
-    struct LinkMap {
-        base: usize,
-        name: *const c_char,
-        dynamic: *const c_void,
-    }
-    let mut map: *const LinkMap = ptr::null();
-    // SAFETY: `dlinfo` wants a handle of `dlopen` and writes one pointer. What it points to lives as long as
-    // the library: for ever, since nothing closes it.
-    let map = unsafe {
-        libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
-        map.as_ref()
-    };
+    // SAFETY: `of` wants an opened library that is never closed: nothing here closes a build.
+    let map = unsafe { LinkMap::of(handle) };
     map.map_or(0..0, |map| object_of(map.dynamic))
 }
 
@@ -400,14 +386,9 @@ fn addresses(handle: *mut c_void) -> core::ops::Range<usize> {
 /// is there for all. One that a program has loaded for itself is made so.
 fn make_global() {
     let Some(init) = pmpi::address(FunctionId::MPI_Init as usize) else { return };
-    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address and fills it;
-    // the name, which is not null, is a C string that lives as long as MPI's library.
-    unsafe {
-        let mut object: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(init.as_ptr(), &mut object) != 0 && !object.dli_fname.is_null() {
-            let name = CStr::from_ptr(object.dli_fname);
-            open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_GLOBAL);
-        }
+    if let Some(object) = locate(init.addr().get()) {
+        // SAFETY: the object must stay loaded: it is MPI's library, which tools take to stay.
+        open_again(unsafe { object.file() }, libc::RTLD_GLOBAL);
     }
 }
 

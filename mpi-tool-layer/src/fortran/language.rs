@@ -14,7 +14,7 @@ use mpi_sys::{language_bound_functions, pmpi, prototypes::*};
 
 use super::conversion::{Conversion, read};
 use super::plan::How;
-use crate::neighbours::find;
+use crate::linker::find;
 use crate::{Direction, FunctionId};
 
 /// A call of Fortran on its way down the stack, whose end calls MPI's Fortran function.

@@ -33,7 +33,8 @@ use plan::MOST;
 use process::Fortran;
 
 use crate::FunctionId;
-use crate::neighbours::{find, find_next};
+use crate::linker::find;
+use crate::neighbours::find_next;
 use crate::output::say;
 
 /// How an entry point gets its arguments.

@@ -13,7 +13,7 @@ use mpi_sys::{ABI, Abi};
 
 use super::plan::Plan;
 use crate::FunctionId;
-use crate::neighbours::find;
+use crate::linker::{clear_message, find};
 
 /// The addresses that stand for something, as Fortran has them; 0 where it has none.
 #[derive(Clone, Copy, Default)]
@@ -127,9 +127,7 @@ impl Fortran {
         FORTRAN
             .get_or_init(|| {
                 let fortran = Fortran::new();
-                // SAFETY: `dlerror` takes nothing, may be called at any time, and its result is not used: the
-                // messages of failed look-ups are not the application's.
-                unsafe { libc::dlerror() };
+                clear_message();
                 fortran
             })
             .as_ref()

@@ -24,6 +24,7 @@ use mpi_sys::{MPI_SUCCESS, pmpi};
 use super::foreign::{ForeignLevel, ForeignTool, mpi};
 use super::thunk::{self, FromMpich, Thunks, ToMpich};
 use crate::launcher::launched_rank;
+use crate::linker::{clear_message, find, locate, open_again};
 use crate::output::say;
 use crate::{FunctionId, NextTable};
 
@@ -158,16 +159,10 @@ fn numbers_in(header: &str) -> Option<[c_int; FunctionId::COUNT]> {
 /// The file that MPI's functions are in.
 fn library_file() -> Option<PathBuf> {
     let init = LIBRARY_INIT.load(Relaxed);
-    // SAFETY: `Dl_info` is plain data, for which zeros are a value. `dladdr` takes any address and fills it; the
-    // name, which is not null, is a C string that lives as long as the object, MPI's library.
-    unsafe {
-        let mut library: libc::Dl_info = core::mem::zeroed();
-        if init.is_null() || libc::dladdr(init, &mut library) == 0 || library.dli_fname.is_null() {
-            return None;
-        }
-        let name = OsStr::from_bytes(CStr::from_ptr(library.dli_fname).to_bytes());
-        Some(Path::new(name).to_owned())
-    }
+    let library = locate(init.addr())?;
+    // SAFETY: the object must stay loaded: it is MPI's library, which tools take to stay.
+    let name = unsafe { library.file() };
+    Some(Path::new(OsStr::from_bytes(name.to_bytes())).to_owned())
 }
 
 /// `PMPI_Init` of the library, before [`go_below`] puts something else in its place.
@@ -335,20 +330,16 @@ fn step_aside(next: &NextTable) -> Result<(), std::io::Error> {
     // of functions of this very object, whole pages of which are replaced by a copy that differs in their first
     // instructions. This runs in a constructor: no other thread is in these functions, and this one is not either.
     unsafe {
-        let mut own: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr((&raw const MPICH).cast(), &mut own) == 0 {
-            return failed();
-        }
-        let handle = libc::dlopen(own.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        let Some(own) = locate((&raw const MPICH).addr()) else { return failed() };
+        let handle = open_again(own.file(), 0);
         let exported: Vec<(usize, FunctionId)> = FunctionId::all()
             .filter_map(|function| {
-                let address = libc::dlsym(handle, function.c_name().as_ptr());
-                let mut of: libc::Dl_info = core::mem::zeroed();
-                let is_own = libc::dladdr(address, &mut of) != 0 && of.dli_fbase == own.dli_fbase;
+                let address = find(handle, function.c_name());
+                let is_own = locate(address.addr()).is_some_and(|found| found.base() == own.base());
                 is_own.then_some((address as usize, function))
             })
             .collect();
-        libc::dlerror();
+        clear_message();
         let (Some(first), Some(last)) = (exported.iter().min(), exported.iter().max()) else {
             return Err(std::io::ErrorKind::NotFound.into());
         };
@@ -397,18 +388,14 @@ fn go_below() {
     // functions of the same prototypes that do what the library's do: the adapters pass their arguments to what has
     // the name `QMPI_X` in MPI's library, which is MPICH's end of its stack for this function.
     unsafe {
-        let mut library: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(init.as_ptr(), &mut library) == 0 {
-            return;
-        }
-        let handle = libc::dlopen(library.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        let Some(library) = locate(init.addr().get()) else { return };
+        let handle = open_again(library.file(), 0);
         if handle.is_null() {
-            libc::dlerror();
             return;
         }
         for function in FunctionId::all() {
             let name = CString::new(format!("Q{function}")).unwrap_or_default();
-            let below = libc::dlsym(handle, name.as_ptr());
+            let below = find(handle, &name);
             if below.is_null() || function == FunctionId::MPI_Pcontrol {
                 continue;
             }
@@ -425,8 +412,7 @@ fn go_below() {
                 pmpi::replace(function as usize, adapter.cast_mut());
             }
         }
-        // Clears the message of those that are not there.
-        libc::dlerror();
+        clear_message();
     }
 }
 

@@ -195,10 +195,11 @@ fn a_program_that_is_not_there() {
 
 #[test]
 fn a_command_without_an_application() {
-    let command = ["run", "-tcall-counter", "--", "mpiexec", "-n", "2"];
+    let mpiexec = setting("MPIEXEC").into_string().unwrap();
+    let command = ["run", "-tcall-counter", "--", &mpiexec, "-n", "2"];
     let outcome = mpi_tool(Path::new("/"), &command);
     assert_eq!(outcome.status, Some(2));
-    assert_eq!(outcome.said(), ["the command names no application: mpiexec -n 2"]);
+    assert_eq!(outcome.said(), [format!("the command names no application: {mpiexec} -n 2")]);
 }
 
 /// A C tool has no entry points for Fortran, today and tomorrow.

@@ -1,9 +1,9 @@
 //! Datatypes and layouts that would have MPI read or write what is not the buffer's: refused, or kept within.
 
 use rmpi::{
-    Active, Assertion, Datatype, DatatypeRef, ErrorClass, MpiDatatype, MpiOp, Order, RmpiContext,
-    RmpiResult, Tag, TargetLayout, TypeDynamicBufferMut, TypeDynamicBufferRef, UserOp, Window,
-    window_scope,
+    Active, Assertion, Datatype, DatatypeRef, ErrorClass, LockType, MpiDatatype, MpiOp, Order,
+    Passive, RmpiContext, RmpiResult, Strided, Tag, TargetLayout, TypeDynamicBufferMut,
+    TypeDynamicBufferRef, UserOp, Window, window_scope,
 };
 
 /// Three bytes of padding inside.
@@ -194,6 +194,41 @@ fn more_than_there_is(context: &RmpiContext) {
     }
 }
 
+/// Blocks for reading may overlap: many values in little memory, which is no other buffer's.
+fn read_often(context: &RmpiContext) -> RmpiResult {
+    let mut memory = [7_i64; 9];
+    let mut window = Window::<i64, _>::allocate(context.comm_self(), 8, None, Passive)?;
+    window.lock_local(|memory| memory.fill(5))?;
+    {
+        // The result begins 8 bytes behind 64 bytes of values, which are one number eight times.
+        let (number, result) = memory.split_at_mut(1);
+        let eight = Strided::new(context, number, 8, 1, 0)?;
+        window.lock(LockType::Exclusive, 0, Assertion::NONE, |epoch| {
+            epoch.target().get_accumulate(&eight, result, 0, MpiOp::SUM)
+        })?;
+    }
+    assert_eq!(memory, [7, 5, 5, 5, 5, 5, 5, 5, 5]);
+    window.lock_local(|memory| assert_eq!(memory, [12; 8]))?;
+    // One part of the window's own memory is still refused where it is another one's.
+    window.lock(LockType::Exclusive, 0, Assertion::NONE, |epoch| {
+        let shared =
+            epoch.target().get_accumulate(epoch.own(0..2)?, epoch.own(1..3)?, 4, MpiOp::SUM);
+        assert_eq!(class(shared), Some(ErrorClass::BUFFER));
+        Ok(())
+    })?;
+
+    // More data than there can be memory: what MPI computes of it would overflow.
+    let byte = [0_u8];
+    for count in [(1 << 47) + 1, 1 << 59] {
+        assert_eq!(class(Strided::new(context, &byte, count, 1, 0)), Some(ErrorClass::COUNT));
+        let bytes = DatatypeRef::of::<u8>(context)?;
+        let often = Datatype::vector(context, count, 1, 0, &bytes)?.commit()?;
+        let buffer = TypeDynamicBufferRef::of_slice(&byte, 1, often.as_ref());
+        assert_eq!(class(buffer), Some(ErrorClass::COUNT));
+    }
+    Strided::new(context, &byte, 1 << 47, 1, 0).map(drop)
+}
+
 fn main() -> RmpiResult {
     let context = rmpi::init()?;
     let world = context.world();
@@ -203,6 +238,7 @@ fn main() -> RmpiResult {
     padding(&context)?;
     pages(&context)?;
     more_than_there_is(&context);
+    read_often(&context)?;
     padded_elements(&context, |value| Wide(value as u8), |wide| wide.0.into())?;
     padded_elements(&context, |value| Wider(value as u8), |wide| wide.0.into())?;
     padded_elements(

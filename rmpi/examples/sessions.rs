@@ -68,6 +68,9 @@ fn main() -> rmpi::RmpiResult {
     if version.contains("Intel") {
         assert_eq!(rmpi::init().map(drop).unwrap_err().class(), ErrorClass::OTHER);
     } else {
+        // Of a level that does not go with the session. It does not count as the one time that MPI allows.
+        let refused = rmpi::init_thread(Multiple).map(drop);
+        assert_eq!(refused.unwrap_err().class(), ErrorClass::OTHER);
         let context = rmpi::init()?;
         ring(context.world())?;
         drop(context);

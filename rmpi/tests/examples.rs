@@ -152,6 +152,24 @@ fn refusals_without_the_checks_of_mpi() {
     }
 }
 
+/// The first process panics while the others wait for it: all of them end, and the message is there.
+#[test]
+fn a_panic_ends_all_processes() {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    for ranks in ["1", "2", "4"] {
+        let output = Command::new("timeout")
+            .args(["--kill-after=5", "60", &mpiexec, "-n", ranks])
+            .arg(examples().join("panics"))
+            .arg("alone")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("the first process panics alone"), "{ranks} ranks: {said}");
+        // That of a panic; the limit of time would be 124.
+        assert_eq!(output.status.code(), Some(101), "{ranks} ranks: {said}");
+    }
+}
+
 /// Lengths that differ between processes: nothing is written behind the shorter buffer. The program ends
 /// in the middle of an operation, so that only what it says counts, and what it did not come to say is no
 /// news: MPI may have ended it, or wait.
@@ -236,6 +254,6 @@ macro_rules! examples {
 
 examples! {
     another_thread assumed attributes bounds collectives counted datatypes disagreements errors files forgotten
-    groups halo intercommunicators matrix_rows moved owned_buffers point_to_point random_types refusals
+    groups halo intercommunicators matrix_rows moved owned_buffers panics point_to_point random_types refusals
     ring sessions threads topologies typed_messages unequal_lengths user_op windows
 }

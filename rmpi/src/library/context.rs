@@ -44,11 +44,10 @@ impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
 /// # Ok::<(), rmpi::Error>(())
 /// ```
 pub fn init() -> RmpiResult<RmpiContext> {
-    not_initialized()?;
-    enter::<Single>()?;
+    begin::<Single>()?;
     settings::choose();
-    // SAFETY: MPI_Init may be called once in a process; its arguments may be null. `not_initialized`
-    // has seen that nobody called it, and `enter` refuses a second thread while this one does.
+    // SAFETY: MPI_Init may be called once in a process; its arguments may be null. `begin` has seen that nobody
+    // called it, and lets one caller through.
     check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }).inspect_err(|_| leave())?;
     RmpiContext::started()
 }
@@ -71,12 +70,10 @@ pub fn init() -> RmpiResult<RmpiContext> {
 /// ```
 pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     let _ = level;
-    not_initialized()?;
-    enter::<L>()?;
+    begin::<L>()?;
     settings::choose();
     // SAFETY: MPI_Init_thread may be called once in a process; its arguments may be null, and it writes
-    // one int to `provided`. `not_initialized` has seen that nobody called it, and lets one thread
-    // through.
+    // one int to `provided`. `begin` has seen that nobody called it, and lets one caller through.
     let provided = output(0, |provided| unsafe {
         sys::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), L::RAW, provided)
     })
@@ -92,9 +89,17 @@ pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     Ok(context)
 }
 
-fn not_initialized() -> RmpiResult {
-    if !crate::running::starts() || initialized()? {
-        return Err(Error::refused(ErrorClass::OTHER, "MPI has been initialized before"));
+/// A context is about to be made, once in a process. One that does not go with the sessions that there are does
+/// not count: MPI is not called then.
+fn begin<L: ThreadLevel>() -> RmpiResult {
+    let again = Error::refused(ErrorClass::OTHER, "MPI has been initialized before");
+    if initialized()? {
+        return Err(again);
+    }
+    enter::<L>()?;
+    if !crate::running::starts() {
+        leave();
+        return Err(again);
     }
     Ok(())
 }
@@ -182,6 +187,9 @@ impl<L: ThreadLevel> RmpiContext<L> {
 const OTHER_THREAD: &str = "MPI is not finalized: a context ended on another thread than the one that \
     called init or init_thread, and MPI_Finalize may be called on that one only; move the context back";
 
+/// Where a panic drops it, and there are other processes, it ends them all, by `MPI_Abort` with error code 101:
+/// `MPI_Finalize` would wait for processes that may wait for this one, and nobody would end.
+///
 /// On another thread than the one that initialized MPI, it says so on standard error and leaves MPI as it
 /// is: the standard allows `MPI_Finalize` on that thread only.
 impl<L: ThreadLevel> Drop for RmpiContext<L> {
@@ -193,11 +201,27 @@ impl<L: ThreadLevel> Drop for RmpiContext<L> {
             eprintln!("rmpi: {OTHER_THREAD}");
             return;
         }
+        if std::thread::panicking() {
+            abort_others();
+        }
         end_of_the_world();
         // SAFETY: MPI_Finalize is called once, when nobody calls MPI any more, by the thread that
         // initialized MPI, which was asked above. What calls MPI borrows the context, which is dropped
         // here; what borrows nothing was waited for by `end_of_the_world`. `finalize` tells errors.
         unsafe { sys::MPI_Finalize() };
+    }
+}
+
+/// Ends all processes of the world, if there are others than this one.
+#[cold]
+fn abort_others() {
+    let mut size = 0;
+    // SAFETY: MPI_Comm_size requires MPI to run, which it does as long as there is a context, and writes one int to
+    // `size`. MPI_Abort requires MPI to run.
+    unsafe {
+        if sys::MPI_Comm_size(sys::MPI_COMM_WORLD, &mut size) == sys::MPI_SUCCESS && size > 1 {
+            sys::MPI_Abort(sys::MPI_COMM_WORLD, 101);
+        }
     }
 }
 

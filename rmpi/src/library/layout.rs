@@ -38,6 +38,10 @@ fn hull(one: Option<Span>, other: Option<Span>) -> Option<Span> {
 /// is refused.
 const LARGEST: i128 = 1 << 60;
 
+/// No buffer has more bytes of data than a process can have memory. Blocks for reading may overlap, and so could name
+/// the same memory any number of times: MPI would compute with the sum.
+pub(super) const MOST_DATA: MPI_Count = 1 << 47;
+
 fn too_large() -> Error {
     Error::refused(ErrorClass::COUNT, "the datatype is too large")
 }
@@ -108,11 +112,11 @@ impl Layout {
     }
 
     /// How many bytes a buffer has at least in which so many elements lie, from its start on; none if there is
-    /// data before the start, or so much that MPI does not count it.
+    /// data before the start, or more than [`MOST_DATA`].
     pub(super) fn end_of(&self, elements: usize) -> Option<usize> {
         let elements = MPI_Count::try_from(elements).ok()?;
-        // Bytes of data that MPI could not count, though they lie one upon the other.
-        elements.checked_mul(self.size)?;
+        // Bytes of data, though they lie one upon the other.
+        elements.checked_mul(self.size).filter(|data| *data <= MOST_DATA)?;
         match self.row(0, elements.into()) {
             None => Some(0),
             Some(span) if span.first < 0 || self.extent < 0 => None,

@@ -2,6 +2,7 @@ use super::buffer::{BufferMut, BufferRef, RawBuffer};
 use super::datatype::{DatatypeRef, ElementOf};
 use super::derived::Datatype;
 use super::error::{Error, ErrorClass, RmpiResult};
+use super::layout::MOST_DATA;
 use super::runtime::Runtime;
 use crate::{MpiDatatype, SendDatatype};
 
@@ -47,7 +48,8 @@ impl<'b, T: SendDatatype> Strided<'b, T> {
     /// `stride` elements. C: `MPI_Type_vector` and `MPI_Type_commit`. Local.
     ///
     /// # Errors
-    /// [`COUNT`](ErrorClass::COUNT) if they do not lie within the slice; what MPI says.
+    /// [`COUNT`](ErrorClass::COUNT) if they do not lie within the slice, or overlap so often that they are more than
+    /// 2<sup>47</sup> bytes; what MPI says.
     pub fn new(
         runtime: &'b impl Runtime,
         slice: &'b [T],
@@ -105,6 +107,14 @@ pub(super) fn vector<'ctx, T: SendDatatype>(
     };
     if end.is_none_or(|end| end > length) {
         return Err(outside);
+    }
+    let values = count.checked_mul(blocklength);
+    let data = values.and_then(|values| values.checked_mul(T::TYPE_MAP.size()));
+    if data.is_none_or(|data| data > MOST_DATA as usize) {
+        return Err(Error::refused(
+            ErrorClass::COUNT,
+            "the blocks overlap so often that they are more data than memory can be",
+        ));
     }
     let element = ElementOf::<T>::get()?;
     let blocklength = blocklength.checked_mul(element.per_value).ok_or(outside)?;

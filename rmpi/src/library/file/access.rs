@@ -25,7 +25,7 @@ macro_rules! errors {
 /// Reads and writes that block.
 macro_rules! accesses {
     ($buffer:ident $as_raw:ident $what:literal, $example:literal; $(
-        $name:ident($($offset:ident)?) = $function:ident, $where:literal, $kind:literal, $usable:ident;
+        $name:ident($($offset:ident)?) = $function:ident, $where:literal, $kind:literal, $usable:ident, $fits:ident;
     )*) => {
         impl File<'_> {$(
             #[doc = concat!($what, $where, ". C: `", stringify!($function), "`. ", $kind)]
@@ -53,7 +53,7 @@ macro_rules! accesses {
                 self.$usable()?;
                 $(let $offset = self.at($offset)?;)?
                 let raw = buffer.$as_raw()?;
-                self.fits(&raw)?;
+                self.$fits(&raw)?;
                 // SAFETY: the function asks for an open file, which `self` is until it is closed, and a buffer
                 // that is accessible during the call: its trait promises that of what `$as_raw` gave, and
                 // `buffer` lives on. It writes a status to what `output` lends.
@@ -69,35 +69,35 @@ macro_rules! accesses {
 accesses! {
     BufferMut as_raw_mut "Reads into a buffer", "&mut numbers";
     read() = MPI_File_read, " from where this process's file pointer is, which moves",
-        "Blocks, local.", whole;
+        "Blocks, local.", whole, fits_here;
     read_all() = MPI_File_read_all, " from where this process's file pointer is, which moves",
-        "Blocks, collective.", not_split;
-    read_at(offset) = MPI_File_read_at, ", at an offset", "Blocks, local.", whole;
-    read_at_all(offset) = MPI_File_read_at_all, ", at an offset", "Blocks, collective.", not_split;
+        "Blocks, collective.", not_split, fits_here;
+    read_at(offset) = MPI_File_read_at, ", at an offset", "Blocks, local.", whole, fits;
+    read_at_all(offset) = MPI_File_read_at_all, ", at an offset", "Blocks, collective.", not_split, fits;
     read_shared() = MPI_File_read_shared, " from where the shared file pointer is, which moves",
-        "Blocks, not local.", whole;
+        "Blocks, not local.", whole, fits;
     read_ordered() = MPI_File_read_ordered,
-        " from where the shared file pointer is, one process after the other", "Blocks, collective.", not_split;
+        " from where the shared file pointer is, one process after the other", "Blocks, collective.", not_split, fits;
 }
 
 accesses! {
     BufferRef as_raw "Writes a buffer", "&numbers";
     write() = MPI_File_write, " to where this process's file pointer is, which moves",
-        "Blocks, local.", whole;
+        "Blocks, local.", whole, fits_here;
     write_all() = MPI_File_write_all, " to where this process's file pointer is, which moves",
-        "Blocks, collective.", not_split;
-    write_at(offset) = MPI_File_write_at, ", at an offset", "Blocks, local.", whole;
-    write_at_all(offset) = MPI_File_write_at_all, ", at an offset", "Blocks, collective.", not_split;
+        "Blocks, collective.", not_split, fits_here;
+    write_at(offset) = MPI_File_write_at, ", at an offset", "Blocks, local.", whole, fits;
+    write_at_all(offset) = MPI_File_write_at_all, ", at an offset", "Blocks, collective.", not_split, fits;
     write_shared() = MPI_File_write_shared, " to where the shared file pointer is, which moves",
-        "Blocks, not local.", whole;
+        "Blocks, not local.", whole, fits;
     write_ordered() = MPI_File_write_ordered,
-        " to where the shared file pointer is, one process after the other", "Blocks, collective.", not_split;
+        " to where the shared file pointer is, one process after the other", "Blocks, collective.", not_split, fits;
 }
 
 /// Reads and writes in a scope.
 macro_rules! accesses_later {
     ($buffer:ident $as_raw:ident $what:literal, $example:literal; $(
-        $name:ident($($offset:ident)?) = $function:ident, $like:ident, $kind:literal, $usable:ident;
+        $name:ident($($offset:ident)?) = $function:ident, $like:ident, $kind:literal, $usable:ident, $fits:ident;
     )*) => {
         impl File<'_> {$(
             #[doc = concat!("Begins to ", $what, " as [`", stringify!($like), "`](Self::",
@@ -138,7 +138,7 @@ macro_rules! accesses_later {
                 unsafe {
                     scope.begin_lasting(buffer, |buffer| {
                         let raw = buffer.$as_raw()?;
-                        self.fits(&raw)?;
+                        self.$fits(&raw)?;
                         output(sys::MPI_REQUEST_NULL, |request| {
                             let RawBuffer { pointer, count, datatype } = raw;
                             mpi.call(self.raw, $($offset,)? pointer, count, datatype, request)
@@ -152,18 +152,18 @@ macro_rules! accesses_later {
 
 accesses_later! {
     BufferMut as_raw_mut "read", "&mut numbers";
-    iread() = MPI_File_iread, read, "Local.", whole;
-    iread_all() = MPI_File_iread_all, read_all, "Collective, does not block.", not_split;
-    iread_at(offset) = MPI_File_iread_at, read_at, "Local.", whole;
-    iread_at_all(offset) = MPI_File_iread_at_all, read_at_all, "Collective, does not block.", not_split;
-    iread_shared() = MPI_File_iread_shared, read_shared, "Does not block.", whole;
+    iread() = MPI_File_iread, read, "Local.", whole, fits_here;
+    iread_all() = MPI_File_iread_all, read_all, "Collective, does not block.", not_split, fits_here;
+    iread_at(offset) = MPI_File_iread_at, read_at, "Local.", whole, fits;
+    iread_at_all(offset) = MPI_File_iread_at_all, read_at_all, "Collective, does not block.", not_split, fits;
+    iread_shared() = MPI_File_iread_shared, read_shared, "Does not block.", whole, fits;
 }
 
 accesses_later! {
     BufferRef as_raw "write", "&numbers";
-    iwrite() = MPI_File_iwrite, write, "Local.", whole;
-    iwrite_all() = MPI_File_iwrite_all, write_all, "Collective, does not block.", not_split;
-    iwrite_at(offset) = MPI_File_iwrite_at, write_at, "Local.", whole;
-    iwrite_at_all(offset) = MPI_File_iwrite_at_all, write_at_all, "Collective, does not block.", not_split;
-    iwrite_shared() = MPI_File_iwrite_shared, write_shared, "Does not block.", whole;
+    iwrite() = MPI_File_iwrite, write, "Local.", whole, fits_here;
+    iwrite_all() = MPI_File_iwrite_all, write_all, "Collective, does not block.", not_split, fits_here;
+    iwrite_at(offset) = MPI_File_iwrite_at, write_at, "Local.", whole, fits;
+    iwrite_at_all(offset) = MPI_File_iwrite_at_all, write_at_all, "Collective, does not block.", not_split, fits;
+    iwrite_shared() = MPI_File_iwrite_shared, write_shared, "Does not block.", whole, fits;
 }

@@ -292,6 +292,15 @@ impl<'ctx> File<'ctx> {
         reach.map(drop).ok_or_else(too_far)
     }
 
+    /// As [`fits`](Self::fits), from where this process's file pointer is. Where the view has no holes, it comes
+    /// nowhere by what memory has; where it has, few reads of nothing behind the end move it far.
+    pub(super) fn fits_here(&self, raw: &RawBuffer) -> RmpiResult {
+        if self.steps.extent > self.steps.size {
+            self.at(self.get_position()?)?;
+        }
+        self.fits(raw)
+    }
+
     pub(super) fn not_split(&self) -> RmpiResult {
         self.whole()?;
         if self.split.get() {

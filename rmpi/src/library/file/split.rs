@@ -38,7 +38,7 @@ impl<'f, B> Split<'f, B> {
 /// Collective reads and writes in two calls.
 macro_rules! splits {
     ($buffer:ident $as_raw:ident $what:literal; $(
-        $name:ident($($offset:ident)?) = $begin:ident, $like:ident;
+        $name:ident($($offset:ident)?) = $begin:ident, $like:ident, $fits:ident;
         $guard:ident = $end:ident;
     )*) => {$(
         #[doc = concat!("What [`", stringify!($name), "`](File::", stringify!($name), ") began, and its buffer.")]
@@ -77,7 +77,7 @@ macro_rules! splits {
                 $(let $offset = self.at($offset)?;)?
                 let (pointer, buffer) = placed(buffer, |buffer| {
                     let raw = buffer.$as_raw()?;
-                    self.fits(&raw)?;
+                    self.$fits(&raw)?;
                     // SAFETY: the function asks for an open file without another split operation, which was
                     // looked for above, and for memory that stays until the operation has ended: the buffer's
                     // trait promises it wherever the buffer moves, and the guard keeps the buffer, or leaks it;
@@ -136,20 +136,20 @@ macro_rules! splits {
 
 splits! {
     BufferMut as_raw_mut "read";
-    read_all_begin() = MPI_File_read_all_begin, read_all;
+    read_all_begin() = MPI_File_read_all_begin, read_all, fits_here;
     ReadAll = MPI_File_read_all_end;
-    read_at_all_begin(offset) = MPI_File_read_at_all_begin, read_at_all;
+    read_at_all_begin(offset) = MPI_File_read_at_all_begin, read_at_all, fits;
     ReadAtAll = MPI_File_read_at_all_end;
-    read_ordered_begin() = MPI_File_read_ordered_begin, read_ordered;
+    read_ordered_begin() = MPI_File_read_ordered_begin, read_ordered, fits;
     ReadOrdered = MPI_File_read_ordered_end;
 }
 
 splits! {
     BufferRef as_raw "write";
-    write_all_begin() = MPI_File_write_all_begin, write_all;
+    write_all_begin() = MPI_File_write_all_begin, write_all, fits_here;
     WriteAll = MPI_File_write_all_end;
-    write_at_all_begin(offset) = MPI_File_write_at_all_begin, write_at_all;
+    write_at_all_begin(offset) = MPI_File_write_at_all_begin, write_at_all, fits;
     WriteAtAll = MPI_File_write_at_all_end;
-    write_ordered_begin() = MPI_File_write_ordered_begin, write_ordered;
+    write_ordered_begin() = MPI_File_write_ordered_begin, write_ordered, fits;
     WriteOrdered = MPI_File_write_ordered_end;
 }

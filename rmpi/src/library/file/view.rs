@@ -8,6 +8,7 @@ use super::super::datatype::DatatypeRef;
 use super::super::derived::Datatype;
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::info::{self, Info};
+use super::super::layout::MOST_DATA;
 use super::super::sys::{self, MPI_Datatype};
 use super::steps::*;
 use super::{File, View};
@@ -62,7 +63,7 @@ impl<'ctx> File<'ctx> {
         let extent = (lower + extent).max(filetype.get_extent()?.1);
         let mut steps = Steps { displacement, element, size, extent, dense: false };
         steps.within(0)?;
-        steps.dense = steps.reach(1 << 47).is_some();
+        steps.dense = steps.reach(MOST_DATA).is_some();
         let (etype, filetype) = (etype.into_raw(), filetype.into_raw());
         let info = info::handle(info);
         // SAFETY: `MPI_File_set_view` asks for an open file on which no operation is pending, committed datatypes,

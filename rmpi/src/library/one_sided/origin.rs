@@ -201,8 +201,14 @@ pub(super) fn values_in<T: MpiDatatype>(raw: &RawBuffer) -> RmpiResult<usize> {
 /// Refuses an origin that shares memory with the result: of a window's memory there may be several [`Exposed`].
 /// Borrowed memory is within no other buffer's.
 pub(super) fn disjoint<T>(origin: &RawBuffer, result: &RawBuffer, values: usize) -> RmpiResult {
+    // What has a datatype of its own, such as strided blocks, is borrowed, and has its values elsewhere than one after
+    // the other.
+    let of_elements = origin.datatype == result.datatype;
     let bytes = values.saturating_mul(size_of::<T>());
-    if origin.count > 0 && origin.pointer.addr().abs_diff(result.pointer.addr()) < bytes {
+    if of_elements
+        && origin.count > 0
+        && origin.pointer.addr().abs_diff(result.pointer.addr()) < bytes
+    {
         return Err(Error::refused(ErrorClass::BUFFER, "origin and result share memory"));
     }
     Ok(())

@@ -312,17 +312,11 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     /// ```
     #[wraps(MPI_Waitsome)]
     pub fn waitsome(&mut self) -> RmpiResult<Vec<Completed<R::Buffer>>> {
-        let (mut raw, count) = self.raw()?;
-        let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
-        let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
-        // SAFETY: `MPI_Waitsome` asks for `count` requests that are null or have not ended: `raw` has so many,
-        // which the slice's requests hold. It writes at most as many indices and statuses, for which there is
-        // room, and how many they are.
-        let result = output(0, |done| unsafe {
-            let (indices, statuses) = (indices.as_mut_ptr(), statuses.as_mut_ptr());
-            mpi.call(count, raw.as_mut_ptr(), done, indices, statuses)
-        });
-        self.some_completed(&raw, &statuses, &indices, result)
+        // SAFETY: `MPI_Waitsome` asks for so many requests that are null or have not ended, and for room for as many
+        // indices and statuses, and for a number: `some` gives them.
+        self.some(|count, requests, done, indices, statuses| unsafe {
+            mpi.call(count, requests, done, indices, statuses)
+        })
     }
 
     /// Which are complete? C: `MPI_Testsome`. Local.
@@ -339,37 +333,36 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     /// ```
     #[wraps(MPI_Testsome)]
     pub fn testsome(&mut self) -> RmpiResult<Vec<Completed<R::Buffer>>> {
+        // SAFETY: `MPI_Testsome` asks for so many requests that are null or have not ended, and for room for as many
+        // indices and statuses, and for a number: `some` gives them.
+        self.some(|count, requests, done, indices, statuses| unsafe {
+            mpi.call(count, requests, done, indices, statuses)
+        })
+    }
+
+    /// Waits for some or tests them, by a function of C, which gets how many requests there are, the requests, and
+    /// room for a number, and for as many indices and statuses.
+    fn some(
+        &mut self,
+        call: impl FnOnce(c_int, *mut MPI_Request, &mut c_int, *mut c_int, *mut MPI_Status) -> c_int,
+    ) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let (mut raw, count) = self.raw()?;
         let mut statuses: RawStatuses = raw.iter().map(|_| status::empty()).collect();
         let mut indices: SmallVec<[c_int; 16]> = raw.iter().map(|_| 0).collect();
-        // SAFETY: `MPI_Testsome` asks for `count` requests that are null or have not ended: `raw` has so many,
-        // which the slice's requests hold. It writes at most as many indices and statuses, for which there is
-        // room, and how many they are.
-        let result = output(0, |done| unsafe {
-            let (indices, statuses) = (indices.as_mut_ptr(), statuses.as_mut_ptr());
-            mpi.call(count, raw.as_mut_ptr(), done, indices, statuses)
+        let result = output(0, |done| {
+            call(count, raw.as_mut_ptr(), done, indices.as_mut_ptr(), statuses.as_mut_ptr())
         });
-        self.some_completed(&raw, &statuses, &indices, result)
-    }
-
-    fn some_completed(
-        &mut self,
-        raw: &[MPI_Request],
-        statuses: &[MPI_Status],
-        indices: &[c_int],
-        result: RmpiResult<c_int>,
-    ) -> RmpiResult<Vec<Completed<R::Buffer>>> {
         let count = match result {
             Ok(count) => count,
             Err(error) => {
-                self.after_error(raw);
-                return Err(first_error(statuses, error));
+                self.after_error(&raw);
+                return Err(first_error(&statuses, error));
             }
         };
         // MPI_UNDEFINED is negative: there was nothing to wait for.
         let count = usize::try_from(count).unwrap_or(0);
         let mut completed = Vec::with_capacity(count);
-        for (index, status) in indices.iter().zip(statuses).take(count) {
+        for (index, status) in indices.iter().zip(&statuses).take(count) {
             let index = index.unsigned_abs() as usize;
             if let Some(buffer) = raw.get(index).and_then(|raw| self.after(index, *raw)) {
                 completed.push(Completed { index, buffer, status: Status::from_raw(*status) });

@@ -10,7 +10,7 @@ pub use crate::level::{Level, LevelRequest, Source};
 pub use crate::lifecycle::Below;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, clear_message, fill_late_pmpi, find_in, find_in_fortran_library,
-    find_late_mpi, find_next, host_slot, linker_message, object_of, open, stay,
+    find_late_mpi, find_next, linker_message, object_of, open, stay,
 };
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
@@ -285,7 +285,8 @@ macro_rules! __exports {
 macro_rules! __fortran {
     () => {
         #[unsafe(no_mangle)]
-        static mpi_tool_fortran: $crate::install::fortran::Slot = $crate::install::fortran::slot;
+        static mpi_tool_fortran: $crate::install::fortran::PendingSlot =
+            $crate::install::fortran::PendingSlot::FORTRAN;
     };
 }
 

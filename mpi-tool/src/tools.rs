@@ -128,14 +128,17 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     if let Some(own) = env::current_exe().ok().as_deref().and_then(Path::parent) {
         folders.extend([own.join("../lib/mpi-tools"), own.join("../tools"), own.into()]);
     }
-    folders.extend([source_tree().join("target/tools"), "target/tools".into()]);
+    folders.extend(source_tree().map(|tree| tree.join("target/tools")));
+    folders.push("target/tools".into());
     folders
 }
 
-/// The source tree that this program was built from.
-pub(crate) fn source_tree() -> PathBuf {
+/// The source tree that this program was built from; `None` if that was a package of crates.io, which Cargo unpacks
+/// into a folder of the package's name and version.
+pub(crate) fn source_tree() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).into()
+    let package = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
+    own.parent().filter(|_| !own.ends_with(package)).map(Into::into)
 }
 
 /// All builds, in the order in which they are found.

@@ -43,7 +43,8 @@ include!(concat!(env!("OUT_DIR"), "/probed.rs"));
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// How handles, constants and statuses look.
+/// How handles, constants and statuses look. A new ABI is a breaking change: whoever matches on this must decide
+/// what the new one means, and the compiler tells where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abi {
     /// Integer handles: MPICH, Intel MPI, Cray MPICH, MVAPICH.

@@ -124,7 +124,7 @@ fn has_fortran(elf: &Elf) -> bool {
 /// Where tools are looked for, in this order; in each, also one folder deeper.
 pub(crate) fn folders() -> Vec<PathBuf> {
     let path = env::var_os("MPI_TOOL_PATH").unwrap_or_default();
-    let mut folders: Vec<_> = env::split_paths(&path).filter(|path| *path != *"").collect();
+    let mut folders: Vec<_> = env::split_paths(&path).filter(|path| !path.as_os_str().is_empty()).collect();
     if let Some(own) = env::current_exe().ok().as_deref().and_then(Path::parent) {
         folders.extend([own.join("../lib/mpi-tools"), own.join("../tools"), own.into()]);
     }

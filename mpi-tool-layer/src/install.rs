@@ -11,7 +11,7 @@ pub use crate::lifecycle::Below;
 pub use crate::linker;
 pub use crate::neighbours::{
     Host, HostSlot, ToolInfo, fill_late_pmpi, find_in_fortran_library, find_late_mpi, find_next,
-    host_slot, object_of, stay,
+    object_of, stay,
 };
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
@@ -286,7 +286,8 @@ macro_rules! __exports {
 macro_rules! __fortran {
     () => {
         #[unsafe(no_mangle)]
-        static mpi_tool_fortran: $crate::install::fortran::Slot = $crate::install::fortran::slot;
+        static mpi_tool_fortran: $crate::install::fortran::PendingSlot =
+            $crate::install::fortran::PendingSlot::FORTRAN;
     };
 }
 

@@ -38,9 +38,9 @@ macro_rules! below {
     ) => {
         /// Does every tool watch the function itself?
         pub(crate) const fn is_watched(function: FunctionId) -> bool {
-            match function {
-                $(FunctionId::$c_name => if_watched! { $c_name { true } { false } },)*
-            }
+            const WATCHED: [bool; FunctionId::COUNT] =
+                [$(if_watched! { $c_name { true } { false } }),*];
+            WATCHED[function as usize]
         }
 
         impl NextFunctions for Below {

@@ -11,14 +11,25 @@ use core::sync::atomic::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::launcher::launched_rank;
 use crate::linker::{clear_message, find, locate, open, open_again};
 use crate::objects::each_object;
+use crate::options::is_silent;
+use crate::output::say;
 use crate::{FunctionClass, FunctionId, NextTable};
 
+/// The version of what the tools of a process tell each other by exported symbols: of the layout and the
+/// meaning of [`ToolInfo`], of a [`Slot`] and of what slots pass on ([`Host`], and a pending call of Fortran).
+/// Neighbours may come from other versions of this crate. Each exported structure begins with this number in all
+/// versions, and a tool reads no more than the number if it is not its own.
+pub(crate) const VERSION: u32 = 1;
+
 /// What tools of this framework know of each other. Every tool exports a pointer to one as
-/// `mpi_tool_info`; its layout is kept, since neighbours may come from other versions of this crate.
+/// `mpi_tool_info`.
 #[repr(C)]
 pub struct ToolInfo {
+    /// [`VERSION`]
+    version: u32,
     name: *const c_char,
     /// The next tool behind this one.
     next: AtomicPtr<ToolInfo>,
@@ -42,12 +53,62 @@ pub struct Host {
     next: extern "C" fn(name: *const c_char) -> *mut c_void,
 }
 
-/// The thread's host that opens a tool: what universal builds export a function for, as
-/// `mpi_tool_host`. The tools of a process use the first one's.
-pub type HostSlot = extern "C" fn() -> *const Cell<*const Host>;
+/// A pointer for each thread, which an object exports for all tools of the process. They use the first
+/// object's, if it is of their version.
+#[repr(C)]
+pub struct Slot<T> {
+    /// [`VERSION`]
+    version: u32,
+    /// What the numbers of functions mean, if they are passed on; else 0.
+    functions: u64,
+    /// The thread's pointer.
+    cell: extern "C" fn() -> *const Cell<*const T>,
+}
 
-/// This object's.
-pub extern "C" fn host_slot() -> *const Cell<*const Host> {
+impl<T> Slot<T> {
+    pub(crate) const fn new(
+        functions: u64,
+        cell: extern "C" fn() -> *const Cell<*const T>,
+    ) -> Self {
+        Self { version: VERSION, functions, cell }
+    }
+
+    /// The first one of the process, where it is of this one's version.
+    ///
+    /// # Safety
+    /// The symbol is one that this framework exports only as a `Slot<T>`, in a library that stays loaded.
+    pub(crate) unsafe fn first(&self, symbol: &CStr) -> Option<&'static Self> {
+        let exported = find(libc::RTLD_DEFAULT, symbol).cast::<Self>().cast_const();
+        if exported.is_null() {
+            return None;
+        }
+        // SAFETY: a number must be there: it is the first field in all versions of this structure, which is
+        // aligned and never written. It is read alone, since other versions may have other fields behind it.
+        let version = unsafe { (&raw const (*exported).version).read() };
+        if version != VERSION {
+            return None;
+        }
+        // SAFETY: the pointer must be of a `Slot<T>` that stays. The caller says so of this version's.
+        let exported = unsafe { &*exported };
+        (exported.functions == self.functions).then_some(exported)
+    }
+
+    /// The thread's pointer.
+    pub(crate) fn cell(&self) -> *const Cell<*const T> {
+        (self.cell)()
+    }
+}
+
+/// The thread's host that opens a tool: what universal builds export as `mpi_tool_host`.
+pub type HostSlot = Slot<Host>;
+
+impl HostSlot {
+    /// This object's.
+    #[doc(hidden)]
+    pub const HOST: Self = Self::new(0, host_slot);
+}
+
+extern "C" fn host_slot() -> *const Cell<*const Host> {
     std::thread_local! {
         static OPENING: Cell<*const Host> = const { Cell::new(ptr::null()) };
     }
@@ -65,14 +126,10 @@ impl Host {
 
     /// The thread's slot, if the process has a universal build.
     fn slot() -> Option<&'static Cell<*const Host>> {
-        let exported = find(libc::RTLD_DEFAULT, c"mpi_tool_host").cast::<*mut c_void>();
-        // SAFETY: the symbol is this framework's: a universal build's static of type `HostSlot`, never
-        // written, in a library that stays loaded. The slot that it gives is of this thread, lives as long as
-        // the thread, and is a `Cell`, which nobody but this thread uses.
-        unsafe {
-            let slot = *exported.as_ref()?;
-            core::mem::transmute::<*mut c_void, HostSlot>(slot)().as_ref()
-        }
+        // SAFETY: the symbol is this framework's: a universal build's static of type `HostSlot`, in a library
+        // that stays loaded (`stay`). The pointer that it gives is of this thread, lives as long as the thread,
+        // and is a `Cell`, which nobody but this thread uses.
+        unsafe { HostSlot::HOST.first(c"mpi_tool_host")?.cell().as_ref() }
     }
 
     /// Has `open` open a tool, for which this stands. The second value says whether the tool took it so.
@@ -114,7 +171,8 @@ impl ToolInfo {
         signalled: extern "C" fn(c_int, *const c_void),
         context: *const c_void,
     ) -> Self {
-        Self { name: name.as_ptr(), next: AtomicPtr::new(ptr::null_mut()), signalled, context }
+        let next = AtomicPtr::new(ptr::null_mut());
+        Self { version: VERSION, name: name.as_ptr(), next, signalled, context }
     }
 
     /// What a library exports that runs tools but is none itself: it has no name.
@@ -144,16 +202,17 @@ impl ToolInfo {
         unsafe { CStr::from_ptr(self.name) }
     }
 
-    /// The first tool of the process.
-    pub(crate) fn first() -> *const ToolInfo {
-        Self::look_up(libc::RTLD_DEFAULT)
+    /// The first tool of the process, or this one if the first is of another version.
+    pub(crate) fn first(&'static self) -> *const ToolInfo {
+        Self::look_up(libc::RTLD_DEFAULT).unwrap_or(self)
     }
 
-    /// All tools of the process, in stack order.
+    /// All tools of the process, in stack order, as far as they are of this one's version.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
-        // SAFETY: `from` wants null or a tool's information, which is what `first` gives: the exported
+        let first = Self::look_up(libc::RTLD_DEFAULT).unwrap_or(ptr::null());
+        // SAFETY: `from` wants null or a tool's information, which is what `look_up` gives: the exported
         // pointer of the first tool, if there is one. Each has had itself never unloaded (`stay`).
-        unsafe { Self::from(Self::first()) }.filter(|tool| !tool.name().is_empty())
+        unsafe { Self::from(first) }.filter(|tool| !tool.name().is_empty())
     }
 
     /// A tool and those behind it. Looks nothing up, so that a signal handler may call it.
@@ -173,12 +232,40 @@ impl ToolInfo {
         })
     }
 
-    /// What the exported pointer in a scope points to, or null.
-    fn look_up(scope: *mut c_void) -> *const ToolInfo {
-        let pointer = find(scope, SYMBOL).cast::<*const ToolInfo>().cast_const();
-        // SAFETY: the symbol is this framework's, in whichever version: a static pointer to a `ToolInfo`,
-        // aligned and never written.
-        unsafe { pointer.as_ref() }.map_or(ptr::null(), |info| *info)
+    /// What the exported pointer in a scope points to: null if there is none.
+    fn look_up(scope: *mut c_void) -> Result<*const ToolInfo, OtherVersion> {
+        // SAFETY: the symbol is this framework's, in whichever version.
+        unsafe { Self::exported(find(scope, SYMBOL)) }
+    }
+
+    /// What a tool exports as `mpi_tool_info`, if this tool can read it. Null if there is nothing.
+    ///
+    /// # Safety
+    /// The symbol is null, or that of this framework, in whichever version, in a library that stays loaded.
+    pub unsafe fn exported(symbol: *mut c_void) -> Result<*const ToolInfo, OtherVersion> {
+        // SAFETY: in all versions, the symbol is a static pointer, aligned and never written, to a structure
+        // that begins with its version.
+        unsafe {
+            let Some(info) = symbol.cast::<*const ToolInfo>().as_ref() else {
+                return Ok(ptr::null());
+            };
+            let version = (&raw const (**info).version).read();
+            if version == VERSION { Ok(*info) } else { Err(OtherVersion(version)) }
+        }
+    }
+
+    /// The tools from the next one on are of another version: calls reach them, but this tool cannot know their
+    /// names, nor speak for them.
+    #[cold]
+    fn say_that_strangers_are_here(&self, version: u32) {
+        let name = self.name().to_string_lossy();
+        if launched_rank().unwrap_or(0) == 0 && !is_silent(&name) {
+            say(format_args!(
+                "{name}: the tool behind it is from another version of this framework ({version}, not \
+                 {VERSION}); both work, but reports to the same file may replace each other (build all tools \
+                 with one version)"
+            ));
+        }
     }
 
     /// What tells this tool from the others in the process, where there are others: its name, with
@@ -207,8 +294,12 @@ impl ToolInfo {
     #[doc(hidden)]
     pub fn take_place(&self, table: &NextTable) -> bool {
         Host::take();
+        let mut stranger = None;
         if Host::get().is_none() {
-            self.next.store(Self::look_up(libc::RTLD_NEXT).cast_mut(), Relaxed);
+            match Self::look_up(libc::RTLD_NEXT) {
+                Ok(next) => self.next.store(next.cast_mut(), Relaxed),
+                Err(other) => stranger = Some(other),
+            }
         } else {
             // The host puts it into the chain. It knows that there is MPI, if perhaps a private one.
             fill_late_pmpi();
@@ -240,9 +331,16 @@ impl ToolInfo {
             settle();
         }
         clear_message();
+        if let Some(OtherVersion(version)) = stranger.filter(|_| is_mpi) {
+            self.say_that_strangers_are_here(version);
+        }
         is_mpi
     }
 }
+
+/// The version of a structure that another version of this framework has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherVersion(u32);
 
 /// Has this library stay loaded, also where a program opens it and closes it again: other tools, signal handlers and
 /// threads have addresses in it. For the constructor alone: in a call that comes earlier, `dlopen` would run the

@@ -33,6 +33,7 @@ use crate::settings::{Setting, Settings};
 /// How a report looks (`MPI_TOOL_FORMAT`). All formats have the same counters; `docs/report.md`
 /// describes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// A line a counter, for people.
     Text,
@@ -44,6 +45,7 @@ pub enum Format {
 
 /// Where a report goes (`MPI_TOOL_OUTPUT`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Output {
     /// Standard error.
     Stderr,

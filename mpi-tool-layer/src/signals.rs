@@ -28,14 +28,14 @@ pub(crate) fn name(signal: c_int) -> &'static str {
     ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name)
 }
 
-/// The first tool of the process, since a signal handler must not look it up.
+/// The first tool that this one can speak for, since a signal handler must not look it up.
 static FIRST: AtomicPtr<ToolInfo> = AtomicPtr::new(ptr::null_mut());
 
 /// Has the process's tools write what they have before a signal ends the process. Only signals
 /// that the application and its libraries left alone: theirs stay as they are. One tool does
 /// it for all, since the next one finds its handler.
-pub(crate) fn watch() {
-    FIRST.store(ToolInfo::first().cast_mut(), Release);
+pub(crate) fn watch(own: &'static ToolInfo) {
+    FIRST.store(own.first().cast_mut(), Release);
     for (signal, _) in ENDING {
         // SAFETY: `sigaction` is plain data, for which zeros are a value, and the pointers are to locals or
         // null. A handler must do only what is safe while any code is interrupted: this one reads atomics,
@@ -61,8 +61,8 @@ pub(crate) fn watch() {
 /// # Safety
 /// The kernel calls this, as `SA_SIGINFO` has it: `info` points to what it says of the signal.
 unsafe extern "C" fn ending(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    // SAFETY: `from` wants null or a tool's information: `watch` has stored what `ToolInfo::first` gave
-    // before it set this handler. Each has had itself never unloaded (`stay`).
+    // SAFETY: `from` wants null or a tool's information: `watch` has stored such a pointer before it set
+    // this handler. Each has had itself never unloaded (`stay`).
     for tool in unsafe { ToolInfo::from(FIRST.load(Acquire)) } {
         tool.signalled(signal);
     }

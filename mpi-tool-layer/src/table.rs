@@ -61,16 +61,6 @@ macro_rules! next_functions {
             )*
         }
 
-        /// What stands for a function that MPI lacks.
-        pub fn missing_address(function: FunctionId) -> *const c_void {
-            if function == FunctionId::MPI_Abi_get_version {
-                return no_standard_abi as *const c_void;
-            }
-            match function {
-                $(FunctionId::$c_name => missing::$name as *const c_void,)*
-            }
-        }
-
         /// No functions: all of them fail and say so.
         // SAFETY: `new` wants functions in the order of their numbers, each of its own prototype. The list is
         // in that order, and `missing` has each function with the parameters and the result of its line.
@@ -80,6 +70,14 @@ macro_rules! next_functions {
     };
 }
 mpi_functions! { [next_functions] }
+
+/// What stands for a function that MPI lacks.
+pub fn missing_address(function: FunctionId) -> *const c_void {
+    if function == FunctionId::MPI_Abi_get_version {
+        return no_standard_abi as *const c_void;
+    }
+    NO_FUNCTIONS.entry(function)
+}
 
 /// The addresses of the next functions, by [`FunctionId`]; there is always one.
 #[derive(Debug)]

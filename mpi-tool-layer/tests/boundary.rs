@@ -37,6 +37,7 @@ macro_rules! types {
                     vec![$(c_type(size_of::<$ty>(), stringify!($ty))),*],
                     c_type(size_of::<$ret>(), stringify!($ret)),
                 ),)*
+                other => panic!("the list has no {other}"),
             }
         }
     };

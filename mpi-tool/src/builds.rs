@@ -41,7 +41,11 @@ impl Build {
             && let Some(target) = targets.first()
         {
             // Of no ABI, whichever it is compiled for, and of no tool.
-            let mut framework = Project::read(&source_tree())?;
+            let tree = source_tree().context(
+                "universal builds are made from the framework's source tree, and this mpi-tool was built from \
+                 its package alone; install it from the source tree",
+            )?;
+            let mut framework = Project::read(&tree)?;
             framework.packages = vec![UNIVERSAL.into()];
             eprintln!("mpi-tool: building the universal builds, which choose among these");
             for library in framework.build(target, &self.profile)? {
@@ -63,7 +67,10 @@ impl Build {
         let mut project = match here.filter(has_tools) {
             Some(project) => project,
             None => {
-                let framework = source_tree();
+                let framework = source_tree().context(
+                    "no tools in this folder; `mpi-tool new NAME` creates one. The framework's own tools are in its \
+                     source tree, which --project names (this mpi-tool was built from its package alone)",
+                )?;
                 eprintln!(
                     "mpi-tool: no tools in this folder; building the framework's own, in {}",
                     framework.display()

@@ -171,7 +171,7 @@ pub(crate) struct New {
     /// The tool's name, or the path of the folder to create; the tool gets the folder's name
     pub(crate) path: PathBuf,
     /// The framework that the tool uses: the path of its source tree, or a git URL [default: the
-    /// source tree that this program was built from]
+    /// source tree that this program was built from, or the package of crates.io]
     #[arg(long, value_name = "PATH|URL")]
     pub(crate) framework: Option<String>,
 }
@@ -201,7 +201,7 @@ pub(crate) struct Build {
     #[arg(long, value_parser = abis())]
     pub(crate) abi: Vec<Abi>,
     /// The project: the folder of its Cargo.toml [default: the working folder if it has tools,
-    /// otherwise the framework's source tree]
+    /// otherwise the framework's source tree, if this program was built from it]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) project: Option<PathBuf>,
     /// Put the builds here: in a folder for each ABI, and universal builds beside these folders

@@ -1,7 +1,6 @@
 //! `mpi-tool new`: a tool project that compiles and works.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -52,13 +51,15 @@ impl New {
         Ok(())
     }
 
-    /// `path = "…"` or `git = "…"`.
+    /// `path = "…"` or `git = "…"`, or where there is no source tree `version = "…"`.
     fn dependency(&self) -> Result<String> {
         if let Some(url) = self.framework.as_deref().filter(|place| place.contains("://")) {
             return Ok(format!("git = {url:?}"));
         }
-        let tree =
-            self.framework.as_deref().map_or_else(source_tree, |path| Path::new(path).into());
+        let Some(tree) = self.framework.as_deref().map(Into::into).or_else(source_tree) else {
+            // The packages of one version of the framework have the same number.
+            return Ok(format!("version = {:?}", env!("CARGO_PKG_VERSION")));
+        };
         let layer = tree.join("mpi-tool-layer");
         if !layer.join("Cargo.toml").is_file() {
             bail!(

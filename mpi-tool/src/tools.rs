@@ -117,18 +117,22 @@ fn has_fortran(elf: &Elf) -> bool {
 /// Where tools are looked for, in this order; in each, also one folder deeper.
 pub(crate) fn folders() -> Vec<PathBuf> {
     let path = env::var_os("MPI_TOOL_PATH").unwrap_or_default();
-    let mut folders: Vec<_> = env::split_paths(&path).filter(|path| *path != *"").collect();
+    let mut folders: Vec<_> =
+        env::split_paths(&path).filter(|path| !path.as_os_str().is_empty()).collect();
     if let Some(own) = env::current_exe().ok().as_deref().and_then(Path::parent) {
         folders.extend([own.join("../lib/mpi-tools"), own.join("../tools"), own.into()]);
     }
-    folders.extend([source_tree().join("target/tools"), "target/tools".into()]);
+    folders.extend(source_tree().map(|tree| tree.join("target/tools")));
+    folders.push("target/tools".into());
     folders
 }
 
-/// The source tree that this program was built from.
-pub(crate) fn source_tree() -> PathBuf {
+/// The source tree that this program was built from; `None` if that was a package of crates.io, which Cargo unpacks
+/// into a folder of the package's name and version.
+pub(crate) fn source_tree() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).into()
+    let package = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
+    own.parent().filter(|_| !own.ends_with(package)).map(Into::into)
 }
 
 /// All builds, in the order in which they are found.

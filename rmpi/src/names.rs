@@ -102,6 +102,7 @@ macro_rules! enumeration {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $constant:ident,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* #[doc = concat!(" (`", stringify!($constant), "`)")] $variant,)*
         }

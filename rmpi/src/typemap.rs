@@ -71,6 +71,7 @@ macro_rules! declare {
     ($($variant:ident $ty:ty = $constant:ident;)*) => {
         /// A predefined datatype of MPI.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum Predefined {
             $(
                 #[doc = concat!("`", stringify!($constant), "`.")]

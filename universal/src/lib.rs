@@ -33,7 +33,7 @@ use mpi_tool_layer::install::linker::{
 };
 use mpi_tool_layer::install::{
     Answer, Host, HostSlot, ToolInfo, abi, fill_late_pmpi, find_in_fortran_library, find_next,
-    help, host_slot, is_on, is_silent, launched_rank, object_of, say, stay, to_all_hosts,
+    help, is_on, is_silent, launched_rank, object_of, say, stay, to_all_hosts,
     why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
@@ -50,7 +50,7 @@ static INFO: ToolInfo = ToolInfo::host();
 static mpi_tool_info: &ToolInfo = &INFO;
 /// For the tool that is opened.
 #[unsafe(no_mangle)]
-static mpi_tool_host: HostSlot = host_slot;
+static mpi_tool_host: HostSlot = HostSlot::HOST;
 /// What the tool asks for what is behind it, since it is opened, and stands nowhere.
 static HOST: Host = Host::new(next);
 
@@ -347,16 +347,17 @@ impl Tool {
         let tool = Self { handle, addresses: addresses(handle) };
         // SAFETY: `find_in` wants what `open` gave, not null and not closed: it was checked above, and nothing
         // closes it.
-        let info = unsafe { find_in(handle, c"mpi_tool_info") }.cast::<&'static ToolInfo>();
-        // SAFETY: the pointer is null or that of the framework's symbol: a static reference, aligned and never
-        // written, to a `ToolInfo` of a tool that stays.
-        if let Some(info) = unsafe { info.as_ref() }.filter(|_| tool.contains(info.cast())) {
-            if !is_hosted {
+        let symbol = unsafe { find_in(handle, c"mpi_tool_info") };
+        if tool.contains(symbol) {
+            // SAFETY: the pointer is that of the framework's symbol, in a tool that is never closed.
+            let info = unsafe { ToolInfo::exported(symbol) }.ok().filter(|_| is_hosted);
+            // SAFETY: what the symbol has is the address of the tool's `ToolInfo`, a static.
+            let Some(info) = info.and_then(|info| unsafe { info.as_ref() }) else {
                 return Err(format!(
-                    "{shown} was made by an older version of this framework (`mpi-tool build` makes \
-                     it anew)"
+                    "{shown} was made by another version of this framework, or a tool of another version is \
+                     in this process (`mpi-tool build --universal` makes all tools anew)"
                 ));
-            }
+            };
             INFO.insert(&[info]);
         }
         Ok(tool)

@@ -16,8 +16,8 @@ use crate::step::{cargo, output, run, step};
 /// Check that the crates for crates.io compile from their packages alone
 ///
 /// Makes the packages, and compiles each of them against the packages of the others, in the order of their
-/// dependencies. Then runs the examples of their documentation, and builds the documentation for each ABI, as
-/// docs.rs does. Uploads nothing.
+/// dependencies. Then makes a tool with the packaged mpi-tool, which uses the packages, runs the examples of the
+/// documentation, and builds the documentation for each ABI, as docs.rs does. Uploads nothing.
 #[derive(Args)]
 pub(crate) struct Package {
     /// Only make and compile the packages
@@ -44,6 +44,9 @@ impl Package {
             cargo.arg("--target-dir").arg(unpacked.join("target"));
             cargo
         };
+        step("A tool of an author who has the packages alone", || {
+            first_tool(&packages, &unpacked)
+        })?;
         // A program that calls MPI is linked to one.
         let mpi = environment::mpich()?;
         step("Examples of the documentation", || {
@@ -163,6 +166,32 @@ fn workspace_of(packages: &[Published]) -> Result<PathBuf> {
     // The versions of the other crates are those that are used here.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     Ok(folder)
+}
+
+/// Makes a tool with the `mpi-tool` of the unpacked packages, and checks that it compiles with them.
+fn first_tool(packages: &[Published], unpacked: &Path) -> Result<()> {
+    let project = unpacked.join("first-tool");
+    if project.exists() {
+        fs::remove_dir_all(&project)?;
+    }
+    let target = unpacked.join("target");
+    let mut new = cargo();
+    new.args(["run", "--quiet", "--package", "mpi-tool", "--target-dir"]).arg(&target);
+    run(new.args(["--", "new", "first-tool"]).current_dir(unpacked))?;
+    let manifest = fs::read_to_string(project.join("Cargo.toml"))?;
+    if !manifest.contains("mpi-tool-layer = { version = ") {
+        bail!(
+            "the packaged mpi-tool makes a tool that does not depend on the package:\n{manifest}"
+        );
+    }
+    fs::copy(unpacked.join("Cargo.lock"), project.join("Cargo.lock"))?;
+    let mut check = cargo();
+    check.args(["check", "--quiet", "--target-dir"]).arg(&target).current_dir(&project);
+    for Published { name, version, .. } in packages {
+        let folder = unpacked.join(format!("{name}-{version}"));
+        check.arg("--config").arg(format!("patch.crates-io.{name}.path = {folder:?}"));
+    }
+    run(check.env("MPI_ABI", "mpich"))
 }
 
 /// Refuses a crate for crates.io that lacks something, and one that uses files which are not in its package.

@@ -14,7 +14,8 @@ use mpi_sys::{language_bound_functions, pmpi, prototypes::*};
 
 use super::conversion::{Conversion, read};
 use super::plan::How;
-use crate::linker::find;
+use crate::neighbours::Slot;
+use crate::qmpi::list_fingerprint;
 use crate::{Direction, FunctionId};
 
 /// A call of Fortran on its way down the stack, whose end calls MPI's Fortran function.
@@ -27,12 +28,16 @@ pub struct Pending {
     done: Cell<bool>,
 }
 
-/// The thread's pending call: what a tool exports a function for, as `mpi_tool_fortran`. The tools
-/// of a process use the first one's.
-pub type Slot = extern "C" fn() -> *const Cell<*const Pending>;
+/// The thread's pending call: what a tool exports as `mpi_tool_fortran`. Tools of another version, or with
+/// another list of functions, do not see it: they are what a C tool is at the end of the stack.
+pub type PendingSlot = Slot<Pending>;
 
-/// This tool's.
-pub extern "C" fn slot() -> *const Cell<*const Pending> {
+impl PendingSlot {
+    /// This tool's.
+    pub const FORTRAN: Self = Self::new(list_fingerprint(), slot);
+}
+
+extern "C" fn slot() -> *const Cell<*const Pending> {
     std::thread_local! {
         static PENDING: Cell<*const Pending> = const { Cell::new(ptr::null()) };
     }
@@ -40,18 +45,18 @@ pub extern "C" fn slot() -> *const Cell<*const Pending> {
 }
 
 fn pending() -> &'static Cell<*const Pending> {
-    static FIRST: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-    let mut first = FIRST.load(Acquire);
+    static OWN: PendingSlot = PendingSlot::FORTRAN;
+    static FIRST: AtomicPtr<PendingSlot> = AtomicPtr::new(ptr::null_mut());
+    let mut first = FIRST.load(Acquire).cast_const();
     if first.is_null() {
-        let exported = find(libc::RTLD_DEFAULT, c"mpi_tool_fortran").cast::<*mut c_void>();
-        // SAFETY: the address is null or that of the framework's symbol in some tool: a static of type `Slot`,
-        // aligned and never written.
-        first = unsafe { exported.as_ref() }.map_or(slot as *mut c_void, |slot| *slot);
-        FIRST.store(first, Release);
+        // SAFETY: the symbol is the framework's, which exports it only as a `PendingSlot`, in tools, which stay
+        // loaded (`stay`).
+        first = unsafe { OWN.first(c"mpi_tool_fortran") }.unwrap_or(&OWN);
+        FIRST.store(first.cast_mut(), Release);
     }
-    // SAFETY: what the symbol has is a `Slot`, of this or another tool. It gives a `Cell` that is this thread's,
-    // lives as long as the thread, and is not kept beyond the call.
-    unsafe { &*transmute::<*mut c_void, Slot>(first)() }
+    // SAFETY: the pointer is of a `PendingSlot` that stays: it was a `&'static` above. It gives a `Cell` that is this
+    // thread's, lives as long as the thread, and is not kept beyond the call.
+    unsafe { &*(*first).cell() }
 }
 
 /// Makes a call whose callbacks or attributes are Fortran's.

@@ -26,9 +26,9 @@ use mpi_sys::{ABI, Abi, pmpi};
 
 use conversion::{Arguments, Conversion, NOTHING};
 use held::Held;
+pub use language::PendingSlot;
 pub(crate) use language::bottom;
 use language::by_language;
-pub use language::{Slot, slot};
 use plan::MOST;
 use process::Fortran;
 

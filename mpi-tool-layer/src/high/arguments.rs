@@ -72,6 +72,7 @@ pub struct Rank(c_int);
 
 /// What a rank argument says: the special values of the ABI, told apart from ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RankKind {
     /// A process, by its rank in the communicator, window or group of the call. Whether there are
     /// so many is not checked.
@@ -175,6 +176,7 @@ pub struct Tag(c_int);
 
 /// What a tag argument says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TagKind {
     /// This one. The largest that MPI allows is the attribute `MPI_TAG_UB` of `MPI_COMM_WORLD`;
     /// nothing is checked here.

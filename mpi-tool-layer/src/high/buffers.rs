@@ -103,6 +103,7 @@ impl<R> Counts<'_, R> {
 
 /// Where a buffer is: an address, or one of the values that MPI has for other cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// In memory, if the application is right. It is not known how much there is.
     Memory(*const c_void),

@@ -93,7 +93,7 @@ impl Level {
             let rows = self.counters.get().map(Rows::of);
             let count = rows.as_ref().map_or(0, Rows::len);
             if options.signals && count > 0 {
-                signals::watch();
+                signals::watch(self.info);
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
             let says_where = options.verbose || is_terminal();

@@ -17,8 +17,9 @@ use crate::{
     Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox,
 };
 
-/// The layout and the calling convention below; a `libqmpi.so` takes only its own.
-pub const VERSION: u32 = 1;
+/// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
+/// `libqmpi.so` takes only its own.
+pub const VERSION: u32 = 2;
 
 // SAFETY: threads share the pointers, which are constant: of code, and of an instance of a layer, which is `Sync`.
 unsafe impl Sync for Place {}

@@ -2,7 +2,8 @@
 
 use core::ffi::CStr;
 
-/// How handles, constants and statuses look. A tool works under every MPI of its ABI.
+/// How handles, constants and statuses look. A tool works under every MPI of its ABI. A new ABI is a breaking change:
+/// whoever matches on this must decide what the new one means, and the compiler tells where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Abi {
     /// Integer handles: MPICH, Intel MPI, Cray MPICH, MVAPICH.

@@ -23,6 +23,7 @@ macro_rules! functions {
         #[allow(non_camel_case_types)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
+        #[non_exhaustive]
         pub enum FunctionId {
             $(
                 #[doc = concat!("`", stringify!($c_name), "`, since MPI-", stringify!($version), ".")]
@@ -208,6 +209,7 @@ macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum $name { $($(#[$doc])* $variant,)* }
 
         impl $name {
@@ -303,6 +305,7 @@ impl fmt::Display for MpiVersion {
 
 /// A parameter of an MPI function, as the MPI Forum's machine-readable standard describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parameter {
     /// The standard's name, `sendbuf`. Unique in the function.
     pub name: &'static str,
@@ -352,6 +355,7 @@ pub enum Direction {
 /// | `Function`, `ExtraState` | a callback, and what it gets |
 #[allow(missing_docs, reason = "the MPI Forum's terms")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[rustfmt::skip]
 pub enum ParameterKind {
     AccessMode, AllocMemNumBytes, ArgumentCount, ArgumentList, ArrayLength, Assert,

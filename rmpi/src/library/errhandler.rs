@@ -15,6 +15,7 @@ use super::sys::{self, MPI_Errhandler, c_int};
 /// There are no handlers that are Rust functions: C calls handlers as functions with variable
 /// arguments, which stable Rust cannot define. A program sees all errors anyway: they return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorHandler {
     /// The call returns it. (`MPI_ERRORS_RETURN`)
     Return,

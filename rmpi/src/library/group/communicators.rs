@@ -14,6 +14,7 @@ use crate::Tag;
 
 /// What the processes of [`Communicator::split_type`]'s parts have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SplitType {
     /// Memory that they can share. (`MPI_COMM_TYPE_SHARED`)
     Shared,

@@ -440,18 +440,21 @@ fn far(world: &Communicator<'_>, path: &Path) -> RmpiResult {
     file.set_view(0, number, holes.as_ref(), c"native", None)?;
     assert_eq!(class(file.read_at(0, &mut [0.0_f64; 8])), refused);
     let byte = DatatypeRef::of::<u8>(world)?;
-    // Elements 2^61 bytes apart. Reads behind the end move the file pointer, too: the third would be at 2^62.
-    let leaps = Datatype::resized(world, &byte, 0, 1 << 61)?.commit()?;
-    for read in [File::read::<&mut u8>, File::read_all] {
+    // Elements 2^60 bytes apart. Reads behind the end move the file pointer, too: the fifth would be at 2^62.
+    let leaps = Datatype::resized(world, &byte, 0, 1 << 60)?.commit()?;
+    for together in [false, true] {
+        let read = |file: &File<'_>| {
+            if together { file.read_all(&mut 0_u8) } else { file.read(&mut 0_u8) }
+        };
         file.set_view(0, byte, leaps.as_ref(), c"native", None)?;
-        for place in 0..2 {
+        for place in 0..4 {
             assert_eq!(file.get_position()?, place);
-            read(&file, &mut 0)?;
+            read(&file)?;
         }
-        assert_eq!(class(read(&file, &mut 0)), refused);
-        assert_eq!(file.get_position()?, 2);
+        assert_eq!(class(read(&file)), refused);
+        assert_eq!(file.get_position()?, 4);
         assert_eq!(class(file.write(&0_u8)), refused);
-        assert_eq!(rmpi::scope(|scope| class(file.iread(scope, &mut 0_u8))), refused);
+        assert_eq!(rmpi::scope(|scope| class(file.iread(scope, vec![0_u8]))), refused);
         assert_eq!(class(file.write_all_begin(vec![0_u8])), refused);
     }
     file.set_view(0, byte, byte, c"native", None)?;

@@ -5,6 +5,7 @@ mod demo;
 mod environment;
 mod lint;
 mod matrix;
+mod mpich_suite;
 mod step;
 mod suites;
 mod surroundings;
@@ -35,6 +36,8 @@ enum Chore {
     Matrix(matrix::Matrix),
     /// Build an MPICH with its own QMPI, from Debian's source package, and test tools in it
     TestMpichQmpi,
+    /// Run MPICH's own test suite, without tools, with all tools preloaded and in a stack of them, and compare
+    MpichSuite(mpich_suite::MpichSuite),
     /// Check files, format, lints and documentation
     Lint,
     /// Measure: everything, with a page of the results, or one experiment
@@ -73,6 +76,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Test(test) => test.run(),
         Chore::Matrix(matrix) => matrix.run(),
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
+        Chore::MpichSuite(suite) => suite.run(),
         Chore::Lint => lint::run_all(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi, fortran, programs } => {

@@ -1,0 +1,321 @@
+//! What became of the tests each way, and what this says of the tools.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use super::list::Test;
+use super::program::{Outcome, Way};
+
+/// What the runs of a test say of the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It passes each way.
+    Same,
+    /// It fails without tools, and in the same way with tools.
+    FailsToo,
+    /// It passes without tools, and not always with tools.
+    Differs,
+    /// It fails without tools, and otherwise with tools, or not.
+    FailsOtherwise,
+    /// It failed once with tools, and not again; or its result is another one from time to time without tools, too.
+    Unsteady,
+    /// There is no such program.
+    NotBuilt,
+}
+
+impl Verdict {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::FailsToo => "fails without tools, too",
+            Self::Differs => "DIFFERS",
+            Self::FailsOtherwise => "fails without tools, and otherwise with tools",
+            Self::Unsteady => "unsteady",
+            Self::NotBuilt => "not compiled",
+        }
+    }
+}
+
+/// The outcomes of a test's runs, each way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Comparison([Vec<Outcome>; 3]);
+
+/// Runs a test by `run`, which is told the way; three times where it is not the same each way.
+pub(super) fn compare(mut run: impl FnMut(usize) -> Result<Outcome>) -> Result<Comparison> {
+    let mut runs = Comparison::default();
+    for round in 0..3 {
+        for way in 0..3 {
+            let outcome = run(way)?;
+            runs.0[way].push(outcome);
+        }
+        if round == 0 && runs.is_like_plain(0) {
+            break;
+        }
+    }
+    Ok(runs)
+}
+
+impl Comparison {
+    /// Whether a round was the same each way.
+    fn is_like_plain(&self, round: usize) -> bool {
+        let [plain, preloaded, stack] = &self.0;
+        [preloaded, stack].iter().all(|way| way[round].is_like(&plain[round]))
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        let [plain, tools @ ..] = &self.0;
+        let known = |outcome: &Outcome| plain.iter().any(|plain| plain.is_like(outcome));
+        let passes = plain.iter().all(Outcome::passed);
+        if plain[0].end == "not built" {
+            Verdict::NotBuilt
+        } else if tools.iter().flatten().all(known) {
+            match (passes, plain.iter().any(Outcome::passed)) {
+                (true, _) => Verdict::Same,
+                (false, false) => Verdict::FailsToo,
+                (false, true) => Verdict::Unsteady,
+            }
+        } else if tools.iter().all(|way| way.iter().skip(1).all(known)) {
+            Verdict::Unsteady
+        } else if passes {
+            Verdict::Differs
+        } else {
+            Verdict::FailsOtherwise
+        }
+    }
+
+    /// How it ended each way, for people.
+    fn ends(&self) -> String {
+        let ways = self.0.iter().zip(WAYS).map(|(runs, way)| {
+            let ends: Vec<_> = runs.iter().map(|run| run.end.as_str()).collect();
+            format!("{way}: {}", ends.join(", "))
+        });
+        ways.collect::<Vec<_>>().join("; ")
+    }
+
+    fn to_json(&self) -> Value {
+        let outcome = |outcome: &Outcome| {
+            json!({
+                "end": outcome.end, "said": outcome.said, "reports": outcome.reports,
+                "complaints": outcome.complaints,
+            })
+        };
+        self.0
+            .iter()
+            .zip(WAYS)
+            .map(|(runs, way)| (way, runs.iter().map(outcome).collect::<Value>()))
+            .collect()
+    }
+
+    fn from_json(value: &Value) -> Option<Self> {
+        let strings = |value: &Value| -> Option<Vec<String>> {
+            value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect()
+        };
+        let outcome = |value: &Value| {
+            Some(Outcome {
+                end: value["end"].as_str()?.into(),
+                said: strings(&value["said"])?,
+                reports: value["reports"].as_bool()?,
+                complaints: strings(&value["complaints"])?,
+            })
+        };
+        let mut runs = Self::default();
+        for (way, runs) in WAYS.iter().zip(&mut runs.0) {
+            *runs = value[way].as_array()?.iter().map(outcome).collect::<Option<_>>()?;
+        }
+        Some(runs)
+    }
+}
+
+/// The results' names for the ways.
+const WAYS: [&str; 3] = ["plain", "preloaded", "stack"];
+
+/// The results of this run and of those that it goes on with.
+pub(super) struct Results {
+    pub(super) file: PathBuf,
+    writer: File,
+    known: HashMap<String, Comparison>,
+}
+
+impl Results {
+    /// # Errors
+    /// The results in the folder are of other tools, or of programs that ran otherwise.
+    pub(super) fn open(folder: &Path, fresh: bool, ways: &[Way; 3], run_as: &str) -> Result<Self> {
+        let path = folder.join("results.jsonl");
+        if fresh && path.exists() {
+            fs::remove_file(&path)?;
+        }
+        let mut hasher = DefaultHasher::new();
+        for file in ways.iter().flat_map(|way| &way.files) {
+            let tool = fs::read(file).with_context(|| format!("{}: no tool", file.display()))?;
+            tool.hash(&mut hasher);
+        }
+        let head = json!({ "tools": format!("{:016x}", hasher.finish()), "run": run_as });
+        let text = if path.exists() { fs::read_to_string(&path)? } else { String::new() };
+        let mut lines = text.lines();
+        let is_new = match lines.next() {
+            Some(line) if serde_json::from_str::<Value>(line).is_ok_and(|line| line == head) => {
+                false
+            }
+            None => true,
+            Some(_) => bail!(
+                "{} has results of other tools, or of other limits: begin anew with --fresh",
+                path.display()
+            ),
+        };
+        let mut known = HashMap::new();
+        for line in lines {
+            // The last line may be cut where a run was interrupted.
+            let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+            if let (Some(test), Some(runs)) = (line["test"].as_str(), Comparison::from_json(&line))
+            {
+                known.insert(test.to_owned(), runs);
+            }
+        }
+        let mut writer = OpenOptions::new().create(true).append(true).open(&path)?;
+        if is_new {
+            writeln!(writer, "{head}")?;
+        } else if !text.ends_with('\n') {
+            writeln!(writer)?;
+        }
+        Ok(Self { file: path, writer, known })
+    }
+
+    pub(super) fn of(&self, test: &Test) -> Option<&Comparison> {
+        self.known.get(&test.name())
+    }
+
+    pub(super) fn add(&mut self, test: &Test, runs: Comparison) -> Result<()> {
+        let mut line = runs.to_json();
+        line["test"] = test.name().into();
+        line["verdict"] = runs.verdict().word().into();
+        // One write, so that two runs beside each other do not mix their lines.
+        self.writer.write_all(format!("{line}\n").as_bytes())?;
+        self.known.insert(test.name(), runs);
+        Ok(())
+    }
+}
+
+/// The results of folders, for people.
+#[derive(Default)]
+pub(super) struct Table {
+    rows: Vec<(String, Vec<Verdict>)>,
+    /// What is to be known of single tests.
+    notes: Vec<(Verdict, String)>,
+    /// Runs with tools, and of these how many have left a report.
+    reports: (usize, usize),
+}
+
+impl Table {
+    pub(super) fn add(&mut self, test: &Test, runs: &Comparison) {
+        let verdict = runs.verdict();
+        match self.rows.last_mut() {
+            Some((list, row)) if *list == test.list => row.push(verdict),
+            _ => self.rows.push((test.list.clone(), vec![verdict])),
+        }
+        if ![Verdict::Same, Verdict::FailsToo].contains(&verdict) {
+            self.notes.push((verdict, format!("{} ({})", test.name(), runs.ends())));
+        }
+        if verdict != Verdict::NotBuilt {
+            let with_tools = runs.0[1..].iter().flatten();
+            self.reports.0 += with_tools.clone().count();
+            self.reports.1 += with_tools.filter(|run| run.reports).count();
+        }
+    }
+
+    pub(super) fn faults(&self) -> usize {
+        self.notes.iter().filter(|(verdict, _)| *verdict == Verdict::Differs).count()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = [
+            &[Verdict::Same, Verdict::Unsteady][..],
+            &[Verdict::FailsToo, Verdict::FailsOtherwise],
+            &[Verdict::Differs],
+        ];
+        writeln!(f, "| folder | tests | same | fail without tools, too | differ |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        let mut sum = [0; 4];
+        let mut row = |f: &mut fmt::Formatter<'_>, name: &str, verdicts: &[Verdict]| {
+            let count = |of: &[Verdict]| verdicts.iter().filter(|one| of.contains(one)).count();
+            let all = verdicts.len() - count(&[Verdict::NotBuilt]);
+            let [same, fail, differ] = columns.map(count);
+            for (sum, number) in sum.iter_mut().zip([all, same, fail, differ]) {
+                *sum += number;
+            }
+            writeln!(f, "| {name} | {all} | {same} | {fail} | {differ} |")
+        };
+        for (name, verdicts) in &self.rows {
+            row(f, name, verdicts)?;
+        }
+        let [all, same, fail, differ] = sum;
+        writeln!(f, "| all | {all} | {same} | {fail} | {differ} |\n")?;
+        let (runs, reports) = self.reports;
+        writeln!(f, "Of {runs} runs with tools, {reports} left a report of a tool.")?;
+        for verdict in
+            [Verdict::Differs, Verdict::FailsOtherwise, Verdict::Unsteady, Verdict::NotBuilt]
+        {
+            let notes: Vec<_> = self.notes.iter().filter(|(of, _)| *of == verdict).collect();
+            if !notes.is_empty() {
+                writeln!(f, "{}: {}", verdict.word(), notes.len())?;
+            }
+            for (_, note) in notes {
+                writeln!(f, "  {note}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(end: &str) -> Outcome {
+        Outcome { end: end.into(), said: vec![], reports: false, complaints: vec![] }
+    }
+
+    /// The verdict where the runs end so, in the order in which they take place; all are needed.
+    fn verdict(ends: &[[&str; 3]]) -> Verdict {
+        let mut runs = ends.iter().flatten();
+        let of = compare(|_| Ok(outcome(runs.next().expect("no more runs than these")))).unwrap();
+        assert_eq!(runs.next(), None, "fewer runs than these");
+        let read = Comparison::from_json(&of.to_json()).unwrap();
+        assert_eq!(read.verdict(), of.verdict());
+        of.verdict()
+    }
+
+    #[test]
+    fn what_is_the_same_runs_once() {
+        assert_eq!(verdict(&[["passed", "passed", "passed"]]), Verdict::Same);
+        assert_eq!(verdict(&[["failure", "failure", "failure"]]), Verdict::FailsToo);
+        assert_eq!(verdict(&[["not built"; 3]]), Verdict::NotBuilt);
+    }
+
+    #[test]
+    fn a_difference_that_comes_again_is_one() {
+        let pass = ["passed"; 3];
+        let stack = ["passed", "passed", "signal 11"];
+        assert_eq!(verdict(&[stack, stack, stack]), Verdict::Differs);
+        assert_eq!(verdict(&[stack, pass, stack]), Verdict::Differs);
+        assert_eq!(verdict(&[["passed", "failure", "passed"], stack, pass]), Verdict::Differs);
+        assert_eq!(verdict(&[stack, pass, pass]), Verdict::Unsteady);
+    }
+
+    #[test]
+    fn what_fails_without_tools_is_no_fault_of_theirs() {
+        let other = ["failure", "passed", "passed"];
+        assert_eq!(verdict(&[other, other, other]), Verdict::FailsOtherwise);
+        assert_eq!(verdict(&[other, ["passed", "failure", "passed"], other]), Verdict::Unsteady);
+        let all = ["time limit", "failure", "failure"];
+        assert_eq!(verdict(&[all, ["failure"; 3], ["failure"; 3]]), Verdict::FailsToo);
+    }
+}

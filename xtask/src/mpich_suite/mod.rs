@@ -67,8 +67,7 @@ impl MpichSuite {
             bail!("the suite has no such test: its folders are in {}", suite.display());
         }
         let ways = Way::all(&tools)?;
-        let run_as = format!("{} ranks, {} s", self.max_ranks, self.seconds);
-        let mut results = Results::open(&folder(), self.fresh, &ways, &run_as)?;
+        let mut results = Results::open(&folder(), self.fresh, &ways, self.max_ranks)?;
         let is_left = |test: &&Test| self.test.is_some() || results.of(test).is_none();
         let left: Vec<_> = tests.iter().filter(is_left).collect();
         if !left.is_empty() {

@@ -26,6 +26,8 @@ pub(super) enum Verdict {
     FailsOtherwise,
     /// It failed once with tools, and not again; or its result is another one from time to time without tools, too.
     Unsteady,
+    /// It does not end in time without tools, so that it did not run with tools.
+    TooSlow,
     /// There is no such program.
     NotBuilt,
 }
@@ -38,6 +40,7 @@ impl Verdict {
             Self::Differs => "DIFFERS",
             Self::FailsOtherwise => "fails without tools, and otherwise with tools",
             Self::Unsteady => "unsteady",
+            Self::TooSlow => "not run with tools, since it takes too long without",
             Self::NotBuilt => "not compiled",
         }
     }
@@ -53,7 +56,11 @@ pub(super) fn compare(mut run: impl FnMut(usize) -> Result<Outcome>) -> Result<C
     for round in 0..3 {
         for way in 0..3 {
             let outcome = run(way)?;
+            let is_all = round == 0 && way == 0 && outcome.has_no_result();
             runs.0[way].push(outcome);
+            if is_all {
+                return Ok(runs);
+            }
         }
         if round == 0 && runs.is_like_plain(0) {
             break;
@@ -73,8 +80,8 @@ impl Comparison {
         let [plain, tools @ ..] = &self.0;
         let known = |outcome: &Outcome| plain.iter().any(|plain| plain.is_like(outcome));
         let passes = plain.iter().all(Outcome::passed);
-        if plain[0].end == "not built" {
-            Verdict::NotBuilt
+        if tools[0].is_empty() {
+            if plain[0].is_built() { Verdict::TooSlow } else { Verdict::NotBuilt }
         } else if tools.iter().flatten().all(known) {
             match (passes, plain.iter().any(Outcome::passed)) {
                 (true, _) => Verdict::Same,
@@ -145,8 +152,13 @@ pub(super) struct Results {
 
 impl Results {
     /// # Errors
-    /// The results in the folder are of other tools, or of programs that ran otherwise.
-    pub(super) fn open(folder: &Path, fresh: bool, ways: &[Way; 3], run_as: &str) -> Result<Self> {
+    /// The results in the folder are of other tools, or of programs on other numbers of ranks.
+    pub(super) fn open(
+        folder: &Path,
+        fresh: bool,
+        ways: &[Way; 3],
+        max_ranks: u32,
+    ) -> Result<Self> {
         let path = folder.join("results.jsonl");
         if fresh && path.exists() {
             fs::remove_file(&path)?;
@@ -156,7 +168,7 @@ impl Results {
             let tool = fs::read(file).with_context(|| format!("{}: no tool", file.display()))?;
             tool.hash(&mut hasher);
         }
-        let head = json!({ "tools": format!("{:016x}", hasher.finish()), "run": run_as });
+        let head = json!({ "tools": format!("{:016x}", hasher.finish()), "max_ranks": max_ranks });
         let text = if path.exists() { fs::read_to_string(&path)? } else { String::new() };
         let mut lines = text.lines();
         let is_new = match lines.next() {
@@ -165,7 +177,7 @@ impl Results {
             }
             None => true,
             Some(_) => bail!(
-                "{} has results of other tools, or of other limits: begin anew with --fresh",
+                "{} has results of other tools, or on other numbers of ranks: begin anew with --fresh",
                 path.display()
             ),
         };
@@ -222,11 +234,9 @@ impl Table {
         if ![Verdict::Same, Verdict::FailsToo].contains(&verdict) {
             self.notes.push((verdict, format!("{} ({})", test.name(), runs.ends())));
         }
-        if verdict != Verdict::NotBuilt {
-            let with_tools = runs.0[1..].iter().flatten();
-            self.reports.0 += with_tools.clone().count();
-            self.reports.1 += with_tools.filter(|run| run.reports).count();
-        }
+        let with_tools = runs.0[1..].iter().flatten();
+        self.reports.0 += with_tools.clone().count();
+        self.reports.1 += with_tools.filter(|run| run.reports).count();
     }
 
     pub(super) fn faults(&self) -> usize {
@@ -240,26 +250,20 @@ impl fmt::Display for Table {
             &[Verdict::Same, Verdict::Unsteady][..],
             &[Verdict::FailsToo, Verdict::FailsOtherwise],
             &[Verdict::Differs],
+            &[Verdict::TooSlow, Verdict::NotBuilt],
         ];
-        writeln!(f, "| folder | tests | same | fail without tools, too | differ |")?;
-        writeln!(f, "|---|---|---|---|---|")?;
-        let mut sum = [0; 4];
-        let mut row = |f: &mut fmt::Formatter<'_>, name: &str, verdicts: &[Verdict]| {
+        writeln!(f, "| folder | tests | same | fail without tools, too | differ | no result |")?;
+        writeln!(f, "|---|---|---|---|---|---|")?;
+        let all: Vec<_> = self.rows.iter().flat_map(|(_, row)| row).copied().collect();
+        let all = (String::from("all"), all);
+        for (name, verdicts) in self.rows.iter().chain([&all]) {
             let count = |of: &[Verdict]| verdicts.iter().filter(|one| of.contains(one)).count();
-            let all = verdicts.len() - count(&[Verdict::NotBuilt]);
-            let [same, fail, differ] = columns.map(count);
-            for (sum, number) in sum.iter_mut().zip([all, same, fail, differ]) {
-                *sum += number;
-            }
-            writeln!(f, "| {name} | {all} | {same} | {fail} | {differ} |")
-        };
-        for (name, verdicts) in &self.rows {
-            row(f, name, verdicts)?;
+            let [same, fail, differ, none] = columns.map(count);
+            let tests = verdicts.len();
+            writeln!(f, "| {name} | {tests} | {same} | {fail} | {differ} | {none} |")?;
         }
-        let [all, same, fail, differ] = sum;
-        writeln!(f, "| all | {all} | {same} | {fail} | {differ} |\n")?;
         let (runs, reports) = self.reports;
-        writeln!(f, "Of {runs} runs with tools, {reports} left a report of a tool.")?;
+        writeln!(f, "\nOf {runs} runs with tools, {reports} left a report of a tool.")?;
         for verdict in
             [Verdict::Differs, Verdict::FailsOtherwise, Verdict::Unsteady, Verdict::NotBuilt]
         {
@@ -297,7 +301,14 @@ mod tests {
     fn what_is_the_same_runs_once() {
         assert_eq!(verdict(&[["passed", "passed", "passed"]]), Verdict::Same);
         assert_eq!(verdict(&[["failure", "failure", "failure"]]), Verdict::FailsToo);
-        assert_eq!(verdict(&[["not built"; 3]]), Verdict::NotBuilt);
+    }
+
+    #[test]
+    fn what_says_nothing_without_tools_does_not_run_with_tools() {
+        let runs = |end| compare(|way| (way == 0).then(|| outcome(end)).context("another run"));
+        assert_eq!(runs("not built").unwrap().verdict(), Verdict::NotBuilt);
+        assert_eq!(runs("time limit").unwrap().verdict(), Verdict::TooSlow);
+        assert!(runs("failure").is_err());
     }
 
     #[test]
@@ -315,7 +326,7 @@ mod tests {
         let other = ["failure", "passed", "passed"];
         assert_eq!(verdict(&[other, other, other]), Verdict::FailsOtherwise);
         assert_eq!(verdict(&[other, ["passed", "failure", "passed"], other]), Verdict::Unsteady);
-        let all = ["time limit", "failure", "failure"];
+        let all = ["signal 11", "failure", "failure"];
         assert_eq!(verdict(&[all, ["failure"; 3], ["failure"; 3]]), Verdict::FailsToo);
     }
 }

@@ -97,6 +97,21 @@ impl Comparison {
         }
     }
 
+    /// What the runs with tools have said on standard error, and none without tools.
+    fn said_by_tools(&self) -> Vec<&str> {
+        let [plain, tools @ ..] = &self.0;
+        let is_new = |line: &&String| !plain.iter().any(|run| run.complaints.contains(line));
+        let mut lines: Vec<_> = tools
+            .iter()
+            .flatten()
+            .flat_map(|run| run.complaints.iter().filter(is_new))
+            .map(String::as_str)
+            .collect();
+        lines.sort();
+        lines.dedup();
+        lines
+    }
+
     /// How it ended each way, for people.
     fn ends(&self) -> String {
         let ways = self.0.iter().zip(WAYS).map(|(runs, way)| {
@@ -220,6 +235,8 @@ pub(super) struct Table {
     rows: Vec<(String, Vec<Verdict>)>,
     /// What is to be known of single tests.
     notes: Vec<(Verdict, String)>,
+    /// Tests with what only the runs with tools have said on standard error.
+    said: Vec<String>,
     /// Runs with tools, and of these how many have left a report.
     reports: (usize, usize),
 }
@@ -233,6 +250,10 @@ impl Table {
         }
         if ![Verdict::Same, Verdict::FailsToo].contains(&verdict) {
             self.notes.push((verdict, format!("{} ({})", test.name(), runs.ends())));
+        }
+        let said = runs.said_by_tools();
+        if !said.is_empty() {
+            self.said.push(format!("{}: {}", test.name(), said.join(" / ")));
         }
         let with_tools = runs.0[1..].iter().flatten();
         self.reports.0 += with_tools.clone().count();
@@ -274,6 +295,12 @@ impl fmt::Display for Table {
             for (_, note) in notes {
                 writeln!(f, "  {note}")?;
             }
+        }
+        if !self.said.is_empty() {
+            writeln!(f, "only with tools on standard error: {}", self.said.len())?;
+        }
+        for said in &self.said {
+            writeln!(f, "  {said}")?;
         }
         Ok(())
     }

@@ -115,8 +115,11 @@ impl Comparison {
     /// How it ended each way, for people.
     fn ends(&self) -> String {
         let ways = self.0.iter().zip(WAYS).map(|(runs, way)| {
-            let ends: Vec<_> = runs.iter().map(|run| run.end.as_str()).collect();
-            format!("{way}: {}", ends.join(", "))
+            let ends = runs.iter().map(|run| match run.passed() {
+                true => [&[run.end.clone()], &run.said[..]].concat().join(" by "),
+                false => run.end.clone(),
+            });
+            format!("{way}: {}", ends.collect::<Vec<_>>().join(", "))
         });
         ways.collect::<Vec<_>>().join("; ")
     }

@@ -155,8 +155,8 @@ impl<'s> Runner<'s> {
         if way.has_tools() && self.without_tools.0 == name && self.without_tools.1 < limit {
             limit *= 2;
         }
-        let reports = self.scratch.join("reports");
-        let (output, errors) = (self.scratch.join("output"), self.scratch.join("errors"));
+        let reports = self.scratch.join("tool-reports");
+        let (output, errors) = (self.scratch.join("stdout"), self.scratch.join("stderr"));
         let mut mpiexec = Command::new(&self.mpi.mpiexec);
         mpiexec
             .args(["-n", &test.ranks.to_string()])

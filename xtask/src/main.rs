@@ -5,6 +5,7 @@ mod demo;
 mod environment;
 mod lint;
 mod matrix;
+mod mpich_suite;
 mod publish;
 mod step;
 mod suites;
@@ -36,6 +37,8 @@ enum Chore {
     Matrix(matrix::Matrix),
     /// Build an MPICH with its own QMPI, from Debian's source package, and test tools in it
     TestMpichQmpi,
+    /// Run MPICH's own test suite, without tools, with all tools preloaded and in a stack of them, and compare
+    MpichSuite(mpich_suite::MpichSuite),
     /// Check files, format, lints and documentation
     Lint,
     Package(publish::Package),
@@ -76,6 +79,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Test(test) => test.run(),
         Chore::Matrix(matrix) => matrix.run(),
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
+        Chore::MpichSuite(suite) => suite.run(),
         Chore::Lint => lint::run_all(),
         Chore::Package(package) => package.run(),
         Chore::Msrv(msrv) => msrv.run(),

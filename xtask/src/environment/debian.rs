@@ -322,6 +322,40 @@ fn unpack(prefix: &Path, wanted: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Fetches Debian's source package of MPICH into a folder that this makes anew, and unpacks it, or one folder of it:
+/// where that is.
+pub(crate) fn mpich_source(build: &Path, folder: Option<&str>) -> Result<PathBuf> {
+    if build.exists() {
+        fs::remove_dir_all(build)?;
+    }
+    if find_program("apt-get").is_none() {
+        bail!("no apt-get to fetch Debian's source package of MPICH with");
+    }
+    fs::create_dir_all(build.join("lists/partial"))?;
+    let sources = source_packages(build)?;
+    let apt = || {
+        let mut apt = apt(build);
+        apt.arg(format!("-oDir::Etc::sourceparts={}", sources.display()))
+            .arg("-oDir::Etc::sourcelist=/dev/null");
+        apt
+    };
+    run(apt().arg("update"))?;
+    run(apt().args(["source", "--download-only", "mpich"]))?;
+    let archive = fs::read_dir(build)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().contains(".orig.tar"))
+        .context("Debian's source package has no .orig.tar")?;
+    let source = build.join("source");
+    fs::create_dir_all(&source)?;
+    let mut tar = Command::new("tar");
+    tar.arg("xf").arg(archive).args(["--strip-components=1", "-C"]).arg(&source);
+    if let Some(folder) = folder {
+        tar.args(["--wildcards", "--no-wildcards-match-slash", &format!("*/{folder}")]);
+    }
+    run(&mut tar)?;
+    Ok(folder.map_or(source.clone(), |folder| source.join(folder)))
+}
+
 /// MPICH with its own QMPI, which no package has switched on: built from Debian's source package,
 /// without Fortran, in about ten minutes.
 pub(crate) fn mpich_with_qmpi() -> Result<Mpi> {
@@ -332,30 +366,7 @@ pub(crate) fn mpich_with_qmpi() -> Result<Mpi> {
     }
     step(&format!("Building MPICH with QMPI into {}", prefix.display()), || {
         let build = prefix.join("build");
-        if build.exists() {
-            fs::remove_dir_all(&build)?;
-        }
-        fs::create_dir_all(build.join("lists/partial"))?;
-        let sources = source_packages(&build)?;
-        let apt = || {
-            let mut apt = apt(&build);
-            apt.arg(format!("-oDir::Etc::sourceparts={}", sources.display()))
-                .arg("-oDir::Etc::sourcelist=/dev/null");
-            apt
-        };
-        run(apt().arg("update"))?;
-        run(apt().args(["source", "--download-only", "mpich"]))?;
-        let archive = fs::read_dir(&build)?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.to_string_lossy().contains(".orig.tar"))
-            .context("Debian's source package has no .orig.tar")?;
-        let source = build.join("source");
-        fs::create_dir_all(&source)?;
-        run(Command::new("tar")
-            .arg("xf")
-            .arg(archive)
-            .args(["--strip-components=1", "-C"])
-            .arg(&source))?;
+        let source = mpich_source(&build, None)?;
         run(Command::new("./configure")
             .arg(format!("--prefix={}", prefix.display()))
             .args(["--enable-qmpi", "--disable-fortran", "--disable-romio", "--disable-cxx"])

@@ -12,7 +12,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use debian::debian_openmpi;
-pub(crate) use debian::{debian_mpich, fortran, fortran_of, hypre, mpich_with_qmpi, programs};
+pub(crate) use debian::{
+    debian_mpich, fortran, fortran_of, hypre, mpich_source, mpich_with_qmpi, programs,
+};
 pub(crate) use launcher::of_compiler;
 
 use crate::step::{output, run, step};

@@ -48,6 +48,8 @@ const NAMED: &[&str] = &[
     "mpi-tool-layer/LICENSE-*",
     "mpi-tool/LICENSE-*",
     "rmpi/LICENSE-*",
+    "rmpi/facts/LICENSE-*",
+    "rmpi/macros/LICENSE-*",
     "rmpi/mpi-sys/LICENSE-*",
     "rmpi/mpi-sys/tests/qmpi_ids.tsv",
     "rmpi/tests/valgrind.supp",

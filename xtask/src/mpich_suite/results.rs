@@ -116,7 +116,7 @@ impl Comparison {
     fn ends(&self) -> String {
         let ways = self.0.iter().zip(WAYS).map(|(runs, way)| {
             let ends = runs.iter().map(|run| match run.passed() {
-                true => [&[run.end.clone()], &run.said[..]].concat().join(" by "),
+                true => [std::slice::from_ref(&run.end), &run.said[..]].concat().join(" by "),
                 false => run.end.clone(),
             });
             format!("{way}: {}", ends.collect::<Vec<_>>().join(", "))

@@ -128,19 +128,29 @@ fn what_the_page_names_exists() {
     assert!(checked > 50, "{checked}");
 }
 
-/// Tools get neither `serde` nor what comes with it.
-#[test]
-fn tools_depend_on_no_serialisation() {
+/// The names of the crates that a package is compiled from, build scripts aside.
+fn dependencies(arguments: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = std::process::Command::new(cargo)
         .args(["tree", "--offline", "--edges", "normal", "--prefix", "none"])
-        .args(["--package", "call-counter"])
+        .args(arguments)
         .current_dir(root())
         .output()
         .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8(output.stdout).unwrap();
-    assert!(tree.contains("rmpi v"), "{tree}{}", String::from_utf8_lossy(&output.stderr));
-    for crate_name in ["serde", "postcard"] {
-        assert!(!tree.contains(crate_name), "{tree}");
+    tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// A tool gets rmpi only if it asks for it, and then neither `serde` nor what comes with it.
+#[test]
+fn tools_depend_on_no_serialisation() {
+    let without = dependencies(&["--package", "call-counter"]);
+    assert!(without.contains("mpi-tool-layer") && !without.contains("rmpi"), "{without:?}");
+    assert!(!without.contains("syn"), "{without:?}");
+    let with = dependencies(&["--package", "mpi-tool-layer", "--features", "rmpi"]);
+    assert!(with.contains("rmpi"), "{with:?}");
+    for tree in [without, with] {
+        assert!(!tree.contains("serde") && !tree.contains("postcard"), "{tree:?}");
     }
 }

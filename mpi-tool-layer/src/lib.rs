@@ -160,6 +160,8 @@ mod lifecycle;
 #[doc(hidden)]
 pub mod linker;
 mod neighbours;
+#[doc(hidden)]
+pub mod note;
 mod objects;
 pub mod options;
 mod output;
@@ -186,8 +188,6 @@ pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
-#[doc(hidden)]
-pub use mpi_facts::note;
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };

@@ -50,11 +50,11 @@ impl Package {
         // A program that calls MPI is linked to one.
         let mpi = environment::mpich()?;
         step("Examples of the documentation", || {
-            run(cargo(&["test", "--doc"]).envs(mpi.variables()))
+            run(cargo(&["test", "--doc", "--all-features"]).envs(mpi.variables()))
         })?;
         for abi in ["mpich", "openmpi", "standard"] {
             step(&format!("Documentation, {abi}"), || {
-                let mut doc = cargo(&["doc", "--no-deps"]);
+                let mut doc = cargo(&["doc", "--no-deps", "--all-features"]);
                 doc.env("DOCS_RS", "1").env("MPI_ABI", abi).env_remove("MPICC");
                 run(doc.env("RUSTDOCFLAGS", "--deny warnings --cfg docsrs"))
             })?;

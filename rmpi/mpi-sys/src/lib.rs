@@ -39,7 +39,7 @@ pub mod prototypes {
 include!(concat!(env!("OUT_DIR"), "/probed.rs"));
 
 /// The example of the README is compiled.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "link"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

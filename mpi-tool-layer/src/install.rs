@@ -5,14 +5,12 @@ use core::ffi::{c_int, c_void};
 pub use crate::entry::{self, Preloaded};
 pub use crate::fortran;
 pub use crate::forward::to_all_hosts;
+pub use crate::host::{Host, HostSlot, find_next};
 pub use crate::launcher::launched_rank;
 pub use crate::level::{Level, LevelRequest, Source};
 pub use crate::lifecycle::Below;
 pub use crate::linker;
-pub use crate::neighbours::{
-    Host, HostSlot, ToolInfo, fill_late_pmpi, find_in_fortran_library, find_late_mpi, find_next,
-    object_of, stay,
-};
+pub use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay};
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
 pub use crate::panics::name_panics;

@@ -123,8 +123,8 @@
 //!   remember of datatypes, objects and requests.
 //!
 //! * `install.rs`, `entry.rs`, `lifecycle.rs`, `level/`, `panics.rs`: from a layer to a tool, and a
-//!   tool's life in a process. `neighbours.rs`, `objects.rs`, `unseen.rs`: what else is in the process,
-//!   other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
+//!   tool's life in a process. `neighbours.rs`, `host.rs`, `linker.rs`, `objects.rs`, `unseen.rs`: what
+//!   else is in the process, other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
 //!   told.
 //!
 //! * `rows.rs`, `report.rs`, `world.rs`, `signals.rs`, `output.rs`, `file.rs`: reports, from the
@@ -152,6 +152,7 @@ mod forward;
 mod function_counters;
 mod handles;
 mod high;
+mod host;
 #[doc(hidden)]
 pub mod install;
 mod launcher;

@@ -3,6 +3,8 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
+use crate::objects::each_object;
+
 /// Opens a library. Null if that is not possible; [`message`] says why, or [`clear_message`] forgets it.
 pub fn open(name: &CStr, flags: c_int) -> *mut c_void {
     // SAFETY: `dlopen` reads a C string, which `name` is. It runs the constructors of what it loads: an MPI
@@ -39,6 +41,21 @@ pub unsafe fn find_in(library: *mut c_void, name: &CStr) -> *mut c_void {
     find(library, name)
 }
 
+/// The address of a symbol in MPI's Fortran libraries, however they were loaded; null if there are none.
+pub fn find_in_fortran_library(name: &CStr) -> *mut c_void {
+    let mut paths = Vec::new();
+    each_object(|object| {
+        if object.is_fortran_library() {
+            paths.push(object.path().to_owned());
+        }
+    });
+    let each = paths.iter().map(|path| open_again(path, 0));
+    let mut found = each.filter(|library| !library.is_null()).map(|library| find(library, name));
+    let found = found.find(|address| !address.is_null()).unwrap_or(ptr::null_mut());
+    clear_message();
+    found
+}
+
 /// Clears the message of failed look-ups, which are not the application's.
 pub fn clear_message() {
     // SAFETY: `dlerror` takes nothing, may be called by any thread at any time, and its result is not used.
@@ -56,6 +73,12 @@ pub fn message() -> String {
         }
         CStr::from_ptr(message).to_string_lossy().into_owned()
     }
+}
+
+/// An address in the object that this code is in.
+pub(crate) fn here() -> *const c_void {
+    static HERE: u8 = 0;
+    (&raw const HERE).cast()
 }
 
 /// A loaded object that an address is in.

@@ -1,6 +1,5 @@
 //! What else is in the process: other tools, and MPI.
 
-use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
@@ -11,18 +10,13 @@ use core::sync::atomic::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::host::{Host, VERSION, find_next};
 use crate::launcher::launched_rank;
-use crate::linker::{clear_message, find, locate, open, open_again};
+use crate::linker::{clear_message, find, here, locate, open, open_again};
 use crate::objects::each_object;
 use crate::options::is_silent;
 use crate::output::say;
 use crate::{FunctionClass, FunctionId, NextTable};
-
-/// The version of what the tools of a process tell each other by exported symbols: of the layout and the
-/// meaning of [`ToolInfo`], of a [`Slot`] and of what slots pass on ([`Host`], and a pending call of Fortran).
-/// Neighbours may come from other versions of this crate. Each exported structure begins with this number in all
-/// versions, and a tool reads no more than the number if it is not its own.
-pub(crate) const VERSION: u32 = 1;
 
 /// What tools of this framework know of each other. Every tool exports a pointer to one as
 /// `mpi_tool_info`.
@@ -43,126 +37,6 @@ pub struct ToolInfo {
 unsafe impl Sync for ToolInfo {}
 
 const SYMBOL: &CStr = c"mpi_tool_info";
-
-/// What stands in a tool's place among the objects of the process: a universal build, which opens the
-/// tool by `dlopen`. What comes next is what is behind the host, and the dynamic linker tells that to the
-/// host only.
-#[repr(C)]
-pub struct Host {
-    /// The address of a symbol behind the host, or null.
-    next: extern "C" fn(name: *const c_char) -> *mut c_void,
-}
-
-/// A pointer for each thread, which an object exports for all tools of the process. They use the first
-/// object's, if it is of their version.
-#[repr(C)]
-pub struct Slot<T> {
-    /// [`VERSION`]
-    version: u32,
-    /// What the numbers of functions mean, if they are passed on; else 0.
-    functions: u64,
-    /// The thread's pointer.
-    cell: extern "C" fn() -> *const Cell<*const T>,
-}
-
-impl<T> Slot<T> {
-    pub(crate) const fn new(
-        functions: u64,
-        cell: extern "C" fn() -> *const Cell<*const T>,
-    ) -> Self {
-        Self { version: VERSION, functions, cell }
-    }
-
-    /// The first one of the process, where it is of this one's version.
-    ///
-    /// # Safety
-    /// The symbol is one that this framework exports only as a `Slot<T>`, in a library that stays loaded.
-    pub(crate) unsafe fn first(&self, symbol: &CStr) -> Option<&'static Self> {
-        let exported = find(libc::RTLD_DEFAULT, symbol).cast::<Self>().cast_const();
-        if exported.is_null() {
-            return None;
-        }
-        // SAFETY: a number must be there: it is the first field in all versions of this structure, which is
-        // aligned and never written. It is read alone, since other versions may have other fields behind it.
-        let version = unsafe { (&raw const (*exported).version).read() };
-        if version != VERSION {
-            return None;
-        }
-        // SAFETY: the pointer must be of a `Slot<T>` that stays. The caller says so of this version's.
-        let exported = unsafe { &*exported };
-        (exported.functions == self.functions).then_some(exported)
-    }
-
-    /// The thread's pointer.
-    pub(crate) fn cell(&self) -> *const Cell<*const T> {
-        (self.cell)()
-    }
-}
-
-/// The thread's host that opens a tool: what universal builds export as `mpi_tool_host`.
-pub type HostSlot = Slot<Host>;
-
-impl HostSlot {
-    /// This object's.
-    #[doc(hidden)]
-    pub const HOST: Self = Self::new(0, host_slot);
-}
-
-extern "C" fn host_slot() -> *const Cell<*const Host> {
-    std::thread_local! {
-        static OPENING: Cell<*const Host> = const { Cell::new(ptr::null()) };
-    }
-    OPENING.with(ptr::from_ref)
-}
-
-/// What opened this tool; null where it was preloaded.
-static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
-
-impl Host {
-    #[doc(hidden)]
-    pub const fn new(next: extern "C" fn(name: *const c_char) -> *mut c_void) -> Self {
-        Self { next }
-    }
-
-    /// The thread's slot, if the process has a universal build.
-    fn slot() -> Option<&'static Cell<*const Host>> {
-        // SAFETY: the symbol is this framework's: a universal build's static of type `HostSlot`, in a library
-        // that stays loaded (`stay`). The pointer that it gives is of this thread, lives as long as the thread,
-        // and is a `Cell`, which nobody but this thread uses.
-        unsafe { HostSlot::HOST.first(c"mpi_tool_host")?.cell().as_ref() }
-    }
-
-    /// Has `open` open a tool, for which this stands. The second value says whether the tool took it so.
-    #[doc(hidden)]
-    pub fn open<R>(&'static self, open: impl FnOnce() -> R) -> (R, bool) {
-        let slot = Self::slot();
-        let outer = slot.map(|slot| slot.replace(self));
-        let opened = open();
-        let left = slot.zip(outer).map(|(slot, outer)| slot.replace(outer));
-        (opened, left.is_some_and(|left| left.is_null()))
-    }
-
-    /// In a tool's constructor: what opens it. Nobody whom this one opens finds it again.
-    fn take() {
-        if let Some(slot) = Self::slot() {
-            HOST.store(slot.replace(ptr::null()).cast_mut(), Release);
-        }
-    }
-
-    fn get() -> Option<&'static Self> {
-        // SAFETY: the pointer must be null or of a `Host` that stays. `take` has put it there from the slot,
-        // where only `open` puts what it was called on: a `&'static Self`.
-        unsafe { HOST.load(Acquire).as_ref() }
-    }
-}
-
-/// The symbol of a name behind this tool.
-pub fn find_next(name: &CStr) -> *mut c_void {
-    match Host::get() {
-        Some(host) => (host.next)(name.as_ptr()),
-        None => find(libc::RTLD_NEXT, name),
-    }
-}
 
 impl ToolInfo {
     #[doc(hidden)]
@@ -346,7 +220,7 @@ pub struct OtherVersion(u32);
 /// threads have addresses in it. For the constructor alone: in a call that comes earlier, `dlopen` would run the
 /// constructor first.
 pub fn stay() {
-    if let Some(own) = locate((&raw const HOST).addr()) {
+    if let Some(own) = locate(here().addr()) {
         // SAFETY: the object must stay loaded: it is this one, whose code runs.
         open_again(unsafe { own.file() }, libc::RTLD_NODELETE);
     }
@@ -376,7 +250,7 @@ fn settle() {
         .filter_map(conversion)
         .collect();
     // A host looks into the tool that it opens, and nobody else does.
-    let hosted = Host::get().map(|_| object_of((&raw const HOST).cast()));
+    let hosted = Host::get().map(|_| object_of(here()));
     let mut tools = Vec::new();
     each_object(|object| {
         if object.exports(SYMBOL) {
@@ -456,21 +330,6 @@ pub fn fill_late_pmpi() -> bool {
     }
     clear_message();
     is_filled()
-}
-
-/// The address of a symbol in MPI's Fortran libraries, however they were loaded; null if there are none.
-pub fn find_in_fortran_library(name: &CStr) -> *mut c_void {
-    let mut paths = Vec::new();
-    each_object(|object| {
-        if object.is_fortran_library() {
-            paths.push(object.path().to_owned());
-        }
-    });
-    let each = paths.iter().map(|path| open_again(path, 0));
-    let mut found = each.filter(|library| !library.is_null()).map(|library| find(library, name));
-    let found = found.find(|address| !address.is_null()).unwrap_or(ptr::null_mut());
-    clear_message();
-    found
 }
 
 /// The addresses of the loaded object that an address belongs to.

@@ -13,7 +13,7 @@ use std::sync::Once;
 
 use crate::FunctionId;
 use crate::level::Level;
-use crate::linker::locate;
+use crate::linker::{here, locate};
 use crate::qmpi::{Address, only_level};
 
 /// What Rust's runtime says when a panic would leave an `extern "C"` function. Of other runtimes that say
@@ -107,7 +107,7 @@ fn entry_of(address: *const c_void, entries: &[Address; FunctionId::COUNT]) -> O
 
 /// Which function does this tool export here?
 fn exported(address: *const c_void) -> Option<FunctionId> {
-    let (found, own) = (locate(address.addr())?, locate(exported as *const c_void as usize)?);
+    let (found, own) = (locate(address.addr())?, locate(here().addr())?);
     if found.base() != own.base() {
         return None;
     }

@@ -29,12 +29,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::install::linker::{
-    self, LinkMap, clear_message, find_in, locate, open, open_again,
+    self, LinkMap, clear_message, find_in, find_in_fortran_library, locate, open, open_again,
 };
 use mpi_tool_layer::install::{
-    Answer, Host, HostSlot, ToolInfo, abi, fill_late_pmpi, find_in_fortran_library, find_next,
-    help, is_on, is_silent, launched_rank, object_of, say, stay, to_all_hosts,
-    why_nothing_was_seen,
+    Answer, Host, HostSlot, ToolInfo, abi, fill_late_pmpi, find_next, help, is_on, is_silent,
+    launched_rank, object_of, say, stay, to_all_hosts, why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
 use mpi_tool_layer::note::build_beside;

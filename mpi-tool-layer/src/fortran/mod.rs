@@ -33,8 +33,8 @@ use plan::MOST;
 use process::Fortran;
 
 use crate::FunctionId;
+use crate::host::find_next;
 use crate::linker::find;
-use crate::neighbours::find_next;
 use crate::output::say;
 
 /// How an entry point gets its arguments.
@@ -96,7 +96,7 @@ impl Entry {
         if next.is_null() {
             next = find_next(self.name);
             if next.is_null() {
-                next = crate::neighbours::find_in_fortran_library(self.name);
+                next = crate::linker::find_in_fortran_library(self.name);
             }
             self.next.store(next, Relaxed);
         }

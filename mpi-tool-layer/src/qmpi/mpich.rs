@@ -24,7 +24,7 @@ use mpi_sys::{MPI_SUCCESS, pmpi};
 use super::foreign::{ForeignLevel, ForeignTool, mpi};
 use super::thunk::{self, FromMpich, Thunks, ToMpich};
 use crate::launcher::launched_rank;
-use crate::linker::{clear_message, find, locate, open_again};
+use crate::linker::{clear_message, find, here, locate, open_again};
 use crate::output::say;
 use crate::{FunctionId, NextTable};
 
@@ -330,7 +330,7 @@ fn step_aside(next: &NextTable) -> Result<(), std::io::Error> {
     // of functions of this very object, whole pages of which are replaced by a copy that differs in their first
     // instructions. This runs in a constructor: no other thread is in these functions, and this one is not either.
     unsafe {
-        let Some(own) = locate((&raw const MPICH).addr()) else { return failed() };
+        let Some(own) = locate(here().addr()) else { return failed() };
         let handle = open_again(own.file(), 0);
         let exported: Vec<(usize, FunctionId)> = FunctionId::all()
             .filter_map(|function| {

@@ -30,6 +30,8 @@ pub(super) enum Verdict {
     TooSlow,
     /// There is no such program.
     NotBuilt,
+    /// It has not run yet.
+    NotYet,
 }
 
 impl Verdict {
@@ -42,6 +44,7 @@ impl Verdict {
             Self::Unsteady => "unsteady",
             Self::TooSlow => "not run with tools, since it takes too long without",
             Self::NotBuilt => "not compiled",
+            Self::NotYet => "not run yet",
         }
     }
 }
@@ -80,7 +83,9 @@ impl Comparison {
         let [plain, tools @ ..] = &self.0;
         let known = |outcome: &Outcome| plain.iter().any(|plain| plain.is_like(outcome));
         let passes = plain.iter().all(Outcome::passed);
-        if tools[0].is_empty() {
+        if plain.is_empty() {
+            Verdict::NotYet
+        } else if tools[0].is_empty() {
             if plain[0].is_built() { Verdict::TooSlow } else { Verdict::NotBuilt }
         } else if tools.iter().flatten().all(known) {
             match (passes, plain.iter().any(Outcome::passed)) {
@@ -251,7 +256,7 @@ impl Table {
             Some((list, row)) if *list == test.list => row.push(verdict),
             _ => self.rows.push((test.list.clone(), vec![verdict])),
         }
-        if ![Verdict::Same, Verdict::FailsToo].contains(&verdict) {
+        if ![Verdict::Same, Verdict::FailsToo, Verdict::NotYet].contains(&verdict) {
             self.notes.push((verdict, format!("{} ({})", test.name(), runs.ends())));
         }
         let said = runs.said_by_tools();
@@ -275,22 +280,30 @@ impl fmt::Display for Table {
             &[Verdict::FailsToo, Verdict::FailsOtherwise],
             &[Verdict::Differs],
             &[Verdict::TooSlow, Verdict::NotBuilt],
+            &[Verdict::NotYet],
         ];
-        writeln!(f, "| folder | tests | same | fail without tools, too | differ | no result |")?;
-        writeln!(f, "|---|---|---|---|---|---|")?;
+        writeln!(
+            f,
+            "| folder | tests | same | fail without tools, too | differ | no result | not run yet |"
+        )?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
         let all: Vec<_> = self.rows.iter().flat_map(|(_, row)| row).copied().collect();
         let all = (String::from("all"), all);
         for (name, verdicts) in self.rows.iter().chain([&all]) {
             let count = |of: &[Verdict]| verdicts.iter().filter(|one| of.contains(one)).count();
-            let [same, fail, differ, none] = columns.map(count);
+            let [same, fail, differ, none, not_yet] = columns.map(count);
             let tests = verdicts.len();
-            writeln!(f, "| {name} | {tests} | {same} | {fail} | {differ} | {none} |")?;
+            writeln!(f, "| {name} | {tests} | {same} | {fail} | {differ} | {none} | {not_yet} |")?;
         }
         let (runs, reports) = self.reports;
         writeln!(f, "\nOf {runs} runs with tools, {reports} left a report of a tool.")?;
-        for verdict in
-            [Verdict::Differs, Verdict::FailsOtherwise, Verdict::Unsteady, Verdict::NotBuilt]
-        {
+        for verdict in [
+            Verdict::Differs,
+            Verdict::FailsOtherwise,
+            Verdict::Unsteady,
+            Verdict::TooSlow,
+            Verdict::NotBuilt,
+        ] {
             let notes: Vec<_> = self.notes.iter().filter(|(of, _)| *of == verdict).collect();
             if !notes.is_empty() {
                 writeln!(f, "{}: {}", verdict.word(), notes.len())?;

@@ -94,7 +94,8 @@ impl Comparison {
                 (false, true) => Verdict::Unsteady,
             }
         } else if tools.iter().all(|way| way.iter().skip(1).all(known)) {
-            Verdict::Unsteady
+            let fails = !plain.iter().any(Outcome::passed);
+            if fails { Verdict::FailsToo } else { Verdict::Unsteady }
         } else if passes {
             Verdict::Differs
         } else {

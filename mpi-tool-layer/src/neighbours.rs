@@ -133,7 +133,9 @@ impl ToolInfo {
     #[cold]
     fn say_that_strangers_are_here(&self, version: u32) {
         let name = self.name().to_string_lossy();
-        if launched_rank().unwrap_or(0) == 0 && !is_silent(&name) {
+        // A C tool that is linked to MPI brings it into the launcher, too, which is no rank.
+        let is_first = launched_rank().map_or_else(|| mpi_objects().program, |rank| rank == 0);
+        if is_first && !is_silent(&name) {
             say(format_args!(
                 "{name}: the tool behind it is from another version of this framework ({version}, not \
                  {VERSION}); both work, but reports to the same file may replace each other (build all tools \

@@ -222,7 +222,11 @@ fn read_often(context: &RmpiContext) -> RmpiResult {
     for count in [(1 << 47) + 1, 1 << 59] {
         assert_eq!(class(Strided::new(context, &byte, count, 1, 0)), Some(ErrorClass::COUNT));
         let bytes = DatatypeRef::of::<u8>(context)?;
-        let often = Datatype::vector(context, count, 1, 0, &bytes)?.commit()?;
+        let often = match Datatype::vector(context, count, 1, 0, &bytes) {
+            // This MPI has no large counts.
+            Err(error) if error.class() == ErrorClass::UNSUPPORTED_OPERATION => return Ok(()),
+            made => made?.commit()?,
+        };
         let buffer = TypeDynamicBufferRef::of_slice(&byte, 1, often.as_ref());
         assert_eq!(class(buffer), Some(ErrorClass::COUNT));
     }

@@ -121,7 +121,8 @@ impl Located {
         if self.0.dli_sname.is_null() {
             return None;
         }
-        // SAFETY: as above, of the symbol's name, which is not null.
+        // SAFETY: the pointer must be of a C string for the result's lifetime: it is not null, as was checked, the
+        // dynamic linker keeps the string as long as the object, and the caller promises that this stays.
         Some((unsafe { CStr::from_ptr(self.0.dli_sname) }, self.0.dli_saddr))
     }
 }

@@ -30,7 +30,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use mpi_tool_layer::install::{
-    ToolInfo, find_late_mpi, find_next, is_on, launched_rank, missing, wrong_abi,
+    ToolInfo, find_late_mpi, find_next, is_on, launched_rank, linker, missing, wrong_abi,
 };
 use mpi_tool_layer::mpi_sys::{ABI, mpi_functions, prototypes::*};
 use mpi_tool_layer::{FunctionId, NextFunctions, NextTable};
@@ -248,6 +248,8 @@ fn fill_below() {
         };
         tum::BELOW[id].store(below.cast_mut(), Relaxed);
     }
+    // Most MPIs have no function of such a name.
+    linker::clear_message();
 }
 
 extern "C" fn load() {

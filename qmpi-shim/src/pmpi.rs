@@ -39,7 +39,7 @@ pub(crate) fn file_of(handle: *mut c_void) -> Option<PathBuf> {
 impl PmpiTool {
     /// Looks at a loaded tool; `None` if it has none of MPI's functions.
     pub(crate) fn of(handle: *mut c_void) -> Option<Self> {
-        // SAFETY: as above.
+        // SAFETY: `of` wants an opened library that is never closed: nothing here closes a tool.
         let map = unsafe { LinkMap::of(handle) }?;
         let own = |function: FunctionId| {
             let address = crate::tools::find(handle, function.c_name()).option()?;

@@ -91,7 +91,7 @@ fn is_binding(soname: &str) -> bool {
 
 /// Does a library belong to an MPI, by its name, so that what it calls is no call of the application?
 pub fn is_part_of_mpi(soname: &str) -> bool {
-    Abi::of_library(soname).is_some() || is_binding(soname)
+    is_mpi_library(soname) || is_binding(soname)
 }
 
 #[cfg(test)]
@@ -116,6 +116,7 @@ mod tests {
         }
         assert!(is_mpi_library("libmpi.so") && is_mpi_library("libmpi.so.40.40.7"));
         assert!(!is_mpi_library("libmpifort.so.12") && is_fortran_library("libmpifort.so.12.5.2"));
+        assert!(is_part_of_mpi("libmpi.so") && is_part_of_mpi("libmpich.so.12"));
         assert!(is_part_of_mpi("libmpi_usempif08.so.40") && !is_part_of_mpi("libmpifr.so.4"));
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use mpi_facts::Abi;
+use mpi_facts::{Abi, note};
 use serde_json::Value;
 
 use crate::cli::Build;
@@ -26,7 +26,6 @@ impl Build {
         let output = self.output.clone().unwrap_or_else(|| project.root.join("target/tools"));
         let mut files = BTreeSet::new();
         for target in &targets {
-            let folder = output.join(target.abi.name());
             eprintln!("mpi-tool: building for {target}");
             if !project.was_built(target.abi) {
                 eprintln!("mpi-tool: the first build for an ABI takes some minutes");
@@ -34,7 +33,9 @@ impl Build {
             for library in project.build(target, &self.profile)? {
                 let file = library.file_name().context("a library has a name")?;
                 files.insert(file.to_owned());
-                println!("{}", put(&library, folder.join(file))?.display());
+                let place = note::build_beside(&output.join(file), target.abi);
+                let place = place.context("a folder has files in it")?;
+                println!("{}", put(&library, place)?.display());
             }
         }
         if self.universal

@@ -43,22 +43,18 @@ pub(crate) mod mpi {
 
 /// `PMPI_*`. Which of them exist is known when the process runs.
 pub(crate) mod pmpi {
+    use mpi_facts::FunctionId;
     pub(crate) use mpi_sys::pmpi::*;
 
     macro_rules! checked {
         ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
             ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
         ) => {
-            #[allow(non_camel_case_types, clippy::upper_case_acronyms, dead_code)]
-            enum Number {
-                $($c_name,)*
-            }
-
             $(
                 #[allow(dead_code, non_snake_case)]
                 #[inline]
                 pub(crate) unsafe fn $c_name($($arg: $ty),*) -> $ret {
-                    if mpi_sys::pmpi::available(Number::$c_name as usize) {
+                    if mpi_sys::pmpi::available(FunctionId::$c_name as usize) {
                         // SAFETY: the function requires what the MPI standard asks of its caller, and
                         // that it is there: the first is promised by this function's caller, the second
                         // was asked above.
@@ -74,6 +70,6 @@ pub(crate) mod pmpi {
 
     /// Has the library sessions?
     pub(crate) fn has_sessions() -> bool {
-        mpi_sys::pmpi::available(Number::MPI_Session_init as usize)
+        mpi_sys::pmpi::available(FunctionId::MPI_Session_init as usize)
     }
 }

@@ -84,9 +84,7 @@ pub(crate) struct Call {
 /// All functions, each with its twin where the two differ by the width of counts only. The twins themselves are no calls of
 /// their own.
 pub(crate) fn calls() -> Vec<Call> {
-    let twins: Vec<_> = FunctionId::all().filter_map(FunctionId::large_count_twin).collect();
-    FunctionId::all()
-        .filter(|function| !twins.contains(function))
+    FunctionId::all_but_twins()
         .map(|function| Call {
             function: function.into(),
             twin: function.large_count_twin().map(Into::into),

@@ -132,7 +132,8 @@ static void collectives(void)
 /* Requests that a tool may want to look at: there are none, or they fail, one of several. */
 static void requests(void)
 {
-    int x[4] = {0}, y[4], flag, index, count, indices[3];
+    /* The last three have values: behind the MPI-5 ABI, MPICH 5.0.2 follows what they say after an error, too. */
+    int x[4] = {0}, y[4], indices[3], flag = 0, index = MPI_UNDEFINED, count = 0;
     MPI_Request none = MPI_REQUEST_NULL, some[3];
     MPI_Status statuses[3];
     TRY(MPI_Wait(NULL, &statuses[0]));

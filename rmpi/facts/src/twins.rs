@@ -26,6 +26,12 @@ impl FunctionId {
         (!differ).then_some(twin)
     }
 
+    /// All functions but those that are the [twin](Self::large_count_twin) of another one.
+    pub fn all_but_twins() -> impl Iterator<Item = FunctionId> {
+        let twins: Vec<_> = Self::all().filter_map(Self::large_count_twin).collect();
+        Self::all().filter(move |function| !twins.contains(function))
+    }
+
     /// How a function's parameters differ from those of its [twin](Self::large_count_twin): all are the same where it
     /// has none.
     pub fn widths(self) -> Vec<Width> {
@@ -65,6 +71,10 @@ mod tests {
             assert_eq!(alone.large_count_twin(), None);
             assert!(alone.widths().iter().all(|width| *width == Width::Same));
         }
+        // `MPI_Type_get_envelope_c` is one of those that are more than a twin.
+        let alone: Vec<_> = FunctionId::all_but_twins().collect();
+        assert!(alone.contains(&MPI_Send) && alone.contains(&MPI_Type_get_envelope_c));
+        assert!(!alone.contains(&MPI_Send_c));
         // The twin says more: how many large counts there are.
         assert_eq!(MPI_Type_get_envelope.large_count_twin(), None);
     }

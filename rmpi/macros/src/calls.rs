@@ -36,10 +36,8 @@ impl Parameter {
 
 /// All functions, but for the twins of others.
 fn calls() -> Vec<Call> {
-    let twins: Vec<_> = FunctionId::all().filter_map(FunctionId::large_count_twin).collect();
     let tokens = |ty: &str| -> TokenStream { ty.parse().expect("the list has Rust types") };
-    FunctionId::all()
-        .filter(|function| !twins.contains(function))
+    FunctionId::all_but_twins()
         .map(|function| {
             let twin = function.large_count_twin();
             let wide = twin.unwrap_or(function).parameters();

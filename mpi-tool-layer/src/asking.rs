@@ -27,6 +27,7 @@ use crate::world::wrong_abi;
 
 /// Does MPI understand this tool's questions? Not if it has another ABI. Only for calls that MPI has
 /// got, so that it is known which MPI there is.
+#[inline]
 fn is_understood() -> bool {
     static UNDERSTOOD: OnceLock<bool> = OnceLock::new();
     *UNDERSTOOD.get_or_init(|| wrong_abi().is_none())
@@ -213,6 +214,7 @@ impl UsedComm {
     }
 
     /// This process's rank; -1 if MPI does not say it.
+    #[inline]
     pub(crate) fn rank(self) -> c_int {
         // What no root is, in case that MPI does not answer.
         let mut rank = -1;
@@ -224,6 +226,7 @@ impl UsedComm {
     }
 
     /// Is it between two groups?
+    #[inline]
     pub(crate) fn is_inter(self) -> bool {
         let mut inter = 0;
         // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, which a `UsedComm` made by `of`

@@ -331,29 +331,34 @@ pub trait Call<'c>: Copy {
         self.shape().pattern != Pattern::Nothing
     }
 
-    /// Does the function move one piece of data: a message, a broadcast, a read? Then
-    /// [`transfer`](Self::transfer) is all.
-    #[inline(always)]
-    fn moves_one(self) -> bool {
-        use Pattern::{Broadcast, Read, Receive, Send, Write};
-        matches!(self.shape().pattern, Send | Receive | Broadcast | Read | Write)
-    }
-
-    /// Does the function move at most two pieces of data, which its arguments tell without a question to
-    /// MPI: a message each way, a reduction's contribution and result?
+    /// Does the function move at most two pieces of data, one each way: a message, a broadcast, a read, a
+    /// reduction's contribution and its result? Then [`few_transfers`](Self::few_transfers) tells all.
     #[inline(always)]
     fn moves_few(self) -> bool {
-        use Pattern::{Accumulate, Allreduce, Get, GetAccumulate, Put, SendReceive};
-        let pattern = self.shape().pattern;
-        self.moves_one()
-            || matches!(pattern, SendReceive | Allreduce | Put | Get | Accumulate | GetAccumulate)
+        use Pattern::{
+            Accumulate, Allreduce, Broadcast, Get, GetAccumulate, Put, Read, Receive, Send,
+            SendReceive, Write,
+        };
+        matches!(
+            self.shape().pattern,
+            Send | Receive
+                | Broadcast
+                | Read
+                | Write
+                | SendReceive
+                | Allreduce
+                | Put
+                | Get
+                | Accumulate
+                | GetAccumulate
+        )
     }
 
-    /// The first of the [transfers](Self::transfers): all there is of a call that [moves
-    /// one](Self::moves_one), and quicker then. `None` if the call moves nothing in this process.
+    /// All [transfers](Self::transfers) of a call that [moves few](Self::moves_few), and quicker then. Both `None` for any
+    /// other call, and where the call moves nothing in this process.
     #[inline(always)]
-    fn transfer(self, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
-        self.transfers(accepted).next()
+    fn few_transfers(self, accepted: Accepted<'c>) -> [Option<Transfer<'c>>; 2] {
+        transfers::few(self, accepted).unwrap_or([None, None])
     }
 
     /// How many bytes the call sends or contributes to a reduction, by its arguments: the sum over

@@ -135,27 +135,38 @@ impl<'c> Transfers<'c> {
     /// One or two pieces allocate nothing.
     #[inline(always)]
     pub(super) fn of(call: impl Call<'c>, accepted: Accepted<'c>) -> Self {
-        let shape = call.shape();
-        let [first, second] = match shape.pattern {
-            Pattern::Nothing | Pattern::SplitEnd => [None, None],
-            Pattern::Send => [message(call, Flow::Sent), None],
-            Pattern::Receive => [message(call, Flow::Received), None],
-            Pattern::SendReceive => [message(call, Flow::Sent), message(call, Flow::Received)],
-            Pattern::Read => [one(call, shape.received, Flow::Received, true, None), None],
-            Pattern::Write => [one(call, shape.sent, Flow::Sent, true, None), None],
-            Pattern::Put | Pattern::Get | Pattern::Accumulate | Pattern::GetAccumulate => {
-                one_sided(call)
-            }
-            // Whichever process, in whichever communicator.
-            Pattern::Allreduce => [
-                one(call, shape.sent, Flow::Reduced, false, None),
-                one(call, shape.received, Flow::Received, false, None),
-            ],
-            Pattern::Broadcast => [broadcast(call, accepted), None],
-            _ => return collective(call.erase(), accepted),
-        };
-        Self { first, second, others: Vec::new().into_iter() }
+        match few(call, accepted) {
+            Some([first, second]) => Self { first, second, others: Vec::new().into_iter() },
+            None => collective(call.erase(), accepted),
+        }
     }
+}
+
+/// The pieces of a call that moves at most two, in this process and in any. `None` for all other collective operations.
+#[inline(always)]
+pub(super) fn few<'c>(
+    call: impl Call<'c>,
+    accepted: Accepted<'c>,
+) -> Option<[Option<Transfer<'c>>; 2]> {
+    let shape = call.shape();
+    Some(match shape.pattern {
+        Pattern::Nothing | Pattern::SplitEnd => [None, None],
+        Pattern::Send => [message(call, Flow::Sent), None],
+        Pattern::Receive => [message(call, Flow::Received), None],
+        Pattern::SendReceive => [message(call, Flow::Sent), message(call, Flow::Received)],
+        Pattern::Read => [one(call, shape.received, Flow::Received, true, None), None],
+        Pattern::Write => [one(call, shape.sent, Flow::Sent, true, None), None],
+        Pattern::Put | Pattern::Get | Pattern::Accumulate | Pattern::GetAccumulate => {
+            one_sided(call)
+        }
+        // Whichever process, in whichever communicator.
+        Pattern::Allreduce => [
+            one(call, shape.sent, Flow::Reduced, false, None),
+            one(call, shape.received, Flow::Received, false, None),
+        ],
+        Pattern::Broadcast => [broadcast(call, accepted), None],
+        _ => return None,
+    })
 }
 
 /// The number of elements of a datatype, of data whose count is one number; 1 where the function
@@ -266,6 +277,7 @@ enum Role {
 }
 
 /// This process's role.
+#[inline(always)]
 fn role(comm: UsedComm, root: c_int) -> Role {
     match root {
         MPI_ROOT => Role::Root,

@@ -55,13 +55,13 @@ impl MpiInterceptionLayer for BandwidthCounter {
             for request in call.requests() {
                 self.started(*request);
             }
-        } else if call.moves_one() && !call.is_started() && !call.is_persistent() {
+        } else if call.moves_few() && !call.is_started() && !call.is_persistent() {
             // Messages and broadcasts, for example: where the tool must be quick.
-            if let Some(transfer) = call.transfer(accepted) {
+            let [first, second] = call.few_transfers(accepted);
+            if let Some(transfer) = first {
                 self.moved_now(call, accepted, transfer);
             }
-        } else if call.moves_few() && !call.is_started() && !call.is_persistent() {
-            for transfer in call.transfers(accepted) {
+            if let Some(transfer) = second {
                 self.moved_now(call, accepted, transfer);
             }
         } else if call.moves_data() {

@@ -144,6 +144,15 @@ pub(crate) fn compile_with(source: &Path, name: &str, flags: &[&str]) -> PathBuf
     program
 }
 
+/// A tool of a version of this framework that there is not yet: `tests/c/other_version.c`.
+pub(crate) fn stranger() -> PathBuf {
+    let name = "libother_version.so";
+    once(build_folder().join(name), || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/other_version.c");
+        compile_with(&source, name, &["-shared", "-fPIC"]);
+    })
+}
+
 /// A run of a program.
 pub(crate) struct Run {
     program: PathBuf,

@@ -2,13 +2,10 @@
 //! CoMD and OSU's latency, at its number of ranks and of steps. Counts do not depend on the size of the
 //! problem, which is small here.
 
-#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Outcome, Run, is_openmpi};
+use test_support::{Outcome, Run, is_openmpi};
 
 /// Calls of all ranks together, by function.
 fn reference(program: &str) -> BTreeMap<String, u64> {

@@ -3,12 +3,10 @@
 //! `cargo xtask test` runs these under Debian's MPICH and Open MPI, whichever is of the ABI that the
 //! tools were built for.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, build_folder, once, setting, stranger, tool, universal};
+use test_support::{Run, build_folder, once, setting, stranger, tool, universal};
 
 /// Compiles `tests/fortran/NAME.F90`, once for all tests that run it. The dialect is how it sees MPI, a macro of
 /// `tests/fortran/dialect.h`.

@@ -2,9 +2,7 @@
 //! others no more than their versions. `tests/c/other_version.c` stands for one. Programs in Fortran beside it are in
 //! `tests/fortran.rs`.
 
-mod common;
-
-use common::{Run, compile, stranger, tool, universal};
+use test_support::{Run, compile, stranger, tool, universal};
 
 const SAID: &str = "the tool behind it is from another version of this framework (999, not 1)";
 

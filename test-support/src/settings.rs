@@ -21,7 +21,7 @@ pub fn universal(name: &str) -> PathBuf {
     setting("MPI_TOOLS").with_file_name("universal").join(format!("lib{name}.so"))
 }
 
-/// A tool of `examples/`, which `cargo test` has built.
+/// A tool of `examples/` or `tests/tools/`, which `cargo test` has built.
 pub fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let folder = tests.parent().unwrap().parent().unwrap().join("examples");

@@ -14,6 +14,7 @@ pub use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, 
 pub use crate::options::{help, is_on, is_silent};
 pub use crate::output::say;
 pub use crate::panics::name_panics;
+pub use crate::registers::Registers;
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
 pub use crate::unseen::why_nothing_was_seen;
@@ -384,63 +385,5 @@ macro_rules! __export {
             // SAFETY: it wants what the MPI standard asks of the function's caller, who has called this.
             unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
         }
-    };
-}
-
-/// The body of a naked function, for calls whose arguments only the caller knows: saves the registers that
-/// arguments may be in, asks a function that gets the first one and r11, restores them, and jumps to
-/// where its [`Answer`](install::Answer) says.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __ask_first {
-    ($ask:path) => {
-        ::core::arch::naked_asm!(
-            "push rbp",
-            "mov rbp, rsp",
-            "sub rsp, 192",
-            "mov [rsp], rdi",
-            "mov [rsp + 8], rsi",
-            "mov [rsp + 16], rdx",
-            "mov [rsp + 24], rcx",
-            "mov [rsp + 32], r8",
-            "mov [rsp + 40], r9",
-            "mov [rsp + 48], rax",
-            "movaps [rsp + 64], xmm0",
-            "movaps [rsp + 80], xmm1",
-            "movaps [rsp + 96], xmm2",
-            "movaps [rsp + 112], xmm3",
-            "movaps [rsp + 128], xmm4",
-            "movaps [rsp + 144], xmm5",
-            "movaps [rsp + 160], xmm6",
-            "movaps [rsp + 176], xmm7",
-            // A level of a stack has its place in r11.
-            "mov rsi, r11",
-            "call {ask}",
-            "mov r11, rax",
-            "mov r10, rdx",
-            "mov rdi, [rsp]",
-            "mov rsi, [rsp + 8]",
-            "mov rdx, [rsp + 16]",
-            "mov rcx, [rsp + 24]",
-            "mov r8, [rsp + 32]",
-            "mov r9, [rsp + 40]",
-            "mov rax, [rsp + 48]",
-            "movaps xmm0, [rsp + 64]",
-            "movaps xmm1, [rsp + 80]",
-            "movaps xmm2, [rsp + 96]",
-            "movaps xmm3, [rsp + 112]",
-            "movaps xmm4, [rsp + 128]",
-            "movaps xmm5, [rsp + 144]",
-            "movaps xmm6, [rsp + 160]",
-            "movaps xmm7, [rsp + 176]",
-            "leave",
-            "test r11, r11",
-            "je 2f",
-            "jmp r11",
-            "2:",
-            "mov eax, r10d",
-            "ret",
-            ask = sym $ask,
-        )
     };
 }

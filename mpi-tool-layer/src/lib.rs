@@ -122,7 +122,7 @@
 //! * `counters/`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
 //!   remember of datatypes, objects and requests.
 //!
-//! * `install.rs`, `entry.rs`, `lifecycle.rs`, `level/`, `panics.rs`: from a layer to a tool, and a
+//! * `install.rs`, `entry.rs`, `lifecycle.rs`, `level/`, `panics.rs`, `registers.rs`: from a layer to a tool, and a
 //!   tool's life in a process. `neighbours.rs`, `host.rs`, `linker.rs`, `objects.rs`, `unseen.rs`: what
 //!   else is in the process, other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
 //!   told.
@@ -170,6 +170,7 @@ mod panics;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
+mod registers;
 mod report;
 mod rows;
 mod settings;

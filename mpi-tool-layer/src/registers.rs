@@ -9,6 +9,7 @@
 //! write to: 48 bytes for the general registers, a whole [`Registers`] for all, which `movaps` wants at a multiple of
 //! 16. They change no other register, no flag and no other memory.
 
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicU8;
 
 /// The registers that may have arguments, as the macros below save them at the end of the stack. The six general ones
@@ -102,9 +103,19 @@ macro_rules! __restore_variadic {
     };
 }
 
+/// What becomes of a call whose arguments only its caller knows: the next function, or null and what to
+/// return instead.
+#[repr(C)]
+pub struct Answer {
+    /// Gets the call as it came.
+    pub next: *const c_void,
+    /// The result where there is no next.
+    pub result: c_int,
+}
+
 /// The body of a naked function, for calls whose arguments only the caller knows: saves the registers that
 /// arguments may be in, asks a function that gets the first one and r11, restores them, and jumps to
-/// where its [`Answer`](crate::install::Answer) says.
+/// where its [`Answer`] says.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ask_first {

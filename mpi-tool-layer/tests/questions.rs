@@ -1,4 +1,4 @@
-//! A tool asks MPI about the application's objects in one place only, `src/asking.rs`, which knows what may
+//! A tool asks MPI about the application's objects in one place only, `src/call/asking.rs`, which knows what may
 //! be asked: read from the sources, so that a new question cannot come to stand elsewhere unseen.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ALLOWED: [(&str, &[&str]); 6] = [
     // Predefined communicators, while the world is there; its errors return meanwhile.
     (
-        "mpi-tool-layer/src/world.rs",
+        "mpi-tool-layer/src/host/world.rs",
         &[
             "MPI_Allreduce",
             "MPI_Comm_get_errhandler",
@@ -36,7 +36,7 @@ const ALLOWED: [(&str, &[&str]); 6] = [
         &["MPI_Comm_get_errhandler", "MPI_Comm_set_errhandler", "MPI_Errhandler_free"],
     ),
     // The one place.
-    ("mpi-tool-layer/src/asking.rs", &["*"]),
+    ("mpi-tool-layer/src/call/asking.rs", &["*"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -84,7 +84,7 @@ fn questions_to_mpi_stand_in_one_place() {
             assert!(
                 known == ["*"] || known.contains(&function),
                 "{name} calls {function} below all tools: if that is a question about the application's \
-                 objects, it belongs into src/asking.rs"
+                 objects, it belongs into src/call/asking.rs"
             );
         }
         // Names without their module would be seen by nobody.

@@ -33,9 +33,9 @@ use plan::MOST;
 use process::Fortran;
 
 use crate::FunctionId;
-use crate::host::find_next;
-use crate::linker::find;
-use crate::output::say;
+use crate::host::linker::find;
+use crate::host::output::say;
+use crate::host::slot::find_next;
 
 /// How an entry point gets its arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Entry {
         if next.is_null() {
             next = find_next(self.name);
             if next.is_null() {
-                next = crate::linker::find_in_fortran_library(self.name);
+                next = crate::host::linker::find_in_fortran_library(self.name);
             }
             self.next.store(next, Relaxed);
         }

@@ -1,24 +1,22 @@
 //! From a layer to a tool: what `install_pmpi_layer!` needs at run time, and the macro.
 
-use core::ffi::{c_int, c_void};
-
-pub use crate::entry::{self, Preloaded};
 pub use crate::fortran;
-pub use crate::forward::to_all_hosts;
-pub use crate::host::{Host, HostSlot, find_next};
-pub use crate::launcher::launched_rank;
-pub use crate::level::{Level, LevelRequest, Source};
-pub use crate::lifecycle::Below;
-pub use crate::linker;
-pub use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay};
-pub use crate::options::{help, is_on, is_silent};
-pub use crate::output::say;
-pub use crate::panics::name_panics;
-pub use crate::registers::Registers;
+pub use crate::host::entry::{self, Preloaded};
+pub use crate::host::forward::to_all_hosts;
+pub use crate::host::launcher::launched_rank;
+pub use crate::host::level::{Level, LevelRequest, Source};
+pub use crate::host::lifecycle::Below;
+pub use crate::host::linker;
+pub use crate::host::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay};
+pub use crate::host::options::{help, is_on, is_silent};
+pub use crate::host::output::say;
+pub use crate::host::panics::name_panics;
+pub use crate::host::slot::{Host, HostSlot, find_next};
+pub use crate::host::unseen::why_nothing_was_seen;
+pub use crate::host::world::{abi, wrong_abi};
+pub use crate::registers::{Answer, Registers};
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
-pub use crate::unseen::why_nothing_was_seen;
-pub use crate::world::{abi, wrong_abi};
 
 /// A string with its NUL.
 pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
@@ -29,16 +27,6 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
         index += 1;
     }
     bytes
-}
-
-/// What becomes of a call whose arguments only its caller knows: the next function, or null and what to
-/// return instead.
-#[repr(C)]
-pub struct Answer {
-    /// Gets the call as it came.
-    pub next: *const c_void,
-    /// The result where there is no next.
-    pub result: c_int,
 }
 
 /// Makes a PMPI tool of a layer: exports every MPI function, so that `LD_PRELOAD` puts the tool between a

@@ -2,13 +2,10 @@
 //! CoMD and OSU's latency, at its number of ranks and of steps. Counts do not depend on the size of the
 //! problem, which is small here.
 
-#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Outcome, Run, is_openmpi};
+use test_support::{Outcome, Run, is_openmpi};
 
 /// Calls of all ranks together, by function.
 fn reference(program: &str) -> BTreeMap<String, u64> {
@@ -119,10 +116,13 @@ fn hpcg_calls_what_the_original_calls() {
         }
     }
     // The matrix with a large diagonal is solved twice, each way. The original's problem took 12 iterations
-    // without preconditioner and 2 with it; ours is smaller, and says how many it took.
-    let line = outcome.stdout.lines().find(|line| line.starts_with("iterations with")).unwrap();
-    let taken: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [plain, preconditioned] = taken[..] else { panic!("{line}") };
+    // without preconditioner and 2 with it; ours is smaller, and says how many it took. The diagonal has ten
+    // different values, for each of which conjugate gradients need an iteration, and HPCG allows two more; with
+    // the preconditioner it allows two.
+    let taken = numbers(&outcome, "iterations with");
+    let [plain, preconditioned] = taken[..] else { panic!("{}", outcome.stdout) };
+    assert!((10..=12).contains(&plain), "{plain} iterations");
+    assert!((1..=2).contains(&preconditioned), "{preconditioned} iterations");
     let (less_plain, less_preconditioned) = (12 - plain, 2 - preconditioned);
     // A process sends to each neighbour, and asks for its rank and their number, in each of the exchanges: one
     // for the matrix, ten for the preconditioner. An iteration has three scalar products.
@@ -136,14 +136,13 @@ fn hpcg_calls_what_the_original_calls() {
     *expected.get_mut("MPI_Allreduce").unwrap() -=
         ranks * 2 * 3 * (less_plain + less_preconditioned);
     let mut allowed = of_rmpi(ranks);
-    // The original takes the time of each of its parts.
-    let clock = outcome.counted["MPI_Wtime"];
-    allowed.push(("MPI_Wtime".into(), expected["MPI_Wtime"], clock));
+    // The original takes the time of each of its parts; ours before and behind the set that it sizes up, and the
+    // set that it measures.
+    allowed.push(("MPI_Wtime".into(), expected["MPI_Wtime"], 4 * ranks));
     // rmpi asks once how large a communicator is, to check the ranks of its messages.
     let sizes = expected["MPI_Comm_size"];
     allowed.insert(1, ("MPI_Comm_size".into(), sizes, sizes + ranks));
     assert_eq!(differences(&outcome, &expected), allowed);
-    assert_eq!(clock, ranks * 4);
 }
 
 #[test]
@@ -157,7 +156,6 @@ fn comd_calls_what_the_original_calls() {
     };
     let outcome = run(program, ranks as u32, grid);
     let mut allowed = of_rmpi(ranks);
-    let count = |name: &str| outcome.counted[name];
     // The original reads its potential from a file, whose parts it broadcasts by eight calls.
     allowed.push(("MPI_Bcast".into(), ranks * 8, ranks * 7));
     // Ours describes an atom to MPI, where the original sends bytes, as `rmpi` does it: by two types.
@@ -169,8 +167,8 @@ fn comd_calls_what_the_original_calls() {
     ] {
         allowed.push((name.into(), 0, ranks * times));
     }
-    // It takes the time from the system.
-    allowed.push(("MPI_Wtime".into(), 0, count("MPI_Wtime")));
+    // It takes the time from the system; ours takes MPI's, before the steps and behind them.
+    allowed.push(("MPI_Wtime".into(), 0, 2 * ranks));
     // It asks for its rank twice.
     allowed.push(("MPI_Comm_rank".into(), 2 * ranks, ranks));
     allowed.sort_unstable();
@@ -201,6 +199,8 @@ fn amg_calls_the_functions_of_the_original() {
 
     let iterations = numbers(&outcome, "iterations");
     let [ones, known] = iterations[..] else { panic!("{}", outcome.stdout) };
+    // A multigrid takes no more, whatever the size.
+    assert!((1..=20).contains(&ones) && (1..=30).contains(&known), "{iterations:?}");
     assert_eq!(numbers(&outcome, "rows of the levels").len(), 2, "{}", outcome.stdout);
     // An iteration exchanges for its product, for the residual of the finer level and as it smooths back; a
     // solution, for its last residual; the levels, once, for the numbers of the aggregates.
@@ -224,10 +224,15 @@ fn amg_calls_the_functions_of_the_original() {
     for (function, count) in expected {
         assert_eq!(outcome.counted[function], count, "{function}");
     }
-    // As many sent as received, in the original as here; it completes each exchange by one call, too.
-    assert_eq!(reference["MPI_Isend"], reference["MPI_Irecv"]);
-    let each = reference["MPI_Isend"] as f64 / reference["MPI_Waitall"] as f64;
-    assert!((2.0 * 23.0 / 24.0..2.2).contains(&each), "{each}");
+    // Where the original has as many ranks, it sends at most a tenth more in an exchange, and completes each by one
+    // call, too.
+    if ranks == 24 {
+        let each = |counts: &BTreeMap<String, u64>| {
+            counts["MPI_Isend"] as f64 / counts["MPI_Waitall"] as f64
+        };
+        let (theirs, ours) = (each(&reference), each(&outcome.counted));
+        assert!((ours..1.1 * ours).contains(&theirs), "{theirs} in place of {ours}");
+    }
 }
 
 /// With the other potential, the forces need no messages of their own: half of them.

@@ -5,7 +5,7 @@
 //! large tool take minutes. A layer chooses, function by function only as far as [`Compiled`] goes.
 
 use crate::high::HAS_METHOD;
-use crate::lifecycle::is_watched;
+use crate::host::lifecycle::is_watched;
 use crate::{FunctionClass, FunctionId};
 
 /// For which functions the compiler makes a copy of a layer's `around`.

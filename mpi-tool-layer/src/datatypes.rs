@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use mpi_sys::{MPI_Datatype, pmpi};
 
-use crate::asking::UsedDatatype;
+use crate::call::asking::UsedDatatype;
 use crate::call::{Accepted, Flow, Transfer, Word};
 use crate::handles::HandleMap;
 

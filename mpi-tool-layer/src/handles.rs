@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mpi_sys::{MPI_Request, MPI_Status, MPI_THREAD_MULTIPLE};
 
 use crate::call::{AnyCall, Call, CallResult, Word};
-use crate::world;
+use crate::host::world;
 
 /// What a layer keeps of the application's objects, by their handles. For many threads; no lock is
 /// held while MPI or the layer runs.

@@ -112,9 +112,8 @@
 //! * `function.rs`, `call/word.rs`: functions and arguments as data. `raw.rs`, `table.rs`,
 //!   `chain.rs`: layers over C's types, the functions below them, and two layers as one.
 //!
-//! * `call/`: what can be asked of a call. `shape.rs` finds out which parameter is what,
-//!   `transfers.rs` what data move. `asking.rs` alone asks MPI about the application's objects, and
-//!   takes proofs instead of handles.
+//! * `call/`: what can be asked of a call. `values.rs` has ranks, tags and handles, `transfers.rs` finds out what data
+//!   move. `asking.rs` alone asks MPI about the application's objects, and takes proofs instead of handles.
 //!
 //! * `high/`: layers over types that say what they are. What expands for each function is in
 //!   `tool-macros`.
@@ -122,13 +121,10 @@
 //! * `counters/`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
 //!   remember of datatypes, objects and requests.
 //!
-//! * `install.rs`, `entry.rs`, `lifecycle.rs`, `level/`, `panics.rs`: from a layer to a tool, and a
-//!   tool's life in a process. `neighbours.rs`, `host.rs`, `linker.rs`, `objects.rs`, `unseen.rs`: what
-//!   else is in the process, other tools and MPI. `launcher.rs`, `forward.rs`: what launchers say, and what they must be
-//!   told.
+//! * `host/`: from a layer to a tool, a tool's life in a process, what else is in the process, and the report. Its
+//!   `mod.rs` names the files. `registers.rs`: assembly that leaves the registers of a call as they are.
 //!
-//! * `rows.rs`, `report.rs`, `world.rs`, `signals.rs`, `output.rs`, `file.rs`: reports, from the
-//!   counters to the file. `options.rs`, `settings.rs`: what users set.
+//! * `rows.rs`, `settings.rs`: what an author says of counters and of settings.
 //!
 //! * `qmpi/`: a tool as a level of a stack, ours or another. `fortran/`: calls of Fortran as calls
 //!   of C.
@@ -137,46 +133,24 @@
 //! author. Code in intercepting functions is `#[inline(always)]`, or cold and out of line;
 //! `tests/code.rs` looks at the instructions that come out.
 
-mod asking;
 mod call;
 mod chain;
 mod compiled;
 mod counters;
 mod datatypes;
 #[doc(hidden)]
-pub mod entry;
-mod file;
-#[doc(hidden)]
 pub mod fortran;
-mod forward;
 mod function_counters;
 mod handles;
 mod high;
 mod host;
 #[doc(hidden)]
-pub mod install;
-mod launcher;
-mod level;
-mod lifecycle;
-#[doc(hidden)]
-pub mod linker;
-mod neighbours;
-#[doc(hidden)]
-pub mod note;
-mod objects;
-pub mod options;
-mod output;
-mod panics;
-#[doc(hidden)]
 pub mod qmpi;
 mod raw;
-mod report;
+mod registers;
 mod rows;
 mod settings;
-mod signals;
 mod table;
-mod unseen;
-mod world;
 
 pub use call::{
     Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
@@ -189,12 +163,15 @@ pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
+pub use host::options;
+pub use host::report::Counters;
+#[doc(hidden)]
+pub use host::{entry, install, linker, note};
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
 pub use mpi_sys;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
-pub use report::Counters;
 /// Safe MPI for tools: calls that no tool sees. With the feature `rmpi`.
 #[cfg(feature = "rmpi")]
 pub use rmpi::pmpi_mode as rmpi;

@@ -172,14 +172,14 @@ impl Settings {
     }
 }
 
-/// What a [`Level`](crate::install::Level) needs to give a layer its settings: what is declared,
+/// What a [`Level`](crate::host::install::Level) needs to give a layer its settings: what is declared,
 /// and a function that calls the layer's `configure`.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Setup {
     pub(crate) declared: &'static [Setting],
     /// Calls the layer's `configure`. The first argument is that of
-    /// [`Source`](crate::level::Source).
+    /// [`Source`](crate::host::level::Source).
     pub(crate) configure: fn(*const (), &Settings),
 }
 

@@ -166,7 +166,7 @@ unsafe extern "C" fn no_standard_abi(major: *mut c_int, minor: *mut c_int) -> c_
 }
 
 fn say_missing(function: FunctionId) {
-    crate::output::say(format_args!(
+    crate::host::output::say(format_args!(
         "mpi-tool: the MPI library of this process has no {function}; the call failed"
     ));
 }

@@ -1,12 +1,10 @@
 //! Programs that nobody here wrote.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{Run, TOOLS, setting, tool};
 use mpi_tool_layer::mpi_sys::{ABI, Abi};
+use test_support::{Run, TOOLS, setting, tool};
 
 /// The Intel MPI Benchmarks, whose binaries are of MPICH's ABI: all benchmarks of all programs (but
 /// `Stencil3D`, which wants eight ranks), the same numbers of messages with and without tools.
@@ -132,10 +130,10 @@ fn rows(text: &str) -> Vec<(String, Vec<u64>)> {
 /// The folders with the `libmpi.so.12` that the benchmarks want: Debian calls it `libmpich.so.12`.
 fn mpich_libraries() -> String {
     let folders = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    if !common::is_debian() {
+    if !test_support::is_debian() {
         return folders;
     }
-    let renamed = common::build_folder().join("renamed");
+    let renamed = test_support::build_folder().join("renamed");
     std::fs::create_dir_all(&renamed).unwrap();
     let library = folders
         .split(':')
@@ -150,7 +148,7 @@ fn mpich_libraries() -> String {
 /// A program behind `bash`, as job scripts start them: one report, and nothing of the shell.
 #[test]
 fn through_a_shell_script() {
-    let program = common::compile("ring");
+    let program = test_support::compile("ring");
     let mut launcher = Command::new(setting("MPIEXEC"));
     let script = format!("for i in 1 2; do true; done; exec {}", program.display());
     let output = launcher

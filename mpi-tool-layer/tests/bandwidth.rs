@@ -1,16 +1,14 @@
 //! What the bandwidth counter reports, compared with what C programs say that they move: worked out
 //! from the standard, call by call, by those who wrote them.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use common::{Outcome, Run, compile, tool};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
+use test_support::{Outcome, Run, compile, tool};
 
 /// Elements and bytes, by `unit|flow|class|datatype`.
 type Moved = BTreeMap<String, u64>;

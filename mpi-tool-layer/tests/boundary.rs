@@ -2,17 +2,15 @@
 //! that writes down what it gets. No value here is one that MPI would like: a tool that changes
 //! nothing must not care.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{build_folder, exported, tool, universal};
 use mpi_tool_layer::mpi_sys::{ABI, Abi};
 use mpi_tool_layer::{Direction, FunctionId, Parameter, ParameterKind, mpi_sys};
+use test_support::{build_folder, exported, tool, universal};
 
 /// A C type of the same size and register class.
 fn c_type(size: usize, rust_type: &str) -> &'static str {

@@ -1,13 +1,11 @@
 //! What the compiler made of the exported functions: an empty layer is a load and a jump.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use common::{exported, tool};
 use mpi_tool_layer::FunctionId;
+use test_support::{exported, tool};
 
 macro_rules! fortran_symbols {
     ([] $($c_name:ident $name:ident $form:ident $symbol:literal;)*) => {

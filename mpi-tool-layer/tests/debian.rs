@@ -4,8 +4,6 @@
 //! `cargo xtask test` runs these under Debian's MPICH and Open MPI, which the programs are linked to,
 //! with the tools of the other MPI of the same ABI; under MPICH without those named `_of_openmpi`.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write as _;
@@ -14,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use common::{Outcome, Run, TOOLS, build_folder, is_openmpi, setting, tool};
+use test_support::{Outcome, Run, TOOLS, build_folder, is_openmpi, setting, tool};
 
 /// The part of a program's words that is the same in every run.
 type Printed = Box<dyn Fn(&str) -> Vec<String>>;

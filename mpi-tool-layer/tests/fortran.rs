@@ -3,12 +3,10 @@
 //! `cargo xtask test` runs these under Debian's MPICH and Open MPI, whichever is of the ABI that the
 //! tools were built for.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, build_folder, once, setting, tool, universal};
+use test_support::{Run, build_folder, once, setting, stranger, tool, universal};
 
 /// Compiles `tests/fortran/NAME.F90`, once for all tests that run it. The dialect is how it sees MPI, a macro of
 /// `tests/fortran/dialect.h`.
@@ -112,6 +110,33 @@ fn gfortran_with_universal_builds() {
         let counted = Run::new(&program, 2).preload(universal("empty_raw")).count().run();
         assert_eq!(counted.lines(), plain.lines(), "{dialect}");
         assert_eq!(counted.counted, counted.expected, "{dialect}: {}", counted.stderr);
+    }
+}
+
+/// A tool of another version exports another `mpi_tool_fortran`, by which tools pass calls with callbacks and
+/// attributes on: nobody reads it, and these calls are made and counted once, wherever it stands.
+#[test]
+fn gfortran_beside_a_tool_of_another_version() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let program = compile("calls", dialect, &[]);
+        let plain = Run::new(&program, 2).run();
+        plain.expect_success("calls");
+        let run = || Run::new(&program, 2);
+        let before = run().preload(stranger()).count();
+        let behind = run().count().preload(stranger());
+        let between = run().preload(tool("empty_raw")).preload(stranger()).count();
+        let before_both = run().preload(stranger()).preload(tool("empty_raw")).count();
+        for (place, run) in [
+            ("before", before),
+            ("behind", behind),
+            ("between", between),
+            ("before both", before_both),
+        ] {
+            let outcome = run.run();
+            assert_eq!(outcome.status, Some(0), "{dialect}, {place}: {}", outcome.stderr);
+            assert_eq!(outcome.lines(), plain.lines(), "{dialect}, {place}: {}", outcome.stderr);
+            assert_eq!(outcome.counted, outcome.expected, "{dialect}, {place}");
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! Processes without MPI, and the many ways in which an MPI process can end: nothing breaks, and no
 //! report is lost.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{
+use test_support::{
     Outcome, Run, build_folder, compile, compile_with, example, is_openmpi, setting, tool,
     universal,
 };
@@ -215,7 +213,7 @@ fn no_code_of_a_tool_runs_in_a_signal_handler() {
 #[test]
 fn a_second_init_ends_as_it_would() {
     let outcome = same_as_plain("init_twice", 1);
-    if common::is_openmpi_4() {
+    if test_support::is_openmpi_4() {
         // It ends the process by `_exit`, of which nobody in the process hears.
         return;
     }

@@ -1,14 +1,12 @@
 //! mpi4py's own test suite: each test comes out the same with and without tools, on each rank.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use common::{Outcome, Run, TOOLS, is_openmpi, setting, tool};
+use test_support::{Outcome, Run, TOOLS, is_openmpi, setting, tool};
 
 /// Tests and modules that fail on their own: on how many ranks and more, and why.
 const NEVER: [(&str, u32, &str); 3] = [

@@ -1,11 +1,9 @@
 //! The programs that pages show are the examples that the compiler has seen, and do what they say.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Run, compile, example};
+use test_support::{Run, compile, example};
 
 /// Each program of the page stands behind a line that says which example it is.
 #[test]

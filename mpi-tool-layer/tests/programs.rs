@@ -1,11 +1,9 @@
 //! Real C programs with and without tools: what they print and return stays the same, and the
 //! call counter counts what the compiler sees them call.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Outcome, Run, compile, tool};
+use test_support::{Outcome, Run, compile, tool};
 
 /// Runs a program without a tool, with the empty one, with the counter, with both, and with the
 /// high-level ones.
@@ -62,11 +60,11 @@ fn expect_equal(name: &str, outcome: &Outcome) {
     // MPICH before 5 itself calls these, by their public names, for files: ROMIO was made without PMPI.
     let by_library = |function: &str| {
         let name = function.strip_suffix("_c").unwrap_or(function);
-        if common::is_debian() {
+        if test_support::is_debian() {
             // Of these only one, in 4.0.2.
             name == "MPI_Type_free_keyval"
         } else {
-            common::is_mpich_before_5() && BY_ROMIO.contains(&name)
+            test_support::is_mpich_before_5() && BY_ROMIO.contains(&name)
         }
     };
     let differences: BTreeMap<&String, (Option<&u64>, Option<&u64>)> = outcome
@@ -122,7 +120,7 @@ programs! {
 /// Constructors and destructors of C++ call MPI before `MPI_Init` and after `MPI_Finalize`.
 #[test]
 fn cxx() {
-    let program = common::compile_cxx("cxx");
+    let program = test_support::compile_cxx("cxx");
     let plain = Run::new(&program, 2).run();
     let counted = Run::new(&program, 2).count().run();
     assert_eq!((counted.status, counted.lines()), (plain.status, plain.lines()));

@@ -1,4 +1,4 @@
-//! A tool asks MPI about the application's objects in one place only, `src/asking.rs`, which knows what may
+//! A tool asks MPI about the application's objects in one place only, `src/call/asking.rs`, which knows what may
 //! be asked: read from the sources, so that a new question cannot come to stand elsewhere unseen.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ALLOWED: [(&str, &[&str]); 6] = [
     // Predefined communicators, while the world is there; its errors return meanwhile.
     (
-        "mpi-tool-layer/src/world.rs",
+        "mpi-tool-layer/src/host/world.rs",
         &[
             "MPI_Allreduce",
             "MPI_Comm_get_errhandler",
@@ -29,14 +29,14 @@ const ALLOWED: [(&str, &[&str]); 6] = [
     // A request of the tool's own.
     ("mpi-tool-layer/src/fortran/to_fortran.rs", &["MPI_Grequest_complete", "MPI_Grequest_start"]),
     // Of a call that MPI has accepted.
-    ("mpi-tool-layer/examples/panics.rs", &["MPI_Comm_rank"]),
+    ("mpi-tool-layer/tests/tools/panics.rs", &["MPI_Comm_rank"]),
     // Predefined communicators, before the end of MPI.
     (
         "mpi-tool-layer/examples/sum_of_ranks.rs",
         &["MPI_Comm_get_errhandler", "MPI_Comm_set_errhandler", "MPI_Errhandler_free"],
     ),
     // The one place.
-    ("mpi-tool-layer/src/asking.rs", &["*"]),
+    ("mpi-tool-layer/src/call/asking.rs", &["*"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -68,7 +68,9 @@ fn called(source: &str) -> BTreeSet<&str> {
 fn questions_to_mpi_stand_in_one_place() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
-    for folder in ["mpi-tool-layer/src", "mpi-tool-layer/examples", "tools"] {
+    for folder in
+        ["mpi-tool-layer/src", "mpi-tool-layer/examples", "mpi-tool-layer/tests/tools", "tools"]
+    {
         sources(&root.join(folder), &mut files);
     }
     let mut seen = BTreeSet::new();
@@ -82,7 +84,7 @@ fn questions_to_mpi_stand_in_one_place() {
             assert!(
                 known == ["*"] || known.contains(&function),
                 "{name} calls {function} below all tools: if that is a question about the application's \
-                 objects, it belongs into src/asking.rs"
+                 objects, it belongs into src/call/asking.rs"
             );
         }
         // Names without their module would be seen by nobody.

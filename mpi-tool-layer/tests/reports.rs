@@ -1,13 +1,11 @@
 //! Where reports go, whose they are, and what is printed: of runs as users have them, on several ranks, under the wrong
 //! launcher, in stacks of others.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Run, build_folder, compile, compile_with, example, is_openmpi, setting, tool};
+use test_support::{Run, build_folder, compile, compile_with, example, is_openmpi, setting, tool};
 
 /// What is printed unasked does not grow with the number of ranks: a report, and a line.
 #[test]

@@ -1,17 +1,15 @@
 //! Universal builds: one file under every MPI. `cargo xtask test` runs this under each of them, with the
 //! same `target/tools/universal`.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, build_folder, compile, compile_with, exported, setting, tool, universal};
 use mpi_tool_layer::FunctionId;
 use mpi_tool_layer::mpi_sys::ABI;
+use test_support::{Run, build_folder, compile, compile_with, exported, setting, tool, universal};
 
 macro_rules! symbols {
     ([] $($symbol:literal)*) => {

@@ -1,20 +1,8 @@
 //! Tools of several versions of the framework in one process: each sees and reports its calls, and reads of the
-//! others no more than their versions. `tests/c/other_version.c` stands for one.
+//! others no more than their versions. `tests/c/other_version.c` stands for one. Programs in Fortran beside it are in
+//! `tests/fortran.rs`.
 
-mod common;
-
-use std::path::{Path, PathBuf};
-
-use common::{Run, build_folder, compile, compile_with, once, tool, universal};
-
-/// A tool of a version that there is not yet.
-fn stranger() -> PathBuf {
-    let name = "libother_version.so";
-    once(build_folder().join(name), || {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/other_version.c");
-        compile_with(&source, name, &["-shared", "-fPIC"]);
-    })
-}
+use test_support::{Run, compile, stranger, tool, universal};
 
 const SAID: &str = "the tool behind it is from another version of this framework (999, not 1)";
 

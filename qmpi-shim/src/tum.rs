@@ -7,6 +7,7 @@ use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
 use mpi_tool_layer::FunctionId;
+use mpi_tool_layer::install::Registers;
 use mpi_tool_layer::qmpi::{Cell, DynamicLib, TUM_FUNCTIONS, Vector};
 
 use crate::code::MARK;
@@ -227,7 +228,7 @@ std::thread_local! {
     /// The last clock that a level got from below, as its bits; `NO_CLOCK` before.
     static CLOCK: LocalCell<u64> = const { LocalCell::new(NO_CLOCK) };
     /// The arguments of the `MPI_Pcontrol` that the thread is in.
-    static PCONTROL: LocalCell<*const Pcontrol> = const { LocalCell::new(ptr::null()) };
+    static PCONTROL: LocalCell<*const Registers> = const { LocalCell::new(ptr::null()) };
 }
 
 /// No number.
@@ -297,16 +298,6 @@ pub(crate) unsafe extern "C" fn execute_clock() {
     )
 }
 
-/// The registers of a call of `MPI_Pcontrol`, which are those of a variadic function.
-#[repr(C, align(16))]
-struct Pcontrol {
-    general: [u64; 6],
-    rax: u64,
-    /// The arguments on the stack.
-    stack: *const u64,
-    vector: [[u64; 2]; 8],
-}
-
 /// A level's place for `MPI_Pcontrol`.
 #[repr(C)]
 pub(crate) struct PcontrolPlace {
@@ -322,30 +313,19 @@ pub(crate) unsafe extern "C" fn enter_pcontrol() {
     core::arch::naked_asm!(
         "push rbp",
         "mov rbp, rsp",
-        "sub rsp, 192",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
-        "mov [rsp + 48], rax",
+        "sub rsp, {room}",
+        mpi_tool_layer::__save_general!(),
+        mpi_tool_layer::__save_variadic!(),
         "lea rax, [rbp + 16]",
-        "mov [rsp + 56], rax",
-        "movaps [rsp + 64], xmm0",
-        "movaps [rsp + 80], xmm1",
-        "movaps [rsp + 96], xmm2",
-        "movaps [rsp + 112], xmm3",
-        "movaps [rsp + 128], xmm4",
-        "movaps [rsp + 144], xmm5",
-        "movaps [rsp + 160], xmm6",
-        "movaps [rsp + 176], xmm7",
+        "mov [rsp + {stack}], rax",
         "mov rdi, rsp",
         "mov rsi, r11",
         "call {level}",
         "leave",
         "ret",
         level = sym pcontrol_level,
+        room = const size_of::<Registers>(),
+        stack = const offset_of!(Registers, stack),
     )
 }
 
@@ -353,7 +333,7 @@ pub(crate) unsafe extern "C" fn enter_pcontrol() {
 ///
 /// # Safety
 /// `call` points to what [`enter_pcontrol`] has saved, and `place` to the level's place.
-unsafe extern "C" fn pcontrol_level(call: *const Pcontrol, place: *const PcontrolPlace) -> c_int {
+unsafe extern "C" fn pcontrol_level(call: *const Registers, place: *const RegistersPlace) -> c_int {
     let before = PCONTROL.replace(call);
     // SAFETY: the caller is the function above: `call` is its frame, which is there until this returns, and
     // `place` is static. The tool's function takes the first argument, its level and the stack.
@@ -410,7 +390,7 @@ unsafe extern "C" fn pcontrol_goes_on(argument: c_int, next: *const c_void) -> c
 unsafe extern "C" fn replay(
     function: *const c_void,
     argument: c_int,
-    call: *const Pcontrol,
+    call: *const Registers,
 ) -> c_int {
     core::arch::naked_asm!(
         "push rbp",
@@ -419,27 +399,16 @@ unsafe extern "C" fn replay(
         "mov r10, rdx",
         "mov r11, rdi",
         "mov edx, esi",
-        "mov rsi, [r10 + 56]",
+        "mov rsi, [r10 + {stack}]",
         "mov rdi, rsp",
         "mov ecx, 32",
         "rep movsq",
         "mov edi, edx",
-        "mov rsi, [r10 + 8]",
-        "mov rdx, [r10 + 16]",
-        "mov rcx, [r10 + 24]",
-        "mov r8, [r10 + 32]",
-        "mov r9, [r10 + 40]",
-        "mov rax, [r10 + 48]",
-        "movaps xmm0, [r10 + 64]",
-        "movaps xmm1, [r10 + 80]",
-        "movaps xmm2, [r10 + 96]",
-        "movaps xmm3, [r10 + 112]",
-        "movaps xmm4, [r10 + 128]",
-        "movaps xmm5, [r10 + 144]",
-        "movaps xmm6, [r10 + 160]",
-        "movaps xmm7, [r10 + 176]",
+        mpi_tool_layer::__restore_general_but_first!("r10"),
+        mpi_tool_layer::__restore_variadic!("r10"),
         "call r11",
         "leave",
         "ret",
+        stack = const offset_of!(Registers, stack),
     )
 }

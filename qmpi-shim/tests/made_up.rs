@@ -1,9 +1,6 @@
 //! Every function's arguments and result through stacks of all kinds of tools, bit by bit, against a
 //! made-up MPI library that writes down what it gets.
 
-#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -11,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use common::{build_folder, exported, tool};
 use mpi_tool_layer::{FunctionId, mpi_sys};
+use test_support::{build_folder, exported, tool};
 
 macro_rules! types {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
@@ -91,7 +88,7 @@ fn library() -> &'static Path {
              unsigned long seen[800][16], calls[800], answer;\n\
              static double as_double(unsigned long b) { double d; memcpy(&d, &b, 8); return d; }\n",
         );
-        if common::is_openmpi() {
+        if test_support::is_openmpi() {
             c.push_str("int ompi_mpi_comm_world;\n");
         }
         for function in exported() {

@@ -1,14 +1,11 @@
 //! Tools in MPICH's own QMPI, which `cargo xtask test-mpich-qmpi` builds; and in an MPICH that was
 //! built without it.
 
-#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Outcome, Run, build_folder, setting, tool};
 use mpi_tool_layer::mpi_sys::{ABI, Abi};
+use test_support::{Outcome, Run, build_folder, setting, tool};
 
 fn program() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

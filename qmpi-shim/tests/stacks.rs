@@ -1,19 +1,17 @@
 //! Stacks in real MPI programs, stack files, and everything that can be wrong with them.
 
-#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
-mod common;
 mod stack;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Run, build_folder, example, is_openmpi, setting, tool, universal};
 use mpi_tool_layer::mpi_sys::ABI;
 use stack::{
     compile, count, expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_library,
     with_tools,
 };
+use test_support::{Run, build_folder, example, is_openmpi, setting, tool, universal};
 
 /// With a stack file in the folder of the run.
 fn with_file(text: &str) -> Run {

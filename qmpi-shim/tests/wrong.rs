@@ -1,8 +1,6 @@
 //! Levels that are no tools: MPI libraries, libraries that run stacks, and files of all other kinds. Each is
 //! refused in one line that says what it is.
 
-#[path = "../../mpi-tool-layer/tests/common/mod.rs"]
-mod common;
 mod stack;
 
 use std::ffi::CString;
@@ -12,9 +10,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Run, build_folder, tool, universal};
 use mpi_tool_layer::mpi_sys::{ABI, Abi};
 use stack::{expect_bad_level, expect_fine, expect_skip, expect_stop, program, with_tools};
+use test_support::{Run, build_folder, tool, universal};
 
 const MPI: &str = "an MPI library, not a tool (it defines PMPI_Init)";
 

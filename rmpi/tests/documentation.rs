@@ -1,9 +1,13 @@
 //! `docs/rmpi.md` says which functions of MPI are wrapped; the source says it, too.
 
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+
+use tokens::Source;
 
 macro_rules! functions {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
@@ -32,21 +36,6 @@ fn sources(folder: &Path) -> Vec<String> {
     sources
 }
 
-/// The functions that the library's source names.
-fn wrapped() -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for source in sources(&root().join("rmpi/src/library")) {
-        let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
-        for line in code {
-            for (start, _) in line.match_indices("MPI_") {
-                let name = line[start..].split(|c: char| !c.is_alphanumeric() && c != '_').next();
-                names.extend(name.map(str::to_owned));
-            }
-        }
-    }
-    names
-}
-
 /// Where MPI-5.0 has the functions of a class.
 fn chapter(class: &str) -> u32 {
     match class {
@@ -70,7 +59,7 @@ fn chapter(class: &str) -> u32 {
 
 /// Text for people: which functions of each class are wrapped, and which are not.
 fn table() -> String {
-    let wrapped = wrapped();
+    let wrapped = Source::new(&sources(&root().join("rmpi/src/library"))).wrapped();
     let all: BTreeSet<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
     type Sides = (Vec<&'static str>, Vec<&'static str>);
     let mut classes: BTreeMap<(u32, &str), Sides> = BTreeMap::new();
@@ -108,21 +97,14 @@ fn the_table_of_wrapped_functions_is_true() {
 #[test]
 fn what_the_page_names_exists() {
     let page = fs::read_to_string(root().join("docs/rmpi.md")).unwrap();
-    let source = sources(&root().join("rmpi/src")).concat();
+    let functions = Source::new(&sources(&root().join("rmpi/src"))).functions();
     let mut checked = 0;
     for cell in page.split('`').skip(1).step_by(2).filter(|cell| cell.ends_with("()")) {
         let name = cell.trim_end_matches("()").rsplit("::").next().unwrap();
         if !name.starts_with(|c: char| c.is_lowercase()) {
             continue;
         }
-        let word = |text: &str| {
-            text.match_indices(name).any(|(start, _)| {
-                let identifier = |c: char| c.is_alphanumeric() || c == '_';
-                !text[..start].ends_with(identifier)
-                    && !text[start + name.len()..].starts_with(identifier)
-            })
-        };
-        assert!(word(&source), "docs/rmpi.md names {cell}, which does not exist");
+        assert!(functions.contains(name), "docs/rmpi.md names {cell}, which does not exist");
         checked += 1;
     }
     assert!(checked > 50, "{checked}");

@@ -1,10 +1,10 @@
-//! The examples, which check themselves, on one, two and four ranks of the MPI in use.
+//! The examples, and the programs of `tests/programs`, which check themselves, on one, two and four ranks of the MPI in use.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where cargo put the examples when it built this test.
+/// Where cargo put them when it built this test.
 fn examples() -> PathBuf {
     let test = env::current_exe().unwrap();
     test.parent().and_then(Path::parent).unwrap().join("examples")
@@ -14,11 +14,11 @@ fn run(name: &str, ranks: usize) -> String {
     run_in(&[], name, ranks, &[], &[])
 }
 
-/// What rmpi sets itself: the examples run as a user's programs do, who set nothing.
+/// What rmpi sets itself: the programs run as a user's do, who set nothing.
 const OURS: [&str; 3] =
     ["OMPI_MCA_smsc", "OMPI_MCA_btl_vader_single_copy_mechanism", "OMPI_MCA_btl_self_flags"];
 
-/// Runs an example in what takes a program to run, with arguments and settings.
+/// Runs a program in what takes a program to run, with arguments and settings.
 fn run_in(
     wrapper: &[&str],
     name: &str,
@@ -238,12 +238,13 @@ macro_rules! examples {
         }
     )*
 
-        /// An example that is not listed here would never run.
+        /// A program that is not listed here would never run.
         #[test]
         fn all_examples_are_tested() {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-            let mut names: Vec<_> = std::fs::read_dir(folder)
-                .unwrap()
+            let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let mut names: Vec<_> = ["examples", "tests/programs"]
+                .into_iter()
+                .flat_map(|folder| std::fs::read_dir(own.join(folder)).unwrap())
                 .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
                 .collect();
             names.sort();
@@ -253,7 +254,8 @@ macro_rules! examples {
 }
 
 examples! {
-    another_thread assumed attributes bounds collectives counted datatypes disagreements errors files forgotten
-    groups halo intercommunicators matrix_rows moved owned_buffers panics point_to_point random_types refusals
-    ring sessions threads topologies typed_messages unequal_lengths user_op windows
+    another_thread assumed attributes bounds collectives counted datatypes disagreements errors extent files
+    forgotten groups halo intercommunicators matrix_rows moved owned_buffers panics point_to_point
+    random_types refusals ring sessions threads topologies typed_messages unequal_lengths user_op windows
+    work
 }

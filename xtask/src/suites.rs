@@ -86,10 +86,10 @@ fn page(rows: &[(&Mpi, [Cell; SUITES.len()])], absent: &[String]) -> String {
         "# The tests under each MPI\n\n\
          Made by `cargo xtask matrix --suites`: how many tests of each suite passed. The programs and examples \
          are compiled for this MPI. The tools are the builds that serve all MPIs of its ABI. `headers` compares \
-         `mpi.h` with the list of functions and constants. `examples` runs the examples of rmpi, each on one, two \
-         and four ranks. `programs`, `lifecycle`, `boundary` and `bandwidth` are suites of `mpi-tool-layer`, and \
+         `mpi.h` with the list of functions and constants. `examples` runs the examples and the test programs of \
+         rmpi, each on one, two and four ranks. `programs`, `lifecycle`, `boundary` and `bandwidth` are suites of `mpi-tool-layer`, and \
          `stacks` is one of `qmpi-shim`. The tests leave out what an MPI lacks: functions of a newer standard, and \
-         what `tests/c` and `rmpi/examples` name with the reason.\n\n",
+         what `tests/c` and `rmpi/tests/programs` name with the reason.\n\n",
     );
     let _ = writeln!(page, "| MPI | {} |", SUITES.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(SUITES.len()));

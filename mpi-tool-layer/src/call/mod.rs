@@ -5,7 +5,7 @@
 //! the count of what is received is a property of the function, its [`Shape`], which the compiler
 //! computes from the list of functions (`shape.rs`). From arguments and shape follows what data the
 //! call moves (`transfers.rs`), and from what MPI has returned (`returned.rs`) which requests it has
-//! finished (`finished.rs`).
+//! finished (`finished.rs`). What a call names is in `values.rs`, and what MPI is asked about that in `asking.rs`.
 //!
 //! There are two kinds of calls with the same methods (`kinds.rs`). A [`KnownCall`] has its function
 //! as a constant of its type: every question about the shape is answered when the tool is compiled,
@@ -17,12 +17,14 @@
 //! from just this call: before, pointers among the arguments may lead nowhere, and handles may be
 //! none.
 
+pub(crate) mod asking;
 mod finished;
 mod kinds;
 mod once;
 mod returned;
 mod status;
 mod transfers;
+pub(crate) mod values;
 mod word;
 
 use core::ffi::c_int;
@@ -38,10 +40,10 @@ pub use returned::{Accepted, CallResult, ErrorCode, Returned};
 pub(crate) use returned::{Returns, code, code_with_statuses, result};
 pub use status::{received_bytes, received_bytes_at_once};
 pub use transfers::{Flow, Transfer, Transfers};
+pub use values::{Communicator, File, Rank, RankKind, Tag, Window};
 pub use word::Word;
 pub(crate) use word::word;
 
-use crate::high::{Communicator, File, Rank, Tag, Window};
 use crate::{FunctionClass, FunctionId};
 
 /// A call of the application, whichever function it is of.

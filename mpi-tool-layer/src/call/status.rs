@@ -3,7 +3,7 @@
 
 use mpi_sys::MPI_Status;
 
-use crate::asking::bytes_and_cancelled;
+use super::asking::bytes_and_cancelled;
 
 /// How many bytes have been received (or read, or written), by the status that MPI has set for it;
 /// nothing if it was cancelled. For requests, which can be cancelled. Under the standard's ABI two

@@ -36,9 +36,8 @@ use core::marker::PhantomData;
 use mpi_sys::pmpi;
 use mpi_sys::{MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_PROC_NULL, MPI_ROOT};
 
-use super::{Accepted, AnyCall, Brand, Call, Data, NONE, Pattern, Timing};
-use crate::asking::{Topology, UsedComm, UsedDatatype};
-use crate::high::Rank;
+use super::asking::{Topology, UsedComm, UsedDatatype};
+use super::{Accepted, AnyCall, Brand, Call, Data, NONE, Pattern, Rank, Timing};
 
 /// Which way data go, as this process sees it. The order is that of [`ALL`](Self::ALL), and `flow
 /// as usize` an index into what has a place for each. What a tool adds up over ranks must not mix

@@ -1,9 +1,9 @@
 //! The call to cold code of a first count, which leaves the caller's registers alone.
 
-use core::arch::{asm, naked_asm};
-use core::sync::atomic::AtomicU8;
+use core::arch::asm;
 
 use super::lane::Lane;
+use crate::registers::saving_registers;
 
 /// Calls [`Lane::add_slowly`] such that the caller need not save its registers: an intercepting
 /// function has its arguments in them, and would save and restore them at every call for the sake
@@ -40,125 +40,12 @@ pub(super) unsafe fn add_in_cold_code(lane: *const Lane, index: usize, amount: u
     }
 }
 
-/// Has this processor registers that a compiler may use and `add_in_cold_code` does not declare as lost:
-/// AVX-512's k0 to k7, zmm16 to zmm31, and what zmm0 to zmm15 have beyond AVX?
-///
-/// They can be declared only in code that is compiled for AVX-512, and it is the tool, compiled after
-/// this crate and perhaps with `-C target-cpu=native`, that decides that. So they are saved, where they
-/// are.
-static WIDE: AtomicU8 = AtomicU8::new(UNKNOWN);
-/// Not asked yet.
-const UNKNOWN: u8 = 0;
-/// It has not, or the system does not save them.
-const NO: u8 = 1;
-/// It has: the stub saves them.
-const YES: u8 = 2;
-
-/// Defines a function that calls another one with r10, xmm0 and xmm1, and jumps to rax. Leaves the
-/// caller's red zone alone.
-///
-/// General registers are pushed; the wide ones, which the caller could not declare as lost, are
-/// saved by `xsave` where the system saves them, too. Its area is on the stack, so a thread's first
-/// count needs more than 4 KiB of it there.
-macro_rules! saving_registers {
-    ($name:ident calls $add:path) => {
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            naked_asm!(
-                "lea rsp, [rsp - 128]",
-                "push rbp",
-                "mov rbp, rsp",
-                "push rax",
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "push r9",
-                "push r10",
-                "push r11",
-                "push rbx",
-                // Does the system save AVX-512's registers (bits 5 to 7 of xcr0)? Asked once: `cpuid` may be slow.
-                "cmp byte ptr [rip + {wide}], {unknown}",
-                "jne 3f",
-                "mov eax, 1",
-                "xor ecx, ecx",
-                "cpuid",
-                "mov ebx, {no}",
-                // `xgetbv` and `xsave` may be used.
-                "bt ecx, 27",
-                "jnc 4f",
-                "xor ecx, ecx",
-                "xgetbv",
-                "and eax, {components}",
-                "cmp eax, {components}",
-                "jne 4f",
-                "mov ebx, {yes}",
-                "4:",
-                "mov byte ptr [rip + {wide}], bl",
-                "3:",
-                "movzx ebx, byte ptr [rip + {wide}]",
-                // `xsave` wants its area at a multiple of 64, and a header of zeros, which is at 512.
-                "and rsp, -64",
-                "cmp ebx, {yes}",
-                "jne 5f",
-                "sub rsp, {area}",
-                "xor eax, eax",
-                "lea rdi, [rsp + 512]",
-                "mov ecx, 8",
-                "rep stosq",
-                "mov eax, {components}",
-                "xor edx, edx",
-                "xsave64 [rsp]",
-                "5:",
-                "mov rdi, r10",
-                "movq rsi, xmm0",
-                "movq rdx, xmm1",
-                "call {add}",
-                "cmp ebx, {yes}",
-                "jne 6f",
-                "mov eax, {components}",
-                "xor edx, edx",
-                "xrstor64 [rsp]",
-                "6:",
-                "mov rbx, [rbp - 80]",
-                "mov rax, [rbp - 8]",
-                "mov rdi, [rbp - 16]",
-                "mov rsi, [rbp - 24]",
-                "mov rdx, [rbp - 32]",
-                "mov rcx, [rbp - 40]",
-                "mov r8, [rbp - 48]",
-                "mov r9, [rbp - 56]",
-                "mov r10, [rbp - 64]",
-                "mov r11, [rbp - 72]",
-                "mov rsp, rbp",
-                "pop rbp",
-                "lea rsp, [rsp + 128]",
-                "jmp rax",
-                add = sym $add,
-                wide = sym WIDE,
-                unknown = const UNKNOWN,
-                no = const NO,
-                yes = const YES,
-                components = const COMPONENTS,
-                area = const AREA,
-            )
-        }
-    };
-}
-
 saving_registers! { add_saving_registers calls Lane::add_slowly }
-
-/// What `xsave` calls the masks, the upper halves of zmm0 to zmm15, and zmm16 to zmm31: bits 5 to
-/// 7.
-const COMPONENTS: u32 = 0xe0;
-
-/// More than `xsave` writes for these: they end at 2,688 of what Intel's processors write, and lie lower
-/// in AMD's.
-const AREA: usize = 4096;
 
 #[cfg(test)]
 mod tests {
+    use core::arch::naked_asm;
+
     use super::*;
 
     /// What the first count of a thread calls may use all registers that a C function may use; a caller

@@ -12,7 +12,7 @@ use super::plan::{How, Length, MOST, Plan};
 use super::process::{Fortran, Sentinels};
 use super::values::partners;
 use super::{Entry, Form};
-use crate::asking::UsedComm;
+use crate::call::asking::UsedComm;
 
 /// The arguments of a call, where the caller put them.
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ use mpi_sys::{language_bound_functions, pmpi, prototypes::*};
 
 use super::conversion::{Conversion, read};
 use super::plan::How;
-use crate::host::Slot;
+use crate::host::slot::Slot;
 use crate::qmpi::list_fingerprint;
 use crate::{Direction, FunctionId};
 

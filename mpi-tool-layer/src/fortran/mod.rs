@@ -33,9 +33,9 @@ use plan::MOST;
 use process::Fortran;
 
 use crate::FunctionId;
-use crate::host::find_next;
-use crate::linker::find;
-use crate::output::say;
+use crate::host::linker::find;
+use crate::host::output::say;
+use crate::host::slot::find_next;
 
 /// How an entry point gets its arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Entry {
         if next.is_null() {
             next = find_next(self.name);
             if next.is_null() {
-                next = crate::linker::find_in_fortran_library(self.name);
+                next = crate::host::linker::find_in_fortran_library(self.name);
             }
             self.next.store(next, Relaxed);
         }
@@ -136,12 +136,7 @@ pub unsafe extern "C" fn call() {
         "push rbp",
         "mov rbp, rsp",
         "sub rsp, 48",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
+        crate::__save_general!(),
         "mov rdi, rsp",
         "lea rsi, [rbp + 16]",
         "mov rdx, r11",
@@ -153,12 +148,7 @@ pub unsafe extern "C" fn call() {
         "ret",
         "2:",
         "mov r11, rax",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "mov rcx, [rsp + 24]",
-        "mov r8, [rsp + 32]",
-        "mov r9, [rsp + 40]",
+        crate::__restore_general!("rsp"),
         "leave",
         "jmp r11",
         convert = sym convert,

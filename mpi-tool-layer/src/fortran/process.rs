@@ -13,7 +13,7 @@ use mpi_sys::{ABI, Abi};
 
 use super::plan::Plan;
 use crate::FunctionId;
-use crate::linker::{clear_message, find};
+use crate::host::linker::{clear_message, find};
 
 /// The addresses that stand for something, as Fortran has them; 0 where it has none.
 #[derive(Clone, Copy, Default)]

@@ -12,7 +12,7 @@ use super::conversion::{Conversion, NOTHING, read};
 use super::language::is_out;
 use super::plan::How;
 use super::values::pad;
-use crate::linker::find;
+use crate::host::linker::find;
 
 impl Conversion<'_> {
     /// Gives Fortran what MPI has written.

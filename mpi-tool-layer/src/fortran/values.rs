@@ -7,7 +7,7 @@ use mpi_sys::{ABI, Abi, prototypes::*};
 
 use super::conversion::read;
 use super::plan::Length;
-use crate::asking::{Topology, UsedComm};
+use crate::call::asking::{Topology, UsedComm};
 use crate::{FunctionClass, FunctionId};
 
 pub(super) fn pack(values: &[c_int]) -> Vec<u64> {

@@ -2,7 +2,7 @@
 //!
 //! The trait [`MpiInterceptionLayer`], its methods and the types of their next functions ([`next`])
 //! expand from the list of functions, by `tool-macros/src/high.rs`. The types of arguments are
-//! here: single values and handles (`arguments.rs`), buffers (`buffers.rs`), what MPI writes
+//! here: single values (`arguments.rs`), ranks, tags and handles (`call/values.rs`), buffers (`buffers.rs`), what MPI writes
 //! (`results.rs`), and what a layer that watches completion has beside them (`watch.rs`).
 //!
 //! The same expansion makes each high-level layer a raw one: a raw method lifts C's arguments into
@@ -44,6 +44,7 @@ pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
 
+pub use crate::call::values::*;
 use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returns};
 use crate::{Compiled, FunctionId, RawMpiInterceptionLayer, UnsafeBox};
 use arguments::{fits, widen};

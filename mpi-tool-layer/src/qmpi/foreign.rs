@@ -10,9 +10,9 @@ use mpi_sys::{MPI_SUCCESS, pmpi};
 use super::stack::{Address, Created, Entry, LEVELS, LIFECYCLE, Place};
 use super::thunk::Thunks;
 use crate::FunctionId;
-use crate::level::Level;
-use crate::objects::Code;
-use crate::output::say;
+use crate::host::level::Level;
+use crate::host::objects::Code;
+use crate::host::output::say;
 use crate::table::missing_address;
 
 /// What such stacks need of a tool.

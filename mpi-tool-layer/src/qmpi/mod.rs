@@ -12,7 +12,7 @@ mod stack;
 mod thunk;
 mod tum;
 
-pub use crate::objects::Code;
+pub use crate::host::objects::Code;
 pub use foreign::ForeignTool;
 pub use mpich::{MpichTool, register};
 pub use stack::*;

@@ -23,9 +23,9 @@ use mpi_sys::{MPI_SUCCESS, pmpi};
 
 use super::foreign::{ForeignLevel, ForeignTool, mpi};
 use super::thunk::{self, FromMpich, Thunks, ToMpich};
-use crate::launcher::launched_rank;
-use crate::linker::{clear_message, find, here, locate, open_again};
-use crate::output::say;
+use crate::host::launcher::launched_rank;
+use crate::host::linker::{clear_message, find, here, locate, open_again};
+use crate::host::output::say;
 use crate::{FunctionId, NextTable};
 
 const LIST: &str = "MPIR_CVAR_QMPI_TOOL_LIST";

@@ -19,7 +19,7 @@ use core::ops::Range;
 use std::sync::OnceLock;
 
 use crate::FunctionId;
-use crate::neighbours::object_of;
+use crate::host::neighbours::object_of;
 use crate::qmpi::{Cell, Vector};
 
 /// A call of a level's `MPI_Pcontrol`.

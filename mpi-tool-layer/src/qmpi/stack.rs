@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::level::{Level, LevelRequest, Source};
-use crate::lifecycle::{Lifecycle, if_watched};
-use crate::neighbours::ToolInfo;
+use crate::host::level::{Level, LevelRequest, Source};
+use crate::host::lifecycle::{Lifecycle, if_watched};
+use crate::host::neighbours::ToolInfo;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
 use crate::{

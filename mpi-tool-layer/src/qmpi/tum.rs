@@ -17,7 +17,7 @@ use super::foreign::{ForeignLevel, ForeignTool};
 use super::pcontrol::Pcontrol;
 use super::thunk::{self, Arrival, Registers, ToTum};
 use crate::FunctionId;
-use crate::output::say;
+use crate::host::output::say;
 
 /// TUM's `vector`: the levels, of which level 0 is the library.
 #[repr(C)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::common::{Outcome, Run, build_folder, setting, tool};
+use test_support::{Outcome, Run, build_folder, setting, tool};
 
 /// Compiles a source of `tests/c`; in parallel tests once for each name.
 pub(crate) fn compile(source: &str, output: &str, flags: &[&str]) -> PathBuf {

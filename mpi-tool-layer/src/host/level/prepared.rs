@@ -7,12 +7,12 @@ use std::ffi::CString;
 use mpi_sys::ABI;
 
 use super::{Level, process_id};
-use crate::file::ReportFile;
-use crate::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
-use crate::options::{Options, Output};
-use crate::output::{is_terminal, say};
+use crate::host::file::ReportFile;
+use crate::host::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
+use crate::host::options::{Options, Output};
+use crate::host::output::{is_terminal, say};
+use crate::host::{options, signals, world};
 use crate::rows::Rows;
-use crate::{options, signals, world};
 
 /// What a report needs, made where allocation is allowed: at the first start of MPI in the process,
 /// or at its end if MPI has not started. It does not change any more, but for its atomics.

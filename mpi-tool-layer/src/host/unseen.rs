@@ -4,8 +4,8 @@
 use mpi_sys::pmpi;
 
 use crate::FunctionId;
-use crate::launcher::launched_rank;
-use crate::neighbours::mpi_objects;
+use crate::host::launcher::launched_rank;
+use crate::host::neighbours::mpi_objects;
 
 /// Why a tool may have seen nothing in a process with MPI; `None` in other processes. Looks at the
 /// objects of the process, and for processes that a launcher has started into the program's file.

@@ -9,7 +9,7 @@ use core::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 
-use crate::linker::find;
+use crate::host::linker::find;
 
 /// The version of what the tools of a process tell each other by exported symbols: of the layout and the
 /// meaning of [`ToolInfo`], of a [`Slot`] and of what slots pass on ([`Host`], and a pending call of Fortran).

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::ffi::CString;
 
-use crate::output::{Sink, errno};
+use crate::host::output::{Sink, errno};
 
 /// A file that a report goes to. All names are made beforehand, since a report may be written in a
 /// signal handler.

@@ -21,9 +21,9 @@ use std::sync::OnceLock;
 
 use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
 
+use super::{Accepted, Transfer};
 use crate::FunctionId;
-use crate::call::{Accepted, Transfer};
-use crate::world::wrong_abi;
+use crate::host::world::wrong_abi;
 
 /// Does MPI understand this tool's questions? Not if it has another ABI. Only for calls that MPI has
 /// got, so that it is known which MPI there is.

@@ -5,8 +5,8 @@ use core::ffi::c_int;
 use mpi_sys::{ABI, Abi, pmpi};
 
 use crate::FunctionId;
-use crate::linker::{clear_message, find, locate, open_again};
-use crate::report::Row;
+use crate::host::linker::{clear_message, find, locate, open_again};
+use crate::host::report::Row;
 
 /// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
 /// and constants would mean something else there.

@@ -12,8 +12,8 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_h
 use std::sync::Once;
 
 use crate::FunctionId;
-use crate::level::Level;
-use crate::linker::{here, locate};
+use crate::host::level::Level;
+use crate::host::linker::{here, locate};
 use crate::qmpi::{Address, only_level};
 
 /// What Rust's runtime says when a panic would leave an `extern "C"` function. Of other runtimes that say

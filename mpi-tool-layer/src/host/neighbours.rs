@@ -10,12 +10,12 @@ use core::sync::atomic::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::host::{Host, VERSION, find_next};
-use crate::launcher::launched_rank;
-use crate::linker::{clear_message, find, here, locate, open, open_again};
-use crate::objects::each_object;
-use crate::options::is_silent;
-use crate::output::say;
+use crate::host::launcher::launched_rank;
+use crate::host::linker::{clear_message, find, here, locate, open, open_again};
+use crate::host::objects::each_object;
+use crate::host::options::is_silent;
+use crate::host::output::say;
+use crate::host::slot::{Host, VERSION, find_next};
 use crate::{FunctionClass, FunctionId, NextTable};
 
 /// What tools of this framework know of each other. Every tool exports a pointer to one as

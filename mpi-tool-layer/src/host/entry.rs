@@ -16,10 +16,10 @@ use core::ffi::{c_int, c_void};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::install::Answer;
-use crate::lifecycle::{Below, if_watched};
-use crate::panics::boundary;
+use crate::host::lifecycle::{Below, if_watched};
+use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
+use crate::registers::Answer;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
 /// What a preloaded tool has of which there is one in a process: the statics that `install_pmpi_layer!` makes.

@@ -2,7 +2,7 @@
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::level::Level;
+use crate::host::level::Level;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, UnsafeBox};
 
 /// One of two pieces of code, by a function's name: for those that [`Lifecycle`] watches, or for all others.

@@ -7,7 +7,7 @@ use core::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 
-use crate::neighbours::ToolInfo;
+use crate::host::neighbours::ToolInfo;
 
 const ENDING: [(c_int, &str); 12] = [
     (libc::SIGTERM, "SIGTERM"),

@@ -8,9 +8,9 @@
 use core::fmt::{self, Write};
 
 use crate::Counter;
-use crate::launcher::Launched;
-use crate::options::Format;
-use crate::output::say;
+use crate::host::launcher::Launched;
+use crate::host::options::Format;
+use crate::host::output::say;
 use crate::rows::Rows;
 
 /// The schema of JSON and CSV reports: a reader checks it, and `docs/report.md` describes it.

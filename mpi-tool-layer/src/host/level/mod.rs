@@ -33,14 +33,15 @@ use std::sync::{Once, OnceLock};
 use prepared::Prepared;
 use report::NOT_MERGED;
 
-use crate::launcher::launched_rank;
-use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
-use crate::options::Output;
-use crate::output::say;
+use crate::host::launcher::launched_rank;
+use crate::host::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
+use crate::host::options::Output;
+use crate::host::output::say;
+use crate::host::unseen::why_nothing_was_seen;
+use crate::host::{options, signals, world};
 use crate::rows::Rows;
 use crate::settings::Setup;
-use crate::unseen::why_nothing_was_seen;
-use crate::{Counters, FunctionId, NextTable, options, signals, world};
+use crate::{Counters, FunctionId, NextTable};
 
 /// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
 /// tool. The layer itself is not in it: its counters and its settings are reached through functions
@@ -206,7 +207,7 @@ impl Level {
                 // SAFETY: `to_all_hosts` changes the environment in Open MPI's launcher only, and
                 // wants one thread there. This runs in a constructor of the launcher, before its
                 // `main`, which starts its threads.
-                unsafe { crate::forward::to_all_hosts() };
+                unsafe { crate::host::forward::to_all_hosts() };
             }
             if self.has_mpi.load(Relaxed) {
                 self.configure();

@@ -1,23 +1,22 @@
 //! From a layer to a tool: what `install_pmpi_layer!` needs at run time, and the macro.
 
-use core::ffi::{c_int, c_void};
-
-pub use crate::entry::{self, Preloaded};
 pub use crate::fortran;
-pub use crate::forward::to_all_hosts;
-pub use crate::host::{Host, HostSlot, find_next};
-pub use crate::launcher::launched_rank;
-pub use crate::level::{Level, LevelRequest, Source};
-pub use crate::lifecycle::Below;
-pub use crate::linker;
-pub use crate::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay};
-pub use crate::options::{help, is_on, is_silent};
-pub use crate::output::say;
-pub use crate::panics::name_panics;
+pub use crate::host::entry::{self, Preloaded};
+pub use crate::host::forward::to_all_hosts;
+pub use crate::host::launcher::launched_rank;
+pub use crate::host::level::{Level, LevelRequest, Source};
+pub use crate::host::lifecycle::Below;
+pub use crate::host::linker;
+pub use crate::host::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay};
+pub use crate::host::options::{help, is_on, is_silent};
+pub use crate::host::output::say;
+pub use crate::host::panics::name_panics;
+pub use crate::host::slot::{Host, HostSlot, find_next};
+pub use crate::host::unseen::why_nothing_was_seen;
+pub use crate::host::world::{abi, wrong_abi};
+pub use crate::registers::{Answer, Registers};
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
-pub use crate::unseen::why_nothing_was_seen;
-pub use crate::world::{abi, wrong_abi};
 
 /// A string with its NUL.
 pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
@@ -28,16 +27,6 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
         index += 1;
     }
     bytes
-}
-
-/// What becomes of a call whose arguments only its caller knows: the next function, or null and what to
-/// return instead.
-#[repr(C)]
-pub struct Answer {
-    /// Gets the call as it came.
-    pub next: *const c_void,
-    /// The result where there is no next.
-    pub result: c_int,
 }
 
 /// Makes a PMPI tool of a layer: exports every MPI function, so that `LD_PRELOAD` puts the tool between a
@@ -384,63 +373,5 @@ macro_rules! __export {
             // SAFETY: it wants what the MPI standard asks of the function's caller, who has called this.
             unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
         }
-    };
-}
-
-/// The body of a naked function, for calls whose arguments only the caller knows: saves the registers that
-/// arguments may be in, asks a function that gets the first one and r11, restores them, and jumps to
-/// where its [`Answer`](install::Answer) says.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __ask_first {
-    ($ask:path) => {
-        ::core::arch::naked_asm!(
-            "push rbp",
-            "mov rbp, rsp",
-            "sub rsp, 192",
-            "mov [rsp], rdi",
-            "mov [rsp + 8], rsi",
-            "mov [rsp + 16], rdx",
-            "mov [rsp + 24], rcx",
-            "mov [rsp + 32], r8",
-            "mov [rsp + 40], r9",
-            "mov [rsp + 48], rax",
-            "movaps [rsp + 64], xmm0",
-            "movaps [rsp + 80], xmm1",
-            "movaps [rsp + 96], xmm2",
-            "movaps [rsp + 112], xmm3",
-            "movaps [rsp + 128], xmm4",
-            "movaps [rsp + 144], xmm5",
-            "movaps [rsp + 160], xmm6",
-            "movaps [rsp + 176], xmm7",
-            // A level of a stack has its place in r11.
-            "mov rsi, r11",
-            "call {ask}",
-            "mov r11, rax",
-            "mov r10, rdx",
-            "mov rdi, [rsp]",
-            "mov rsi, [rsp + 8]",
-            "mov rdx, [rsp + 16]",
-            "mov rcx, [rsp + 24]",
-            "mov r8, [rsp + 32]",
-            "mov r9, [rsp + 40]",
-            "mov rax, [rsp + 48]",
-            "movaps xmm0, [rsp + 64]",
-            "movaps xmm1, [rsp + 80]",
-            "movaps xmm2, [rsp + 96]",
-            "movaps xmm3, [rsp + 112]",
-            "movaps xmm4, [rsp + 128]",
-            "movaps xmm5, [rsp + 144]",
-            "movaps xmm6, [rsp + 160]",
-            "movaps xmm7, [rsp + 176]",
-            "leave",
-            "test r11, r11",
-            "je 2f",
-            "jmp r11",
-            "2:",
-            "mov eax, r10d",
-            "ret",
-            ask = sym $ask,
-        )
     };
 }

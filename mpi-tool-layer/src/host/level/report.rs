@@ -5,11 +5,11 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::prepared::Prepared;
 use super::{Level, process_id};
-use crate::options::{Format, Options, Output};
-use crate::output::{Sink, reason, say};
-use crate::report::{Report, Row, Scope};
+use crate::host::options::{Format, Options, Output};
+use crate::host::output::{Sink, reason, say};
+use crate::host::report::{Report, Row, Scope};
+use crate::host::world;
 use crate::rows::Rows;
-use crate::world;
 
 /// Why a process reports for itself: all is well otherwise, and its merged report is there. What it
 /// has counted came after that.

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 
-use crate::objects::each_object;
+use crate::host::objects::each_object;
 
 /// Opens a library. Null if that is not possible; [`message`] says why, or [`clear_message`] forgets it.
 pub fn open(name: &CStr, flags: c_int) -> *mut c_void {

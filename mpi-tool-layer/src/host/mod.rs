@@ -1,0 +1,31 @@
+//! What makes a layer a tool: its place in a process and in a run of many processes, from the first call to the report.
+//!
+//! * *Calls.* `install.rs` exports the functions, `entry.rs` is what they do, `lifecycle.rs` watches where MPI starts
+//!   and ends, and `panics.rs` stops a panic.
+//! * *The life of a tool.* `level/` begins it, gives it its settings and reports for it.
+//! * *The process.* `linker.rs` and `objects.rs` ask the dynamic linker what is loaded. `neighbours.rs` finds the other
+//!   tools and MPI, which `slot.rs` lets talk to each other. `unseen.rs` says why a tool saw nothing. `note.rs` is what
+//!   a tool's file says of itself.
+//! * *The run.* `launcher.rs` and `forward.rs`: what launchers say, and what they must be told. `world.rs` asks all
+//!   ranks.
+//! * *Users.* `options.rs`: what they set. `report.rs`, `file.rs`, `output.rs`, `signals.rs`: what they read, and when.
+
+pub mod entry;
+mod file;
+mod forward;
+pub mod install;
+pub(crate) mod launcher;
+pub(crate) mod level;
+pub(crate) mod lifecycle;
+pub mod linker;
+pub(crate) mod neighbours;
+pub mod note;
+pub(crate) mod objects;
+pub mod options;
+pub(crate) mod output;
+mod panics;
+pub(crate) mod report;
+mod signals;
+pub(crate) mod slot;
+mod unseen;
+pub(crate) mod world;

@@ -140,6 +140,43 @@ fn around_any<'c, L: RawMpiInterceptionLayer + ?Sized, R: Returned>(
     layer.around_call(call, next)
 }
 
+/// What a layer does with a call whose method it does not override: [`around_call`], compiled for the function or shared
+/// with others.
+///
+/// [`around_call`]: RawMpiInterceptionLayer::around_call
+///
+/// # Safety
+/// `next` calls MPI's function with this number, with arguments as the standard asks of the call, and `words` are these.
+#[inline(always)]
+unsafe fn not_overridden<const FUNCTION: usize, L, F, R>(
+    layer: &L,
+    words: &[u64],
+    next: F,
+    table: &dyn NextFunctions,
+) -> R
+where
+    L: RawMpiInterceptionLayer + ?Sized,
+    F: FnOnce() -> R,
+    R: Returned,
+{
+    let wide = const { KnownCall::<FUNCTION>::ID.is_large_count() };
+    if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, L::SEES_RAW) } {
+        // SAFETY: the slices must be there until `around` has returned. The caller lends `words` for longer; the other
+        // slice is empty.
+        let call =
+            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, &[], None) };
+        let mut next = ManuallyDrop::new(next);
+        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+        let next = unsafe { Once::new(&mut next) };
+        return around_any(layer, call, next, table);
+    }
+    // SAFETY: as above: `words` are lent for longer than `around` runs, and the other slice is empty.
+    let call = unsafe { KnownCall::<FUNCTION>::branded(wide, words, &[], None) };
+    // SAFETY: `new` wants the arguments of a call: the caller promises that `next` has them.
+    let next = unsafe { UnsafeBox::new(next, table) };
+    layer.around_call(call, next)
+}
+
 macro_rules! raw_layer {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
@@ -213,26 +250,11 @@ macro_rules! raw_layer {
                     // calls the closure has unwrapped it from the box below, and has promised to call MPI
                     // with it only as the standard allows.
                     let call = move || unsafe { next_f.unwrap()($($arg),*) };
-                    const NUMBER: usize = FunctionId::$c_name as usize;
-                    const WIDE: bool = FunctionId::$c_name.is_large_count();
                     let words = [$(crate::call::word!($kind $arg)),*];
-                    if const { Self::COMPILED.shares(FunctionId::$c_name, Self::SEES_RAW) } {
-                        // SAFETY: the slices must be there until `around` has returned. `words` is a local of
-                        // this function, which returns later; the other slice is empty.
-                        let asked = unsafe {
-                            AnyCall::branded(FunctionId::$c_name, WIDE, &words, &[], None)
-                        };
-                        let mut call = ManuallyDrop::new(call);
-                        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
-                        let next = unsafe { Once::new(&mut call) };
-                        return around_any(self, asked, next, table);
+                    // SAFETY: `words` and `call` have the arguments of the box that this method was called with.
+                    unsafe {
+                        not_overridden::<{ FunctionId::$c_name as usize }, _, _, _>(self, &words, call, table)
                     }
-                    // SAFETY: as above.
-                    let asked = unsafe { KnownCall::<NUMBER>::branded(WIDE, &words, &[], None) };
-                    // SAFETY: `new` wants the arguments of a call: they are those of the box that this
-                    // method was called with.
-                    let call = unsafe { UnsafeBox::new(call, table) };
-                    self.around_call(asked, call)
                 }
             )*
         }

@@ -324,28 +324,19 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
             next_f: impl next::#name<'c>,
             #(#names: #types),*
         ) -> CallResult<'c> {
-            const NUMBER: usize = FunctionId::#name as usize;
             #(#watched)*
             let (words, wide) = {
                 #(#take_apart)*
                 ([#(#words),*], #wide)
             };
             let next = || #next;
-            if const { <Self as MpiInterceptionLayer>::COMPILED.shares(FunctionId::#name, true) } {
-                // SAFETY: the slices and the place must be there until `around` has returned: `words`, the snapshot
-                // and `returned` are locals of this method, which returns later. `next` puts there what the next
-                // function returns, and nobody else can.
-                let call = unsafe {
-                    AnyCall::branded(FunctionId::#name, wide, &words, #before, #returned)
-                };
-                let mut next = ManuallyDrop::new(next);
-                // SAFETY: the variable must be used for nothing else afterwards, which it is not.
-                let next = unsafe { Once::new(&mut next) };
-                return around_any(self, call, next);
+            // SAFETY: `words` are the call's arguments, and `next` puts into `returned` what the next function
+            // returns, and nobody else can.
+            unsafe {
+                not_overridden::<{ FunctionId::#name as usize }, _, _>(
+                    self, wide, &words, #before, #returned, next,
+                )
             }
-            // SAFETY: as above.
-            let call = unsafe { KnownCall::<NUMBER>::branded(wide, &words, #before, #returned) };
-            self.around(call, next)
         }
     }
 }

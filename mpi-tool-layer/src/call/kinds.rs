@@ -38,7 +38,7 @@ pub(crate) struct KnownCall<'c, const FUNCTION: usize> {
 }
 
 impl<'c, const FUNCTION: usize> KnownCall<'c, FUNCTION> {
-    const ID: FunctionId = match FunctionId::from_index(FUNCTION) {
+    pub(crate) const ID: FunctionId = match FunctionId::from_index(FUNCTION) {
         Some(function) => function,
         None => panic!("no function has this number"),
     };

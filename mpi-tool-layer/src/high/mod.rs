@@ -70,6 +70,40 @@ fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer.around(call, || next.call())
 }
 
+/// What a layer does with a call whose method it does not override: [`around`](MpiInterceptionLayer::around), compiled
+/// for the function or shared with others.
+///
+/// # Safety
+/// `words` are the arguments of the call of the function with this number that `next` passes on, `before` its requests,
+/// if there are any. Only `next` writes to `returned`: what the next function has returned.
+#[inline(always)]
+unsafe fn not_overridden<'c, const FUNCTION: usize, L, F>(
+    layer: &L,
+    wide: bool,
+    words: &[u64],
+    before: &[MPI_Request],
+    returned: Option<&Returns>,
+    next: F,
+) -> CallResult<'c>
+where
+    L: MpiInterceptionLayer + ?Sized,
+    F: FnOnce() -> CallResult<'c>,
+{
+    if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) } {
+        // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
+        let call = unsafe {
+            AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned)
+        };
+        let mut next = ManuallyDrop::new(next);
+        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+        let next = unsafe { Once::new(&mut next) };
+        return around_any(layer, call, next);
+    }
+    // SAFETY: as above.
+    let call = unsafe { KnownCall::<FUNCTION>::branded(wide, words, before, returned) };
+    layer.around(call, next)
+}
+
 tool_macros::high_layer! {
     /// An interception layer over types that say what they are.
     ///

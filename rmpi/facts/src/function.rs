@@ -53,8 +53,8 @@ macro_rules! functions {
                         rust_type: stringify!($ty),
                         direction: direction!($dir),
                         kind: ParameterKind::$kind,
-                        length: first(&[$(stringify!($len))?]),
-                        root_only: first(&[$(stringify!($root))?]).is_some(),
+                        length: optional!($(stringify!($len))?),
+                        root_only: is_given!($($root)?),
                     },
                 )*] },
                 result: stringify!($ret),
@@ -63,12 +63,24 @@ macro_rules! functions {
     };
 }
 
-/// What an optional part of a line says: of the macro's none or one.
-const fn first(parts: &[&'static str]) -> Option<&'static str> {
-    match parts {
-        [part, ..] => Some(part),
-        [] => None,
-    }
+/// What an optional part of a line says.
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($part:expr) => {
+        Some($part)
+    };
+}
+
+/// Is an optional part there?
+macro_rules! is_given {
+    () => {
+        false
+    };
+    ($part:ident) => {
+        true
+    };
 }
 
 macro_rules! tum_qmpi {

@@ -70,26 +70,24 @@ macro_rules! __restore_general {
 /// Restores the general registers from what a register points to, but for `rdi`.
 #[doc(hidden)]
 #[macro_export]
-#[rustfmt::skip]
 macro_rules! __restore_general_but_first {
     ($from:literal) => {
-        concat!(
+        concat! {
             "mov rsi, [", $from, " + 8]\n",
             "mov rdx, [", $from, " + 16]\n",
             "mov rcx, [", $from, " + 24]\n",
             "mov r8, [", $from, " + 32]\n",
             "mov r9, [", $from, " + 40]\n",
-        )
+        }
     };
 }
 
 /// Restores `rax` and the floating-point registers from what a register points to.
 #[doc(hidden)]
 #[macro_export]
-#[rustfmt::skip]
 macro_rules! __restore_variadic {
     ($from:literal) => {
-        concat!(
+        concat! {
             "mov rax, [", $from, " + 48]\n",
             "movaps xmm0, [", $from, " + 64]\n",
             "movaps xmm1, [", $from, " + 80]\n",
@@ -99,7 +97,7 @@ macro_rules! __restore_variadic {
             "movaps xmm5, [", $from, " + 144]\n",
             "movaps xmm6, [", $from, " + 160]\n",
             "movaps xmm7, [", $from, " + 176]\n",
-        )
+        }
     };
 }
 

@@ -333,7 +333,7 @@ pub(crate) unsafe extern "C" fn enter_pcontrol() {
 ///
 /// # Safety
 /// `call` points to what [`enter_pcontrol`] has saved, and `place` to the level's place.
-unsafe extern "C" fn pcontrol_level(call: *const Registers, place: *const RegistersPlace) -> c_int {
+unsafe extern "C" fn pcontrol_level(call: *const Registers, place: *const PcontrolPlace) -> c_int {
     let before = PCONTROL.replace(call);
     // SAFETY: the caller is the function above: `call` is its frame, which is there until this returns, and
     // `place` is static. The tool's function takes the first argument, its level and the stack.

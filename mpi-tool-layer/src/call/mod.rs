@@ -40,7 +40,7 @@ pub use returned::{Accepted, CallResult, ErrorCode, Returned};
 pub(crate) use returned::{Returns, code, code_with_statuses, result};
 pub use status::{received_bytes, received_bytes_at_once};
 pub use transfers::{Flow, Transfer, Transfers};
-pub use values::{Communicator, File, Rank, RankKind, Tag, Window};
+pub(crate) use values::{Communicator, File, Rank, RankKind, Tag, Window};
 pub use word::Word;
 pub(crate) use word::word;
 

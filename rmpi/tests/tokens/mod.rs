@@ -47,10 +47,14 @@ fn each(trees: &[TokenTree], see: &mut dyn FnMut(Option<&TokenTree>, &[TokenTree
     }
 }
 
-/// All names in the tokens.
+/// All names in the tokens, but for those of what a macro got.
 fn idents(group: &Group) -> BTreeSet<String> {
     let mut idents = BTreeSet::new();
-    each(&trees(group.stream()), &mut |_, here| idents.extend(ident(here.first())));
+    each(&trees(group.stream()), &mut |before, here| {
+        if !is(before, "$") {
+            idents.extend(ident(here.first()));
+        }
+    });
     idents
 }
 

@@ -165,6 +165,8 @@ unsafe extern "C" fn no_standard_abi(major: *mut c_int, minor: *mut c_int) -> c_
     MPI_SUCCESS
 }
 
+#[cold]
+#[inline(never)]
 fn say_missing(function: FunctionId) {
     crate::host::output::say(format_args!(
         "mpi-tool: the MPI library of this process has no {function}; the call failed"

@@ -2,6 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
+use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::BTreeSet;
 
@@ -76,6 +77,15 @@ impl Object<'_> {
     /// Does it export a symbol of this name?
     pub(crate) fn exports(&self, name: &CStr) -> bool {
         self.symbols().is_some_and(|table| table.find(name).is_some())
+    }
+
+    /// Where the symbol of this name is that it exports.
+    pub(crate) fn address_of(&self, name: &CStr) -> Option<*mut c_void> {
+        let symbol = self.symbols()?.find(name)?;
+        // SAFETY: the read needs an entry of the table, which `find` gives. Nobody writes to it: `hide` takes out
+        // functions of MPI.
+        let value = unsafe { (&raw const (*symbol).st_value).read() };
+        Some(ptr::with_exposed_provenance_mut((self.0.dlpi_addr + value) as usize))
     }
 
     /// Takes exported symbols out of the object's table, for all that look them up from now on.

@@ -10,6 +10,7 @@ use core::sync::atomic::{
 };
 
 use crate::host::linker::find;
+use crate::host::objects::each_object;
 
 /// The version of what the tools of a process tell each other by exported symbols: of the layout and the
 /// meaning of [`ToolInfo`], of a [`Slot`] and of what slots pass on ([`Host`], and a pending call of Fortran).
@@ -51,7 +52,37 @@ impl<T> Slot<T> {
     /// # Safety
     /// The symbol is one that this framework exports only as a `Slot<T>`, in a library that stays loaded.
     pub(crate) unsafe fn first(&self, symbol: &CStr) -> Option<&'static Self> {
-        let exported = find(libc::RTLD_DEFAULT, symbol).cast::<Self>().cast_const();
+        // SAFETY: the caller promises what the symbol is.
+        unsafe { self.known(find(libc::RTLD_DEFAULT, symbol)) }
+    }
+
+    /// The first one of the process that is of this one's version: behind those of other versions, if these come
+    /// first. All tools of one version agree on it.
+    ///
+    /// # Safety
+    /// As for [`first`](Self::first).
+    pub(crate) unsafe fn first_of_version(&self, symbol: &CStr) -> Option<&'static Self> {
+        let first = find(libc::RTLD_DEFAULT, symbol);
+        // SAFETY: the caller promises what the symbol is.
+        let mut found = unsafe { self.known(first) };
+        if found.is_none() && !first.is_null() {
+            each_object(|object| {
+                if found.is_none() {
+                    let exported = object.address_of(symbol).unwrap_or(ptr::null_mut());
+                    // SAFETY: as above; the object exports it under this name.
+                    found = unsafe { self.known(exported) };
+                }
+            });
+        }
+        found
+    }
+
+    /// What is exported, if it is of this one's version.
+    ///
+    /// # Safety
+    /// It is null, or a `Slot<T>` of this framework's, in whichever version, in a library that stays loaded.
+    unsafe fn known(&self, exported: *mut c_void) -> Option<&'static Self> {
+        let exported = exported.cast::<Self>().cast_const();
         if exported.is_null() {
             return None;
         }

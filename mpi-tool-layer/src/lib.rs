@@ -155,6 +155,7 @@ mod high;
 mod host;
 #[doc(hidden)]
 pub mod install;
+mod kit;
 mod launcher;
 mod level;
 mod lifecycle;
@@ -189,6 +190,10 @@ pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
+pub use kit::{
+    AnyTable, Clock, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Place, Site, Table,
+    Tally, Traffic,
+};
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
@@ -240,6 +245,12 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     /// question comes. Reports read the counters' memory themselves: merged over the ranks in
     /// `MPI_Finalize`, and of a single process where there is no such end.
     fn counters(&self) -> Option<&dyn Counters> {
+        None
+    }
+
+    /// What the tool measures by key ([`Table::any`]), for the report at the program's end: asked for and reported as
+    /// [counters](Self::counters) are. A tool that has a table reports that, and no counters.
+    fn table(&self) -> Option<&AnyTable> {
         None
     }
 }

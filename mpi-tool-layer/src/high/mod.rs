@@ -168,5 +168,18 @@ tool_macros::high_layer! {
             let _ = call;
             next_f()
         }
+
+        /// Does the layer see functions without typed arguments, too
+        /// ([`around_untyped`](Self::around_untyped))?
+        const SEES_UNTYPED: bool = false;
+
+        /// Every call of the functions that have no method here (`MPI_Wtime`, `MPI_Comm_c2f`, `MPI_T_*`), for
+        /// layers that count or time all functions. Their results are opaque: `next_f` makes one, and it goes
+        /// back. Layers that override this say that they [see such functions](Self::SEES_UNTYPED).
+        #[inline(always)]
+        fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
+            let _ = function;
+            next_f()
+        }
     }
 }

@@ -10,8 +10,8 @@ use core::sync::atomic::AtomicU64;
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting,
-    SettingDefault, Settings, Tool, UnsafeBox,
+    AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer,
+    Setting, SettingDefault, Settings, Tool, UnsafeBox,
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next

@@ -191,8 +191,8 @@ pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
 pub use kit::{
-    AnyTable, Clock, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Place, Site, Table,
-    Tally, Traffic,
+    AnyTable, Clock, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Place, Site,
+    Table, Tally, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -50,7 +50,10 @@ impl Object<'_> {
             // SAFETY: the bytes must be readable, never written, and stay as long as `self`: they are a part of
             // the loaded object for notes, as its header says, and notes are read-only.
             let mut notes = unsafe {
-                core::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
+                core::slice::from_raw_parts(
+                    range.start as *const u8,
+                    (range.end - range.start) as usize,
+                )
             };
             loop {
                 let word = |index: usize| {

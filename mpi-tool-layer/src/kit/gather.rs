@@ -33,7 +33,8 @@ pub(crate) fn gather(
         }
         if rank + distance < ranks {
             let received = group.receive(rank + distance);
-            let other = received.and_then(|bytes| Merged::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
+            let other =
+                received.and_then(|bytes| Merged::from_bytes(&bytes).ok_or(pmpi::MPI_ERR_OTHER));
             match (&mut table, other) {
                 (Ok(table), Ok(other)) => add(table, other),
                 (_, Err(error)) => table = Err(error),
@@ -85,7 +86,8 @@ impl OwnComm {
         let from = from.try_into().map_err(|_| pmpi::MPI_ERR_RANK)?;
         let mut length = [0; 8];
         self.receive_into(&mut length, from)?;
-        let length = usize::try_from(u64::from_ne_bytes(length)).map_err(|_| pmpi::MPI_ERR_COUNT)?;
+        let length =
+            usize::try_from(u64::from_ne_bytes(length)).map_err(|_| pmpi::MPI_ERR_COUNT)?;
         let mut bytes = vec![0; length];
         for piece in bytes.chunks_mut(PIECE) {
             self.receive_into(piece, from)?;

@@ -211,9 +211,9 @@ impl Merged {
         site_part: Option<usize>,
         coarsen: impl Fn([u32; 4]) -> [u32; 4],
     ) {
-        let files: Vec<u64> = other.files.into_iter().map(|file| self.number_of_file(file)).collect();
-        let mut known: HashMap<Places, u32> =
-            self.sites.iter().cloned().zip(1..).collect();
+        let files: Vec<u64> =
+            other.files.into_iter().map(|file| self.number_of_file(file)).collect();
+        let mut known: HashMap<Places, u32> = self.sites.iter().cloned().zip(1..).collect();
         let mut numbers: Vec<u32> = Vec::new();
         for mut places in other.sites {
             for (file, _) in &mut places {
@@ -254,7 +254,9 @@ impl Merged {
     /// A file is the same on all ranks if it has the same build ID, wherever it lies; without one, if it has the
     /// same path.
     fn number_of_file(&mut self, file: NamedFile) -> u64 {
-        let same = |(path, id): &NamedFile| if file.1.is_empty() { *path == file.0 } else { *id == file.1 };
+        let same = |(path, id): &NamedFile| {
+            if file.1.is_empty() { *path == file.0 } else { *id == file.1 }
+        };
         let known = self.files.iter().position(same);
         known.unwrap_or_else(|| {
             self.files.push(file);
@@ -297,7 +299,10 @@ mod tests {
     fn of_rank(rank: u64, offsets: &[u64], build_id: &[u8]) -> Merged {
         let rows = offsets.iter().zip(1..).map(|(offset, number)| {
             let moments = [*offset].into_iter().collect();
-            ([9, number, 0, 0], MergedRow { events: 1, measures: vec![Measured::of(moments, rank)] })
+            (
+                [9, number, 0, 0],
+                MergedRow { events: 1, measures: vec![Measured::of(moments, rank)] },
+            )
         });
         Merged {
             files: vec![(format!("/home/{rank}/program"), build_id.to_owned())],
@@ -325,7 +330,10 @@ mod tests {
             let row = &all.rows[&[9, number as u32, 0, 0]];
             (row.events, row.measures[0].ranks.ranks, row.measures[0].moments.sum)
         };
-        assert_eq!([events(100), events(200), events(300)], [(2, 2, 200), (2, 2, 400), (1, 1, 300)]);
+        assert_eq!(
+            [events(100), events(200), events(300)],
+            [(2, 2, 200), (2, 2, 400), (1, 1, 300)]
+        );
         let Spread { ranks, sum, least, most } = all.times.inside;
         assert_eq!((ranks, sum, least.rank, most.value, most.rank), (3, 30, 0, 20, 2));
         assert_eq!((all.times.share.most.value, all.lost), (20_000_000, 3));

@@ -132,7 +132,10 @@ mod tests {
     #[test]
     fn a_table_comes_back_as_it_went() {
         let moments: Moments = [1, 2, 30].into_iter().collect();
-        let row = MergedRow { events: 4, measures: vec![Measured::of(moments, 5), Measured::of(Moments::NONE, 5)] };
+        let row = MergedRow {
+            events: 4,
+            measures: vec![Measured::of(moments, 5), Measured::of(Moments::NONE, 5)],
+        };
         let table = Merged {
             files: vec![("/a program".into(), vec![0, 255]), (String::new(), vec![])],
             sites: vec![vec![(1, 2), (0, u64::MAX)], vec![]],

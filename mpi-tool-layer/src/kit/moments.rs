@@ -124,7 +124,8 @@ impl Cell {
     /// What has been added, as far as this thread sees it.
     pub(crate) fn read(&self) -> Moments {
         let Self(words) = self;
-        let [count, sum, not_least, most, squares] = words.each_ref().map(|word| word.load(Relaxed));
+        let [count, sum, not_least, most, squares] =
+            words.each_ref().map(|word| word.load(Relaxed));
         Moments { count, sum, least: !not_least, most, squares: f64::from_bits(squares) }
     }
 }

@@ -271,7 +271,8 @@ impl TableReport<'_> {
         write!(out, ",{},having_ranks", Field(table.events()))?;
         for measure in table.measures() {
             let (name, unit) = (measure.name, unit_name(measure.unit));
-            for column in ["count", "sum", "least", "most", "variation", "least_rank", "most_rank"] {
+            for column in ["count", "sum", "least", "most", "variation", "least_rank", "most_rank"]
+            {
                 write!(out, ",{name}_{column}")?;
                 if ["sum", "least", "most"].contains(&column) {
                     write!(out, "_{unit}")?;
@@ -377,7 +378,13 @@ fn measured(out: &mut dyn Write, measured: Measured) -> fmt::Result {
     if moments.count == 0 {
         return out.write_str("null");
     }
-    write!(out, "{{\"count\":{},\"sum\":{},\"mean\":{}", moments.count, moments.sum, moments.mean())?;
+    write!(
+        out,
+        "{{\"count\":{},\"sum\":{},\"mean\":{}",
+        moments.count,
+        moments.sum,
+        moments.mean()
+    )?;
     let least = Extreme { value: moments.least, rank: least_rank };
     let most = Extreme { value: moments.most, rank: most_rank };
     extremes(out, least, most)?;

@@ -128,9 +128,8 @@ impl<K: Key, const M: usize> Table<K, M> {
     #[inline(always)]
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
         let key = words(key.parts());
-        let added = self.any.own().and_then(|shard| {
-            shard.change(|| shard.find(key).add(events, values))
-        });
+        let added =
+            self.any.own().and_then(|shard| shard.change(|| shard.find(key).add(events, values)));
         if added.is_none() {
             self.any.add_slowly(key, events, &values);
         }
@@ -422,11 +421,8 @@ mod tests {
     /// Four functions with a hundred places each, in a table with room for fifty.
     #[test]
     fn a_full_table_loses_places_and_no_total() {
-        static TABLE: Table<Place, 1> = Table::new(
-            "calls",
-            &[Measure { name: "time", unit: MeasureUnit::Ticks }],
-            50,
-        );
+        static TABLE: Table<Place, 1> =
+            Table::new("calls", &[Measure { name: "time", unit: MeasureUnit::Ticks }], 50);
         for place in 0..100 {
             for function in 0..4 {
                 TABLE.add(Place(function, place), 1, [Some(u64::from(place))]);
@@ -437,9 +433,8 @@ mod tests {
         assert_eq!(rows.len(), 50 + 4);
         for function in 0..4 {
             let of_function = rows.iter().filter(|((of, _), _)| *of == function);
-            let (events, time) = of_function.fold((0, Moments::NONE), |sum, (_, row)| {
-                (sum.0 + row.0, sum.1.and(row.1[0]))
-            });
+            let (events, time) = of_function
+                .fold((0, Moments::NONE), |sum, (_, row)| (sum.0 + row.0, sum.1.and(row.1[0])));
             assert_eq!((events, time.count, time.sum), (200, 200, 99 * 50 + 100));
             assert_eq!((time.least, time.most), (0, 99));
             assert!(rows.contains_key(&(function, u32::MAX)));

@@ -91,10 +91,13 @@ impl Level {
         let elsewhere = prepared.elsewhere;
         let (tool, version) = (self.label, self.version);
         let report = TableReport { tool, version, scope, elsewhere, table, view };
-        self.put(prepared, &Written {
-            scope,
-            write: &|sink, format| report.write(sink, format).unwrap_or_default(),
-            say_late: &|| {},
-        });
+        self.put(
+            prepared,
+            &Written {
+                scope,
+                write: &|sink, format| report.write(sink, format).unwrap_or_default(),
+                say_late: &|| {},
+            },
+        );
     }
 }

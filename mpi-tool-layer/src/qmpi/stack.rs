@@ -14,7 +14,8 @@ use crate::neighbours::ToolInfo;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
 use crate::{
-    AnyTable, Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox,
+    AnyTable, Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
+    UnsafeBox,
 };
 
 /// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
@@ -274,8 +275,7 @@ impl<L: Tool> Instance<L> {
             let instance = &raw mut (*new).instance;
             let level = &raw mut (*new).level;
             (&raw mut (*new).info).write(ToolInfo::new(label, signalled, level.cast()));
-            let source =
-                Source::new(counters::<L>, table::<L>, instance.cast::<()>().cast_const());
+            let source = Source::new(counters::<L>, table::<L>, instance.cast::<()>().cast_const());
             let setup = Setup::new(L::SETTINGS, configure::<L>);
             let made = Level::in_stack(tool, version, &(*new).info, source, request);
             level.write(made.with_setup(setup));

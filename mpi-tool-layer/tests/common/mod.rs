@@ -1,6 +1,8 @@
 //! Compiling C programs and running them under a launcher, with and without tools.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod profile;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;

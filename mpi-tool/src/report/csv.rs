@@ -26,7 +26,13 @@ pub(super) fn write(
             "nanoseconds" => "seconds".to_owned(),
             unit => format!("{unit}_{}", column.name),
         };
-        let _ = write!(header, ",{},{},{}", field(&name), field(&format!("{name}_least")), field(&format!("{name}_most")));
+        let _ = write!(
+            header,
+            ",{},{},{}",
+            field(&name),
+            field(&format!("{name}_least")),
+            field(&format!("{name}_most"))
+        );
     }
     writeln!(out, "{header}")?;
     for (key, line) in lines {
@@ -48,7 +54,8 @@ pub(super) fn write(
                 text += ",";
                 match value {
                     Some(value) if in_seconds => {
-                        let _ = write!(text, "{}.{:09}", value / 1_000_000_000, value % 1_000_000_000);
+                        let _ =
+                            write!(text, "{}.{:09}", value / 1_000_000_000, value % 1_000_000_000);
                     }
                     Some(value) => text += &value.to_string(),
                     None => {}

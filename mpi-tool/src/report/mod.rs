@@ -124,7 +124,9 @@ impl Report {
             serde_json::from_str(&text).with_context(|| format!("{name} is no report in JSON"))?;
         match value["schema"].as_str() {
             Some("mpi-tool-report/2") => {}
-            Some(other) => bail!("{name} is a report of schema {other}, which has no table to print"),
+            Some(other) => {
+                bail!("{name} is a report of schema {other}, which has no table to print")
+            }
             None => bail!("{name} is no report of a tool"),
         }
         let table: Table = serde_json::from_value(value.clone())
@@ -132,7 +134,8 @@ impl Report {
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
         let frames = |symbols: &mut Symbols| -> Vec<Vec<Frame>> {
-            let of_site = |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
+            let of_site =
+                |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
             table.sites.iter().map(of_site).collect()
         };
         match (self.to, self.by) {
@@ -143,7 +146,9 @@ impl Report {
             (Format::Json, By::Function) => {
                 writeln!(out, "{:#}", by_function(&table)?)?;
             }
-            (Format::Csv, by) => csv::write(&mut out, &table, &lines(&table, by)?, by, &frames(&mut symbols))?,
+            (Format::Csv, by) => {
+                csv::write(&mut out, &table, &lines(&table, by)?, by, &frames(&mut symbols))?
+            }
             (Format::Text, by) => {
                 let frames = if by == By::Site { frames(&mut symbols) } else { Vec::new() };
                 text::write(&mut out, &table, lines(&table, by)?, &frames, self.top)?;

@@ -71,8 +71,9 @@ impl Symbols {
         let mut frames = Vec::new();
         if let Ok(mut found) = loader.find_frames(place.offset) {
             while let Ok(Some(frame)) = found.next() {
-                let function =
-                    frame.function.and_then(|name| name.demangle().map(|name| name.into_owned()).ok());
+                let function = frame
+                    .function
+                    .and_then(|name| name.demangle().map(|name| name.into_owned()).ok());
                 let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
                 frames.push(Frame { function, line, place: shown.clone() });
             }
@@ -80,7 +81,8 @@ impl Symbols {
         // Without debug information, the table of symbols may have the function.
         if let [] | [Frame { function: None, .. }] = frames[..] {
             let symbol = loader.find_symbol(place.offset);
-            let symbol = symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+            let symbol =
+                symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
             match frames.first_mut() {
                 Some(frame) => frame.function = symbol,
                 None => frames.push(Frame { function: symbol, ..unknown }),

@@ -1,6 +1,8 @@
 //! The counters: elements by function class, flow and datatype, reported as elements and bytes.
 
-use mpi_tool_layer::{Counter, Counters, Flow, FunctionClass, PredefinedDatatype, Tally, ThreadCounters};
+use mpi_tool_layer::{
+    Counter, Counters, Flow, FunctionClass, PredefinedDatatype, Tally, ThreadCounters,
+};
 
 /// A class of functions that move data.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +42,6 @@ impl Rows {
     pub(crate) const fn new() -> Self {
         Self(ThreadCounters::new())
     }
-
 }
 
 impl Tally<Class> for Rows {

@@ -25,8 +25,8 @@ use framehop::{FrameAddress, Unwinder as _};
 
 use crate::counters::memory;
 use cache::{Known, MOST};
-pub use caller::Nesting;
 use caller::Caller;
+pub use caller::Nesting;
 pub(crate) use modules::File;
 use modules::{Modules, Role};
 
@@ -209,13 +209,16 @@ impl Search {
             self.unwind(&mut frames, caller, depth, stack[1]);
         }
         let from = self.first_of_application(&frames).unwrap_or(0);
-        let mut places: Vec<_> = frames.0[from..].iter().filter_map(|[_, address]| {
-            // The instruction behind a call may be another line's, or another function's.
-            let at = address.wrapping_sub(1);
-            let object = self.modules.of(at)?;
-            let role = if self.modules.is_entry(at) { Role::Start } else { object.role };
-            Some((role, Place { file: object.file, offset: at.wrapping_sub(object.base) }))
-        }).collect();
+        let mut places: Vec<_> = frames.0[from..]
+            .iter()
+            .filter_map(|[_, address]| {
+                // The instruction behind a call may be another line's, or another function's.
+                let at = address.wrapping_sub(1);
+                let object = self.modules.of(at)?;
+                let role = if self.modules.is_entry(at) { Role::Start } else { object.role };
+                Some((role, Place { file: object.file, offset: at.wrapping_sub(object.base) }))
+            })
+            .collect();
         while places.len() > 1 && places.last().is_some_and(|(role, _)| *role == Role::Start) {
             places.pop();
         }
@@ -236,7 +239,8 @@ impl Search {
         let mut registers =
             UnwindRegsX86_64::new(caller.returns_to(), caller.stack as u64 + 8, caller.frame);
         let mut read = |address: u64| {
-            let is_inside = address >= caller.stack as u64 && address <= end - 8 && address % 8 == 0;
+            let is_inside =
+                address >= caller.stack as u64 && address <= end - 8 && address % 8 == 0;
             // SAFETY: an aligned word must be there: it is in this thread's stack, above the frame that this
             // code runs in.
             if is_inside { Ok(unsafe { *(address as *const u64) }) } else { Err(()) }

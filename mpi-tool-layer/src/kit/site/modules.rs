@@ -4,8 +4,8 @@ use core::ops::Range;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 use framehop::x86_64::UnwinderX86_64;
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 
 use crate::linker::here;
 use crate::objects::{Object, each_object};
@@ -85,13 +85,15 @@ impl Modules {
         };
         let build_id = object.build_id().unwrap_or_default();
         let path = path_of(object.path());
-        let known = self.files.iter().find(|(at, file)| {
-            *at == addresses && file.path == path && file.build_id == build_id
-        });
+        let known = self
+            .files
+            .iter()
+            .find(|(at, file)| *at == addresses && file.path == path && file.build_id == build_id);
         let file = match known {
             Some((_, file)) => *file,
             None => {
-                let file: &'static File = Box::leak(Box::new(File { path, build_id: build_id.to_owned() }));
+                let file: &'static File =
+                    Box::leak(Box::new(File { path, build_id: build_id.to_owned() }));
                 self.files.push((addresses.clone(), file));
                 file
             }
@@ -103,7 +105,10 @@ impl Modules {
             // as its headers say. They are used while an address in the object is on the stack, which therefore
             // is not unloaded; `update` forgets them when the dynamic linker has unloaded something.
             let bytes = |range: &Range<u64>| unsafe {
-                core::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
+                core::slice::from_raw_parts(
+                    range.start as *const u8,
+                    (range.end - range.start) as usize,
+                )
             };
             let sections = ExplicitModuleSectionInfo {
                 eh_frame_hdr_svma: Some(in_file(&tables.index)),

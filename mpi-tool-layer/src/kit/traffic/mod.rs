@@ -6,8 +6,8 @@ use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
 
 use crate::{
-    Accepted, AnyCall, Call, CallResult, Contents, Datatypes, Flow, FunctionClass, HandleMap, InOut,
-    PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next, received_bytes,
+    Accepted, AnyCall, Call, CallResult, Contents, Datatypes, Flow, FunctionClass, HandleMap,
+    InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next, received_bytes,
     received_bytes_at_once,
 };
 
@@ -202,13 +202,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
 
     /// The data of any other call; not in each function's own code.
     #[inline(never)]
-    fn moved<'c>(
-        &self,
-        tally: &impl Tally<T>,
-        tag: T,
-        call: AnyCall<'c>,
-        accepted: Accepted<'c>,
-    ) {
+    fn moved<'c>(&self, tally: &impl Tally<T>, tag: T, call: AnyCall<'c>, accepted: Accepted<'c>) {
         if call.is_split_end() {
             let pending = call.file().and_then(|file| self.split.remove(file.raw()));
             if let Some(pending) = pending {
@@ -281,12 +275,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
 
     /// An operation is complete, with a status, or has failed. A cancelled one has moved nothing.
     #[inline(always)]
-    fn completed(
-        &self,
-        tally: &impl Tally<T>,
-        pending: &Pending<T>,
-        status: Option<&MPI_Status>,
-    ) {
+    fn completed(&self, tally: &impl Tally<T>, pending: &Pending<T>, status: Option<&MPI_Status>) {
         let Some(status) = status else { return };
         if let Some(Amount { flow, contents: Contents::Predefined(datatype), count, .. }) =
             pending.as_receive()

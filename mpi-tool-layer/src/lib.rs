@@ -99,6 +99,7 @@
 //! | sizes and contents of datatypes | [`Datatypes`], [`PredefinedDatatype`] |
 //! | what is kept of objects and of requests | [`HandleMap`], [`PendingRequests`] |
 //! | counters and reports | [`Counters`], [`Counter`] |
+//! | time, measures by key, call sites, data on their way | [`Clock`], [`Table`], [`Site`], [`Traffic`], [`Nesting`] |
 //! | two layers in one tool | [`LayerChain`] |
 //!
 //! `docs/writing-a-tool.md` leads through the first tools, and the crate's `examples` are whole
@@ -118,6 +119,8 @@
 //!
 //! * `high/`: layers over types that say what they are. What expands for each function is in
 //!   `tool-macros`.
+//!
+//! * `kit/`: what measuring tools use, and the reports of tables.
 //!
 //! * `counters/`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
 //!   remember of datatypes, objects and requests.

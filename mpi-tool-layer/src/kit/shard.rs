@@ -4,6 +4,7 @@
 //! The memory is mapped at once and in full, but the system makes its pages when they are touched: rows
 //! stand in the order in which they came, so that few rows touch few pages. Nothing ever moves.
 
+use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
@@ -61,43 +62,53 @@ const KEY: usize = 2;
 /// A row of a shard.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
-    words: &'a [AtomicU64],
+    /// The key, the events, and the measures.
+    words: *const AtomicU64,
+    measures: usize,
+    shard: PhantomData<&'a Shard>,
 }
 
 impl<'a> Row<'a> {
+    #[inline(always)]
+    fn word(self, index: usize) -> &'a AtomicU64 {
+        debug_assert!(index < KEY + 1 + self.measures * moments::WORDS);
+        // SAFETY: the word must be there for as long as the shard: a row has `row_words` of them, and callers ask
+        // for those of the key, for the events, and for those of measures that there are.
+        unsafe { &*self.words.add(index) }
+    }
+
+    #[inline(always)]
     pub(crate) fn key(self) -> Words {
-        [self.words[0].load(Relaxed), self.words[1].load(Relaxed)]
+        [self.word(0).load(Relaxed), self.word(1).load(Relaxed)]
     }
 
     pub(crate) fn events(self) -> u64 {
-        self.words[KEY].load(Relaxed)
+        self.word(KEY).load(Relaxed)
     }
 
     #[inline(always)]
     fn measure(self, index: usize) -> &'a Cell {
-        let words = &self.words[KEY + 1 + index * moments::WORDS..][..moments::WORDS];
-        // SAFETY: a `Cell` must be there: it is `repr(transparent)` over so many atomic words, which the
-        // slice has and which live as long as it. All values of the words are allowed.
-        unsafe { &*words.as_ptr().cast::<Cell>() }
+        debug_assert!(index < self.measures);
+        let first: *const AtomicU64 = self.word(KEY + 1 + index * moments::WORDS);
+        // SAFETY: a `Cell` must be there: it is `repr(transparent)` over so many atomic words, which a row has for
+        // each of its measures, and of which callers ask only for those that there are. All values of the words are
+        // allowed.
+        unsafe { &*first.cast::<Cell>() }
     }
 
     pub(crate) fn moments(self, index: usize) -> Moments {
         self.measure(index).read()
     }
 
-    /// Adds events, and to each measure its value, if it has one. Only the shard's writer may do so.
+    /// Adds so many events. Only the shard's writer may do so.
     #[inline(always)]
-    pub(crate) fn add<const M: usize>(self, events: u64, values: [Option<u64>; M]) {
-        let count = &self.words[KEY];
+    pub(crate) fn add_events(self, events: u64) {
+        let count = self.word(KEY);
         count.store(count.load(Relaxed).wrapping_add(events), Relaxed);
-        for (index, value) in values.into_iter().enumerate() {
-            if let Some(value) = value {
-                self.measure(index).add(value);
-            }
-        }
     }
 
     /// Adds a value to a measure, if there is one. Only the shard's writer may do so.
+    #[inline(always)]
     pub(crate) fn add_value(self, index: usize, value: Option<u64>) {
         if let Some(value) = value {
             self.measure(index).add(value);
@@ -106,9 +117,16 @@ impl<'a> Row<'a> {
 
     /// Adds what another row has. Only the shard's writer may do so.
     fn add_row(self, other: Row<'_>) {
-        self.words[KEY].store(self.events().wrapping_add(other.events()), Relaxed);
-        for index in 0..(self.words.len() - KEY - 1) / moments::WORDS {
+        self.add_events(other.events());
+        for index in 0..self.measures {
             self.measure(index).add_all(other.moments(index));
+        }
+    }
+
+    /// Forgets all. Only the shard's writer may do so, and nobody may read meanwhile.
+    fn clear(self) {
+        for index in 0..KEY + 1 + self.measures * moments::WORDS {
+            self.word(index).store(0, Relaxed);
         }
     }
 }
@@ -166,27 +184,33 @@ impl Shard {
         }
     }
 
-    /// Changes the shard, unless it is being changed.
+    /// Begins to change the shard, unless it is being changed: then the answer is no. Whoever begins
+    /// [ends](Self::end) it.
     #[inline(always)]
-    pub(crate) fn change<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) fn begin(&self) -> bool {
         if self.busy.load(Relaxed) {
-            return None;
+            return false;
         }
         self.busy.store(true, Relaxed);
         // A signal handler of this thread sees what comes in between as it stands here.
         compiler_fence(Acquire);
-        let changed = change();
+        true
+    }
+
+    /// The change is done.
+    #[inline(always)]
+    pub(crate) fn end(&self) {
         compiler_fence(Release);
         self.busy.store(false, Relaxed);
-        Some(changed)
     }
 
     #[inline(always)]
     fn row(&self, number: u32) -> Row<'_> {
         let first = number as usize * self.row_words;
-        // SAFETY: so many atomic words must be there. The number is below `length` or that of the row
-        // that comes next, so it is below `all_rows`, for which the mapping has room.
-        Row { words: unsafe { core::slice::from_raw_parts(self.rows.add(first), self.row_words) } }
+        // SAFETY: the row must be inside of the mapping. The number is below `length` or that of the row that
+        // comes next, so it is below `all_rows`, for which the mapping has room.
+        let words = unsafe { self.rows.add(first) };
+        Row { words, measures: self.shape.measures, shard: PhantomData }
     }
 
     /// A place of the hash table.
@@ -227,8 +251,8 @@ impl Shard {
             return self.find(if is_coarse { REST } else { coarsen(key) });
         }
         let row = self.row(length);
-        row.words[0].store(key[0], Relaxed);
-        row.words[1].store(key[1], Relaxed);
+        row.word(0).store(key[0], Relaxed);
+        row.word(1).store(key[1], Relaxed);
         // Readers look at rows below the length only.
         self.length.store(length + 1, Release);
         self.place(at).store(length + 1, Relaxed);
@@ -250,7 +274,7 @@ impl Shard {
     /// Forgets all rows. Only the shard's writer may do so, and nobody may read meanwhile.
     pub(crate) fn clear(&self) {
         for row in self.rows() {
-            row.words.iter().for_each(|word| word.store(0, Relaxed));
+            row.clear();
         }
         for at in 0..=self.mask {
             if self.place(at).load(Relaxed) != 0 {

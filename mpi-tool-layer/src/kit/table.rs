@@ -128,10 +128,16 @@ impl<K: Key, const M: usize> Table<K, M> {
     #[inline(always)]
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
         let key = words(key.parts());
-        let added =
-            self.any.own().and_then(|shard| shard.change(|| shard.find(key).add(events, values)));
-        if added.is_none() {
-            self.any.add_slowly(key, events, &values);
+        match self.any.own() {
+            Some(shard) if shard.begin() => {
+                let row = shard.find(key);
+                row.add_events(events);
+                for (index, value) in values.into_iter().enumerate() {
+                    row.add_value(index, value);
+                }
+                shard.end();
+            }
+            _ => self.any.add_slowly(key, events, &values),
         }
     }
 
@@ -254,13 +260,16 @@ impl AnyTable {
     fn add_slowly(&self, key: Words, events: u64, values: &[Option<u64>]) {
         let add = |shard: &Shard| {
             let row = shard.find(key);
-            row.add(events, []);
+            row.add_events(events);
             for (index, value) in values.iter().enumerate() {
                 row.add_value(index, *value);
             }
         };
-        let own = self.own().or_else(|| self.make_own());
-        if own.and_then(|shard| shard.change(|| add(shard))).is_some() {
+        if let Some(own) = self.own().or_else(|| self.make_own())
+            && own.begin()
+        {
+            add(own);
+            own.end();
             return;
         }
         // SAFETY: `gettid` takes nothing, always succeeds, and may be called anywhere.
@@ -461,7 +470,9 @@ mod tests {
         static TABLE: Table<Place, 2> = Table::new("calls", MEASURES, 10);
         TABLE.add(Place(1, 1), 1, [Some(5), None]);
         let own = TABLE.any().own().expect("the thread has rows by now");
-        own.change(|| TABLE.add(Place(1, 1), 1, [Some(6), Some(7)])).expect("nobody is at work");
+        assert!(own.begin(), "nobody is at work");
+        TABLE.add(Place(1, 1), 1, [Some(6), Some(7)]);
+        own.end();
         let (events, [time, sent]) = read(&TABLE)[&(1, 1)];
         assert_eq!((events, time.sum, time.least, time.most, sent.sum), (2, 11, 5, 6, 7));
     }

@@ -10,8 +10,8 @@ use core::sync::atomic::AtomicU64;
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    Compiled, Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer, Setting,
-    SettingDefault, Settings, Tool, UnsafeBox,
+    AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer,
+    Setting, SettingDefault, Settings, Tool, UnsafeBox,
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next
@@ -88,7 +88,7 @@ mpi_functions! { [chain] }
 
 /// Two tools as one, which has the settings of both and reports what both have counted: the first
 /// one's counters, then the second one's. Both are configured, each from the same settings, so two
-/// settings of one name are one value.
+/// settings of one name are one value. Of two tables, the first one's is reported.
 impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     const NEW: Self = LayerChain(A::NEW, B::NEW);
 
@@ -107,6 +107,10 @@ impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
             (Some(_), Some(_)) => Some(self),
             (one, other) => one.or(other),
         }
+    }
+
+    fn table(&self) -> Option<&AnyTable> {
+        self.0.table().or_else(|| self.1.table())
     }
 }
 

@@ -99,6 +99,7 @@
 //! | sizes and contents of datatypes | [`Datatypes`], [`PredefinedDatatype`] |
 //! | what is kept of objects and of requests | [`HandleMap`], [`PendingRequests`] |
 //! | counters and reports | [`Counters`], [`Counter`] |
+//! | time, measures by key, call sites, data on their way | [`Clock`], [`Table`], [`Site`], [`Traffic`], [`Nesting`] |
 //! | two layers in one tool | [`LayerChain`] |
 //!
 //! `docs/writing-a-tool.md` leads through the first tools, and the crate's `examples` are whole
@@ -117,6 +118,8 @@
 //!
 //! * `high/`: layers over types that say what they are. What expands for each function is in
 //!   `tool-macros`.
+//!
+//! * `kit/`: what measuring tools use, and the reports of tables.
 //!
 //! * `counters/`, `function_counters.rs`: counting. `datatypes.rs`, `handles.rs`: what layers
 //!   remember of datatypes, objects and requests.
@@ -144,6 +147,7 @@ mod function_counters;
 mod handles;
 mod high;
 mod host;
+mod kit;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
@@ -167,6 +171,10 @@ pub use host::options;
 pub use host::report::Counters;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
+pub use kit::{
+    AnyTable, Clock, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Place, Site,
+    Table, Tally, Traffic,
+};
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
@@ -217,6 +225,12 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     /// question comes. Reports read the counters' memory themselves: merged over the ranks in
     /// `MPI_Finalize`, and of a single process where there is no such end.
     fn counters(&self) -> Option<&dyn Counters> {
+        None
+    }
+
+    /// What the tool measures by key ([`Table::any`]), for the report at the program's end: asked for and reported as
+    /// [counters](Self::counters) are. A tool that has a table reports that, and no counters.
+    fn table(&self) -> Option<&AnyTable> {
         None
     }
 }

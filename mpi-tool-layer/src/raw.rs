@@ -163,8 +163,7 @@ where
     if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, L::SEES_RAW) } {
         // SAFETY: the slices must be there until `around` has returned. The caller lends `words` for longer; the other
         // slice is empty.
-        let call =
-            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, &[], None) };
+        let call = unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, &[], None) };
         let mut next = ManuallyDrop::new(next);
         // SAFETY: the variable must be used for nothing else afterwards, which it is not.
         let next = unsafe { Once::new(&mut next) };

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use test_support::profile::{profile, profiled, source_lines};
 use test_support::{Run, build_folder, once, setting, stranger, tool, universal};
 
 /// Compiles `tests/fortran/NAME.F90`, once for all tests that run it. The dialect is how it sees MPI, a macro of
@@ -218,5 +219,40 @@ fn gfortran_bytes() {
         };
         assert_eq!(bytes("point-to-point", "sent"), 2 * 10 * 1000 * 4, "{dialect}");
         assert_eq!(bytes("point-to-point", "received"), 2 * 10 * 1000 * 4, "{dialect}");
+    }
+}
+
+/// Calls of Fortran come through the tool's own code, or through MPI's library: the profile's sites are the program's
+/// lines all the same, whichever dialect it is.
+fn sites_are_fortrans(dialect: &str) {
+    let run = profiled(Run::new(&compile("bytes", dialect, &[]), 2));
+    run.run().expect_success("bytes");
+    let profile = profile(&run);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran/bytes.F90");
+    let source = std::fs::read_to_string(source).unwrap();
+    let mut seen = 0;
+    for row in profile["rows"].as_array().unwrap() {
+        let function = row["function"].as_str().unwrap();
+        let call = format!("call {function}(");
+        let Some((_, number)) = source.lines().zip(1..).find(|(line, _)| line.contains(&call))
+        else {
+            continue;
+        };
+        let lines = source_lines(&profile, row);
+        assert!(
+            lines.starts_with(&format!("bytes.F90:{number} /")),
+            "{dialect}: {function}: {lines}"
+        );
+        let calls = row["calls"].as_u64().unwrap();
+        assert_eq!(calls, if number > 14 && number < 20 { 10 } else { 2 }, "{dialect}: {function}");
+        seen += 1;
+    }
+    assert_eq!(seen, 8, "{dialect}: {profile:#}");
+}
+
+#[test]
+fn gfortran_call_sites() {
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        sites_are_fortrans(dialect);
     }
 }

@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Run(Run),
     List(List),
     Inspect(Inspect),
+    Report(Report),
     New(New),
     Build(Build),
     Completions(Completions),
@@ -110,6 +111,41 @@ pub(crate) enum Format {
     Json,
     /// A table
     Csv,
+}
+
+/// Print a report, with source lines
+///
+/// Reads a report that a tool has written as JSON with a table in it, such as mpi-profile's, and prints it with the
+/// names of functions, files and lines in place of addresses. The programs and libraries must lie where they lay
+/// when they ran, and have their debug information (compile with -g).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool run --tool mpi-profile --format json --output profile.json -- mpiexec -n 4 ./app
+  mpi-tool report profile.json
+  mpi-tool report profile.json --by function
+  mpi-tool report profile.json --to csv > profile.csv")]
+pub(crate) struct Report {
+    /// The report, in JSON
+    pub(crate) file: PathBuf,
+    /// How to print it
+    #[arg(long, default_value = "text")]
+    pub(crate) to: Format,
+    /// What a line is about
+    #[arg(long, default_value = "site")]
+    pub(crate) by: By,
+    /// How many lines the text has; 0 for all
+    #[arg(long, default_value_t = 20)]
+    pub(crate) top: usize,
+}
+
+/// What the rows of a table are added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Each MPI function, from everywhere
+    Function,
+    /// Each MPI function, from each place
+    Site,
 }
 
 /// List the tools

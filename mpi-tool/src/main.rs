@@ -13,6 +13,7 @@ mod mpi;
 mod new;
 mod problem;
 mod python;
+mod report;
 mod request;
 mod run;
 mod selection;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::List(list) => list.run(),
         Command::Inspect(inspect) => inspect.run(),
+        Command::Report(report) => report.run().map(|()| ExitCode::SUCCESS),
         Command::New(new) => new.run().map(|()| ExitCode::SUCCESS),
         Command::Build(build) => build.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(completions) => completions.run().map(|()| ExitCode::SUCCESS),

@@ -5,6 +5,7 @@
 //! their crate, whose `tests/c` has the programs.
 
 mod compile;
+pub mod profile;
 mod run;
 mod settings;
 

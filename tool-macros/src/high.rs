@@ -199,7 +199,17 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
         // it; where an argument is another one, the author has vouched for it in an `unsafe` block.
         unsafe impl<L: MpiInterceptionLayer> RawMpiInterceptionLayer for L {
             const COMPILED: Compiled = <L as MpiInterceptionLayer>::COMPILED;
-            const SEES_RAW: bool = false;
+            const SEES_RAW: bool = <L as MpiInterceptionLayer>::SEES_UNTYPED;
+
+            #[inline(always)]
+            fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
+            where
+                F: FnOnce() -> R,
+            {
+                // SAFETY: to call the function is to call MPI, whose arguments must be as the standard asks. They
+                // are the application's own, and a layer can pass them on only once.
+                self.around_untyped(function, || unsafe { call.unwrap()() })
+            }
 
             #(#raw)*
         }

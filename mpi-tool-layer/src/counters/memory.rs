@@ -6,9 +6,12 @@ use core::arch::{asm, global_asm};
 use core::ptr;
 use core::sync::atomic::{
     AtomicPtr,
-    Ordering::{Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::kit::shard::Shard;
+use crate::kit::site::cache::SiteCache;
 
 /// A thread's memory for counters, one for all instances of a tool; pages that are not counted in
 /// are never made. The lanes of eight instances lie side by side, so that the counters of one
@@ -25,7 +28,17 @@ pub(super) const SIGN: u64 = 1 << 63;
 pub(super) struct Arena {
     /// The next one of all.
     pub(super) next: AtomicPtr<Arena>,
+    /// The thread's rows of tables, once it has some.
+    tables: AtomicPtr<Tables>,
+    /// The thread's call sites, once it has some.
+    sites: AtomicPtr<SiteCache>,
 }
+
+/// For how many tables a thread has a place.
+pub(crate) const TABLES: usize = 512;
+
+/// A thread's rows of each table, by the table's number.
+type Tables = [AtomicPtr<Shard>; TABLES];
 
 /// The memory of all threads, in a list that only grows: new ones come to its head. Whoever has
 /// read the head may go through all of it, without a lock.
@@ -82,6 +95,83 @@ unsafe fn set_word(word: u64) {
     }
 }
 
+/// This thread's memory, if it has some.
+#[inline(always)]
+fn own() -> Option<&'static Arena> {
+    let address = (word() & !SIGN) as usize;
+    // SAFETY: the pointer must be null or of an `Arena` that stays. The word is 0 or the address of one, with
+    // the sign bit set, and arenas are never freed.
+    unsafe { ptr::with_exposed_provenance::<Arena>(address).as_ref() }
+}
+
+/// This thread's memory, which it gets where that is possible.
+fn make_own() -> Option<&'static Arena> {
+    if word() == 0 {
+        take();
+    }
+    own()
+}
+
+/// This thread's rows of tables, if it has some.
+#[inline(always)]
+pub(crate) fn tables() -> Option<&'static Tables> {
+    // SAFETY: the pointer must be null or of a `Tables` that stays: `make_tables` has mapped it.
+    unsafe { own()?.tables.load(Relaxed).as_ref() }
+}
+
+/// The same, made where that is possible.
+pub(crate) fn make_tables() -> Option<&'static Tables> {
+    // SAFETY: `made` wants a type that is valid as zeros, and null or such memory in the place: a `Tables` is an
+    // array of null pointers then, and only this writes the place.
+    unsafe { made(&make_own()?.tables) }
+}
+
+/// This thread's call sites, if it has some.
+#[inline(always)]
+pub(crate) fn sites() -> Option<&'static SiteCache> {
+    // SAFETY: the pointer must be null or of a `SiteCache` that stays: `make_sites` has mapped it.
+    unsafe { own()?.sites.load(Relaxed).as_ref() }
+}
+
+/// The same, made where that is possible.
+pub(crate) fn make_sites() -> Option<&'static SiteCache> {
+    // SAFETY: as in `make_tables`; a `SiteCache` is valid as zeros, says its documentation.
+    unsafe { made(&make_own()?.sites) }
+}
+
+/// What is in a place, which is mapped if it is not there. `None` if the system gives no memory.
+///
+/// # Safety
+/// The place is null or leads to a `T` that stays, and a `T` may be zeros.
+unsafe fn made<T>(place: &AtomicPtr<T>) -> Option<&'static T> {
+    if place.load(Acquire).is_null() {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others.
+        let new = unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), protection, flags, -1, 0) };
+        if new != libc::MAP_FAILED {
+            // A signal handler may have been faster: its memory stays, and this is not used.
+            let _ = place.compare_exchange(ptr::null_mut(), new.cast(), AcqRel, Acquire);
+        }
+    }
+    // SAFETY: the pointer must be null or of a `T` that stays: the caller says so, or it was just mapped, of zeros.
+    unsafe { place.load(Acquire).as_ref() }
+}
+
+/// Calls `each` with the rows of tables of all threads, also of those that have ended. Takes no lock.
+pub(crate) fn each_tables(mut each: impl FnMut(&'static Tables)) {
+    let mut arena = ARENAS.load(Acquire).cast_const();
+    // SAFETY: the pointers must be null, or of what stays. Arenas are in a list that only grows, and are never
+    // freed; of their tables `make_tables` says so.
+    while let Some(this) = unsafe { arena.as_ref() } {
+        // SAFETY: see above.
+        if let Some(tables) = unsafe { this.tables.load(Acquire).as_ref() } {
+            each(tables);
+        }
+        arena = this.next.load(Acquire);
+    }
+}
+
 /// Words of arenas whose threads have ended.
 static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 /// The key whose destructor tells of a thread's end; `None` if the process has no more keys.
@@ -107,6 +197,14 @@ pub(super) fn take() {
     }
     let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
     if let Some(word) = free.or_else(map) {
+        // What an earlier thread has found on its stack is not on this one's.
+        // SAFETY: the pointers must be null or of what stays: the word is an arena's, and see `sites`.
+        unsafe {
+            let arena = ptr::with_exposed_provenance::<Arena>((word & !SIGN) as usize);
+            if let Some(sites) = (*arena).sites.load(Acquire).as_ref() {
+                sites.clear();
+            }
+        }
         // SAFETY: the word must be an arena's that no other thread has. It comes from `FREE`,
         // out of which it was just taken, or from `map`, which has just made it; arenas are
         // never freed.

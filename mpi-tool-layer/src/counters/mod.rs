@@ -23,7 +23,7 @@
 
 mod first_count;
 pub(crate) mod lane;
-mod memory;
+pub(crate) mod memory;
 
 use core::ptr;
 use core::sync::atomic::AtomicU64;

@@ -91,9 +91,8 @@ where
 {
     if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) } {
         // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
-        let call = unsafe {
-            AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned)
-        };
+        let call =
+            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };
         let mut next = ManuallyDrop::new(next);
         // SAFETY: the variable must be used for nothing else afterwards, which it is not.
         let next = unsafe { Once::new(&mut next) };
@@ -201,6 +200,19 @@ tool_macros::high_layer! {
             next_f: impl FnOnce() -> CallResult<'c>,
         ) -> CallResult<'c> {
             let _ = call;
+            next_f()
+        }
+
+        /// Does the layer see functions without typed arguments, too
+        /// ([`around_untyped`](Self::around_untyped))?
+        const SEES_UNTYPED: bool = false;
+
+        /// Every call of the functions that have no method here (`MPI_Wtime`, `MPI_Comm_c2f`, `MPI_T_*`), for
+        /// layers that count or time all functions. Their results are opaque: `next_f` makes one, and it goes
+        /// back. Layers that override this say that they [see such functions](Self::SEES_UNTYPED).
+        #[inline(always)]
+        fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
+            let _ = function;
             next_f()
         }
     }

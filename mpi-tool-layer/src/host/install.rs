@@ -35,13 +35,20 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
 ///
 /// To be used once, in a crate of type `cdylib`. The tool's version is the crate's, and so is its
 /// name, unless one is given: `install_pmpi_layer!(Layer, name = "my-tool")`.
+///
+/// A layer that asks for [call sites](crate::Site) says so:
+/// `install_pmpi_layer!(Layer, name = "my-tool", call_sites)`. Each exported function has four more
+/// instructions then.
 #[macro_export]
 macro_rules! install_pmpi_layer {
     ($layer:ty) => {
         $crate::install_pmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
     };
     ($layer:ty, name = $name:expr) => {
-        $crate::__install! { $layer, $name, }
+        $crate::__install! { $layer, $name, __export, }
+    };
+    ($layer:ty, name = $name:expr, call_sites) => {
+        $crate::__install! { $layer, $name, __export_noting_caller, }
     };
 }
 
@@ -57,7 +64,10 @@ macro_rules! install_qmpi_layer {
         $crate::install_qmpi_layer!($layer, name = env!("CARGO_PKG_NAME"));
     };
     ($layer:ty, name = $name:expr) => {
-        $crate::__install! { $layer, $name, __qmpi }
+        $crate::__install! { $layer, $name, __export, __qmpi }
+    };
+    ($layer:ty, name = $name:expr, call_sites) => {
+        $crate::__install! { $layer, $name, __export_noting_caller, __qmpi }
     };
 }
 
@@ -65,7 +75,7 @@ macro_rules! install_qmpi_layer {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __install {
-    ($layer:ty, $name:expr, $($more:ident)?) => {
+    ($layer:ty, $name:expr, $export:ident, $($more:ident)?) => {
         // In a block, so that nothing of it is in the way of the tool's own names; and with full
         // paths, so that nothing of it hides the layer's name.
         #[allow(non_upper_case_globals, clippy::missing_safety_doc)]
@@ -87,7 +97,7 @@ macro_rules! __install {
                 NAME,
                 env!("CARGO_PKG_VERSION"),
                 &INFO,
-                $crate::install::Source::new(counters, ::core::ptr::null()),
+                $crate::install::Source::new(counters, table, ::core::ptr::null()),
             )
             .with_setup($crate::install::Setup::new(
                 <$layer as $crate::Tool>::SETTINGS,
@@ -111,6 +121,9 @@ macro_rules! __install {
             fn counters(_: *const ()) -> Option<&'static dyn $crate::Counters> {
                 $crate::Tool::counters(&PRELOADED.layer)
             }
+            fn table(_: *const ()) -> Option<&'static $crate::AnyTable> {
+                $crate::Tool::table(&PRELOADED.layer)
+            }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
                 $crate::qmpi::signalled_levels(signal);
@@ -133,7 +146,7 @@ macro_rules! __install {
 
             $crate::__next_table! {}
             $crate::__preloaded! { $layer }
-            $crate::mpi_sys::mpi_functions! { [$crate::__exports] }
+            $crate::mpi_sys::mpi_functions! { [$crate::__exports] $export }
             $crate::mpi_sys::fortran_entries! { [$crate::__fortran_entries] [__fortran_function] }
             $crate::__fortran! {}
             $($crate::$more! { $layer })?
@@ -260,10 +273,10 @@ macro_rules! __preloaded {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __exports {
-    ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+    ([$export:ident] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        $($crate::__export! { $c_name $name ($($arg: $ty),*) -> $ret })*
+        $($crate::$export! { $c_name $name ($($arg: $ty),*) -> $ret })*
     };
 }
 
@@ -372,6 +385,44 @@ macro_rules! __export {
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             // SAFETY: it wants what the MPI standard asks of the function's caller, who has called this.
             unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
+        }
+    };
+}
+
+/// An exported function of a tool that asks for call sites: notes its caller down, and jumps to the function
+/// that it would be without that.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_noting_caller {
+    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl Here {
+            #[unsafe(naked)]
+            unsafe extern "C" fn $name() {
+                $crate::__ask_first! { $crate::install::entry::exported::$name::<Here> }
+            }
+        }
+
+        #[unsafe(export_name = "MPI_Pcontrol")]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            $crate::__note_caller! { Here::$name }
+        }
+    };
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl Here {
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
+                unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
+            }
+        }
+
+        #[unsafe(export_name = stringify!($c_name))]
+        #[unsafe(naked)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            $crate::__note_caller! { Here::$name }
         }
     };
 }

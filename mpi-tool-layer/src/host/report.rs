@@ -174,13 +174,7 @@ impl Report<'_> {
                 writeln!(out, " only, partial: {reason}")?;
             }
         }
-        if let Some(Launched { rank, ranks, variable }) = self.elsewhere {
-            writeln!(
-                out,
-                "# {tool}: MPI knows of this process only, but its launcher says rank {rank} of {ranks} \
-                 ({variable}): was it started by the launcher of another MPI?"
-            )?;
-        }
+        say_launcher(out, tool, self.elsewhere)?;
         for (index, row) in self.rows() {
             let name = counters.name(index);
             match counters.unit_of(index) {
@@ -262,8 +256,22 @@ impl Report<'_> {
     }
 }
 
+/// Says in a line of text what a launcher says that MPI knows nothing of.
+pub(crate) fn say_launcher(
+    out: &mut dyn Write,
+    tool: &str,
+    elsewhere: Option<Launched>,
+) -> fmt::Result {
+    let Some(Launched { rank, ranks, variable }) = elsewhere else { return Ok(()) };
+    writeln!(
+        out,
+        "# {tool}: MPI knows of this process only, but its launcher says rank {rank} of {ranks} \
+         ({variable}): was it started by the launcher of another MPI?"
+    )
+}
+
 /// A number, or something else where there is none.
-fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::Result {
+pub(crate) fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::Result {
     match number {
         Some(number) => write!(out, "{number}"),
         None => out.write_str(otherwise),
@@ -271,7 +279,7 @@ fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::
 }
 
 /// A field of CSV, as RFC 4180 has it: in quotes where it has a comma, a quote or an end of line in it.
-struct Field<'a>(&'a str);
+pub(crate) struct Field<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Field<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -291,7 +299,7 @@ impl fmt::Display for Field<'_> {
 }
 
 /// A JSON string: quotes, backslashes and control characters are escaped.
-fn quote(out: &mut dyn Write, text: &str) -> fmt::Result {
+pub(crate) fn quote(out: &mut dyn Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     for c in text.chars() {
         match c {

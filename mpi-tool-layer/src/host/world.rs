@@ -108,9 +108,8 @@ pub(crate) fn position() -> Option<(u32, u32)> {
     Some((rank.try_into().ok()?, ranks.try_into().ok()?))
 }
 
-/// The rows at rank 0, nothing elsewhere. `fingerprint` must be the same on all ranks.
-pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec<Row>>, c_int> {
-    let _errors = ErrorsReturn::on_world()?;
+/// Has each rank the same fingerprint: a hash and its complement? An error, on all ranks, if not.
+pub(crate) fn agree(fingerprint: &[u64; 2]) -> Result<(), c_int> {
     let mut lowest = [0_u64; 2];
     // SAFETY: MPI_Allreduce reads and writes two elements of 64 bits: both arrays have two `u64`, and do not
     // overlap. The world is active and of this ABI: callers have its rank, and are in the application's
@@ -127,9 +126,13 @@ pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec
     })?;
     // The least of the hashes and of their complements are a hash and its complement only if
     // all ranks have the same one.
-    if lowest[0] != !lowest[1] {
-        return Err(pmpi::MPI_ERR_OTHER);
-    }
+    if lowest[0] == !lowest[1] { Ok(()) } else { Err(pmpi::MPI_ERR_OTHER) }
+}
+
+/// The rows at rank 0, nothing elsewhere. `fingerprint` must be the same on all ranks.
+pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec<Row>>, c_int> {
+    let _errors = ErrorsReturn::on_world()?;
+    agree(fingerprint)?;
     let total = reduce(values, pmpi::MPI_SUM)?;
     let min = reduce(values, pmpi::MPI_MIN)?;
     let max = reduce(values, pmpi::MPI_MAX)?;
@@ -159,16 +162,16 @@ fn reduce(values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
     Ok(result)
 }
 
-fn check(code: c_int) -> Result<(), c_int> {
+pub(crate) fn check(code: c_int) -> Result<(), c_int> {
     if code == pmpi::MPI_SUCCESS { Ok(()) } else { Err(code) }
 }
 
 /// Errors on the world return, as long as this lives: a tool's failed reduction is no reason to
 /// end the application.
-struct ErrorsReturn(pmpi::MPI_Errhandler);
+pub(crate) struct ErrorsReturn(pmpi::MPI_Errhandler);
 
 impl ErrorsReturn {
-    fn on_world() -> Result<Self, c_int> {
+    pub(crate) fn on_world() -> Result<Self, c_int> {
         let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
         // SAFETY: both functions want the world's communicator while it is active, as it is for `merge`, and
         // a place for a handle or a valid handle: `theirs` is one, and MPI_ERRORS_RETURN is predefined.

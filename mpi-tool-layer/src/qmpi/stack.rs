@@ -14,7 +14,8 @@ use crate::host::neighbours::ToolInfo;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
 use crate::{
-    Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox,
+    AnyTable, Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
+    UnsafeBox,
 };
 
 /// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
@@ -255,6 +256,10 @@ impl<L: Tool> Instance<L> {
             // to it below: an instance that is never freed, and whose layer is there when it is asked.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.counters()
         }
+        fn table<L: Tool>(instance: *const ()) -> Option<&'static AnyTable> {
+            // SAFETY: as for `counters`.
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.table()
+        }
         fn configure<L: Tool>(instance: *const (), settings: &Settings) {
             // SAFETY: as for `counters`: `Setup` passes what the source has, and `configure` is called when all
             // fields are there.
@@ -270,14 +275,14 @@ impl<L: Tool> Instance<L> {
             let instance = &raw mut (*new).instance;
             let level = &raw mut (*new).level;
             (&raw mut (*new).info).write(ToolInfo::new(label, signalled, level.cast()));
-            let source = Source::new(counters::<L>, instance.cast::<()>().cast_const());
+            let source = Source::new(counters::<L>, table::<L>, instance.cast::<()>().cast_const());
             let setup = Setup::new(L::SETTINGS, configure::<L>);
             let made = Level::in_stack(tool, version, &(*new).info, source, request);
             level.write(made.with_setup(setup));
             (&raw mut (*new).below).write(NextTable::unlinked());
             let (below, level) = (&(*new).below, &*level);
             instance.write(Instance { layer: L::NEW, below, level });
-            level.configure();
+            level.begin();
             LEVELS.lock().unwrap_or_else(PoisonError::into_inner).push(level);
             Created {
                 instance: instance.cast_const().cast(),

@@ -1,6 +1,8 @@
 //! The counters: elements by function class, flow and datatype, reported as elements and bytes.
 
-use mpi_tool_layer::{Counter, Counters, Flow, FunctionClass, PredefinedDatatype, ThreadCounters};
+use mpi_tool_layer::{
+    Counter, Counters, Flow, FunctionClass, PredefinedDatatype, Tally, ThreadCounters,
+};
 
 /// A class of functions that move data.
 #[derive(Debug, Clone, Copy)]
@@ -27,11 +29,6 @@ impl Class {
             _ => Self(0),
         }
     }
-
-    /// Only then does a status say whether an operation was cancelled.
-    pub(crate) const fn may_be_cancelled(self) -> bool {
-        matches!(CLASSES[self.0 as usize], FunctionClass::PointToPoint)
-    }
 }
 
 const FLOWS: usize = Flow::ALL.len();
@@ -45,15 +42,11 @@ impl Rows {
     pub(crate) const fn new() -> Self {
         Self(ThreadCounters::new())
     }
+}
 
+impl Tally<Class> for Rows {
     #[inline(always)]
-    pub(crate) fn add(
-        &self,
-        class: Class,
-        flow: Flow,
-        datatype: PredefinedDatatype,
-        elements: u64,
-    ) {
+    fn moved(&self, class: Class, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
         self.0.add(
             (usize::from(class.0) * FLOWS + flow as usize) * DATATYPES + datatype.index(),
             elements,

@@ -22,10 +22,11 @@
 
 mod prepared;
 mod report;
+mod table;
 
 use core::ffi::c_int;
 use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicUsize,
+    AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Once, OnceLock};
@@ -41,7 +42,7 @@ use crate::host::unseen::why_nothing_was_seen;
 use crate::host::{options, signals, world};
 use crate::rows::Rows;
 use crate::settings::Setup;
-use crate::{Counters, FunctionId, NextTable};
+use crate::{AnyTable, Clock, Counters, FunctionId, NextTable};
 
 /// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
 /// tool. The layer itself is not in it: its counters and its settings are reached through functions
@@ -80,6 +81,8 @@ pub struct Level {
     prepared: OnceLock<Prepared>,
     /// A report is being written.
     writing: AtomicBool,
+    /// When the tool saw the process first, by its clock; 0 if nobody asks.
+    began: AtomicU64,
     /// The constructor's work is done.
     loaded: Once,
     /// The table has been filled.
@@ -92,6 +95,7 @@ pub struct Level {
 #[derive(Clone, Copy)]
 pub struct Source {
     find: fn(*const ()) -> Option<&'static dyn Counters>,
+    find_table: fn(*const ()) -> Option<&'static AnyTable>,
     of: *const (),
 }
 
@@ -103,15 +107,25 @@ unsafe impl Send for Source {}
 unsafe impl Sync for Source {}
 
 impl Source {
-    /// Counters that `find` gets from `of`: null, or a layer's address that is valid for ever.
+    /// Counters that `find` gets from `of`, and a table that `find_table` gets: null, or a layer's address that is
+    /// valid for ever.
     #[doc(hidden)]
-    pub const fn new(find: fn(*const ()) -> Option<&'static dyn Counters>, of: *const ()) -> Self {
-        Self { find, of }
+    pub const fn new(
+        find: fn(*const ()) -> Option<&'static dyn Counters>,
+        find_table: fn(*const ()) -> Option<&'static AnyTable>,
+        of: *const (),
+    ) -> Self {
+        Self { find, find_table, of }
     }
 
     /// Asks the tool. Runs its code, so not in a signal handler.
     fn get(&self) -> Option<&'static dyn Counters> {
         (self.find)(self.of)
+    }
+
+    /// Asks the tool for its table. Runs its code, too.
+    fn table(&self) -> Option<&'static AnyTable> {
+        (self.find_table)(self.of)
     }
 }
 
@@ -153,6 +167,7 @@ impl Level {
             sessions: AtomicUsize::new(0),
             prepared: OnceLock::new(),
             writing: AtomicBool::new(false),
+            began: AtomicU64::new(0),
             loaded: Once::new(),
             has_mpi: AtomicBool::new(false),
         }
@@ -210,7 +225,7 @@ impl Level {
                 unsafe { crate::host::forward::to_all_hosts() };
             }
             if self.has_mpi.load(Relaxed) {
-                self.configure();
+                self.begin();
             }
             if options::is_on("MPI_TOOL_HELP") && launched_rank().unwrap_or(0) == 0 {
                 let help = options::help_with(self.tool, self.version, self.setup.declared);
@@ -224,10 +239,24 @@ impl Level {
     pub fn has_mpi(&self, table: &NextTable) -> bool {
         self.load(table);
         if !self.has_mpi.load(Acquire) && find_late_mpi(table) {
-            self.configure();
+            self.begin();
             self.has_mpi.store(true, Release);
         }
         self.has_mpi.load(Acquire)
+    }
+
+    /// In a process with MPI, before the layer's first call.
+    pub(crate) fn begin(&self) {
+        self.configure();
+        if self.counters.table().is_some() {
+            self.began.store(Clock::now(), Relaxed);
+        }
+    }
+
+    /// For how long the tool has watched the process, in nanoseconds.
+    fn wall_time(&self) -> u64 {
+        let began = self.began.load(Relaxed);
+        if began == 0 { 0 } else { Clock::nanoseconds(Clock::now().saturating_sub(began)) }
     }
 
     /// Gives the layer its settings, once. Nothing is read where there are none.
@@ -257,6 +286,9 @@ impl Level {
 
     /// Has the tool counted anything? For a process in which MPI has not started.
     fn has_counted(&self) -> bool {
+        if let Some(table) = self.counters.table() {
+            return table.count() > 0;
+        }
         let Some(rows) = self.counters.get().map(Rows::of) else { return false };
         (0..rows.len()).any(|index| rows.value(index) > 0)
     }
@@ -303,10 +335,14 @@ impl Level {
             return;
         }
         let prepared = self.prepared();
-        let Some(rows) = &prepared.rows else { return };
+        let report = || match (&prepared.table, &prepared.rows) {
+            (Some(table), _) => self.report_table_of_world(table, prepared),
+            (None, Some(rows)) => self.report_world(rows, prepared),
+            (None, None) => Ok(()),
+        };
         if !prepared.options.merge {
             self.report_process(NOT_MERGED);
-        } else if self.report_world(rows, prepared).is_err() {
+        } else if report().is_err() {
             self.report_process("the ranks' reports could not be merged");
         }
     }
@@ -362,7 +398,8 @@ impl Level {
         let Some(why) = why_nothing_was_seen() else { return };
         if self.options().output != Output::None {
             // The tool may watch some functions only, and the program have called others.
-            let counted = if self.counters.get().is_some() { ", and counted nothing" } else { "" };
+            let counts = self.counters.get().is_some() || self.counters.table().is_some();
+            let counted = if counts { ", and counted nothing" } else { "" };
             say(format_args!(
                 "{}: did not see MPI start in this process{counted}: {why}",
                 self.tool

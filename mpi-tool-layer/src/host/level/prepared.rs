@@ -1,17 +1,19 @@
 //! What a level's reports need: what is set for it, its counters and its files.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::ffi::CString;
 
 use mpi_sys::ABI;
 
 use super::{Level, process_id};
+use crate::AnyTable;
 use crate::host::file::ReportFile;
 use crate::host::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
 use crate::host::options::{Options, Output};
 use crate::host::output::{is_terminal, say};
 use crate::host::{options, signals, world};
+use crate::kit::shard::Shard;
 use crate::rows::Rows;
 
 /// What a report needs, made where allocation is allowed: at the first start of MPI in the process,
@@ -21,6 +23,8 @@ pub(super) struct Prepared {
     pub(super) options: Options,
     /// What the tool counts. The tool is not asked again: a signal handler runs none of its code.
     pub(super) rows: Option<Rows>,
+    /// The tool's table, if it has one.
+    pub(super) table: Option<PreparedTable>,
     /// Where the merged report goes and that of this process alone, if to files.
     pub(super) files: Option<[ReportFile; 2]>,
     /// Of all processes of a run, this one prints: rank 0.
@@ -35,6 +39,24 @@ pub(super) struct Prepared {
     pub(super) merged: Box<[AtomicU64]>,
     /// The sum of all counters at the last report.
     pub(super) last_sum: AtomicU64,
+}
+
+/// What the report of a table needs.
+pub(super) struct PreparedTable {
+    pub(super) table: &'static AnyTable,
+    /// Where the rows of all threads are added up, if the system gives memory for it.
+    pub(super) sum: Option<&'static Shard>,
+    /// How many events the last report had.
+    pub(super) reported: AtomicU64,
+    /// Is there a merged report?
+    pub(super) merged: AtomicBool,
+}
+
+impl PreparedTable {
+    fn of(table: &'static AnyTable) -> Self {
+        let sum = Shard::map(table.shape().together());
+        Self { table, sum, reported: AtomicU64::new(0), merged: AtomicBool::new(false) }
+    }
 }
 
 impl Level {
@@ -91,8 +113,9 @@ impl Level {
                 files = file(&world).zip(file(&process)).map(|(world, process)| [world, process]);
             }
             let rows = self.counters.get().map(Rows::of);
+            let table = self.counters.table().map(PreparedTable::of);
             let count = rows.as_ref().map_or(0, Rows::len);
-            if options.signals && count > 0 {
+            if options.signals && (count > 0 || table.is_some()) {
                 signals::watch(self.info);
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
@@ -101,6 +124,7 @@ impl Level {
             Prepared {
                 options,
                 rows,
+                table,
                 files,
                 prints,
                 others,

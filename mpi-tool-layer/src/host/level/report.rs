@@ -17,13 +17,22 @@ const LATE: &str = "calls after the merged report";
 /// The user wants a report a rank.
 pub(super) const NOT_MERGED: &str = "MPI_TOOL_MERGE=0";
 
+/// A report of any kind, to be put where the user wants it.
+pub(super) struct Written<'a> {
+    pub(super) scope: Scope<'a>,
+    /// Writes it. The sink keeps its first error.
+    pub(super) write: &'a dyn Fn(&mut Sink, Format),
+    /// Says in a line what came after the merged report.
+    pub(super) say_late: &'a dyn Fn(),
+}
+
 impl Level {
     /// Merges the counts over the world; rank 0 writes them. Keeps what this process had, for a
     /// later report of its own. An error is MPI's, or says, then on all ranks, that not all have
     /// the same tool.
     pub(super) fn report_world(&self, counters: &Rows, prepared: &Prepared) -> Result<(), c_int> {
         let values: Vec<u64> = (0..counters.len()).map(|index| counters.value(index)).collect();
-        let merged = world::merge(&self.fingerprint(counters), &values)?;
+        let merged = world::merge(&self.fingerprint(counters.len()), &values)?;
         for (merged, value) in prepared.merged.iter().zip(&values) {
             merged.store(*value, Relaxed);
         }
@@ -38,8 +47,8 @@ impl Level {
     /// The same on all ranks that have the same tool: a hash (FNV-1a) of name, version and number
     /// of counters, and its complement, of which the least over all ranks fit each other only if
     /// all are equal.
-    fn fingerprint(&self, counters: &Rows) -> [u64; 2] {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters.len() as u64;
+    pub(super) fn fingerprint(&self, counters: usize) -> [u64; 2] {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ counters as u64;
         for byte in self.label.bytes().chain(self.version.bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
@@ -51,17 +60,25 @@ impl Level {
     /// several threads at once: while one writes, others leave it at that.
     pub(crate) fn report_process(&self, reason: &str) {
         let Some(prepared) = self.prepared.get() else { return };
-        let Some(counters) = &prepared.rows else { return };
+        if prepared.rows.is_none() && prepared.table.is_none() {
+            return;
+        }
         if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
             return;
         }
+        if let Some(table) = &prepared.table {
+            self.report_table_of_process(table, prepared, reason);
+        } else if let Some(counters) = &prepared.rows {
+            self.report_counters(counters, prepared, reason);
+        }
+        self.writing.store(false, Release);
+    }
+
+    /// The report of this process's counters.
+    fn report_counters(&self, counters: &Rows, prepared: &Prepared, reason: &str) {
         let now = sum((0..counters.len()).map(|index| counters.value(index)));
         if prepared.last_sum.swap(now, Relaxed) != now {
-            let scope = Scope::Process {
-                rank: self.known_rank(),
-                ranks: u64::try_from(self.ranks.load(Relaxed)).ok(),
-                reason,
-            };
+            let scope = self.of_process(reason);
             let row = |index: usize| {
                 let merged = prepared.merged[index].load(Relaxed);
                 let new = counters.value(index).wrapping_sub(merged);
@@ -69,11 +86,18 @@ impl Level {
             };
             self.write(prepared, scope, counters, &row);
         }
-        self.writing.store(false, Release);
     }
 
-    /// Writes a report to where the user wants it, or says in a line why not all of it is shown.
-    /// What is printed of other ranks than 0 is decided here. May run in a signal handler.
+    /// A report of this process alone.
+    pub(super) fn of_process<'a>(&self, reason: &'a str) -> Scope<'a> {
+        Scope::Process {
+            rank: self.known_rank(),
+            ranks: u64::try_from(self.ranks.load(Relaxed)).ok(),
+            reason,
+        }
+    }
+
+    /// Writes a report of counters.
     fn write(
         &self,
         prepared: &Prepared,
@@ -84,6 +108,18 @@ impl Level {
         let elsewhere = prepared.elsewhere;
         let report =
             Report { tool: self.label, version: self.version, scope, elsewhere, counters, row };
+        let written = Written {
+            scope,
+            write: &|sink, format| report.write(sink, format).unwrap_or_default(),
+            say_late: &|| report.say_late(),
+        };
+        self.put(prepared, &written);
+    }
+
+    /// Writes a report to where the user wants it, or says in a line why not all of it is shown.
+    /// What is printed of other ranks than 0 is decided here. May run in a signal handler.
+    pub(super) fn put(&self, prepared: &Prepared, report: &Written<'_>) {
+        let scope = report.scope;
         let Options { output, format, all_ranks, .. } = &prepared.options;
         let (reason, late) = match scope {
             Scope::World { .. } => ("", false),
@@ -98,16 +134,16 @@ impl Level {
             // Nor does the number of files, where the merged report has nearly everything.
             Output::File(_) if late && !prepared.prints && !asked => return,
             Output::File(_) => {
-                return self.write_file(prepared, &report, asked);
+                return self.write_file(prepared, report, asked);
             }
         };
         if !prepared.prints && !asked {
             return;
         }
         if late && !asked {
-            return report.say_late();
+            return (report.say_late)();
         }
-        report_to(&report, descriptor, *format);
+        report_to(report, descriptor, *format);
         if matches!(scope, Scope::Process { .. }) && prepared.others && !asked {
             say(format_args!(
                 "{}: what the other ranks counted is not shown: MPI_TOOL_ALL_RANKS=1 prints it, \
@@ -118,7 +154,7 @@ impl Level {
     }
 
     /// Writes a report to its file, and to standard error if that fails.
-    fn write_file(&self, prepared: &Prepared, report: &Report<'_>, asked: bool) {
+    fn write_file(&self, prepared: &Prepared, report: &Written<'_>, asked: bool) {
         let Some([world, process]) = &prepared.files else { return };
         let file = match report.scope {
             Scope::World { .. } => world,
@@ -126,8 +162,7 @@ impl Level {
         };
         let tool = self.label;
         let format = prepared.options.format;
-        // The sink keeps its first error.
-        match file.write(|sink| report.write(sink, format).unwrap_or_default()) {
+        match file.write(|sink| (report.write)(sink, format)) {
             Ok(path) if prepared.says_where && prepared.prints => {
                 say(format_args!("{tool}: report in {}", Path(path)));
             }
@@ -170,8 +205,8 @@ impl core::fmt::Display for Path<'_> {
 }
 
 /// Prints a report. Errors of standard output and standard error are nobody's.
-fn report_to(report: &Report<'_>, descriptor: c_int, format: Format) {
+fn report_to(report: &Written<'_>, descriptor: c_int, format: Format) {
     let mut sink = Sink::new(descriptor);
-    let _ = report.write(&mut sink, format);
+    (report.write)(&mut sink, format);
     let _ = sink.finish();
 }

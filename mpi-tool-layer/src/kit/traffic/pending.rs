@@ -1,22 +1,20 @@
 //! What is to be counted of an operation that is not complete.
 
-use mpi_tool_layer::{Contents, Flow};
-
-use crate::rows::Class;
+use crate::{Contents, Flow, FunctionClass};
 
 /// The data of an operation, of one kind.
 #[derive(Debug, Clone)]
-pub(crate) struct Amount {
-    pub(crate) flow: Flow,
+pub(super) struct Amount {
+    pub(super) flow: Flow,
     /// Of each element.
-    pub(crate) contents: Contents,
-    pub(crate) count: u64,
+    pub(super) contents: Contents,
+    pub(super) count: u64,
     /// Does the status say how much it is?
-    pub(crate) at_most: bool,
+    pub(super) at_most: bool,
 }
 
 /// Are data counted when their operation starts? What arrives, or what a status tells, is not.
-pub(crate) fn is_at_start(flow: Flow, at_most: bool) -> bool {
+pub(super) fn is_at_start(flow: Flow, at_most: bool) -> bool {
     flow != Flow::Received && !at_most
 }
 
@@ -28,8 +26,9 @@ impl Amount {
 
 /// An operation that is not complete, or a persistent one.
 #[derive(Debug, Clone)]
-pub(crate) struct Pending {
-    class: Class,
+pub(super) struct Pending<T> {
+    tag: T,
+    class: FunctionClass,
     persistent: bool,
     /// Started and not complete. An inactive persistent request may be waited for, too.
     active: bool,
@@ -39,37 +38,43 @@ pub(crate) struct Pending {
     others: Option<Box<Vec<Amount>>>,
 }
 
-impl Pending {
+impl<T: Copy> Pending<T> {
     #[inline(always)]
-    pub(crate) fn new(class: Class, persistent: bool, first: Amount) -> Self {
-        Self { class, persistent, active: !persistent, first, others: None }
+    pub(super) fn new(tag: T, class: FunctionClass, persistent: bool, first: Amount) -> Self {
+        Self { tag, class, persistent, active: !persistent, first, others: None }
     }
 
     #[cold]
-    pub(crate) fn push(&mut self, amount: Amount) {
+    pub(super) fn push(&mut self, amount: Amount) {
         self.others.get_or_insert_default().push(amount);
     }
 
     /// The one amount, if there is only one and a status says how much it is: a receive.
     #[inline(always)]
-    pub(crate) fn as_receive(&self) -> Option<&Amount> {
+    pub(super) fn as_receive(&self) -> Option<&Amount> {
         (self.others.is_none() && self.first.at_most).then_some(&self.first)
     }
 
-    pub(crate) fn class(&self) -> Class {
+    /// What the layer wanted to be remembered.
+    pub(super) fn tag(&self) -> T {
+        self.tag
+    }
+
+    /// The class of the function that has started it.
+    pub(super) fn class(&self) -> FunctionClass {
         self.class
     }
 
-    pub(crate) fn is_persistent(&self) -> bool {
+    pub(super) fn is_persistent(&self) -> bool {
         self.persistent
     }
 
-    pub(crate) fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         self.active = true;
     }
 
     /// Was the operation active?
-    pub(crate) fn finish(&mut self) -> bool {
+    pub(super) fn finish(&mut self) -> bool {
         core::mem::replace(&mut self.active, false)
     }
 
@@ -78,12 +83,12 @@ impl Pending {
     }
 
     /// What counts each time that a persistent operation is started.
-    pub(crate) fn at_start(&self) -> impl Iterator<Item = &Amount> {
+    pub(super) fn at_start(&self) -> impl Iterator<Item = &Amount> {
         self.amounts().filter(|amount| amount.is_at_start())
     }
 
     /// What counts when the operation is complete.
-    pub(crate) fn at_completion(&self) -> impl Iterator<Item = &Amount> {
+    pub(super) fn at_completion(&self) -> impl Iterator<Item = &Amount> {
         self.amounts().filter(|amount| !amount.is_at_start())
     }
 }

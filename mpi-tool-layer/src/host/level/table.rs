@@ -1,0 +1,103 @@
+//! A level's reports of its table: of all ranks and of this process alone.
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::Level;
+use super::prepared::{Prepared, PreparedTable};
+use super::report::Written;
+use crate::AnyTable;
+use crate::host::output::say;
+use crate::host::report::Scope;
+use crate::kit::gather::gather;
+use crate::kit::merged::{Merged, site_part};
+use crate::kit::report::TableReport;
+use crate::kit::table::{parts, words};
+use crate::kit::view::{Process, View};
+
+impl Level {
+    /// Merges the tables over the world; rank 0 writes the result. An error is MPI's, or says, then on all ranks,
+    /// that not all have the same tool.
+    pub(super) fn report_table_of_world(
+        &self,
+        prepared_table: &PreparedTable,
+        prepared: &Prepared,
+    ) -> Result<(), c_int> {
+        let PreparedTable { table, sum, .. } = prepared_table;
+        let sum = sum.ok_or(mpi_sys::MPI_ERR_NO_MEM);
+        let rank = self.known_rank().unwrap_or(0);
+        let wall = self.wall_time();
+        // A rank without memory takes part in the merging with an empty table, and reports for itself.
+        let own = match sum {
+            Ok(rows) => {
+                table.add_up(rows);
+                Merged::of(table, rows, wall, rank)
+            }
+            Err(_) => Merged::empty(wall, rank, table.count()),
+        };
+        let reported = own.events();
+        let columns = table.parts().len() + 16 * table.measures().len();
+        let (site_part, coarsen) = (site_part(table), table.shape().coarsen);
+        let merged = gather(&self.fingerprint(columns), own, |all, other| {
+            all.add(other, site_part, |key| parts(coarsen(words(key))));
+        })?;
+        prepared_table.reported.store(reported, Relaxed);
+        prepared_table.merged.store(true, Relaxed);
+        if let Some(merged) = merged {
+            let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
+            self.write_table(prepared, Scope::World { ranks }, table, &merged);
+        }
+        Ok(())
+    }
+
+    /// Writes what this process has in its table, if there is news. After the merged report, that is a line which
+    /// says how many events came later. May run in a signal handler.
+    pub(super) fn report_table_of_process(
+        &self,
+        prepared_table: &PreparedTable,
+        prepared: &Prepared,
+        reason: &str,
+    ) {
+        let PreparedTable { table, sum, reported, merged } = prepared_table;
+        let now = table.count();
+        let before = reported.swap(now, Relaxed);
+        if now == before {
+            return;
+        }
+        if merged.load(Relaxed) {
+            if prepared.prints {
+                say(format_args!(
+                    "{}: {} {} after the merged report, in MPI_Finalize or later, are not in it",
+                    self.label,
+                    now.wrapping_sub(before),
+                    table.events()
+                ));
+            }
+            return;
+        }
+        let Some(rows) = sum else { return };
+        let rank = self.known_rank().unwrap_or(0);
+        let process = Process::of(table, rows, self.wall_time(), rank);
+        self.write_table(prepared, self.of_process(reason), table, &process);
+    }
+
+    fn write_table(
+        &self,
+        prepared: &Prepared,
+        scope: Scope<'_>,
+        table: &AnyTable,
+        view: &dyn View,
+    ) {
+        let elsewhere = prepared.elsewhere;
+        let (tool, version) = (self.label, self.version);
+        let report = TableReport { tool, version, scope, elsewhere, table, view };
+        self.put(
+            prepared,
+            &Written {
+                scope,
+                write: &|sink, format| report.write(sink, format).unwrap_or_default(),
+                say_late: &|| {},
+            },
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! A clock for tools: the processor's cycle counter where the kernel itself trusts it, else the
+//! kernel's monotonic clock. Never `MPI_Wtime`, which is a call of MPI.
+
+use core::sync::atomic::{
+    AtomicU8, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// Monotonic time of this process, in *ticks*: cheap to read, and made nanoseconds of when a report
+/// is written.
+///
+/// Where `/sys/devices/system/clocksource/clocksource0/current_clocksource` says `tsc`, a tick is one
+/// of the processor's cycle counter: the kernel has found then that it runs at one rate on all
+/// processors and does not stop. The rate is measured against `CLOCK_MONOTONIC`, over all the time
+/// since the first reading. Elsewhere a tick is a nanosecond of `CLOCK_MONOTONIC`, which
+/// `clock_gettime` reads without a system call.
+///
+/// ```
+/// use mpi_tool_layer::Clock;
+///
+/// let start = Clock::now();
+/// let sum: u64 = (0..1000).sum();
+/// let ticks = Clock::now() - start;
+/// println!("{sum}, after {} ns", Clock::nanoseconds(ticks));
+/// ```
+#[derive(Debug)]
+pub struct Clock;
+
+/// How ticks are read: [`UNKNOWN`], [`CYCLES`] or [`MONOTONIC`].
+static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const CYCLES: u8 = 1;
+const MONOTONIC: u8 = 2;
+
+/// Ticks and nanoseconds of one moment, the first reading's.
+static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// The rate is measured over at least so many nanoseconds: two readings of `CLOCK_MONOTONIC` that are
+/// 50 ns apart from their ticks make an error of 0.005 % then.
+const SHORTEST: u64 = 1_000_000;
+
+impl Clock {
+    /// The time, in ticks. Six instructions where it is the cycle counter; for any thread, and for
+    /// signal handlers but for the process's first reading, which reads a file.
+    #[inline(always)]
+    pub fn now() -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if KIND.load(Relaxed) == CYCLES {
+            return cycles();
+        }
+        Self::now_slowly()
+    }
+
+    /// Reads the other clock, or finds out which one to read.
+    #[cold]
+    #[inline(never)]
+    fn now_slowly() -> u64 {
+        if KIND.load(Acquire) == UNKNOWN {
+            start();
+        }
+        read(KIND.load(Acquire))
+    }
+
+    /// How many nanoseconds so many ticks are. For signal handlers, too. Asked within the first
+    /// millisecond, it waits until that is over, as the rate is not known before.
+    pub fn nanoseconds(ticks: u64) -> u64 {
+        let rate = Self::nanoseconds_per_tick();
+        if rate == 1.0 { ticks } else { (ticks as f64 * rate) as u64 }
+    }
+
+    /// The length of a tick, as well as it is known by now.
+    pub fn nanoseconds_per_tick() -> f64 {
+        if KIND.load(Acquire) == UNKNOWN {
+            start();
+        }
+        if KIND.load(Acquire) != CYCLES {
+            return 1.0;
+        }
+        let [first_tick, first] = [&FIRST[0], &FIRST[1]].map(|word| word.load(Relaxed));
+        loop {
+            let (ticks, now) = pair(CYCLES);
+            let passed = now.saturating_sub(first);
+            if passed >= SHORTEST {
+                return passed as f64 / ticks.saturating_sub(first_tick).max(1) as f64;
+            }
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// Finds out which clock to read. Threads that do so at once find the same.
+fn start() {
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let is_trusted = cfg!(target_arch = "x86_64")
+        && std::fs::read(SOURCE).is_ok_and(|source| source.trim_ascii() == b"tsc");
+    let kind = if is_trusted { CYCLES } else { MONOTONIC };
+    let (ticks, now) = pair(kind);
+    // Only one thread's moment counts; 0 is no time of a machine that runs.
+    if FIRST[1].compare_exchange(0, now, Relaxed, Relaxed).is_ok() {
+        FIRST[0].store(ticks, Relaxed);
+        KIND.store(kind, Release);
+    } else {
+        while KIND.load(Acquire) == UNKNOWN {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// Ticks and nanoseconds of one moment: of several tries the one that took least, as a thread may be
+/// interrupted between its two readings.
+fn pair(kind: u8) -> (u64, u64) {
+    let tries = (0..5).map(|_| {
+        let before = read(kind);
+        let now = monotonic();
+        let after = read(kind);
+        let took = after.saturating_sub(before);
+        (took, before + took / 2, now)
+    });
+    let best = tries.min_by_key(|(took, ..)| *took);
+    best.map_or((0, 0), |(_, ticks, now)| (ticks, now))
+}
+
+fn read(kind: u8) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if kind == CYCLES {
+        return cycles();
+    }
+    let _ = kind;
+    monotonic()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    // SAFETY: `rdtsc` touches no memory. A system may forbid it to programs, but then its kernel does
+    // not name it as the clock that programs read by `clock_gettime`.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `clock_gettime` writes one `timespec`, which `time` is, and may be called anywhere.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// The known answer is the kernel's: `Instant` reads `CLOCK_MONOTONIC`. The outer readings are
+    /// around the inner ones, so the clock can say no more than they, and little less.
+    #[test]
+    fn time_is_the_kernels() {
+        Clock::now();
+        let outer = Instant::now();
+        let start = Clock::now();
+        let inner = Instant::now();
+        std::thread::sleep(Duration::from_millis(50));
+        let least = inner.elapsed().as_nanos() as f64;
+        let ticks = Clock::now() - start;
+        let most = outer.elapsed().as_nanos() as f64;
+        let measured = Clock::nanoseconds(ticks) as f64;
+        assert!(measured >= least * 0.9995, "{measured} is less than {least}");
+        assert!(measured <= most * 1.0005, "{measured} is more than {most}");
+    }
+
+    #[test]
+    fn time_does_not_run_backwards_in_a_thread() {
+        let mut last = Clock::now();
+        for _ in 0..10_000 {
+            let now = Clock::now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn both_clocks_agree() {
+        for kind in [CYCLES, MONOTONIC] {
+            let (before, (_, between), after) = (monotonic(), pair(kind), monotonic());
+            assert!((before..=after).contains(&between));
+        }
+    }
+}

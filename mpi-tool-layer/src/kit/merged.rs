@@ -1,0 +1,388 @@
+//! A table as data that can leave its process: keys mean the same on all ranks, times are in nanoseconds, and
+//! two of them make one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::moments::Moments;
+use super::shard::Shard;
+use super::table::{AnyTable, MeasureUnit, PartKind, parts};
+use super::{Clock, Site};
+
+/// So many rows a merged table has: what does not fit is merged under coarse keys, as in a full [`Table`](super::Table).
+pub(crate) const MOST_ROWS: usize = 1 << 16;
+
+/// A number of each of several ranks: the sum, and who has least and most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spread {
+    /// Over how many ranks.
+    pub(crate) ranks: u64,
+    pub(crate) sum: u64,
+    pub(crate) least: Extreme,
+    pub(crate) most: Extreme,
+}
+
+/// A value, and a rank that has it: the lowest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extreme {
+    pub(crate) value: u64,
+    pub(crate) rank: u64,
+}
+
+impl Extreme {
+    fn least(self, other: Self) -> Self {
+        if (other.value, other.rank) < (self.value, self.rank) { other } else { self }
+    }
+
+    fn most(self, other: Self) -> Self {
+        let greater = other.value > self.value;
+        if greater || other.value == self.value && other.rank < self.rank { other } else { self }
+    }
+}
+
+impl Spread {
+    pub(crate) fn of(value: u64, rank: u64) -> Self {
+        let own = Extreme { value, rank };
+        Self { ranks: 1, sum: value, least: own, most: own }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            ranks: self.ranks + other.ranks,
+            sum: self.sum.wrapping_add(other.sum),
+            least: self.least.least(other.least),
+            most: self.most.most(other.most),
+        }
+    }
+}
+
+/// A measure of a row: over all its values, and over the ranks that have the row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) moments: Moments,
+    /// The rank of the least value, and that of the greatest one.
+    pub(crate) least_rank: u64,
+    pub(crate) most_rank: u64,
+    /// The ranks' sums.
+    pub(crate) ranks: Spread,
+}
+
+impl Measured {
+    pub(crate) fn of(moments: Moments, rank: u64) -> Self {
+        let ranks = Spread::of(moments.sum, rank);
+        Self { moments, least_rank: rank, most_rank: rank, ranks }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let (one, two) = (self.moments, other.moments);
+        let extreme = |value, rank| Extreme { value, rank };
+        let least = extreme(one.least, self.least_rank).least(extreme(two.least, other.least_rank));
+        let most = extreme(one.most, self.most_rank).most(extreme(two.most, other.most_rank));
+        Self {
+            moments: one.and(two),
+            least_rank: least.rank,
+            most_rank: most.rank,
+            ranks: self.ranks.and(other.ranks),
+        }
+    }
+}
+
+/// A row of a merged table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MergedRow {
+    pub(crate) events: u64,
+    pub(crate) measures: Vec<Measured>,
+}
+
+/// A program or library: its path and its build ID.
+pub(crate) type NamedFile = (String, Vec<u8>);
+
+/// The places of a site: the number of a file, and an offset.
+type Places = Vec<(u64, u64)>;
+
+/// How long ranks ran, and how much of it they were in MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunTimes {
+    /// From the program's start to the report, in nanoseconds.
+    pub(crate) wall: Spread,
+    /// The sum of the first measure in ticks, in nanoseconds.
+    pub(crate) inside: Spread,
+    /// The one as a part of the other, in billionths.
+    pub(crate) share: Spread,
+}
+
+impl RunTimes {
+    /// Of one rank.
+    pub(crate) fn of(wall: u64, inside: u64, rank: u64) -> Self {
+        let share = (inside as f64 / wall.max(1) as f64 * 1e9) as u64;
+        Self {
+            wall: Spread::of(wall, rank),
+            inside: Spread::of(inside, rank),
+            share: Spread::of(share, rank),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            wall: self.wall.and(other.wall),
+            inside: self.inside.and(other.inside),
+            share: self.share.and(other.share),
+        }
+    }
+}
+
+/// A table of one rank or of several.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Merged {
+    pub(crate) files: Vec<NamedFile>,
+    /// Sites by their number in keys, less one.
+    pub(crate) sites: Vec<Places>,
+    pub(crate) rows: BTreeMap<[u32; 4], MergedRow>,
+    pub(crate) times: RunTimes,
+    /// Events that could not be counted.
+    pub(crate) lost: u64,
+}
+
+/// What of a key is a site: the number of the part.
+pub(crate) fn site_part(table: &AnyTable) -> Option<usize> {
+    table.parts().iter().position(|part| part.kind == PartKind::Site)
+}
+
+impl Merged {
+    /// The rows of this process, which are together in `rows`.
+    pub(crate) fn of(table: &AnyTable, rows: &Shard, wall: u64, rank: u64) -> Self {
+        let rate = Clock::nanoseconds_per_tick();
+        let site_part = site_part(table);
+        let mut files: Vec<NamedFile> = Vec::new();
+        let mut numbers = HashMap::new();
+        let mut sites = Vec::new();
+        let mut known = HashMap::new();
+        let mut merged = BTreeMap::new();
+        for row in rows.rows() {
+            let mut key = parts(row.key());
+            if let Some(part) = site_part {
+                key[part] = *known.entry(key[part]).or_insert_with_key(|number| {
+                    let places = Site::from_number(*number).places();
+                    // No site stays none, and so does that of all others.
+                    if places.is_empty() {
+                        return *number;
+                    }
+                    let place = places.iter().map(|place| {
+                        let file = (place.file(), place.build_id());
+                        let number = *numbers.entry(file).or_insert_with(|| {
+                            files.push((file.0.to_owned(), file.1.to_owned()));
+                            files.len() as u64 - 1
+                        });
+                        (number, place.offset())
+                    });
+                    sites.push(place.collect());
+                    sites.len() as u32
+                });
+            }
+            let measures = table.measures().iter().enumerate().map(|(index, measure)| {
+                let factor = if measure.unit == MeasureUnit::Ticks { rate } else { 1.0 };
+                Measured::of(row.moments(index).scaled(factor), rank)
+            });
+            let row = MergedRow { events: row.events(), measures: measures.collect() };
+            merged.insert(key, row);
+        }
+        let time = table.measures().iter().position(|measure| measure.unit == MeasureUnit::Ticks);
+        let inside = time.map_or(0, |time| {
+            merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
+        });
+        let times = RunTimes::of(wall, inside, rank);
+        Self { files, sites, rows: merged, times, lost: table.lost() }
+    }
+
+    /// A rank without rows, of which so many events are not known.
+    pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
+        let times = RunTimes::of(wall, 0, rank);
+        Self { files: Vec::new(), sites: Vec::new(), rows: BTreeMap::new(), times, lost }
+    }
+
+    /// How many events there are in all rows.
+    pub(crate) fn events(&self) -> u64 {
+        self.rows.values().fold(0, |sum, row| sum.wrapping_add(row.events))
+    }
+
+    /// Adds another rank's, or several ranks'. `coarsen` makes a coarse key of a key.
+    pub(crate) fn add(
+        &mut self,
+        other: Self,
+        site_part: Option<usize>,
+        coarsen: impl Fn([u32; 4]) -> [u32; 4],
+    ) {
+        let files: Vec<u64> =
+            other.files.into_iter().map(|file| self.number_of_file(file)).collect();
+        let mut known: HashMap<Places, u32> = self.sites.iter().cloned().zip(1..).collect();
+        let mut numbers: Vec<u32> = Vec::new();
+        for mut places in other.sites {
+            for (file, _) in &mut places {
+                *file = files.get(*file as usize).copied().unwrap_or(0);
+            }
+            numbers.push(*known.entry(places).or_insert_with_key(|places| {
+                self.sites.push(places.clone());
+                self.sites.len() as u32
+            }));
+        }
+        for (mut key, row) in other.rows {
+            if let Some(part) = site_part
+                && let Some(index) = key[part].checked_sub(1)
+                && let Some(number) = numbers.get(index as usize)
+            {
+                key[part] = *number;
+            }
+            if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
+                key = coarsen(key);
+            }
+            match self.rows.get_mut(&key) {
+                None => {
+                    self.rows.insert(key, row);
+                }
+                Some(here) => {
+                    here.events = here.events.wrapping_add(row.events);
+                    for (one, other) in here.measures.iter_mut().zip(row.measures) {
+                        *one = one.and(other);
+                    }
+                }
+            }
+        }
+        self.times = self.times.and(other.times);
+        self.lost = self.lost.wrapping_add(other.lost);
+        self.forget_unused(site_part);
+    }
+
+    /// A file is the same on all ranks if it has the same build ID, wherever it lies; without one, if it has the
+    /// same path.
+    fn number_of_file(&mut self, file: NamedFile) -> u64 {
+        let same = |(path, id): &NamedFile| {
+            if file.1.is_empty() { *path == file.0 } else { *id == file.1 }
+        };
+        let known = self.files.iter().position(same);
+        known.unwrap_or_else(|| {
+            self.files.push(file);
+            self.files.len() - 1
+        }) as u64
+    }
+
+    /// Drops sites of rows that have become coarse, so that what is merged does not grow without bound.
+    fn forget_unused(&mut self, site_part: Option<usize>) {
+        let Some(part) = site_part else { return };
+        if self.sites.len() <= MOST_ROWS {
+            return;
+        }
+        let used: BTreeSet<u32> = self.rows.keys().map(|key| key[part]).collect();
+        let mut numbers = HashMap::new();
+        let mut kept = Vec::new();
+        for (number, places) in (1..).zip(core::mem::take(&mut self.sites)) {
+            if used.contains(&number) {
+                kept.push(places);
+                numbers.insert(number, kept.len() as u32);
+            }
+        }
+        self.sites = kept;
+        let rows = core::mem::take(&mut self.rows);
+        let renumbered = rows.into_iter().map(|(mut key, row)| {
+            key[part] = numbers.get(&key[part]).copied().unwrap_or(key[part]);
+            (key, row)
+        });
+        self.rows = renumbered.collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: Option<usize> = Some(1);
+
+    /// A row for each site of a rank, with one value: the site's offset.
+    fn of_rank(rank: u64, offsets: &[u64], build_id: &[u8]) -> Merged {
+        let rows = offsets.iter().zip(1..).map(|(offset, number)| {
+            let moments = [*offset].into_iter().collect();
+            (
+                [9, number, 0, 0],
+                MergedRow { events: 1, measures: vec![Measured::of(moments, rank)] },
+            )
+        });
+        Merged {
+            files: vec![(format!("/home/{rank}/program"), build_id.to_owned())],
+            sites: offsets.iter().map(|offset| vec![(0, *offset)]).collect(),
+            rows: rows.collect(),
+            times: RunTimes::of(1000, 10 * rank, rank),
+            lost: 1,
+        }
+    }
+
+    fn coarsen([function, ..]: [u32; 4]) -> [u32; 4] {
+        [function, u32::MAX, 0, 0]
+    }
+
+    /// The same program at other paths and with sites in another order: by hand, ranks 0 and 2 have called from 100,
+    /// ranks 0 and 1 from 200.
+    #[test]
+    fn ranks_are_merged_by_what_keys_mean() {
+        let mut all = of_rank(0, &[100, 200], b"id");
+        all.add(of_rank(1, &[200], b"id"), SITE, coarsen);
+        all.add(of_rank(2, &[300, 100], b"id"), SITE, coarsen);
+        assert_eq!(all.files.len(), 1);
+        let events = |offset: u64| {
+            let number = 1 + all.sites.iter().position(|site| site[0] == (0, offset)).unwrap();
+            let row = &all.rows[&[9, number as u32, 0, 0]];
+            (row.events, row.measures[0].ranks.ranks, row.measures[0].moments.sum)
+        };
+        assert_eq!(
+            [events(100), events(200), events(300)],
+            [(2, 2, 200), (2, 2, 400), (1, 1, 300)]
+        );
+        let Spread { ranks, sum, least, most } = all.times.inside;
+        assert_eq!((ranks, sum, least.rank, most.value, most.rank), (3, 30, 0, 20, 2));
+        assert_eq!((all.times.share.most.value, all.lost), (20_000_000, 3));
+    }
+
+    #[test]
+    fn another_build_is_another_file() {
+        let mut all = of_rank(0, &[100], b"one");
+        all.add(of_rank(1, &[100], b"two"), SITE, coarsen);
+        assert_eq!((all.files.len(), all.sites.len(), all.rows.len()), (2, 2, 2));
+    }
+
+    /// A tree of 2^20 ranks, of which each level is one merge of two halves that are alike: the root has as many rows
+    /// after it as before.
+    #[test]
+    fn equal_ranks_take_no_more_memory_at_the_root() {
+        let mut all = of_rank(0, &[1, 2, 3], b"id");
+        for _ in 0..20 {
+            let half = all.clone();
+            all.add(half, SITE, coarsen);
+        }
+        assert_eq!((all.files.len(), all.sites.len(), all.rows.len()), (1, 3, 3));
+        let row = &all.rows[&[9, 3, 0, 0]];
+        assert_eq!((row.events, row.measures[0].moments.sum), (1 << 20, 3 << 20));
+        assert_eq!(row.measures[0].ranks.ranks, 1 << 20);
+    }
+
+    /// Wholly different sites of 20 ranks are more than there is room for: the total is still right.
+    #[test]
+    fn different_ranks_are_bounded_and_lose_no_total() {
+        let mut all = of_rank(0, &[], b"id");
+        let (mut events, mut sum) = (0, 0);
+        for rank in 0..20 {
+            let offsets: Vec<u64> = (0..5000).map(|site| 1 + rank * 5000 + site).collect();
+            events += offsets.len() as u64;
+            sum += offsets.iter().sum::<u64>();
+            all.add(of_rank(rank, &offsets, b"id"), SITE, coarsen);
+        }
+        assert_eq!(all.rows.len(), MOST_ROWS + 1);
+        assert_eq!(all.rows.values().map(|row| row.events).sum::<u64>(), events);
+        assert_eq!(all.rows.values().map(|row| row.measures[0].moments.sum).sum::<u64>(), sum);
+        assert_eq!(all.rows[&[9, u32::MAX, 0, 0]].events, events - MOST_ROWS as u64);
+        assert!(all.sites.len() <= MOST_ROWS + 5000);
+    }
+
+    #[test]
+    fn the_lowest_of_equal_ranks_is_named() {
+        let spread = [3, 1, 2].map(|rank| Spread::of(7, rank)).into_iter().reduce(Spread::and);
+        let extreme = Extreme { value: 7, rank: 1 };
+        assert_eq!(spread, Some(Spread { ranks: 3, sum: 21, least: extreme, most: extreme }));
+    }
+}

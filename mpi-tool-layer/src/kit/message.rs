@@ -1,0 +1,152 @@
+//! A [`Merged`] table as bytes, for a message to another rank: numbers of eight bytes, least first.
+
+use std::collections::BTreeMap;
+
+use super::merged::{Extreme, Measured, Merged, MergedRow, RunTimes, Spread};
+use super::moments::Moments;
+
+impl Merged {
+    /// The table as bytes.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Writer(Vec::new());
+        out.number(self.files.len() as u64);
+        for (path, build_id) in &self.files {
+            out.bytes(path.as_bytes());
+            out.bytes(build_id);
+        }
+        out.number(self.sites.len() as u64);
+        for places in &self.sites {
+            out.number(places.len() as u64);
+            for (file, offset) in places {
+                out.number(*file);
+                out.number(*offset);
+            }
+        }
+        out.number(self.rows.len() as u64);
+        for (key, row) in &self.rows {
+            key.iter().for_each(|part| out.number((*part).into()));
+            out.number(row.events);
+            out.number(row.measures.len() as u64);
+            row.measures.iter().for_each(|measured| out.measured(measured));
+        }
+        let RunTimes { wall, inside, share } = self.times;
+        [wall, inside, share].iter().for_each(|spread| out.spread(spread));
+        out.number(self.lost);
+        out.0
+    }
+
+    /// The table of bytes; `None` if they are of none.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut from = Reader(bytes);
+        let files = from.list(|from| {
+            let path = String::from_utf8_lossy(from.bytes()?).into_owned();
+            Some((path, from.bytes()?.to_owned()))
+        })?;
+        let sites = from.list(|from| from.list(|from| Some((from.number()?, from.number()?))))?;
+        let rows = from.list(|from| {
+            let mut key = [0; 4];
+            for part in &mut key {
+                *part = from.number()?.try_into().ok()?;
+            }
+            let events = from.number()?;
+            Some((key, MergedRow { events, measures: from.list(Reader::measured)? }))
+        })?;
+        let times =
+            RunTimes { wall: from.spread()?, inside: from.spread()?, share: from.spread()? };
+        let lost = from.number()?;
+        let rows: BTreeMap<_, _> = rows.into_iter().collect();
+        from.0.is_empty().then_some(Self { files, sites, rows, times, lost })
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn spread(&mut self, spread: &Spread) {
+        let Spread { ranks, sum, least, most } = spread;
+        [*ranks, *sum, least.value, least.rank, most.value, most.rank]
+            .into_iter()
+            .for_each(|number| self.number(number));
+    }
+
+    fn measured(&mut self, measured: &Measured) {
+        let Measured { moments, least_rank, most_rank, ranks } = measured;
+        let Moments { count, sum, least, most, squares } = moments;
+        [*count, *sum, *least, *most, squares.to_bits(), *least_rank, *most_rank]
+            .into_iter()
+            .for_each(|number| self.number(number));
+        self.spread(ranks);
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let length = self.number()?;
+        (0..length).map(|_| one(self)).collect()
+    }
+
+    fn spread(&mut self) -> Option<Spread> {
+        let (ranks, sum) = (self.number()?, self.number()?);
+        let mut extreme = || Some(Extreme { value: self.number()?, rank: self.number()? });
+        Some(Spread { ranks, sum, least: extreme()?, most: extreme()? })
+    }
+
+    fn measured(&mut self) -> Option<Measured> {
+        let (count, sum) = (self.number()?, self.number()?);
+        let (least, most) = (self.number()?, self.number()?);
+        let squares = f64::from_bits(self.number()?);
+        let (least_rank, most_rank) = (self.number()?, self.number()?);
+        let moments = Moments { count, sum, least, most, squares };
+        Some(Measured { moments, least_rank, most_rank, ranks: self.spread()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_comes_back_as_it_went() {
+        let moments: Moments = [1, 2, 30].into_iter().collect();
+        let row = MergedRow {
+            events: 4,
+            measures: vec![Measured::of(moments, 5), Measured::of(Moments::NONE, 5)],
+        };
+        let table = Merged {
+            files: vec![("/a program".into(), vec![0, 255]), (String::new(), vec![])],
+            sites: vec![vec![(1, 2), (0, u64::MAX)], vec![]],
+            rows: BTreeMap::from([([1, 2, 3, u32::MAX], row.clone()), ([0; 4], row)]),
+            times: RunTimes::of(7, 8, 9),
+            lost: 10,
+        };
+        let bytes = table.to_bytes();
+        assert_eq!(Merged::from_bytes(&bytes), Some(table));
+        for length in 0..bytes.len() {
+            assert_eq!(Merged::from_bytes(&bytes[..length]), None, "{length} bytes");
+        }
+    }
+}

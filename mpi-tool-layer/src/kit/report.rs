@@ -1,0 +1,394 @@
+//! The report of a table: text, JSON and CSV of schema 2. Nothing here allocates or locks: see `report.rs`.
+
+use core::fmt::{self, Write};
+
+use super::merged::{Extreme, Measured, Spread};
+use super::table::{AnyTable, MeasureUnit, PartKind};
+use super::view::{RowView, View};
+use crate::FunctionId;
+use crate::host::launcher::Launched;
+use crate::host::options::Format;
+use crate::host::report::{Field, Scope, number_or, quote, say_launcher};
+
+/// The schema of reports with a table: a reader checks it, and `docs/report.md` describes it.
+pub(crate) const SCHEMA: &str = "mpi-tool-report/2";
+
+/// How many rows the text has.
+const SHOWN: usize = 20;
+
+/// A report of a table.
+pub(crate) struct TableReport<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) scope: Scope<'a>,
+    pub(crate) elsewhere: Option<Launched>,
+    pub(crate) table: &'a AnyTable,
+    pub(crate) view: &'a dyn View,
+}
+
+impl TableReport<'_> {
+    /// Writes the report. An error is the sink's.
+    pub(crate) fn write(&self, out: &mut dyn Write, format: Format) -> fmt::Result {
+        match format {
+            Format::Text => self.text(out),
+            Format::Json => self.json(out),
+            Format::Csv => self.csv(out),
+        }
+    }
+
+    /// Calls `each` with all rows; the first error ends it.
+    fn try_each_row(
+        &self,
+        mut each: impl FnMut(RowView, &dyn Fn(usize) -> Measured) -> fmt::Result,
+    ) -> fmt::Result {
+        let mut result = Ok(());
+        self.view.each_row(&mut |row, measures| {
+            if result.is_ok() {
+                result = each(row, measures);
+            }
+        });
+        result
+    }
+
+    /// For people, on one screen: the run, and the rows that took most time.
+    fn text(&self, out: &mut dyn Write) -> fmt::Result {
+        let Self { tool, version, table, view, .. } = self;
+        let events = table.events();
+        match self.scope {
+            Scope::World { ranks } => {
+                let plural = if ranks == 1 { "" } else { "s" };
+                writeln!(out, "# {tool} {version}: {events} of {ranks} rank{plural}")?;
+            }
+            Scope::Process { rank, ranks, reason } => {
+                write!(out, "# {tool} {version}: {events} of ")?;
+                match (rank, ranks) {
+                    (Some(rank), Some(ranks)) => write!(out, "rank {rank} of {ranks}")?,
+                    (Some(rank), None) => write!(out, "rank {rank}")?,
+                    // SAFETY: `getpid` takes nothing, always succeeds, and may be called anywhere.
+                    _ => write!(out, "process {}", unsafe { libc::getpid() })?,
+                }
+                writeln!(out, " only, partial: {reason}")?;
+            }
+        }
+        say_launcher(out, tool, self.elsewhere)?;
+        let times = view.times();
+        let Spread { sum, least, most, ranks } = times.share;
+        let percent = |billionths: u64| billionths as f64 / 1e7;
+        write!(
+            out,
+            "wall time {:.3} s, in MPI {:.1} % of it",
+            times.wall.most.value as f64 / 1e9,
+            percent(sum / ranks.max(1))
+        )?;
+        if ranks > 1 {
+            write!(
+                out,
+                " (rank {}: {:.1} %, rank {}: {:.1} %)",
+                least.rank,
+                percent(least.value),
+                most.rank,
+                percent(most.value)
+            )?;
+        }
+        writeln!(out)?;
+        if view.lost() > 0 {
+            writeln!(out, "{} {events} could not be counted: no memory", view.lost())?;
+        }
+        // Rows by the first measure, those with most first: found one after the other, since nothing can be
+        // sorted without memory.
+        let name = table.measures().first().map_or("", |measure| measure.name);
+        writeln!(out, "{name:>12} {:>7} {events:>12}  what, where", "of MPI")?;
+        let mut last = (u64::MAX, [0; 4]);
+        let mut rows = 0_usize;
+        view.each_row(&mut |_, _| rows += 1);
+        for _ in 0..rows.min(SHOWN) {
+            let mut next: Option<((u64, [u32; 4]), RowView)> = None;
+            view.each_row(&mut |row, measures| {
+                let place = (measures(0).moments.sum, row.key);
+                let is_after = place.0 < last.0 || place.0 == last.0 && place.1 > last.1;
+                let is_before = |best: (u64, [u32; 4])| {
+                    place.0 > best.0 || place.0 == best.0 && place.1 < best.1
+                };
+                if is_after && next.is_none_or(|(best, _)| is_before(best)) {
+                    next = Some((place, row));
+                }
+            });
+            let Some((place, row)) = next else { break };
+            last = place;
+            self.line(out, row, place.0, times.inside.sum)?;
+        }
+        if rows > SHOWN {
+            writeln!(out, "and {} rows more: MPI_TOOL_FORMAT=json or csv has all", rows - SHOWN)?;
+        }
+        Ok(())
+    }
+
+    /// A row in a line.
+    fn line(&self, out: &mut dyn Write, row: RowView, first: u64, all: u64) -> fmt::Result {
+        let part = first as f64 / all.max(1) as f64 * 100.0;
+        let unit = self.table.measures().first().map(|measure| measure.unit);
+        match unit {
+            Some(MeasureUnit::Ticks) => write!(out, "{:>10.6} s", first as f64 / 1e9)?,
+            _ => write!(out, "{first:>12}")?,
+        }
+        write!(out, " {part:>5.1} % {:>12} ", row.events)?;
+        for (part, number) in self.table.parts().iter().zip(row.key) {
+            match part.kind {
+                PartKind::Function => write!(out, " {}", function(number))?,
+                PartKind::Site => self.site(out, number)?,
+                PartKind::Number => write!(out, " {} {number}", part.name)?,
+            }
+        }
+        writeln!(out)
+    }
+
+    /// The first place of a site: its file's name and the offset.
+    fn site(&self, out: &mut dyn Write, number: u32) -> fmt::Result {
+        match number {
+            0 => return Ok(()),
+            u32::MAX => return out.write_str(", other places"),
+            _ => {}
+        }
+        let mut result = Ok(());
+        let mut count = 0;
+        self.view.each_place(number, &mut |path, _, offset| {
+            let before = if count == 0 { ", at " } else { " < " };
+            count += 1;
+            let name = path.rsplit('/').next().unwrap_or(path);
+            result = result.and_then(|()| write!(out, "{before}{name}+{offset:#x}"));
+        });
+        result
+    }
+
+    /// One object: what `docs/report.md` describes, with a line a site and a row.
+    fn json(&self, out: &mut dyn Write) -> fmt::Result {
+        let Self { tool, version, table, view, .. } = self;
+        write!(out, "{{\"schema\":\"{SCHEMA}\",\"tool\":")?;
+        quote(out, tool)?;
+        out.write_str(",\"version\":")?;
+        quote(out, version)?;
+        match self.scope {
+            Scope::World { ranks } => write!(out, ",\"complete\":true,\"ranks\":{ranks}")?,
+            Scope::Process { rank, ranks, reason } => {
+                out.write_str(",\"complete\":false,\"ranks\":")?;
+                number_or(out, ranks, "null")?;
+                out.write_str(",\"rank\":")?;
+                number_or(out, rank, "null")?;
+                out.write_str(",\"reason\":")?;
+                quote(out, reason)?;
+            }
+        }
+        if let Some(Launched { rank, ranks, variable }) = self.elsewhere {
+            write!(out, ",\"launcher\":{{\"rank\":{rank},\"ranks\":{ranks},\"variable\":")?;
+            quote(out, variable)?;
+            out.write_str("}")?;
+        }
+        let times = view.times();
+        out.write_str(",\n\"wall\":")?;
+        spread(out, times.wall)?;
+        out.write_str(",\n\"inside\":")?;
+        spread(out, times.inside)?;
+        out.write_str(",\n\"share\":")?;
+        let Spread { least, most, .. } = times.share;
+        let (least_share, most_share) = (least.value as f64 / 1e9, most.value as f64 / 1e9);
+        write!(out, "{{\"least\":{least_share},\"least_rank\":{}", least.rank)?;
+        write!(out, ",\"most\":{most_share},\"most_rank\":{}}}", most.rank)?;
+        write!(out, ",\n\"lost\":{},\n\"events\":", view.lost())?;
+        quote(out, table.events())?;
+        out.write_str(",\n\"keys\":[")?;
+        for (position, part) in table.parts().iter().enumerate() {
+            out.write_str(if position == 0 { "{\"name\":" } else { ",{\"name\":" })?;
+            quote(out, part.name)?;
+            write!(out, ",\"type\":\"{}\"}}", kind_name(part.kind))?;
+        }
+        out.write_str("],\n\"measures\":[")?;
+        for (position, measure) in table.measures().iter().enumerate() {
+            out.write_str(if position == 0 { "{\"name\":" } else { ",{\"name\":" })?;
+            quote(out, measure.name)?;
+            write!(out, ",\"unit\":\"{}\"}}", unit_name(measure.unit))?;
+        }
+        out.write_str("],\n\"sites\":[")?;
+        for site in 1..=view.sites() {
+            out.write_str(if site == 1 { "\n  [" } else { ",\n  [" })?;
+            self.places(out, site)?;
+            out.write_str("]")?;
+        }
+        out.write_str("\n],\n\"rows\":[")?;
+        let mut is_first = true;
+        self.try_each_row(|row, measures| {
+            out.write_str(if is_first { "\n  {" } else { ",\n  {" })?;
+            is_first = false;
+            for (part, number) in table.parts().iter().zip(row.key) {
+                quote(out, part.name)?;
+                out.write_str(":")?;
+                match part.kind {
+                    PartKind::Function => write!(out, "\"{}\",", function(number))?,
+                    PartKind::Site if number == u32::MAX => out.write_str("\"others\",")?,
+                    PartKind::Site if number == 0 => out.write_str("null,")?,
+                    PartKind::Site | PartKind::Number => write!(out, "{number},")?,
+                }
+            }
+            quote(out, table.events())?;
+            write!(out, ":{},\"ranks\":{}", row.events, row.ranks)?;
+            for (index, measure) in table.measures().iter().enumerate() {
+                out.write_str(",")?;
+                quote(out, measure.name)?;
+                out.write_str(":")?;
+                measured(out, measures(index))?;
+            }
+            out.write_str("}")
+        })?;
+        out.write_str("\n]}\n")
+    }
+
+    /// The places of a site, as a list of JSON without its brackets.
+    fn places(&self, out: &mut dyn Write, site: u32) -> fmt::Result {
+        let mut result = Ok(());
+        let mut is_first = true;
+        self.view.each_place(site, &mut |path, build_id, offset| {
+            let mut write = || {
+                out.write_str(if is_first { "{\"file\":" } else { ",{\"file\":" })?;
+                quote(out, path)?;
+                out.write_str(",\"build_id\":\"")?;
+                build_id.iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
+                write!(out, "\",\"offset\":{offset}}}")
+            };
+            if result.is_ok() {
+                result = write();
+            }
+            is_first = false;
+        });
+        result
+    }
+
+    /// A header and a line a row. A site is its places, as `FILE+0xOFFSET`, with ` < ` before each caller.
+    fn csv(&self, out: &mut dyn Write) -> fmt::Result {
+        let table = self.table;
+        out.write_str("schema,tool,version,complete,ranks,rank")?;
+        for part in table.parts() {
+            write!(out, ",{}", Field(part.name))?;
+        }
+        write!(out, ",{},having_ranks", Field(table.events()))?;
+        for measure in table.measures() {
+            let (name, unit) = (measure.name, unit_name(measure.unit));
+            for column in ["count", "sum", "least", "most", "variation", "least_rank", "most_rank"]
+            {
+                write!(out, ",{name}_{column}")?;
+                if ["sum", "least", "most"].contains(&column) {
+                    write!(out, "_{unit}")?;
+                }
+            }
+        }
+        writeln!(out)?;
+        self.try_each_row(|row, measures| {
+            write!(out, "{SCHEMA},{},{},", Field(self.tool), Field(self.version))?;
+            match self.scope {
+                Scope::World { ranks } => write!(out, "true,{ranks},")?,
+                Scope::Process { rank, ranks, .. } => {
+                    out.write_str("false,")?;
+                    number_or(out, ranks, "")?;
+                    out.write_str(",")?;
+                    number_or(out, rank, "")?;
+                }
+            }
+            for (part, number) in table.parts().iter().zip(row.key) {
+                match part.kind {
+                    PartKind::Function => write!(out, ",{}", function(number))?,
+                    PartKind::Site if number == 0 => out.write_str(",")?,
+                    PartKind::Site if number == u32::MAX => out.write_str(",others")?,
+                    PartKind::Site => self.site_field(out, number)?,
+                    PartKind::Number => write!(out, ",{number}")?,
+                }
+            }
+            write!(out, ",{},{}", row.events, row.ranks)?;
+            for index in 0..table.measures().len() {
+                let Measured { moments, least_rank, most_rank, .. } = measures(index);
+                write!(out, ",{},{}", moments.count, moments.sum)?;
+                if moments.count == 0 {
+                    out.write_str(",,,,,")?;
+                    continue;
+                }
+                write!(out, ",{},{},{}", moments.least, moments.most, moments.variation())?;
+                write!(out, ",{least_rank},{most_rank}")?;
+            }
+            writeln!(out)
+        })
+    }
+
+    /// A site as a field of CSV, in quotes, as paths may contain anything.
+    fn site_field(&self, out: &mut dyn Write, site: u32) -> fmt::Result {
+        out.write_str(",\"")?;
+        let mut result = Ok(());
+        let mut is_first = true;
+        self.view.each_place(site, &mut |path, _, offset| {
+            let mut write = || {
+                out.write_str(if is_first { "" } else { " < " })?;
+                for (position, part) in path.split('"').enumerate() {
+                    out.write_str(if position > 0 { "\"\"" } else { "" })?;
+                    out.write_str(part)?;
+                }
+                write!(out, "+{offset:#x}")
+            };
+            if result.is_ok() {
+                result = write();
+            }
+            is_first = false;
+        });
+        result?;
+        out.write_str("\"")
+    }
+}
+
+/// The name of a function; of what is none, that it is all others.
+fn function(number: u32) -> &'static str {
+    FunctionId::from_index(number as usize).map_or("others", FunctionId::name)
+}
+
+fn kind_name(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Function => "function",
+        PartKind::Site => "site",
+        PartKind::Number => "number",
+    }
+}
+
+fn unit_name(unit: MeasureUnit) -> &'static str {
+    match unit {
+        MeasureUnit::Ticks => "nanoseconds",
+        MeasureUnit::Bytes => "bytes",
+    }
+}
+
+/// A number of each rank, as an object.
+fn spread(out: &mut dyn Write, spread: Spread) -> fmt::Result {
+    let Spread { ranks, sum, least, most } = spread;
+    write!(out, "{{\"sum\":{sum},\"mean\":{}", sum as f64 / ranks.max(1) as f64)?;
+    extremes(out, least, most)?;
+    out.write_str("}")
+}
+
+fn extremes(out: &mut dyn Write, least: Extreme, most: Extreme) -> fmt::Result {
+    write!(out, ",\"least\":{},\"least_rank\":{}", least.value, least.rank)?;
+    write!(out, ",\"most\":{},\"most_rank\":{}", most.value, most.rank)
+}
+
+/// A measure of a row, as an object; `null` where nothing was measured.
+fn measured(out: &mut dyn Write, measured: Measured) -> fmt::Result {
+    let Measured { moments, least_rank, most_rank, ranks } = measured;
+    if moments.count == 0 {
+        return out.write_str("null");
+    }
+    write!(
+        out,
+        "{{\"count\":{},\"sum\":{},\"mean\":{}",
+        moments.count,
+        moments.sum,
+        moments.mean()
+    )?;
+    let least = Extreme { value: moments.least, rank: least_rank };
+    let most = Extreme { value: moments.most, rank: most_rank };
+    extremes(out, least, most)?;
+    write!(out, ",\"variation\":{},\"by_rank\":", moments.variation())?;
+    spread(out, ranks)?;
+    out.write_str("}")
+}

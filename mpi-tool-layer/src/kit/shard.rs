@@ -1,0 +1,294 @@
+//! A table's rows in the memory of one thread, found by a hash. Only that thread writes; all may read
+//! at any time, as a signal handler does when it reports.
+//!
+//! The memory is mapped at once and in full, but the system makes its pages when they are touched: rows
+//! stand in the order in which they came, so that few rows touch few pages. Nothing ever moves.
+
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    compiler_fence,
+};
+
+use super::moments::{self, Cell, Moments};
+
+/// A row's key, as the table keeps it.
+pub(crate) type Words = [u64; 2];
+
+/// The key of the row that takes what has no other: only if there are more coarse keys than the table
+/// was promised.
+pub(crate) const REST: Words = [u64::MAX; 2];
+
+/// How a table's memory is laid out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// How many measures a row has.
+    pub(crate) measures: usize,
+    /// How many rows there may be of any keys.
+    pub(crate) rows: usize,
+    /// How many more there may be of coarse keys.
+    pub(crate) coarse: usize,
+    /// The coarse key of a key: that of the row that stands in for it in a full table.
+    pub(crate) coarsen: fn(Words) -> Words,
+}
+
+impl Shape {
+    /// The same for the rows of many threads together.
+    pub(crate) const fn together(self) -> Self {
+        Self { rows: 4 * self.rows, ..self }
+    }
+
+    /// A power of two, at least twice as many as there are rows, so that a place is found soon.
+    const fn index_length(self) -> usize {
+        (2 * self.all_rows()).next_power_of_two()
+    }
+
+    /// With the row for [`REST`].
+    const fn all_rows(self) -> usize {
+        self.rows + self.coarse + 1
+    }
+
+    /// Words of a row: the key, how many events, and the measures.
+    const fn row_words(self) -> usize {
+        KEY + 1 + self.measures * moments::WORDS
+    }
+}
+
+/// Words of a key.
+const KEY: usize = 2;
+
+/// A row of a shard.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    /// The key, the events, and the measures.
+    words: *const AtomicU64,
+    measures: usize,
+    shard: PhantomData<&'a Shard>,
+}
+
+impl<'a> Row<'a> {
+    #[inline(always)]
+    fn word(self, index: usize) -> &'a AtomicU64 {
+        debug_assert!(index < KEY + 1 + self.measures * moments::WORDS);
+        // SAFETY: the word must be there for as long as the shard: a row has `row_words` of them, and callers ask
+        // for those of the key, for the events, and for those of measures that there are.
+        unsafe { &*self.words.add(index) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn key(self) -> Words {
+        [self.word(0).load(Relaxed), self.word(1).load(Relaxed)]
+    }
+
+    pub(crate) fn events(self) -> u64 {
+        self.word(KEY).load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn measure(self, index: usize) -> &'a Cell {
+        debug_assert!(index < self.measures);
+        let first: *const AtomicU64 = self.word(KEY + 1 + index * moments::WORDS);
+        // SAFETY: a `Cell` must be there: it is `repr(transparent)` over so many atomic words, which a row has for
+        // each of its measures, and of which callers ask only for those that there are. All values of the words are
+        // allowed.
+        unsafe { &*first.cast::<Cell>() }
+    }
+
+    pub(crate) fn moments(self, index: usize) -> Moments {
+        self.measure(index).read()
+    }
+
+    /// Adds so many events. Only the shard's writer may do so.
+    #[inline(always)]
+    pub(crate) fn add_events(self, events: u64) {
+        let count = self.word(KEY);
+        count.store(count.load(Relaxed).wrapping_add(events), Relaxed);
+    }
+
+    /// Adds a value to a measure, if there is one. Only the shard's writer may do so.
+    #[inline(always)]
+    pub(crate) fn add_value(self, index: usize, value: Option<u64>) {
+        if let Some(value) = value {
+            self.measure(index).add(value);
+        }
+    }
+
+    /// Adds what another row has. Only the shard's writer may do so.
+    fn add_row(self, other: Row<'_>) {
+        self.add_events(other.events());
+        for index in 0..self.measures {
+            self.measure(index).add_all(other.moments(index));
+        }
+    }
+
+    /// Forgets all. Only the shard's writer may do so, and nobody may read meanwhile.
+    fn clear(self) {
+        for index in 0..KEY + 1 + self.measures * moments::WORDS {
+            self.word(index).store(0, Relaxed);
+        }
+    }
+}
+
+/// The rows of one thread.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    shape: Shape,
+    /// A thread is changing it: what comes meanwhile, by a signal, is counted elsewhere.
+    busy: AtomicBool,
+    /// How many rows there are.
+    length: AtomicU32,
+    /// For each place of the hash table the number of a row plus one, or 0.
+    index: *const AtomicU32,
+    mask: usize,
+    rows: *const AtomicU64,
+    row_words: usize,
+}
+
+// SAFETY: values must be usable in other threads. The pointers are to mapped memory that is never freed
+// and whose words are atomic.
+unsafe impl Send for Shard {}
+// SAFETY: as above; writers exclude each other by `busy`.
+unsafe impl Sync for Shard {}
+
+impl Shard {
+    /// New memory without rows; `None` if the system gives none. It is never freed.
+    pub(crate) fn map(shape: Shape) -> Option<&'static Shard> {
+        let index = shape.index_length() * size_of::<AtomicU32>();
+        let rows = shape.all_rows() * shape.row_words() * size_of::<AtomicU64>();
+        let header = size_of::<Shard>().next_multiple_of(64);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others. The result has
+        // as many bytes as header, index and rows together, of zeros, aligned to a page, and nobody else
+        // knows it. All pointers stay inside of it. `madvise` changes no contents.
+        unsafe {
+            let length = header + index + rows;
+            let memory = libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0);
+            if memory == libc::MAP_FAILED {
+                return None;
+            }
+            libc::madvise(memory, length, libc::MADV_NOHUGEPAGE);
+            let shard = memory.cast::<Shard>();
+            shard.write(Shard {
+                shape,
+                busy: AtomicBool::new(false),
+                length: AtomicU32::new(0),
+                index: memory.byte_add(header).cast(),
+                mask: shape.index_length() - 1,
+                rows: memory.byte_add(header + index).cast(),
+                row_words: shape.row_words(),
+            });
+            Some(&*shard)
+        }
+    }
+
+    /// Begins to change the shard, unless it is being changed: then the answer is no. Whoever begins
+    /// [ends](Self::end) it.
+    #[inline(always)]
+    pub(crate) fn begin(&self) -> bool {
+        if self.busy.load(Relaxed) {
+            return false;
+        }
+        self.busy.store(true, Relaxed);
+        // A signal handler of this thread sees what comes in between as it stands here.
+        compiler_fence(Acquire);
+        true
+    }
+
+    /// The change is done.
+    #[inline(always)]
+    pub(crate) fn end(&self) {
+        compiler_fence(Release);
+        self.busy.store(false, Relaxed);
+    }
+
+    #[inline(always)]
+    fn row(&self, number: u32) -> Row<'_> {
+        let first = number as usize * self.row_words;
+        // SAFETY: the row must be inside of the mapping. The number is below `length` or that of the row that
+        // comes next, so it is below `all_rows`, for which the mapping has room.
+        let words = unsafe { self.rows.add(first) };
+        Row { words, measures: self.shape.measures, shard: PhantomData }
+    }
+
+    /// A place of the hash table.
+    #[inline(always)]
+    fn place(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: the place must be there: the mask is the number of places less one.
+        unsafe { &*self.index.add(at & self.mask) }
+    }
+
+    /// The row of a key, which is made if it is new; that of its coarse key if the table is full. Only the
+    /// shard's writer may ask.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: Words) -> Row<'_> {
+        let mut at = hash(key);
+        loop {
+            match self.place(at).load(Relaxed) {
+                0 => return self.insert(at, key),
+                number => {
+                    let row = self.row(number - 1);
+                    if row.key() == key {
+                        return row;
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// Makes a row, for a key that has none: `at` is where its place is free.
+    #[cold]
+    #[inline(never)]
+    fn insert(&self, at: usize, key: Words) -> Row<'_> {
+        let length = self.length.load(Relaxed);
+        let Shape { rows, coarse, coarsen, .. } = self.shape;
+        let is_coarse = coarsen(key) == key;
+        let used = length as usize;
+        if key != REST && used >= rows + if is_coarse { coarse } else { 0 } {
+            return self.find(if is_coarse { REST } else { coarsen(key) });
+        }
+        let row = self.row(length);
+        row.word(0).store(key[0], Relaxed);
+        row.word(1).store(key[1], Relaxed);
+        // Readers look at rows below the length only.
+        self.length.store(length + 1, Release);
+        self.place(at).store(length + 1, Relaxed);
+        row
+    }
+
+    /// All rows that there are.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..self.length.load(Acquire)).map(|number| self.row(number))
+    }
+
+    /// Adds the rows of another shard. Only the shard's writer may do so.
+    pub(crate) fn add_all(&self, other: &Shard) {
+        for row in other.rows() {
+            self.find(row.key()).add_row(row);
+        }
+    }
+
+    /// Forgets all rows. Only the shard's writer may do so, and nobody may read meanwhile.
+    pub(crate) fn clear(&self) {
+        for row in self.rows() {
+            row.clear();
+        }
+        for at in 0..=self.mask {
+            if self.place(at).load(Relaxed) != 0 {
+                self.place(at).store(0, Relaxed);
+            }
+        }
+        self.length.store(0, Release);
+    }
+}
+
+/// Spreads keys, whose words are small numbers most of the time: by the high half of a product with the
+/// golden ratio's fraction.
+#[inline(always)]
+fn hash(key: Words) -> usize {
+    let mixed = (key[0] ^ key[1].rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as usize
+}

@@ -1,0 +1,145 @@
+//! The programs and libraries that call sites are in, and what unwinding needs of them.
+
+use core::ops::Range;
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use framehop::x86_64::UnwinderX86_64;
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+
+use crate::host::linker::here;
+use crate::host::objects::{Object, each_object};
+
+/// A program or library, as reports name it. It is never freed: reports may come when it has been unloaded.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Its path.
+    pub(crate) path: String,
+    /// The build ID that its linker gave it; empty if there is none.
+    pub(crate) build_id: Vec<u8>,
+}
+
+/// A loaded object.
+pub(super) struct Loaded {
+    pub(super) addresses: Range<u64>,
+    /// What addresses in its file begin at in memory.
+    pub(super) base: u64,
+    pub(super) file: &'static File,
+    pub(super) role: Role,
+}
+
+/// What an object is to call sites.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The application's code.
+    Application,
+    /// A tool or a library of MPI's: a call that comes out of it is the application's call of it.
+    Between,
+    /// The C library, which calls `main` and starts threads: not worth a frame.
+    Start,
+}
+
+/// All loaded objects, as they were when the dynamic linker had loaded and unloaded so many.
+pub(super) struct Modules {
+    version: [u64; 2],
+    loaded: Vec<Loaded>,
+    pub(super) unwinder: UnwinderX86_64<&'static [u8]>,
+    /// All that there ever were.
+    files: Vec<(Range<u64>, &'static File)>,
+}
+
+impl Modules {
+    pub(super) fn new() -> Self {
+        Self {
+            version: [0; 2],
+            loaded: Vec::new(),
+            unwinder: UnwinderX86_64::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Looks again if something was loaded or unloaded.
+    pub(super) fn update(&mut self) {
+        let mut version = [0; 2];
+        each_object(|object| version = object.loads());
+        if version == self.version {
+            return;
+        }
+        self.loaded.clear();
+        self.unwinder = UnwinderX86_64::new();
+        each_object(|object| self.add(&object));
+        self.version = version;
+    }
+
+    fn add(&mut self, object: &Object<'_>) {
+        let range = object.addresses();
+        let addresses = range.start as u64..range.end as u64;
+        if addresses.is_empty() {
+            return;
+        }
+        let is_tool = range.contains(&here().addr()) || object.exports(c"mpi_tool_info");
+        let role = match object.path().to_bytes().rsplit(|byte| *byte == b'/').next() {
+            _ if is_tool || object.is_mpi_library() || object.is_fortran_library() => Role::Between,
+            Some(b"libc.so.6" | b"libpthread.so.0" | b"ld-linux-x86-64.so.2") => Role::Start,
+            _ => Role::Application,
+        };
+        let build_id = object.build_id().unwrap_or_default();
+        let path = path_of(object.path());
+        let known = self
+            .files
+            .iter()
+            .find(|(at, file)| *at == addresses && file.path == path && file.build_id == build_id);
+        let file = match known {
+            Some((_, file)) => *file,
+            None => {
+                let file: &'static File =
+                    Box::leak(Box::new(File { path, build_id: build_id.to_owned() }));
+                self.files.push((addresses.clone(), file));
+                file
+            }
+        };
+        let base = object.base();
+        if let Some(tables) = object.unwind_tables() {
+            let in_file = |range: &Range<u64>| range.start - base..range.end - base;
+            // SAFETY: the bytes must be readable and stay as long as they are used. They are of the loaded object,
+            // as its headers say. They are used while an address in the object is on the stack, which therefore
+            // is not unloaded; `update` forgets them when the dynamic linker has unloaded something.
+            let bytes = |range: &Range<u64>| unsafe {
+                core::slice::from_raw_parts(
+                    range.start as *const u8,
+                    (range.end - range.start) as usize,
+                )
+            };
+            let sections = ExplicitModuleSectionInfo {
+                eh_frame_hdr_svma: Some(in_file(&tables.index)),
+                eh_frame_hdr: Some(bytes(&tables.index)),
+                eh_frame_svma: Some(in_file(&tables.frames)),
+                eh_frame: Some(bytes(&tables.frames)),
+                ..ExplicitModuleSectionInfo::default()
+            };
+            self.unwinder.add_module(Module::new(String::new(), addresses.clone(), base, sections));
+        }
+        self.loaded.push(Loaded { addresses, base, file, role });
+    }
+
+    /// Is an address in the code that the kernel has started, which calls the C library, which calls `main`?
+    pub(super) fn is_entry(&self, address: u64) -> bool {
+        // SAFETY: `getauxval` takes any number and touches no memory of the caller's.
+        let entry = unsafe { libc::getauxval(libc::AT_ENTRY) };
+        (entry..entry + 64).contains(&address)
+    }
+
+    /// The object that an address is in.
+    pub(super) fn of(&self, address: u64) -> Option<&Loaded> {
+        self.loaded.iter().find(|object| object.addresses.contains(&address))
+    }
+}
+
+/// The path of an object; the dynamic linker gives the program none.
+fn path_of(path: &CStr) -> String {
+    if !path.is_empty() {
+        return path.to_string_lossy().into_owned();
+    }
+    let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    String::from_utf8_lossy(program.as_os_str().as_bytes()).into_owned()
+}

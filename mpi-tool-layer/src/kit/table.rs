@@ -1,0 +1,498 @@
+//! Tables: measures by key, for tools that want to know more than a fixed list of counters can tell.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use super::moments::Moments;
+use super::shard::{Row, Shape, Shard, Words};
+use crate::counters::memory;
+
+/// What a row of a [`Table`] is about: up to four numbers, the key's *parts*.
+pub trait Key: Copy {
+    /// The parts, in their order: at most four.
+    const PARTS: &'static [Part];
+
+    /// How many different [coarse](Self::coarse) keys there may be. A table keeps room for a row of each.
+    const COARSE: usize;
+
+    /// The values of the parts; those that the key does not have are 0.
+    fn parts(self) -> [u32; 4];
+
+    /// The key of the row that a full table counts in, instead of making a row of its own for this key: the
+    /// same with fewer parts. The coarse key of a coarse key is itself.
+    fn coarse(parts: [u32; 4]) -> [u32; 4];
+}
+
+/// A part of a key: its name in reports, and what its number means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The name of the column.
+    pub name: &'static str,
+    /// What the numbers are.
+    pub kind: PartKind,
+}
+
+/// What the numbers of a key's part are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartKind {
+    /// [`FunctionId`](crate::FunctionId) as a number.
+    Function,
+    /// [`Site::number`](crate::Site::number).
+    Site,
+    /// A number that means the same on all ranks.
+    Number,
+}
+
+/// A measure: a column of a [`Table`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measure {
+    /// The name of the column.
+    pub name: &'static str,
+    /// What the values are.
+    pub unit: MeasureUnit,
+}
+
+/// What a measure's values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MeasureUnit {
+    /// Ticks of the [`Clock`](crate::Clock), which are reported as nanoseconds.
+    Ticks,
+    /// Bytes.
+    Bytes,
+}
+
+/// Measures by key: each row has `M` measures and a number of events, for a layer that wants to know where
+/// and how something happens.
+///
+/// Each thread has rows of its own, so that adding takes no lock, and for a key that the thread has had
+/// before no allocation. All rows can be read at any time, in a signal handler, too. A table has room for
+/// so many keys in each thread; when that is used up, further keys are counted in the rows of their
+/// [coarse](Key::coarse) keys: what is reported is less detailed then, and the report says so, but no
+/// total is lost.
+///
+/// What [`Tool::table`](crate::Tool::table) returns is merged over the ranks and reported.
+///
+/// ```
+/// use mpi_tool_layer::{Key, Measure, MeasureUnit, Part, PartKind, Table};
+///
+/// /// Messages by their tag.
+/// #[derive(Clone, Copy)]
+/// struct ByTag(u32);
+///
+/// impl Key for ByTag {
+///     const PARTS: &'static [Part] = &[Part { name: "tag", kind: PartKind::Number }];
+///     // Tags that find no room are counted as tag 2^32 - 1.
+///     const COARSE: usize = 1;
+///     fn parts(self) -> [u32; 4] { [self.0, 0, 0, 0] }
+///     fn coarse(_: [u32; 4]) -> [u32; 4] { [u32::MAX, 0, 0, 0] }
+/// }
+///
+/// const MEASURES: &[Measure] = &[Measure { name: "sent", unit: MeasureUnit::Bytes }];
+/// static MESSAGES: Table<ByTag, 1> = Table::new("messages", MEASURES, 1000);
+///
+/// MESSAGES.add(ByTag(7), 1, [Some(64)]);
+/// MESSAGES.add(ByTag(7), 1, [Some(36)]);
+/// let mut seen = Vec::new();
+/// MESSAGES.each(|parts, events, [sent]| seen.push((parts[0], events, sent.sum)));
+/// assert_eq!(seen, [(7, 2, 100)]);
+/// ```
+pub struct Table<K, const M: usize> {
+    any: AnyTable,
+    key: PhantomData<fn(K)>,
+}
+
+impl<K: Key, const M: usize> Table<K, M> {
+    /// An empty table, with room for so many keys in each thread, and for all coarse ones. `events` is what is
+    /// counted, in the plural: `calls`. A row takes 24 bytes and 40 for each measure, of memory that is used only when the row is.
+    ///
+    /// # Panics
+    /// If there are not as many measures as the type says.
+    pub const fn new(events: &'static str, measures: &'static [Measure], rows: usize) -> Self {
+        assert!(measures.len() == M, "a table has as many measures as its type says");
+        assert!(K::PARTS.len() <= 4, "a key has at most four parts");
+        assert!(rows < 1 << 24 && K::COARSE < 1 << 24, "a table has less than 2^24 rows");
+        let coarsen = |key| words(K::coarse(parts(key)));
+        let shape = Shape { measures: M, rows, coarse: K::COARSE, coarsen };
+        Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
+    }
+
+    /// Adds so many events to a key's row, and to each measure its value, if there is one. For any
+    /// thread at any time; not for signal handlers, as a thread's first row takes locks and maps memory.
+    /// A handler's call that interrupts another one of the same thread is counted all the same.
+    #[inline(always)]
+    pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
+        let key = words(key.parts());
+        match self.any.own() {
+            Some(shard) if shard.begin() => {
+                let row = shard.find(key);
+                row.add_events(events);
+                for (index, value) in values.into_iter().enumerate() {
+                    row.add_value(index, value);
+                }
+                shard.end();
+            }
+            _ => self.any.add_slowly(key, events, &values),
+        }
+    }
+
+    /// Reads all rows: calls `each` with key, events and measures of each row of each thread, so that a key
+    /// may come several times. Takes no lock and allocates nothing.
+    pub fn each(&self, mut each: impl FnMut([u32; 4], u64, [Moments; M])) {
+        self.any.each(|row| {
+            each(parts(row.key()), row.events(), core::array::from_fn(|index| row.moments(index)));
+        });
+    }
+
+    /// The table as reports want it.
+    pub fn any(&self) -> &AnyTable {
+        &self.any
+    }
+}
+
+impl<K, const M: usize> fmt::Debug for Table<K, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.any.fmt(f)
+    }
+}
+
+/// The parts of a key in two words.
+pub(crate) const fn words(parts: [u32; 4]) -> Words {
+    [parts[0] as u64 | (parts[1] as u64) << 32, parts[2] as u64 | (parts[3] as u64) << 32]
+}
+
+/// The other way round.
+pub(crate) const fn parts(words: Words) -> [u32; 4] {
+    [words[0] as u32, (words[0] >> 32) as u32, words[1] as u32, (words[1] >> 32) as u32]
+}
+
+/// A [`Table`] of any key and any measures: what the framework reports.
+#[derive(Debug)]
+pub struct AnyTable {
+    shape: Shape,
+    events: &'static str,
+    parts: &'static [Part],
+    measures: &'static [Measure],
+    /// The number of the table in each thread's directory; 0 as long as it has none.
+    number: AtomicU32,
+    /// For threads without memory of their own, for tables without a number, and for what interrupts a
+    /// thread at work on its rows.
+    shared: AtomicPtr<Shard>,
+    /// The thread that writes to `shared`; 0 if there is none.
+    writer: AtomicI32,
+    /// Events that could not be counted: the system gave no memory.
+    lost: AtomicU64,
+}
+
+impl AnyTable {
+    const fn new(
+        shape: Shape,
+        events: &'static str,
+        parts: &'static [Part],
+        measures: &'static [Measure],
+    ) -> Self {
+        Self {
+            shape,
+            events,
+            parts,
+            measures,
+            number: AtomicU32::new(0),
+            shared: AtomicPtr::new(core::ptr::null_mut()),
+            writer: AtomicI32::new(0),
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What is counted.
+    pub(crate) fn events(&self) -> &'static str {
+        self.events
+    }
+
+    /// How many of it there are.
+    pub(crate) fn count(&self) -> u64 {
+        let mut count = 0_u64;
+        self.each(|row| count = count.wrapping_add(row.events()));
+        count
+    }
+
+    /// Adds up the rows of all threads in a shard that nobody else uses meanwhile.
+    pub(crate) fn add_up(&self, rows: &Shard) {
+        rows.clear();
+        self.each_shard(|shard| rows.add_all(shard));
+    }
+
+    pub(crate) fn parts(&self) -> &'static [Part] {
+        self.parts
+    }
+
+    pub(crate) fn measures(&self) -> &'static [Measure] {
+        self.measures
+    }
+
+    /// How many events could not be counted.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+
+    /// This thread's rows, once it has some.
+    #[inline(always)]
+    fn own(&self) -> Option<&'static Shard> {
+        let directory = memory::tables()?;
+        // Number 0 has no shard.
+        let shard = directory.get(self.number.load(Relaxed) as usize)?.load(Relaxed);
+        // SAFETY: the pointer must be null or of a shard that stays: only `make_own` writes it, with one that
+        // `Shard::map` has made, in this thread or in one that this thread has taken the directory over from.
+        unsafe { shard.as_ref() }
+    }
+
+    /// Where a thread has no rows yet, or is at work on them.
+    #[cold]
+    #[inline(never)]
+    fn add_slowly(&self, key: Words, events: u64, values: &[Option<u64>]) {
+        let add = |shard: &Shard| {
+            let row = shard.find(key);
+            row.add_events(events);
+            for (index, value) in values.iter().enumerate() {
+                row.add_value(index, *value);
+            }
+        };
+        if let Some(own) = self.own().or_else(|| self.make_own())
+            && own.begin()
+        {
+            add(own);
+            own.end();
+            return;
+        }
+        // SAFETY: `gettid` takes nothing, always succeeds, and may be called anywhere.
+        let thread = unsafe { libc::gettid() };
+        loop {
+            match self.writer.compare_exchange(0, thread, Acquire, Relaxed) {
+                Ok(_) => break,
+                // A signal handler's call, in the middle of this.
+                Err(writer) if writer == thread => {
+                    self.lost.fetch_add(events, Relaxed);
+                    return;
+                }
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        let mut shared = self.shared.load(Relaxed).cast_const();
+        if shared.is_null()
+            && let Some(new) = Shard::map(self.shape)
+        {
+            shared = new;
+            self.shared.store(shared.cast_mut(), Release);
+        }
+        // SAFETY: the pointer must be null or of a shard that stays: it is one that `Shard::map` has made.
+        match unsafe { shared.as_ref() } {
+            Some(shard) => add(shard),
+            None => {
+                self.lost.fetch_add(events, Relaxed);
+            }
+        }
+        self.writer.store(0, Release);
+    }
+
+    /// Gives the thread rows of its own, where that is possible.
+    fn make_own(&self) -> Option<&'static Shard> {
+        let directory = memory::make_tables()?;
+        let slot = directory.get(self.take_number() as usize)?;
+        let shard = Shard::map(self.shape)?;
+        // A signal handler may have been faster; its rows stay.
+        match slot.compare_exchange(
+            core::ptr::null_mut(),
+            core::ptr::from_ref(shard).cast_mut(),
+            AcqRel,
+            Acquire,
+        ) {
+            Ok(_) => Some(shard),
+            Err(_) => self.own(),
+        }
+    }
+
+    /// The table's number, which it takes when it is first asked.
+    fn take_number(&self) -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = self.number.load(Relaxed);
+        if number != 0 {
+            return number;
+        }
+        let new = NEXT.fetch_add(1, Relaxed);
+        // Numbers that are taken and not used are no loss worth a lock.
+        self.number.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|taken| taken, |_| new)
+    }
+
+    /// Calls `each` with all rows of all threads.
+    pub(crate) fn each(&self, mut each: impl FnMut(Row<'_>)) {
+        self.each_shard(|shard| shard.rows().for_each(&mut each));
+    }
+
+    /// Calls `each` with the rows of each thread.
+    pub(crate) fn each_shard(&self, mut each: impl FnMut(&Shard)) {
+        // SAFETY: the pointer must be null or of a shard that stays: see `add_slowly`.
+        if let Some(shared) = unsafe { self.shared.load(Acquire).as_ref() } {
+            each(shared);
+        }
+        let number = self.number.load(Relaxed) as usize;
+        memory::each_tables(|directory| {
+            let Some(slot) = directory.get(number) else { return };
+            // SAFETY: as in `own`.
+            if let Some(shard) = unsafe { slot.load(Acquire).as_ref() } {
+                each(shard);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// A function and a place in it; without room for it, the function alone.
+    #[derive(Clone, Copy)]
+    struct Place(u32, u32);
+
+    impl Key for Place {
+        const PARTS: &'static [Part] = &[
+            Part { name: "function", kind: PartKind::Function },
+            Part { name: "place", kind: PartKind::Number },
+        ];
+        const COARSE: usize = 4;
+        fn parts(self) -> [u32; 4] {
+            [self.0, self.1, 0, 0]
+        }
+        fn coarse(parts: [u32; 4]) -> [u32; 4] {
+            [parts[0], u32::MAX, 0, 0]
+        }
+    }
+
+    const MEASURES: &[Measure] = &[
+        Measure { name: "time", unit: MeasureUnit::Ticks },
+        Measure { name: "sent", unit: MeasureUnit::Bytes },
+    ];
+
+    /// Rows of all threads, by key.
+    fn read<const M: usize>(table: &Table<Place, M>) -> BTreeMap<(u32, u32), (u64, [Moments; M])> {
+        let mut rows = BTreeMap::new();
+        table.each(|[function, place, ..], events, moments| {
+            let row = rows.entry((function, place)).or_insert((0, [Moments::NONE; M]));
+            row.0 += events;
+            for (sum, more) in row.1.iter_mut().zip(moments) {
+                *sum = sum.and(more);
+            }
+        });
+        rows
+    }
+
+    #[test]
+    fn threads_count_exactly_also_when_memory_is_taken_over() {
+        static TABLE: Table<Place, 2> = Table::new("calls", MEASURES, 100);
+        for _ in 0..5 {
+            std::thread::scope(|scope| {
+                for thread in 0..8_u32 {
+                    scope.spawn(move || {
+                        for round in 0..1000_u32 {
+                            TABLE.add(Place(1, round % 10), 1, [Some(u64::from(thread)), None]);
+                        }
+                        TABLE.add(Place(2, thread), 0, [None, Some(1 << 20)]);
+                    });
+                }
+            });
+        }
+        let rows = read(&TABLE);
+        assert_eq!(rows.len(), 10 + 8);
+        for place in 0..10 {
+            let (events, [time, sent]) = rows[&(1, place)];
+            assert_eq!((events, time.count), (5 * 8 * 100, 5 * 8 * 100));
+            // Of 0 to 7, each 500 times.
+            assert_eq!((time.sum, time.least, time.most), (500 * 28, 0, 7));
+            assert_eq!(time.squares, 500.0 * 140.0);
+            assert_eq!(sent, Moments::NONE);
+        }
+        for thread in 0..8 {
+            let (events, [time, sent]) = rows[&(2, thread)];
+            assert_eq!((events, time.count, sent.count, sent.sum), (0, 0, 5, 5 << 20));
+        }
+        assert_eq!(TABLE.any().lost(), 0);
+    }
+
+    /// Four functions with a hundred places each, in a table with room for fifty.
+    #[test]
+    fn a_full_table_loses_places_and_no_total() {
+        static TABLE: Table<Place, 1> =
+            Table::new("calls", &[Measure { name: "time", unit: MeasureUnit::Ticks }], 50);
+        for place in 0..100 {
+            for function in 0..4 {
+                TABLE.add(Place(function, place), 1, [Some(u64::from(place))]);
+                TABLE.add(Place(function, place), 1, [Some(1)]);
+            }
+        }
+        let rows = read(&TABLE);
+        assert_eq!(rows.len(), 50 + 4);
+        for function in 0..4 {
+            let of_function = rows.iter().filter(|((of, _), _)| *of == function);
+            let (events, time) = of_function
+                .fold((0, Moments::NONE), |sum, (_, row)| (sum.0 + row.0, sum.1.and(row.1[0])));
+            assert_eq!((events, time.count, time.sum), (200, 200, 99 * 50 + 100));
+            assert_eq!((time.least, time.most), (0, 99));
+            assert!(rows.contains_key(&(function, u32::MAX)));
+        }
+    }
+
+    /// Fewer coarse keys were promised than there are.
+    #[test]
+    fn a_broken_promise_loses_no_total_either() {
+        static TABLE: Table<Place, 1> =
+            Table::new("calls", &[Measure { name: "time", unit: MeasureUnit::Ticks }], 2);
+        for function in 0..20 {
+            TABLE.add(Place(function, 1), 1, [Some(3)]);
+        }
+        let rows = read(&TABLE);
+        assert_eq!(rows.values().map(|row| row.0).sum::<u64>(), 20);
+        assert_eq!(rows.values().map(|row| row.1[0].sum).sum::<u64>(), 60);
+        assert_eq!(rows[&(u32::MAX, u32::MAX)].0, 20 - 2 - 4);
+    }
+
+    /// What interrupts a thread at work on its rows, as a signal handler's call does, is not lost.
+    #[test]
+    fn an_addition_inside_of_an_addition_counts() {
+        static TABLE: Table<Place, 2> = Table::new("calls", MEASURES, 10);
+        TABLE.add(Place(1, 1), 1, [Some(5), None]);
+        let own = TABLE.any().own().expect("the thread has rows by now");
+        assert!(own.begin(), "nobody is at work");
+        TABLE.add(Place(1, 1), 1, [Some(6), Some(7)]);
+        own.end();
+        let (events, [time, sent]) = read(&TABLE)[&(1, 1)];
+        assert_eq!((events, time.sum, time.least, time.most, sent.sum), (2, 11, 5, 6, 7));
+    }
+
+    /// More tables than a thread's directory has places for.
+    #[test]
+    fn tables_without_a_number_count_too() {
+        let tables: Vec<&'static Table<Place, 1>> = (0..memory::TABLES + 10)
+            .map(|_| {
+                let measures = &[Measure { name: "time", unit: MeasureUnit::Ticks }];
+                &*Box::leak(Box::new(Table::new("calls", measures, 4)))
+            })
+            .collect();
+        for (number, table) in tables.iter().enumerate() {
+            table.add(Place(3, 3), 1, [Some(number as u64)]);
+            table.add(Place(3, 3), 1, [Some(1)]);
+        }
+        for (number, table) in tables.iter().enumerate() {
+            let (events, [time]) = read(table)[&(3, 3)];
+            assert_eq!((events, time.sum), (2, number as u64 + 1));
+        }
+    }
+}

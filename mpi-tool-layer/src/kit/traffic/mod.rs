@@ -1,0 +1,334 @@
+//! The data that calls move: when they have moved, and how many elements of which datatypes they were.
+
+mod pending;
+
+use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
+use pending::{Amount, Pending};
+
+use crate::{
+    Accepted, AnyCall, Call, CallResult, Contents, Datatypes, Flow, FunctionClass, HandleMap,
+    InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next, received_bytes,
+    received_bytes_at_once,
+};
+
+/// What a layer does with data that have moved: see [`Traffic`].
+pub trait Tally<T> {
+    /// So many elements of a datatype have moved, by the call or the operation that `tag` was given for. Data without
+    /// elements may be told of, too.
+    fn moved(&self, tag: T, flow: Flow, datatype: PredefinedDatatype, elements: u64);
+}
+
+/// Follows the data of all calls, for a layer that wants to know what an application sends, receives and reduces,
+/// and when: what is sent or reduced has moved when the call succeeds that starts it, what is received when it has
+/// arrived, as much as the status says, or as a collective operation is sure to give. Writes to files are sent and
+/// reads received, by their statuses both. `docs/report.md` has the rules in full.
+///
+/// The layer passes each call through [`around`](Self::around), with a *tag* of its choice, which comes back with the
+/// call's data, also when they arrive in another call, much later. It must
+/// [watch completion](crate::MpiInterceptionLayer::WATCHES_COMPLETION), and pass on the calls that free a request or a
+/// datatype or close a file:
+///
+/// ```
+/// use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
+/// use mpi_tool_layer::{
+///     Call, CallResult, Compiled, Flow, FunctionClass, InOut, MpiInterceptionLayer, PredefinedDatatype, Tally,
+///     ThreadCounters, Tool, Traffic, next,
+/// };
+///
+/// /// How many bytes arrive in messages, and how many in other ways.
+/// struct Arrivals {
+///     bytes: Bytes,
+///     traffic: Traffic<bool>,
+/// }
+///
+/// struct Bytes(ThreadCounters<2>);
+///
+/// impl Tally<bool> for Bytes {
+///     fn moved(&self, is_message: bool, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
+///         if flow == Flow::Received {
+///             self.0.add(usize::from(is_message), elements * datatype.size());
+///         }
+///     }
+/// }
+///
+/// impl MpiInterceptionLayer for Arrivals {
+///     const WATCHES_COMPLETION: bool = true;
+///     const COMPILED: Compiled = Compiled::ForCommunication;
+///
+///     fn around<'c>(
+///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+///     ) -> CallResult<'c> {
+///         let is_message = call.class() == FunctionClass::PointToPoint;
+///         self.traffic.around(&self.bytes, is_message, call, next_f)
+///     }
+///
+///     fn request_free<'c>(
+///         &self, next_f: impl next::MPI_Request_free<'c>, request: InOut<'c, MPI_Request>,
+///     ) -> CallResult<'c> {
+///         self.traffic.request_free(next_f, request)
+///     }
+///
+///     fn type_free<'c>(
+///         &self, next_f: impl next::MPI_Type_free<'c>, datatype: InOut<'c, MPI_Datatype>,
+///     ) -> CallResult<'c> {
+///         self.traffic.type_free(next_f, datatype)
+///     }
+///
+///     fn file_close<'c>(
+///         &self, next_f: impl next::MPI_File_close<'c>, fh: InOut<'c, MPI_File>,
+///     ) -> CallResult<'c> {
+///         self.traffic.file_close(next_f, fh)
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Traffic<T> {
+    datatypes: Datatypes,
+    requests: PendingRequests<Pending<T>>,
+    /// Split collective reads and writes, one a file.
+    split: HandleMap<Pending<T>>,
+}
+
+impl<T: Copy + Send + Sync> Traffic<T> {
+    /// Nothing is known yet.
+    pub const fn new() -> Self {
+        Self {
+            datatypes: Datatypes::new(),
+            requests: PendingRequests::new(),
+            split: HandleMap::new(),
+        }
+    }
+
+    /// Passes a call on, and tells `tally` of the data that have moved.
+    #[inline(always)]
+    pub fn around<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        tag: T,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        if call.completes_requests() {
+            return self.requests.complete(call, next_f, |mut pending, status| {
+                if pending.finish() {
+                    self.completed(tally, &pending, status);
+                }
+                pending.is_persistent().then_some(pending)
+            });
+        }
+        let peers = [call.destination(), call.source()];
+        let is_nobody =
+            |peer: Option<Rank>| peer.is_none_or(|peer| peer.kind() == RankKind::ProcNull);
+        if call.moves_few() && peers != [None, None] && peers.into_iter().all(is_nobody) {
+            // Nothing will move, whatever comes of it.
+            return next_f();
+        }
+        let accepted = next_f()?;
+        if call.starts_requests() {
+            for request in call.requests() {
+                self.started(tally, *request);
+            }
+        } else if call.moves_few() && !call.is_started() && !call.is_persistent() {
+            // Messages and broadcasts, for example: where the tool must be quick.
+            let [first, second] = call.few_transfers(accepted);
+            if let Some(transfer) = first {
+                self.moved_now(tally, tag, call, accepted, transfer);
+            }
+            if let Some(transfer) = second {
+                self.moved_now(tally, tag, call, accepted, transfer);
+            }
+        } else if call.moves_data() {
+            self.moved(tally, tag, call.erase(), accepted);
+        }
+        Ok(accepted)
+    }
+
+    /// Passes on a call that ends what was known.
+    pub fn request_free<'c>(
+        &self,
+        next_f: impl next::MPI_Request_free<'c>,
+        request: InOut<'c, MPI_Request>,
+    ) -> CallResult<'c> {
+        self.requests.free(request.get(), || next_f(request))
+    }
+
+    /// Passes on a call that ends what was known.
+    pub fn type_free<'c>(
+        &self,
+        next_f: impl next::MPI_Type_free<'c>,
+        datatype: InOut<'c, MPI_Datatype>,
+    ) -> CallResult<'c> {
+        if let Some(datatype) = datatype.get() {
+            self.datatypes.forget(datatype);
+        }
+        next_f(datatype)
+    }
+
+    /// Passes on a call that ends what was known.
+    pub fn file_close<'c>(
+        &self,
+        next_f: impl next::MPI_File_close<'c>,
+        fh: InOut<'c, MPI_File>,
+    ) -> CallResult<'c> {
+        if let Some(file) = fh.get() {
+            self.split.remove(file);
+        }
+        next_f(fh)
+    }
+    /// A piece of the data of a blocking call.
+    #[inline(always)]
+    fn moved_now<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        tag: T,
+        call: impl Call<'c>,
+        accepted: Accepted<'c>,
+        transfer: Transfer<'c>,
+    ) {
+        let status = || call.status(accepted);
+        let bytes = transfer.at_most.then(|| status().map_or(0, received_bytes_at_once));
+        match (Datatypes::predefined(transfer.datatype()), bytes) {
+            (Some(datatype), None) => {
+                tally.moved(tag, transfer.flow, datatype, transfer.count());
+            }
+            (Some(datatype), Some(bytes))
+                if bytes % datatype.size() == 0 && bytes / datatype.size() <= transfer.count() =>
+            {
+                tally.moved(tag, transfer.flow, datatype, bytes / datatype.size());
+            }
+            (_, bytes) => self.moved_slowly(tally, tag, accepted, transfer, bytes),
+        }
+    }
+
+    /// The data of any other call; not in each function's own code.
+    #[inline(never)]
+    fn moved<'c>(&self, tally: &impl Tally<T>, tag: T, call: AnyCall<'c>, accepted: Accepted<'c>) {
+        if call.is_split_end() {
+            let pending = call.file().and_then(|file| self.split.remove(file.raw()));
+            if let Some(pending) = pending {
+                self.completed(tally, &pending, call.status(accepted));
+            }
+        } else if call.is_started() || call.is_persistent() {
+            self.prepared(tally, tag, call, accepted);
+        } else {
+            for transfer in call.transfers(accepted) {
+                self.moved_now(tally, tag, call, accepted, transfer);
+            }
+        }
+    }
+
+    /// A piece of data of any datatype: `bytes` of it, or as many elements as it says.
+    #[inline(never)]
+    fn moved_slowly<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        tag: T,
+        accepted: Accepted<'c>,
+        transfer: Transfer<'c>,
+        bytes: Option<u64>,
+    ) {
+        let contents = self.datatypes.contents(&transfer, accepted);
+        add(tally, tag, transfer.flow, &contents, transfer.count(), bytes);
+    }
+
+    /// A call that starts an operation, or prepares a persistent one.
+    fn prepared<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        tag: T,
+        call: AnyCall<'c>,
+        accepted: Accepted<'c>,
+    ) {
+        let mut pending: Option<Pending<T>> = None;
+        for transfer in call.transfers(accepted) {
+            if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
+                self.moved_now(tally, tag, call, accepted, transfer);
+                continue;
+            }
+            let contents = self.datatypes.contents(&transfer, accepted);
+            let Transfer { flow, at_most, .. } = transfer;
+            let amount = Amount { flow, contents, count: transfer.count(), at_most };
+            match &mut pending {
+                None => {
+                    pending = Some(Pending::new(tag, call.class(), call.is_persistent(), amount));
+                }
+                Some(pending) => pending.push(amount),
+            }
+        }
+        let Some(pending) = pending else { return };
+        if let Some(request) = call.new_request(accepted) {
+            self.requests.insert(request, pending);
+        } else if let Some(file) = call.file() {
+            self.split.insert(file.raw(), pending);
+        }
+    }
+
+    /// A persistent request is started.
+    fn started(&self, tally: &impl Tally<T>, request: MPI_Request) {
+        self.requests.update(request, |pending| {
+            pending.start();
+            for Amount { flow, contents, count, .. } in pending.at_start() {
+                add(tally, pending.tag(), *flow, contents, *count, None);
+            }
+        });
+    }
+
+    /// An operation is complete, with a status, or has failed. A cancelled one has moved nothing.
+    #[inline(always)]
+    fn completed(&self, tally: &impl Tally<T>, pending: &Pending<T>, status: Option<&MPI_Status>) {
+        let Some(status) = status else { return };
+        if let Some(Amount { flow, contents: Contents::Predefined(datatype), count, .. }) =
+            pending.as_receive()
+            && let arrived = arrived(pending.class(), status)
+            && arrived % datatype.size() == 0
+            && arrived / datatype.size() <= *count
+        {
+            tally.moved(pending.tag(), *flow, *datatype, arrived / datatype.size());
+        } else {
+            completed_slowly(tally, pending, status);
+        }
+    }
+}
+
+#[inline(never)]
+fn completed_slowly<T: Copy>(tally: &impl Tally<T>, pending: &Pending<T>, status: &MPI_Status) {
+    for Amount { flow, contents, count, at_most } in pending.at_completion() {
+        let bytes = at_most.then(|| arrived(pending.class(), status));
+        add(tally, pending.tag(), *flow, contents, *count, bytes);
+    }
+}
+
+/// Tells of so many elements, or of as many bytes of them as a status tells of. More than there was room for
+/// cannot have come: then MPI has set no status, and it has what was there before.
+fn add<T: Copy>(
+    tally: &impl Tally<T>,
+    tag: T,
+    flow: Flow,
+    contents: &Contents,
+    count: u64,
+    bytes: Option<u64>,
+) {
+    let add = |datatype, elements| tally.moved(tag, flow, datatype, elements);
+    match bytes {
+        None => contents.elements(count, add),
+        Some(bytes) if bytes > contents.size().saturating_mul(count) => {}
+        Some(bytes) => contents.elements_in(bytes, add),
+    }
+}
+
+/// How many bytes a status tells of: none if the operation was cancelled.
+#[inline(always)]
+fn arrived(class: FunctionClass, status: &MPI_Status) -> u64 {
+    // Of what is no message, MPI need not say that it was not cancelled.
+    if class == FunctionClass::PointToPoint {
+        received_bytes(status).unwrap_or(0)
+    } else {
+        received_bytes_at_once(status)
+    }
+}
+
+impl<T: Copy + Send + Sync> Default for Traffic<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,116 @@
+//! What a report of a table reads: of all ranks, or of this process alone. Reading allocates nothing, so that
+//! a report of a process can be written in a signal handler.
+
+use super::merged::{Measured, Merged, RunTimes};
+use super::shard::Shard;
+use super::site::SITES;
+use super::table::{AnyTable, MeasureUnit, parts};
+use super::{Clock, Site};
+
+/// A row, as a report shows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowView {
+    pub(crate) key: [u32; 4],
+    pub(crate) events: u64,
+    /// How many ranks have it.
+    pub(crate) ranks: u64,
+}
+
+/// A table to be reported.
+pub(crate) trait View {
+    fn times(&self) -> RunTimes;
+    /// Events that could not be counted.
+    fn lost(&self) -> u64;
+    /// Calls `each` with the rows, in any order, and a function that tells of a measure by its number.
+    fn each_row(&self, each: &mut dyn FnMut(RowView, &dyn Fn(usize) -> Measured));
+    /// How many sites there are: their numbers are 1 to this.
+    fn sites(&self) -> u32;
+    /// Calls `each` with the places of a site: path, build ID and offset.
+    fn each_place(&self, site: u32, each: &mut dyn FnMut(&str, &[u8], u64));
+}
+
+/// All ranks.
+impl View for Merged {
+    fn times(&self) -> RunTimes {
+        self.times
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn each_row(&self, each: &mut dyn FnMut(RowView, &dyn Fn(usize) -> Measured)) {
+        for (key, row) in &self.rows {
+            let ranks = row.measures.first().map_or(1, |measured| measured.ranks.ranks);
+            each(RowView { key: *key, events: row.events, ranks }, &|index| row.measures[index]);
+        }
+    }
+
+    fn sites(&self) -> u32 {
+        self.sites.len() as u32
+    }
+
+    fn each_place(&self, site: u32, each: &mut dyn FnMut(&str, &[u8], u64)) {
+        let Some(places) = self.sites.get(site.wrapping_sub(1) as usize) else { return };
+        for (file, offset) in places {
+            if let Some((path, build_id)) = self.files.get(*file as usize) {
+                each(path, build_id, *offset);
+            }
+        }
+    }
+}
+
+/// This process: its rows of all threads, added up in a shard that was mapped beforehand.
+pub(crate) struct Process<'a> {
+    table: &'a AnyTable,
+    rows: &'a Shard,
+    rank: u64,
+    wall: u64,
+    rate: f64,
+}
+
+impl<'a> Process<'a> {
+    /// Adds up what all threads have by now. Nobody else uses `rows` meanwhile.
+    pub(crate) fn of(table: &'a AnyTable, rows: &'a Shard, wall: u64, rank: u64) -> Self {
+        table.add_up(rows);
+        Self { table, rows, rank, wall, rate: Clock::nanoseconds_per_tick() }
+    }
+
+    fn is_time(&self, index: usize) -> bool {
+        self.table.measures()[index].unit == MeasureUnit::Ticks
+    }
+}
+
+impl View for Process<'_> {
+    fn times(&self) -> RunTimes {
+        let time = (0..self.table.measures().len()).find(|index| self.is_time(*index));
+        let ticks = |time| self.rows.rows().map(|row| row.moments(time).sum).sum::<u64>();
+        let inside = time.map_or(0, |time| (ticks(time) as f64 * self.rate) as u64);
+        RunTimes::of(self.wall, inside, self.rank)
+    }
+
+    fn lost(&self) -> u64 {
+        self.table.lost()
+    }
+
+    fn each_row(&self, each: &mut dyn FnMut(RowView, &dyn Fn(usize) -> Measured)) {
+        for row in self.rows.rows() {
+            let view = RowView { key: parts(row.key()), events: row.events(), ranks: 1 };
+            each(view, &|index| {
+                let factor = if self.is_time(index) { self.rate } else { 1.0 };
+                Measured::of(row.moments(index).scaled(factor), self.rank)
+            });
+        }
+    }
+
+    fn sites(&self) -> u32 {
+        let known = |number: &u32| !Site::from_number(*number).places().is_empty();
+        (1..SITES as u32).take_while(known).count() as u32
+    }
+
+    fn each_place(&self, site: u32, each: &mut dyn FnMut(&str, &[u8], u64)) {
+        for place in Site::from_number(site).places() {
+            each(place.file(), place.build_id(), place.offset());
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! mpi-profile: calls and bytes are those of the counters, call sites are what `addr2line` says and what programs say
+//! of themselves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use test_support::profile::{
+    by_function, profile, profiled, profiles, source_lines, sum, without_twin,
+};
+use test_support::{Run, compile, compile_with, tool};
+
+/// Runs a program under the profile and both counters, which must agree, and returns the profile.
+fn agreeing(name: &str, ranks: u32) -> serde_json::Value {
+    let program = compile(name);
+    let plain = Run::new(&program, ranks).run();
+    let run = profiled(Run::new(&program, ranks));
+    let bytes = run.folder.path().join("report-bytes.json");
+    let run = run
+        .count()
+        .preload(tool("bandwidth_counter"))
+        .variable("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "json")
+        .variable("MPI_TOOL_BANDWIDTH_COUNTER_OUTPUT", bytes.to_str().unwrap());
+    let outcome = run.run();
+    outcome.expect_success(name);
+    assert_eq!(outcome.lines(), plain.lines(), "{name}: {}", outcome.stderr);
+    let profile = profile(&run);
+    assert_eq!(profile["complete"], true, "{name}");
+
+    let merged = |tool: &str| {
+        let report = outcome
+            .reports
+            .iter()
+            .find(|report| report["tool"] == tool && report["complete"] == true);
+        report.unwrap_or_else(|| panic!("{name}: no report of {tool}"))["counters"].clone()
+    };
+    let mut calls = BTreeMap::new();
+    for counter in merged("call-counter").as_array().unwrap() {
+        let name = without_twin(counter["name"].as_str().unwrap()).to_owned();
+        *calls.entry(name).or_default() += counter["total"].as_u64().unwrap();
+    }
+    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap()), calls, "{name}");
+
+    let moved = merged("bandwidth-counter");
+    let counted = |flows: &[&str]| {
+        let counters = moved.as_array().unwrap().iter();
+        let bytes = counters.filter(|counter| {
+            let flow = counter["name"].as_str().unwrap().split(' ').next().unwrap();
+            counter["unit"] == "bytes" && flows.contains(&flow)
+        });
+        bytes.map(|counter| counter["total"].as_u64().unwrap()).sum::<u64>()
+    };
+    let measured =
+        |measure: &str| by_function(&profile, |row| sum(row, measure)).values().sum::<u64>();
+    assert_eq!(measured("sent"), counted(&["sent", "reduced"]), "{name}");
+    assert_eq!(measured("received"), counted(&["received"]), "{name}");
+
+    // Nobody is in MPI for longer than the run takes, but for several threads at once.
+    if name != "threads" {
+        let share = &profile["share"];
+        let (least, most) = (share["least"].as_f64().unwrap(), share["most"].as_f64().unwrap());
+        assert!(0.0 < least && least <= most && most <= 1.0, "{name}: {share}");
+    }
+    let inside = by_function(&profile, |row| sum(row, "time")).values().sum::<u64>();
+    // Each rank's times are rounded to nanoseconds row by row, and all together.
+    let whole = profile["inside"]["sum"].as_u64().unwrap();
+    assert!(inside.abs_diff(whole) <= 2 * u64::from(ranks), "{name}: {inside} and {whole}");
+    profile
+}
+
+#[test]
+fn calls_and_bytes_are_those_of_the_counters() {
+    for (name, ranks) in [
+        ("ring", 3),
+        ("bandwidth_p2p", 3),
+        ("bandwidth_collectives", 3),
+        ("bandwidth_neighborhood", 4),
+        ("bandwidth_onesided", 3),
+        ("bandwidth_files", 2),
+        ("bandwidth_datatypes", 2),
+        ("collectives", 2),
+        ("handlers", 2),
+        ("threads", 2),
+    ] {
+        agreeing(name, ranks);
+    }
+}
+
+/// A ring of 1000 rounds on three ranks: four bytes a message, from two places each, by hand.
+#[test]
+fn a_ring_has_two_places_for_each_function() {
+    let profile = agreeing("ring", 3);
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/ring.c"));
+    let lines_of = |function: &str| {
+        let lines = source.as_ref().unwrap().lines().zip(1..);
+        let lines = lines.filter(|(line, _)| line.contains(&format!("{function}(")));
+        lines.map(|(_, number)| format!("ring.c:{number} / ")).collect::<Vec<_>>()
+    };
+    for function in ["MPI_Send", "MPI_Recv"] {
+        let rows = profile["rows"].as_array().unwrap().iter();
+        let rows: Vec<_> = rows.filter(|row| row["function"] == function).collect();
+        let mut lines: Vec<_> = rows.iter().map(|row| source_lines(&profile, row)).collect();
+        lines.sort_unstable();
+        assert_eq!(lines, lines_of(function));
+        for row in rows {
+            // Rank 0 is at one of the two places, the others at the other one.
+            let ranks = row["ranks"].as_u64().unwrap();
+            assert!([1, 2].contains(&ranks));
+            assert_eq!(row["calls"].as_u64(), Some(1000 * ranks));
+            let (measure, other) =
+                if function == "MPI_Send" { ("sent", "received") } else { ("received", "sent") };
+            assert_eq!(row[measure]["sum"].as_u64(), Some(4000 * ranks));
+            assert_eq!([&row[measure]["least"], &row[measure]["most"]], [4, 4]);
+            assert_eq!(row[measure]["variation"], 0.0);
+            assert_eq!(row[measure]["by_rank"]["most"], 4000);
+            assert!(row[other].is_null());
+            assert_eq!(row["time"]["count"], row["calls"]);
+        }
+    }
+}
+
+/// The sites that the program says, compiled in several ways; each with the calls of all ranks.
+#[test]
+fn sites_are_where_the_program_says() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/sites.c");
+    let ways: [(&str, &[&str]); 4] = [
+        ("sites-O0", &["-O0", "-pthread"]),
+        ("sites-O2", &["-O2", "-fomit-frame-pointer", "-pthread"]),
+        ("sites-no-pie", &["-O1", "-no-pie", "-fno-pie", "-pthread"]),
+        ("sites-frames", &["-O2", "-fno-omit-frame-pointer", "-pthread"]),
+    ];
+    for (name, flags) in ways {
+        let program = compile_with(&source, name, flags);
+        let run = profiled(Run::new(&program, 2)).variable("MPI_TOOL_MPI_PROFILE_DEPTH", "3");
+        let outcome = run.run();
+        outcome.expect_success(name);
+        let profile = profile(&run);
+        let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in profile["rows"].as_array().unwrap() {
+            let function = row["function"].as_str().unwrap().to_owned();
+            let lines = source_lines(&profile, row);
+            *calls.entry((function, lines)).or_default() += row["calls"].as_u64().unwrap();
+        }
+        let mut said = 0;
+        for line in outcome.stdout.lines().filter_map(|line| line.strip_prefix("site ")) {
+            let (function, rest) = line.split_once(' ').unwrap();
+            let (lines, count) = rest.rsplit_once(' ').unwrap();
+            let is_it = |(of, at): &&(String, String)| of == function && at.trim_end() == lines;
+            let found: Vec<_> = calls.keys().filter(is_it).collect();
+            assert_eq!(found.len(), 1, "{name}: {line}: {found:?} of {calls:#?}");
+            assert_eq!(calls[found[0]], 2 * count.parse::<u64>().unwrap(), "{name}: {line}");
+            said += 1;
+        }
+        assert_eq!(said, 11, "{name}: {}", outcome.stdout);
+        let functions = by_function(&profile, |row| row["calls"].as_u64().unwrap());
+        assert_eq!(functions["MPI_Initialized"], 2 * 3, "{name}: the handler's calls count");
+    }
+}
+
+/// Without call sites a function has one row.
+#[test]
+fn depth_0_has_no_sites() {
+    let run = profiled(Run::new(&compile("ring"), 2)).variable("MPI_TOOL_MPI_PROFILE_DEPTH", "0");
+    run.run().expect_success("ring");
+    let profile = profile(&run);
+    assert_eq!(profile["sites"].as_array().unwrap().len(), 0);
+    let rows = profile["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["site"].is_null()));
+    let functions = by_function(&profile, |_| 1);
+    assert!(functions.values().all(|rows| *rows == 1), "{functions:?}");
+    assert_eq!(functions.len(), rows.len());
+    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 2000);
+}
+
+/// A process that a signal ends reports for itself, and so does each rank where nothing is merged. Tools in front and
+/// behind are no call sites.
+#[test]
+fn processes_report_for_themselves() {
+    let program = compile("terminated");
+    let run = profiled(Run::new(&program, 1).preload(tool("empty_raw")));
+    let outcome = run.run();
+    assert_eq!(outcome.status, Run::new(&program, 1).run().status);
+    let report = profile(&run);
+    assert_eq!((&report["complete"], &report["reason"]), (&false.into(), &"SIGTERM".into()));
+    assert_eq!(by_function(&report, |row| row["calls"].as_u64().unwrap()), outcome.expected);
+    let ranks = report["rows"].as_array().unwrap().iter();
+    let row = ranks.clone().find(|row| row["function"] == "MPI_Comm_rank").unwrap();
+    assert!(source_lines(&report, row).starts_with("terminated.c:12 "), "{report:#}");
+
+    let run = profiled(Run::new(&compile("ring"), 3)).variable("MPI_TOOL_MERGE", "0");
+    run.run().expect_success("ring");
+    let reports = profiles(&run);
+    let mut ranks: Vec<_> = reports.iter().map(|report| report["rank"].as_u64()).collect();
+    ranks.sort_unstable();
+    assert_eq!(ranks, [Some(0), Some(1), Some(2)]);
+    for report in &reports {
+        assert_eq!(report["reason"], "MPI_TOOL_MERGE=0");
+        assert_eq!(by_function(report, |row| row["calls"].as_u64().unwrap())["MPI_Recv"], 1000);
+    }
+}
+
+/// On a terminal: one report, of at most so many lines, and a line for what came after it.
+#[test]
+fn the_text_is_short_and_calls_after_it_are_a_line() {
+    let run = Run::new(&compile("outside"), 3).preload(tool("mpi_profile"));
+    let outcome = run.run();
+    outcome.expect_success("outside");
+    let lines: Vec<_> = outcome.stderr.lines().collect();
+    let count = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!(count("# mpi-profile "), 1, "{}", outcome.stderr);
+    assert_eq!(count("calls of 3 ranks"), 1, "{}", outcome.stderr);
+    assert_eq!(count("after the merged report"), 1, "{}", outcome.stderr);
+    assert!(lines.len() <= 25, "{}", outcome.stderr);
+}
+
+/// As a level of a stack the profile counts and measures, without call sites.
+#[test]
+fn a_level_of_a_stack_has_no_sites() {
+    let run = Run::new(&compile("ring"), 2).preload(tool("qmpi"));
+    let report = run.folder.path().join("profile.json");
+    let run = run
+        .variable("TOOLS", tool("mpi_profile").to_str().unwrap())
+        .variable("MPI_TOOL_FORMAT", "json")
+        .variable("MPI_TOOL_OUTPUT", report.to_str().unwrap());
+    run.run().expect_success("ring");
+    let profile = profile(&run);
+    assert_eq!(profile["sites"].as_array().unwrap().len(), 0);
+    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 2000);
+    assert_eq!(by_function(&profile, |row| sum(row, "sent"))["MPI_Send"], 8000);
+}

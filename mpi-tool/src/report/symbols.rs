@@ -1,0 +1,123 @@
+//! Source lines of places in programs and libraries, by their debug information.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use addr2line::Loader;
+use object::Endianness;
+use object::read::Object as _;
+use object::read::elf::ElfFile64;
+use serde_json::{Value, json};
+
+use super::Place;
+
+/// A function of the source that a place is in. A place has several if the compiler has inlined some, the innermost
+/// first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// Its name, demangled.
+    pub(super) function: Option<String>,
+    /// File and line of the call, if they are known.
+    pub(super) line: Option<(String, u32)>,
+    /// The place, where nothing better is known.
+    pub(super) place: String,
+}
+
+impl Frame {
+    /// `solver.c:12 solve`, or what is known of it.
+    pub(super) fn short(&self) -> String {
+        let line = self.line.as_ref().map(|(file, line)| {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            format!("{name}:{line}")
+        });
+        match (line, &self.function) {
+            (Some(line), Some(function)) => format!("{line} {function}"),
+            (Some(line), None) => line,
+            (None, Some(function)) => format!("{} {function}", self.place),
+            (None, None) => self.place.clone(),
+        }
+    }
+
+    /// The same with the file's path, for programs to read.
+    pub(super) fn long(&self) -> String {
+        match &self.line {
+            Some((file, line)) => {
+                format!("{file}:{line} {}", self.function.as_deref().unwrap_or("??"))
+            }
+            None => self.short(),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let (file, line) = self.line.as_ref().map(|(file, line)| (file, line)).unzip();
+        json!({"function": self.function, "file": file, "line": line})
+    }
+}
+
+/// The debug information of all files, read when it is first asked for.
+#[derive(Default)]
+pub(super) struct Symbols {
+    files: BTreeMap<(String, String), Option<Loader>>,
+    complaints: BTreeSet<String>,
+}
+
+impl Symbols {
+    /// The functions that a place is in: at least one frame.
+    pub(super) fn of(&mut self, place: &Place) -> Vec<Frame> {
+        let name = place.file.rsplit('/').next().unwrap_or(&place.file);
+        let shown = format!("{name}+{:#x}", place.offset);
+        let unknown = Frame { function: None, line: None, place: shown.clone() };
+        let Some(loader) = self.loader(place) else { return vec![unknown] };
+        let mut frames = Vec::new();
+        if let Ok(mut found) = loader.find_frames(place.offset) {
+            while let Ok(Some(frame)) = found.next() {
+                let function = frame
+                    .function
+                    .and_then(|name| name.demangle().map(|name| name.into_owned()).ok());
+                let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+                frames.push(Frame { function, line, place: shown.clone() });
+            }
+        }
+        // Without debug information, the table of symbols may have the function.
+        if let [] | [Frame { function: None, .. }] = frames[..] {
+            let symbol = loader.find_symbol(place.offset);
+            let symbol =
+                symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+            match frames.first_mut() {
+                Some(frame) => frame.function = symbol,
+                None => frames.push(Frame { function: symbol, ..unknown }),
+            }
+        }
+        frames
+    }
+
+    fn loader(&mut self, place: &Place) -> Option<&Loader> {
+        let key = (place.file.clone(), place.build_id.clone());
+        let complaints = &mut self.complaints;
+        let loader = self.files.entry(key).or_insert_with(|| {
+            open(&place.file, &place.build_id)
+                .map_err(|reason| complaints.insert(format!("{}: {reason}", place.file)))
+                .ok()
+        });
+        loader.as_ref()
+    }
+
+    /// Says of which files nothing is known.
+    pub(super) fn complain(&self) {
+        for complaint in &self.complaints {
+            eprintln!("mpi-tool: no source lines of {complaint}");
+        }
+    }
+}
+
+/// The debug information of a file, if it is still the one that ran.
+fn open(path: &str, build_id: &str) -> Result<Loader, String> {
+    let contents = fs::read(path).map_err(|error| error.to_string())?;
+    let file = ElfFile64::<Endianness>::parse(&*contents).map_err(|error| error.to_string())?;
+    let id = file.build_id().ok().flatten().unwrap_or_default();
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    if id != build_id {
+        return Err("it is not the file that ran: its build ID is another one".into());
+    }
+    Loader::new(path).map_err(|error| error.to_string())
+}

@@ -1,0 +1,104 @@
+//! A report for people.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::symbols::Frame;
+use super::{Key, Line, Table, Where};
+
+/// Writes the run, and the lines with most of the first measure: `top` of them, or all if that is 0.
+pub(super) fn write(
+    out: &mut dyn Write,
+    table: &Table,
+    lines: BTreeMap<Key, Line>,
+    frames: &[Vec<Frame>],
+    top: usize,
+) -> io::Result<()> {
+    let Table { tool, version, events, .. } = table;
+    write!(out, "# {tool} {version}: {events} of ")?;
+    match (table.complete, table.ranks, table.rank) {
+        (true, Some(1), _) => write!(out, "1 rank")?,
+        (true, Some(ranks), _) => write!(out, "{ranks} ranks")?,
+        (_, Some(ranks), Some(rank)) => write!(out, "rank {rank} of {ranks} only")?,
+        (_, _, Some(rank)) => write!(out, "rank {rank} only")?,
+        _ => write!(out, "a process")?,
+    }
+    match &table.reason {
+        Some(reason) => writeln!(out, ", partial: {reason}")?,
+        None => writeln!(out)?,
+    }
+    let (wall, share) = (&table.wall, &table.share);
+    let mean = if wall.sum > 0.0 { table.inside.sum / wall.sum * 100.0 } else { 0.0 };
+    write!(out, "wall time {:.3} s, in MPI {mean:.1} % of it", wall.most / 1e9)?;
+    if table.complete && table.ranks != Some(1) {
+        let [least, most] = [share.least, share.most].map(|share| share * 100.0);
+        let (low, high) = (share.least_rank, share.most_rank);
+        write!(out, " (rank {low}: {least:.1} %, rank {high}: {most:.1} %)")?;
+    }
+    writeln!(out)?;
+    if table.lost > 0 {
+        writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;
+    }
+    let first = |line: &Line| line.measures.first().map_or(0, |sums| sums.sum);
+    let all: u64 = lines.values().map(first).sum();
+    let mut lines: Vec<_> = lines.into_iter().collect();
+    lines.sort_by(|(one_key, one), (other_key, other)| {
+        first(other).cmp(&first(one)).then_with(|| one_key.cmp(other_key))
+    });
+    let mut header = String::new();
+    for (index, column) in table.measures.iter().enumerate() {
+        header += &format!("{:>12}", column.name);
+        if index == 0 {
+            header += &format!(" {:>7} {:>9} {events:>12}", "of MPI", "imbalance");
+        }
+    }
+    writeln!(out, "{header}  what, where")?;
+    let shown = if top == 0 { lines.len() } else { top.min(lines.len()) };
+    for (key, line) in &lines[..shown] {
+        let mut text = String::new();
+        for (index, (column, sums)) in table.measures.iter().zip(&line.measures).enumerate() {
+            text += &format!("{:>12}", amount(sums.sum, &column.unit));
+            if index == 0 {
+                let part = sums.sum as f64 / all.max(1) as f64 * 100.0;
+                let ranks = table.ranks.filter(|_| table.complete).unwrap_or(1) as f64;
+                // How much longer than the mean of all ranks the slowest one took.
+                let imbalance = sums.by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0);
+                let imbalance = imbalance.map_or(String::new(), |(most, sum)| {
+                    format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
+                });
+                text += &format!(" {part:>5.1} % {imbalance:>9} {:>12}", line.events);
+            }
+        }
+        text += &format!("  {}", key.function);
+        match key.site {
+            Where::Anywhere => {}
+            Where::Others => text += ", other places",
+            Where::Site(site) => {
+                let frames: Vec<_> = frames[site].iter().map(Frame::short).collect();
+                text += &format!(", {}", frames.join(" < "));
+            }
+        }
+        writeln!(out, "{text}")?;
+    }
+    if lines.len() > shown {
+        writeln!(out, "and {} lines more: --top 0 prints all", lines.len() - shown)?;
+    }
+    Ok(())
+}
+
+/// A number with its unit, in a few digits.
+fn amount(value: u64, unit: &str) -> String {
+    let value = value as f64;
+    match unit {
+        "nanoseconds" => format!("{:.6} s", value / 1e9),
+        "bytes" if value < 1e3 => format!("{value} B"),
+        "bytes" => {
+            let (factor, name) = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")]
+                .into_iter()
+                .find(|(factor, _)| value >= *factor)
+                .unwrap_or((1.0, "B"));
+            format!("{:.1} {name}", value / factor)
+        }
+        _ => value.to_string(),
+    }
+}

@@ -1,0 +1,173 @@
+//! Shows where MPI time goes: calls, time and bytes by function and call site.
+
+mod row;
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
+use mpi_tool_layer::{
+    AnyTable, Call, CallResult, Clock, Compiled, Flow, FunctionId, InOut, MpiInterceptionLayer,
+    Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site, Table, Tally, Tool,
+    Traffic, install_qmpi_layer, next,
+};
+
+use row::{MEASURES, ROWS, Row};
+
+struct Profile {
+    calls: Table<Row, { MEASURES.len() }>,
+    traffic: Traffic<Row>,
+    /// How many places a call site has.
+    depth: AtomicUsize,
+}
+
+/// A call on its way: the data that it moves itself are its own row's, and are added with its time.
+struct Now<'a> {
+    profile: &'a Profile,
+    row: Row,
+    sent: Cell<u64>,
+    received: Cell<u64>,
+}
+
+impl Tally<Row> for Now<'_> {
+    #[inline(always)]
+    fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
+        let bytes = elements.wrapping_mul(datatype.size());
+        if row != self.row {
+            // Of an operation that an earlier call has started.
+            self.profile.moved_before(row, flow, bytes);
+        } else if flow == Flow::Received {
+            self.received.set(self.received.get().wrapping_add(bytes));
+        } else {
+            self.sent.set(self.sent.get().wrapping_add(bytes));
+        }
+    }
+}
+
+impl Profile {
+    #[cold]
+    fn moved_before(&self, row: Row, flow: Flow, bytes: u64) {
+        let some = (bytes > 0).then_some(bytes);
+        let values = if flow == Flow::Received { [None, None, some] } else { [None, some, None] };
+        self.calls.add(row, 0, values);
+    }
+
+    #[inline(always)]
+    fn row(&self, function: FunctionId) -> Row {
+        Row { function, site: Site::of_this_call(self.depth.load(Relaxed)) }
+    }
+
+    /// Passes on a call that moves no data, and adds its time to its row.
+    #[inline(always)]
+    fn timed<R>(&self, row: Row, next_f: impl FnOnce() -> R) -> R {
+        let nesting = Nesting::enter();
+        let start = Clock::now();
+        let result = next_f();
+        let time = Clock::now().saturating_sub(start);
+        // The time of a call inside of another one is a part of that one's.
+        let time = nesting.is_outermost().then_some(time);
+        drop(nesting);
+        self.calls.add(row, 1, [time, None, None]);
+        result
+    }
+}
+
+#[inline(always)]
+const fn is_end(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Abort, MPI_Finalize, MPI_Session_finalize};
+    matches!(function, MPI_Finalize | MPI_Session_finalize | MPI_Abort)
+}
+
+impl MpiInterceptionLayer for Profile {
+    const WATCHES_COMPLETION: bool = true;
+    const COMPILED: Compiled = Compiled::ForCommunication;
+    const SEES_UNTYPED: bool = true;
+
+    #[inline(always)]
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let row = self.row(call.function());
+        // In these calls the report is made, or the process ends: they count before, and have no time.
+        if is_end(row.function) {
+            self.calls.add(row, 1, [None; MEASURES.len()]);
+            return next_f();
+        }
+        let now = Now { profile: self, row, sent: Cell::new(0), received: Cell::new(0) };
+        let nesting = Nesting::enter();
+        let mut time = 0;
+        let result = self.traffic.around(&now, row, call, || {
+            let start = Clock::now();
+            let result = next_f();
+            time = Clock::now().saturating_sub(start);
+            result
+        });
+        let time = nesting.is_outermost().then_some(time);
+        drop(nesting);
+        let [sent, received] = [now.sent, now.received].map(|bytes| {
+            let bytes = bytes.get();
+            (bytes > 0).then_some(bytes)
+        });
+        self.calls.add(row, 1, [time, sent, received]);
+        result
+    }
+
+    #[inline(always)]
+    fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
+        self.timed(self.row(function), next_f)
+    }
+
+    fn request_free<'c>(
+        &self,
+        next_f: impl next::MPI_Request_free<'c>,
+        request: InOut<'c, MPI_Request>,
+    ) -> CallResult<'c> {
+        let row = self.row(FunctionId::MPI_Request_free);
+        self.timed(row, || self.traffic.request_free(next_f, request))
+    }
+
+    fn type_free<'c>(
+        &self,
+        next_f: impl next::MPI_Type_free<'c>,
+        datatype: InOut<'c, MPI_Datatype>,
+    ) -> CallResult<'c> {
+        let row = self.row(FunctionId::MPI_Type_free);
+        self.timed(row, || self.traffic.type_free(next_f, datatype))
+    }
+
+    fn file_close<'c>(
+        &self,
+        next_f: impl next::MPI_File_close<'c>,
+        fh: InOut<'c, MPI_File>,
+    ) -> CallResult<'c> {
+        let row = self.row(FunctionId::MPI_File_close);
+        self.timed(row, || self.traffic.file_close(next_f, fh))
+    }
+}
+
+impl Tool for Profile {
+    const NEW: Self = Self {
+        calls: Table::new("calls", MEASURES, ROWS),
+        traffic: Traffic::new(),
+        depth: AtomicUsize::new(0),
+    };
+
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "DEPTH",
+        default: SettingDefault::Number(4),
+        help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
+    }];
+
+    fn configure(&self, settings: &Settings) {
+        let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
+        self.depth.store(depth.min(Site::DEEPEST), Relaxed);
+    }
+
+    fn table(&self) -> Option<&AnyTable> {
+        Some(self.calls.any())
+    }
+}
+
+install_qmpi_layer!(Profile, name = "mpi-profile", call_sites);

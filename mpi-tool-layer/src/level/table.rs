@@ -12,6 +12,7 @@ use crate::kit::merged::{Merged, site_part};
 use crate::kit::report::TableReport;
 use crate::kit::table::{parts, words};
 use crate::kit::view::{Process, View};
+use crate::options::Output;
 use crate::output::say;
 use crate::report::Scope;
 
@@ -65,7 +66,7 @@ impl Level {
             return;
         }
         if merged.load(Relaxed) {
-            if prepared.prints {
+            if prepared.prints && prepared.options.output != Output::None {
                 say(format_args!(
                     "{}: {} {} after the merged report, in MPI_Finalize or later, are not in it",
                     self.label,

@@ -172,7 +172,7 @@ pub use host::report::Counters;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
 pub use kit::{
-    AnyTable, Clock, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Place, Site,
+    AnyTable, Clock, CodePlace, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Site,
     Table, Tally, Traffic,
 };
 pub use mpi_facts::{

@@ -17,6 +17,6 @@ pub(crate) mod view;
 
 pub use clock::Clock;
 pub use moments::Moments;
-pub use site::{Nesting, Place, Site};
+pub use site::{CodePlace, Nesting, Site};
 pub use table::{AnyTable, Key, Measure, MeasureUnit, Part, PartKind, Table};
 pub use traffic::{Tally, Traffic};

@@ -16,13 +16,16 @@ pub(crate) struct RowView {
     pub(crate) ranks: u64,
 }
 
+/// Gets a row, and a function that tells of a measure by its number.
+pub(crate) type EachRow<'a> = dyn FnMut(RowView, &dyn Fn(usize) -> Measured) + 'a;
+
 /// A table to be reported.
 pub(crate) trait View {
     fn times(&self) -> RunTimes;
     /// Events that could not be counted.
     fn lost(&self) -> u64;
     /// Calls `each` with the rows, in any order, and a function that tells of a measure by its number.
-    fn each_row(&self, each: &mut dyn FnMut(RowView, &dyn Fn(usize) -> Measured));
+    fn each_row(&self, each: &mut EachRow<'_>);
     /// How many sites there are: their numbers are 1 to this.
     fn sites(&self) -> u32;
     /// Calls `each` with the places of a site: path, build ID and offset.
@@ -39,7 +42,7 @@ impl View for Merged {
         self.lost
     }
 
-    fn each_row(&self, each: &mut dyn FnMut(RowView, &dyn Fn(usize) -> Measured)) {
+    fn each_row(&self, each: &mut EachRow<'_>) {
         for (key, row) in &self.rows {
             let ranks = row.measures.first().map_or(1, |measured| measured.ranks.ranks);
             each(RowView { key: *key, events: row.events, ranks }, &|index| row.measures[index]);
@@ -93,7 +96,7 @@ impl View for Process<'_> {
         self.table.lost()
     }
 
-    fn each_row(&self, each: &mut dyn FnMut(RowView, &dyn Fn(usize) -> Measured)) {
+    fn each_row(&self, each: &mut EachRow<'_>) {
         for row in self.rows.rows() {
             let view = RowView { key: parts(row.key()), events: row.events(), ranks: 1 };
             each(view, &|index| {

@@ -147,7 +147,7 @@ impl Report {
                 writeln!(out, "{:#}", by_function(&table)?)?;
             }
             (Format::Csv, by) => {
-                csv::write(&mut out, &table, &lines(&table, by)?, by, &frames(&mut symbols))?
+                csv::write(&mut out, &table, &lines(&table, by)?, by, &frames(&mut symbols))?;
             }
             (Format::Text, by) => {
                 let frames = if by == By::Site { frames(&mut symbols) } else { Vec::new() };

@@ -7,6 +7,7 @@ use super::Level;
 use super::prepared::{Prepared, PreparedTable};
 use super::report::Written;
 use crate::AnyTable;
+use crate::host::options::Output;
 use crate::host::output::say;
 use crate::host::report::Scope;
 use crate::kit::gather::gather;
@@ -65,7 +66,7 @@ impl Level {
             return;
         }
         if merged.load(Relaxed) {
-            if prepared.prints {
+            if prepared.prints && prepared.options.output != Output::None {
                 say(format_args!(
                     "{}: {} {} after the merged report, in MPI_Finalize or later, are not in it",
                     self.label,

@@ -67,7 +67,7 @@ impl Caller {
                 options(readonly, nostack, preserves_flags),
             );
         }
-        let is_near = stack.wrapping_sub(here) < NEAR as u64 && stack % 8 == 0;
+        let is_near = stack.wrapping_sub(here) < NEAR as u64 && stack.is_multiple_of(8);
         is_near.then_some(Self { stack: stack as usize, frame })
     }
 

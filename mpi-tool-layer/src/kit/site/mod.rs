@@ -72,7 +72,7 @@ pub struct Site(u32);
 pub(crate) const SITES: usize = 1 << 16;
 
 /// The places of each site, by its number; null of those that are not taken.
-static PLACES: [AtomicPtr<Box<[Place]>>; SITES] =
+static PLACES: [AtomicPtr<Box<[CodePlace]>>; SITES] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; SITES];
 
 impl Site {
@@ -117,7 +117,7 @@ impl Site {
     }
 
     /// The places, the call's own first; none of a site that is not known. Takes no lock and allocates nothing.
-    pub fn places(self) -> &'static [Place] {
+    pub fn places(self) -> &'static [CodePlace] {
         let Some(place) = PLACES.get(self.0 as usize) else { return &[] };
         // SAFETY: the pointer must be null or of what stays: `number_of` has leaked it.
         unsafe { place.load(Acquire).as_ref() }.map_or(&[], |places| places)
@@ -126,12 +126,12 @@ impl Site {
 
 /// A place in the code of a program or a library.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct CodePlace {
     file: &'static File,
     offset: u64,
 }
 
-impl Place {
+impl CodePlace {
     /// The path of the program or library.
     pub fn file(&self) -> &'static str {
         &self.file.path
@@ -149,7 +149,7 @@ impl Place {
 }
 
 /// `program+0x1234`
-impl core::fmt::Display for Place {
+impl core::fmt::Display for CodePlace {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let name = self.file().rsplit('/').next().unwrap_or("");
         write!(f, "{name}+{:#x}", self.offset)
@@ -216,7 +216,7 @@ impl Search {
                 let at = address.wrapping_sub(1);
                 let object = self.modules.of(at)?;
                 let role = if self.modules.is_entry(at) { Role::Start } else { object.role };
-                Some((role, Place { file: object.file, offset: at.wrapping_sub(object.base) }))
+                Some((role, CodePlace { file: object.file, offset: at.wrapping_sub(object.base) }))
             })
             .collect();
         while places.len() > 1 && places.last().is_some_and(|(role, _)| *role == Role::Start) {
@@ -240,7 +240,7 @@ impl Search {
             UnwindRegsX86_64::new(caller.returns_to(), caller.stack as u64 + 8, caller.frame);
         let mut read = |address: u64| {
             let is_inside =
-                address >= caller.stack as u64 && address <= end - 8 && address % 8 == 0;
+                address >= caller.stack as u64 && address <= end - 8 && address.is_multiple_of(8);
             // SAFETY: an aligned word must be there: it is in this thread's stack, above the frame that this
             // code runs in.
             if is_inside { Ok(unsafe { *(address as *const u64) }) } else { Err(()) }
@@ -279,7 +279,7 @@ impl Search {
     }
 
     /// The number of a site, which gets one if it is new.
-    fn number_of(&mut self, places: Vec<Place>) -> Site {
+    fn number_of(&mut self, places: Vec<CodePlace>) -> Site {
         if places.is_empty() {
             return Site::UNKNOWN;
         }

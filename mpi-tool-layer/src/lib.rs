@@ -194,7 +194,7 @@ pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
 pub use kit::{
-    AnyTable, Clock, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Place, Site,
+    AnyTable, Clock, CodePlace, Key, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, Site,
     Table, Tally, Traffic,
 };
 pub use mpi_facts::{

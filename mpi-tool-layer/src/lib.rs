@@ -42,10 +42,11 @@
 //! 1. *Which kind of layer.* [`MpiInterceptionLayer`] gets arguments that are grouped and typed,
 //!    merges `MPI_Send` and `MPI_Send_c` into one method, and is written without `unsafe`; it is
 //!    the right one for nearly every tool. [`RawMpiInterceptionLayer`] gets C's arguments as they
-//!    are, and is the one for layers that replace calls by other calls, or that want the functions
-//!    that return no error code (`MPI_Wtime`), `MPI_Pcontrol`, the `MPI_T_*` or the conversions of
-//!    handles. Each high-level layer is a raw one as well, so whatever takes a raw layer takes
-//!    both.
+//!    are, and is the one for layers that replace calls by other calls, or that want the arguments
+//!    of functions that return no error code (`MPI_Wtime`), of `MPI_Pcontrol`, of the `MPI_T_*` or of
+//!    the conversions of handles. A high-level layer can see these functions without their arguments
+//!    ([`MpiInterceptionLayer::around_untyped`]). Each high-level layer is a raw one as well, so
+//!    whatever takes a raw layer takes both.
 //!
 //! 2. *Which functions.* One method for each function of interest, or `around` for all that have no
 //!    method of their own. What a layer does not override costs nothing.
@@ -55,10 +56,18 @@
 //!    [`Tool::counters`] returns is reported; whoever wants another report writes it, and has
 //!    `rmpi` to communicate with (the feature of that name).
 //!
-//! 4. *What users can set.* [`Tool::SETTINGS`] declares it, [`Tool::configure`] gets it.
+//! 4. *What to measure.* Where the names of the numbers are not known beforehand, or a sum is not
+//!    enough, a [`Table`] adds up measures by a key of the author's own: how many values there were,
+//!    their sum, the least and the greatest with their ranks, and how much they vary.
+//!    [`Clock`] tells the time, [`Site`] where in the application a call comes from, and [`Traffic`]
+//!    which data have moved and for which call. A table that [`Tool::table`] returns is merged over
+//!    the ranks and written, too; `mpi-tool report` shows its call sites as source lines.
 //!
-//! 5. *How it is installed.* [`install_pmpi_layer!`] for `LD_PRELOAD` alone,
-//!    [`install_qmpi_layer!`] for a tool that can also be a level of a stack.
+//! 5. *What users can set.* [`Tool::SETTINGS`] declares it, [`Tool::configure`] gets it.
+//!
+//! 6. *How it is installed.* [`install_pmpi_layer!`] for `LD_PRELOAD` alone,
+//!    [`install_qmpi_layer!`] for a tool that can also be a level of a stack. A tool that asks for call
+//!    sites says so there.
 //!
 //! # What holds for every layer
 //!

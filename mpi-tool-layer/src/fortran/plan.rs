@@ -1,4 +1,11 @@
 //! How the calls of each function are converted: from what the list says of its parameters.
+//!
+//! Fortran passes addresses: of numbers, of handles, which are `INTEGER`s, and of arrays. C wants most of them as values,
+//! handles of its own type, and other constants. What must be done with an argument follows from its type, its kind,
+//! its direction and its length, all of which are in the list. So there is no code for any one function: a [`Plan`]
+//! has a [`How`] for each parameter, `to_c.rs` makes C's arguments by it, and `to_fortran.rs` gives results back.
+//!
+//! A plan is made when a process calls from Fortran for the first time, for all functions, and does not change.
 
 use core::ffi::c_void;
 use core::mem::transmute;
@@ -64,8 +71,9 @@ impl Handle {
 pub(super) enum Length {
     /// As this parameter says.
     Parameter(usize),
-    /// A datatype for each process that data goes to, or comes from.
+    /// A datatype for each process that data goes to.
     Targets,
+    /// A datatype for each process that data comes from.
     Sources,
     /// The dimensions of the communicator's Cartesian topology.
     Dimensions,
@@ -78,24 +86,41 @@ pub(super) enum How {
     Absent,
     /// An address in both.
     Address,
+    /// A number of four bytes, which C gets as a value.
     Int,
+    /// A number of eight bytes, which C gets as a value.
     Long,
+    /// A buffer for data: an address, a descriptor of `mpi_f08`, or a constant such as `MPI_IN_PLACE`.
     Buffer,
     /// The address of memory, which only `mpi_f08` gets.
     Memory,
+    /// A handle that C gets as a value.
     Handle(Handle),
+    /// A handle that MPI makes.
     HandleOut(Handle),
+    /// A handle that MPI may set to null, such as a request's.
     HandleInOut(Handle),
+    /// An array of handles that MPI reads.
     Handles(Handle, Length),
+    /// An array of handles that MPI makes.
     HandlesOut(Handle, Length),
+    /// An array of handles that MPI may set to null.
     HandlesInOut(Handle, Length),
+    /// A status, of as many `INTEGER`s, or the constant by which it is ignored.
     Status,
+    /// An array of statuses, or the constant by which they are ignored.
     Statuses(Length),
+    /// `LOGICAL`, which is 0 or 1 in C.
     Logical,
+    /// `LOGICAL` that MPI sets.
     LogicalOut,
+    /// An array of `LOGICAL` that MPI reads.
     Logicals(Length),
+    /// An array of `LOGICAL` that MPI sets.
     LogicalsOut(Length),
+    /// A string, which Fortran fills with blanks and C ends with a NUL.
     Text,
+    /// A string that MPI writes. C's has as many bytes as the parameter says, if there is one that does.
     TextOut(Option<usize>),
     /// `argv`: strings up to a blank one.
     Texts,
@@ -105,15 +130,23 @@ pub(super) enum How {
     TextsOfCommands(Length),
     /// The length of a text, which in C counts the NUL.
     TextLength,
+    /// The position of a request in an array, which Fortran counts from 1.
     IndexOut,
+    /// How many positions there are, or `MPI_UNDEFINED`.
     IndexCount,
+    /// Positions, as many as that parameter says.
     Indices(usize),
+    /// The error codes of processes to be spawned, or the constant by which they are ignored.
     ErrorCodes,
+    /// The weights of a graph's edges, or one of two constants.
     Weights,
     /// An address that an old function has in an `INTEGER`.
     NarrowOut,
+    /// An array of these.
     Narrows(Length),
+    /// The value of an attribute.
     Attribute,
+    /// An attribute's value, which MPI gives.
     AttributeOut,
 }
 

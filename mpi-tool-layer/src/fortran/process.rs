@@ -1,4 +1,9 @@
 //! What of this process's MPI for Fortran is needed to convert calls.
+//!
+//! Fortran's constants that stand for something, such as `MPI_IN_PLACE` and `MPI_STATUS_IGNORE`, are variables, and a call
+//! passes their addresses. Each MPI has them under names of its own, in its library or in a module of `mpi_f08`. They are
+//! looked up once, when a process first calls from Fortran. If they cannot be found, calls go to MPI as they came, past
+//! the layers.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
@@ -18,14 +23,23 @@ use crate::host::linker::{clear_message, find};
 /// The addresses that stand for something, as Fortran has them; 0 where it has none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sentinels {
+    /// `MPI_BOTTOM`
     pub(super) bottom: usize,
+    /// `MPI_IN_PLACE`
     pub(super) in_place: usize,
+    /// `MPI_STATUS_IGNORE`
     pub(super) status_ignore: usize,
+    /// `MPI_STATUSES_IGNORE`
     pub(super) statuses_ignore: usize,
+    /// `MPI_ERRCODES_IGNORE`
     pub(super) error_codes_ignore: usize,
+    /// `MPI_ARGV_NULL`
     pub(super) argv_null: usize,
+    /// `MPI_ARGVS_NULL`
     pub(super) argvs_null: usize,
+    /// `MPI_UNWEIGHTED`
     pub(super) unweighted: usize,
+    /// `MPI_WEIGHTS_EMPTY`
     pub(super) weights_empty: usize,
 }
 
@@ -39,6 +53,7 @@ pub(super) struct Fortran {
     pub(super) c_weights_empty: usize,
 }
 
+/// The address of a symbol of this name, wherever in the process; 0 if there is none.
 pub(super) fn symbol(name: &CStr) -> usize {
     find(libc::RTLD_DEFAULT, name).addr()
 }

@@ -1,4 +1,12 @@
 //! Fortran's arguments as C's.
+//!
+//! A call of C has the words that [`Plan`](super::plan::Plan) says, each made of the argument of Fortran at the same
+//! place. Small values are read and passed on. Arrays of handles, of `LOGICAL` and of statuses are copied into memory of
+//! the conversion, and so are strings, which lose their blanks and get a NUL. What MPI only writes gets memory that is
+//! filled with a value that MPI does not write ([`NOTHING`]), so that it is seen afterwards whether MPI has written.
+//!
+//! Nothing is read that is not significant: at other ranks than the root, and in a call in place, such arguments may be
+//! anything.
 
 use core::ffi::c_int;
 use core::ptr;

@@ -1,4 +1,8 @@
 //! What MPI has written for C, as Fortran's variables.
+//!
+//! Only what MPI has written is given back: handles that have changed, numbers and strings that are not any more what
+//! `to_c.rs` has put there. So a variable that MPI's own Fortran function would leave alone is left alone here, too, also
+//! where a call fails. Positions of requests get one added, as Fortran counts from 1, and C's `true` becomes Fortran's.
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;

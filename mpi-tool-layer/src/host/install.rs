@@ -1,4 +1,19 @@
 //! From a layer to a tool: what `install_pmpi_layer!` needs at run time, and the macro.
+//!
+//! Only a `cdylib` itself can export functions, so whatever the dynamic linker must see expands in the tool's crate. It
+//! is kept small there, since each tool compiles it anew:
+//!
+//! * the 700 functions `MPI_X`, each of which calls its body in `entry.rs`, and the entry points for Fortran;
+//! * the static instance of the layer, its [`Level`](super::level::Level), and the table of its next functions;
+//! * a constructor, which the dynamic linker calls when it has loaded the tool. It has the tool take its place among
+//!   the others (`neighbours.rs`) and fills the table. A call that comes before, from another library's constructor,
+//!   runs it first;
+//! * a destructor, which reports for a process that ends without `MPI_Finalize`;
+//! * `mpi_tool_info`, by which tools of this framework find each other, and the note by which `mpi-tool` knows the
+//!   file (`note.rs`).
+//!
+//! With `call_sites`, the exported functions first note down where their caller's stack is (`kit/site/caller.rs`).
+//! With `install_qmpi_layer!`, the tool also has what the hosts of stacks ask for (`qmpi/`).
 
 pub use crate::fortran;
 pub use crate::host::entry::{self, Preloaded};

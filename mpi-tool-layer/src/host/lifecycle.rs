@@ -1,4 +1,12 @@
 //! What every tool has below its own layer: it sees a process come and go.
+//!
+//! Six functions say when MPI begins and ends. A tool must know, whether its layer overrides them or not: settings are
+//! read and signals are watched after the first of them, and reports are made before the last. So the six are watched
+//! *below* the layer, in the functions that the layer calls as its next ones ([`Below`]). A layer that answers a call
+//! with another one, such as `MPI_Init` with `MPI_Init_thread`, is seen right, too.
+//!
+//! All other functions of [`Below`] are those of the table, one jump each, and the exported functions of a tool do not
+//! even take that: they call the table's entry.
 
 use mpi_sys::{mpi_functions, *};
 

@@ -1,4 +1,9 @@
 //! What the dynamic linker is asked: libraries and their symbols, and which object of the process an address is in.
+//!
+//! A look-up that fails leaves a message in the dynamic linker, which the application would find at its next `dlerror`. So
+//! whoever looks up names that may not be there [takes the message away](clear_message) afterwards. A library that a
+//! program has opened for itself alone (`RTLD_LOCAL`, as Python does) is found only by a handle of its own, which is asked
+//! for by the library's file name ([`open_again`]) and does not load it again.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;

@@ -1,4 +1,19 @@
 //! What else is in the process: other tools, and MPI.
+//!
+//! A preloaded tool stands between the application and MPI, perhaps with other tools before and behind it. It finds
+//! its place when the dynamic linker has loaded it ([`ToolInfo::take_place`]):
+//!
+//! 1. The dynamic linker's order decides who sees a call first: the order of `LD_PRELOAD`, and then that of the
+//!    libraries. The next function is what `RTLD_NEXT` finds behind this tool.
+//! 2. If that is MPI's own `MPI_X`, the tool calls `PMPI_X` instead, which nobody intercepts.
+//! 3. The next tool of this framework exports `mpi_tool_info`. The tools make a chain of these, so that each signal is
+//!    told to all, reports of the same tool have different names, and each knows that it is not alone. What another
+//!    version of the framework has made is left alone: calls reach it, and nothing else does.
+//! 4. A tool exports all 700 functions. Those that this MPI lacks are taken out of the tools' tables ([`settle`]),
+//!    as programs ask the dynamic linker which functions there are.
+//!
+//! MPI may come later, when a program opens it (Python and Julia do). Then the constructor finds none, and the first
+//! call looks again ([`find_late_mpi`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;

@@ -1,4 +1,13 @@
 //! The programs and libraries of this process, as the dynamic linker has loaded them.
+//!
+//! `dl_iterate_phdr` visits them, under the dynamic linker's lock, so none is unloaded meanwhile. What is read are the
+//! parts of the ELF format that the dynamic linker itself has read before, to load the object: program headers, the
+//! dynamic section, symbols and relocations. So they are where the headers say, and have the form that the format
+//! demands. Section headers are not loaded, and not used.
+//!
+//! Two things are changed, both in memory only and never in a file: symbols that a tool exports and MPI lacks are
+//! [hidden](Object::hide) from later look-ups, and references that were bound to such a symbol are [bound
+//! again](Object::rebind).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
@@ -10,6 +19,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Object<'a>(&'a libc::dl_phdr_info);
 
 impl Object<'_> {
+    /// The path that it was loaded from; empty of the program itself.
     pub(crate) fn path(&self) -> &CStr {
         if self.0.dlpi_name.is_null() {
             return c"";
@@ -26,10 +36,12 @@ impl Object<'_> {
         path.rsplit('/').next().unwrap_or(path)
     }
 
+    /// Is it MPI's library, of whichever MPI, by its file's name?
     pub(crate) fn is_mpi_library(&self) -> bool {
         mpi_facts::is_mpi_library(self.file_name())
     }
 
+    /// Is it a library by which Fortran calls MPI, by its file's name?
     pub(crate) fn is_fortran_library(&self) -> bool {
         mpi_facts::is_fortran_library(self.file_name())
     }
@@ -97,6 +109,7 @@ impl Object<'_> {
         })
     }
 
+    /// The program headers: which parts of the file are where in memory, and what they are for.
     fn headers(&self) -> &[libc::Elf64_Phdr] {
         // SAFETY: `dl_iterate_phdr` gives the address of the object's program headers, which are `dlpi_phnum`
         // and are never written. They are there as long as the object, which is not unloaded while it is

@@ -1,4 +1,17 @@
 //! `MPI_COMM_WORLD` as a tool uses it: below all tools, and only while it is there.
+//!
+//! A tool communicates in one place only, the application's call of `MPI_Finalize`. All ranks come there, and none of
+//! them can be waiting for another one's message: what is pending then is the application's error. Each question
+//! first makes sure of what it needs:
+//!
+//! 1. There is an MPI, and it has the ABI that the tool was built for ([`wrong_abi`]). Else the handles of the tool
+//!    mean nothing to it.
+//! 2. Its predefined handles are known. Open MPI's are addresses, which a tool that was loaded before MPI lacks.
+//! 3. The world is initialized and not finalized ([`is_active`]). With sessions alone there is none.
+//!
+//! Merging then takes four collective operations: all ranks [`agree`] that they have the same tool with as many
+//! counters, and three reductions make sums, least and greatest values at rank 0. Errors return meanwhile
+//! ([`ErrorsReturn`]), and the application's error handler is put back.
 
 use core::ffi::c_int;
 

@@ -51,6 +51,7 @@ pub(crate) fn gather(
 struct OwnComm(MPI_Comm);
 
 impl OwnComm {
+    /// Makes it. All ranks of the world must do so at the same point.
     fn new() -> Result<Self, c_int> {
         let mut group: MPI_Group = pmpi::MPI_GROUP_NULL;
         let mut comm = pmpi::MPI_COMM_NULL;
@@ -68,6 +69,8 @@ impl OwnComm {
         }
     }
 
+    /// Sends bytes to a rank: how many they are, and then the bytes in pieces. Blocks until they are received, or MPI
+    /// has kept them.
     fn send(&self, bytes: &[u8], to: u32) -> Result<(), c_int> {
         let to = to.try_into().map_err(|_| pmpi::MPI_ERR_RANK)?;
         let length = (bytes.len() as u64).to_ne_bytes();
@@ -82,6 +85,7 @@ impl OwnComm {
         Ok(())
     }
 
+    /// Receives what a rank has sent by [`send`](Self::send). Blocks until then.
     fn receive(&self, from: u32) -> Result<Vec<u8>, c_int> {
         let from = from.try_into().map_err(|_| pmpi::MPI_ERR_RANK)?;
         let mut length = [0; 8];
@@ -95,6 +99,7 @@ impl OwnComm {
         Ok(bytes)
     }
 
+    /// Receives a piece, which is as long as what was sent.
     fn receive_into(&self, piece: &mut [u8], from: c_int) -> Result<(), c_int> {
         // SAFETY: `MPI_Recv` writes at most as many bytes as it is told, for which the piece has room. The
         // communicator is this one's, and has the rank.

@@ -1,5 +1,14 @@
 //! A table as data that can leave its process: keys mean the same on all ranks, times are in nanoseconds, and
 //! two of them make one.
+//!
+//! In a process, a call site has a number in the order in which sites were found, and a tick has the length that this
+//! processor's counter has. Neither means anything on another rank. So a [`Merged`] table names files by path and build
+//! ID, sites by files and offsets in them, and has all times in nanoseconds. Addresses do not occur in it, since the
+//! system loads programs and libraries at other addresses in each process.
+//!
+//! Adding is the same for one rank and for a million that have been merged before. For each value there are the ranks of
+//! the least and of the greatest one, and for each row how many ranks have it and which of them had most of it. Where
+//! two ranks have the same value, the lower one is named, so that a report does not depend on the order of merging.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,10 +38,12 @@ pub(crate) struct Extreme {
 }
 
 impl Extreme {
+    /// The lesser one of two.
     fn least(self, other: Self) -> Self {
         if (other.value, other.rank) < (self.value, self.rank) { other } else { self }
     }
 
+    /// The greater one of two.
     fn most(self, other: Self) -> Self {
         let greater = other.value > self.value;
         if greater || other.value == self.value && other.rank < self.rank { other } else { self }
@@ -40,11 +51,13 @@ impl Extreme {
 }
 
 impl Spread {
+    /// Of one rank.
     pub(crate) fn of(value: u64, rank: u64) -> Self {
         let own = Extreme { value, rank };
         Self { ranks: 1, sum: value, least: own, most: own }
     }
 
+    /// Of both.
     fn and(self, other: Self) -> Self {
         Self {
             ranks: self.ranks + other.ranks,
@@ -67,11 +80,13 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// Of one rank.
     pub(crate) fn of(moments: Moments, rank: u64) -> Self {
         let ranks = Spread::of(moments.sum, rank);
         Self { moments, least_rank: rank, most_rank: rank, ranks }
     }
 
+    /// Of both.
     fn and(self, other: Self) -> Self {
         let (one, two) = (self.moments, other.moments);
         let extreme = |value, rank| Extreme { value, rank };

@@ -1,4 +1,15 @@
 //! A [`Merged`] table as bytes, for a message to another rank: numbers of eight bytes, least first.
+//!
+//! A list is its length and its elements, and so is a text. A table is, in this order:
+//!
+//! * the list of files: of each its path and its build ID;
+//! * the list of call sites: of each the list of its places, which are the number of a file and an offset in it;
+//! * the list of rows: of each the four parts of its key, its events, and the list of its measures;
+//! * wall time, time in MPI and share of MPI, each as a [`Spread`];
+//! * the events that were lost.
+//!
+//! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
+//! own. What is read is still checked: each length against what there is, and that nothing is left over.
 
 use std::collections::BTreeMap;
 
@@ -59,6 +70,7 @@ impl Merged {
     }
 }
 
+/// The bytes so far.
 struct Writer(Vec<u8>);
 
 impl Writer {
@@ -88,6 +100,7 @@ impl Writer {
     }
 }
 
+/// The bytes that have not been read yet. Each method is `None` if there are too few of them.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -104,6 +117,7 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
+    /// A list. Its length may be wrong, so no memory is taken for elements that have not been read.
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = self.number()?;
         (0..length).map(|_| one(self)).collect()

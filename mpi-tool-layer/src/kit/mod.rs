@@ -1,7 +1,30 @@
 //! The kit for measuring tools: a clock, tables, call sites, and what becomes of them in a report.
 //!
 //! Each part stands for itself: a tool takes what it needs. `docs/writing-a-tool.md` shows a tool that uses
-//! them.
+//! them. The files, in the order of a measurement:
+//!
+//! 1. *When.* `clock.rs` tells the time in ticks. They become nanoseconds when a report is written.
+//! 2. *Where.* `site/` finds out which call of the application this is: `caller.rs` notes down where the call came
+//!    from, `cache.rs` knows what was seen before, and the rest unwinds what is new.
+//! 3. *How much.* `traffic/` tells which data have moved, and for which call, also if they arrive in a later one.
+//! 4. *Adding up.* `table.rs` is what authors see of a table, `shard.rs` is a thread's part of it, and `moments.rs` is
+//!    what a measure remembers of its values.
+//! 5. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
+//!    them to rank 0 in a tree.
+//! 6. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
+//!
+//! # What holds for all parts
+//!
+//! * *Cost.* What an application's call does for a known key takes no lock and allocates nothing. A new key, a new
+//!   site and a thread's first call may do both.
+//! * *Threads.* A thread writes to memory of its own. Readers look at the memory of all threads at any time, and see
+//!   each number as it was at some moment, not all numbers of the same moment.
+//! * *Signals.* A handler may read everything and write a report. A call that a handler makes while the same thread is
+//!   changing its table counts elsewhere, and is not lost.
+//! * *Memory.* Each part says how much it takes at most. What is full counts in coarser rows, so totals stay right,
+//!   and the report says that it did.
+//! * *Ranks.* A number in a key means the same on all ranks, or it is a site, which has other numbers on each rank
+//!   and is compared by files and offsets.
 
 mod clock;
 pub(crate) mod gather;

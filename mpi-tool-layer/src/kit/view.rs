@@ -21,6 +21,7 @@ pub(crate) type EachRow<'a> = dyn FnMut(RowView, &dyn Fn(usize) -> Measured) + '
 
 /// A table to be reported.
 pub(crate) trait View {
+    /// How long the ranks ran, and how much of it they were in MPI.
     fn times(&self) -> RunTimes;
     /// Events that could not be counted.
     fn lost(&self) -> u64;
@@ -79,6 +80,7 @@ impl<'a> Process<'a> {
         Self { table, rows, rank, wall, rate: Clock::nanoseconds_per_tick() }
     }
 
+    /// Are a measure's values ticks of this process's clock?
     fn is_time(&self, index: usize) -> bool {
         self.table.measures()[index].unit == MeasureUnit::Ticks
     }

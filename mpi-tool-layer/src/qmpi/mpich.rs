@@ -5,6 +5,18 @@
 //! the order of its list. The tool's exported functions must not see the same calls: they are
 //! turned into jumps to what is next. And `PMPI_X` would enter MPICH's stack again, so what the
 //! tool itself calls goes to the library's end of it.
+//!
+//! What happens, in this order:
+//!
+//! 1. The tool's constructor registers it, if its name is listed ([`register`]). The numbers of functions change with
+//!    every version of MPICH, so they are read from the header that belongs to the library ([`read_numbers`]).
+//! 2. MPICH calls back, once for each time that the name is listed, with the number of the new level. The level registers
+//!    a function for each MPI function that this MPICH has.
+//! 3. At its first call, when all tools have registered, a level asks for the next level's functions, and keeps the
+//!    answers.
+//!
+//! A tool that is listed and cannot take part registers all the same and does nothing there, since MPICH crashes
+//! otherwise. It says so, and works as a preloaded tool.
 
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};

@@ -1,4 +1,12 @@
 //! What a level's reports need: what is set for it, its counters and its files.
+//!
+//! A report may be written in a signal handler, or when the process is about to end, where nothing can be allocated and
+//! no lock taken. So everything that costs memory is made before, once: options are read, paths are put together with
+//! rank and host in them, counters are asked for their addresses, and a table gets memory in which the rows of all
+//! threads can be added up.
+//!
+//! That happens when MPI has started, since rank and size are a part of it, or at the end of a process that has called
+//! MPI without starting it.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,4 +1,16 @@
 //! A level's reports: of all ranks and of this process alone, and where they go.
+//!
+//! | when | scope | who writes |
+//! |---|---|---|
+//! | in `MPI_Finalize` | all ranks, merged | rank 0 |
+//! | in `MPI_Finalize`, with `MPI_TOOL_MERGE=0` | this process | each process |
+//! | a signal ends the process, or MPI aborts it | this process | each process to its own file; rank 0 prints |
+//! | at the end of a process in which MPI was not finalized | this process | the same |
+//! | at the end, if calls came after the merged report | what came since | rank 0, in a line, or all of it to a file |
+//!
+//! Where a report goes is what the user has set, and nothing that is printed without being asked for grows with the
+//! number of ranks ([`put`](Level::put) decides that alone). If a file cannot be written, the report goes to standard
+//! error and says why, so that nothing is lost.
 
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

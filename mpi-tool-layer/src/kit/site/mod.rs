@@ -193,6 +193,7 @@ fn new_site(caller: Caller, depth: usize) -> Site {
 }
 
 impl Search {
+    /// The site of a call, of which the thread's cache knows nothing: unwinds the stack, and tells the cache.
     fn site(&mut self, caller: Caller, depth: usize) -> Site {
         self.modules.update();
         let cache = memory::make_sites();

@@ -1,4 +1,10 @@
 //! What is to be counted of an operation that is not complete.
+//!
+//! A call that starts an operation has the arguments, and the call that completes it has the status. So what the
+//! arguments say is kept by the request until then: the layer's tag, and of each piece of data which way it goes, what
+//! its elements are and how many there is room for. A receive has one piece, which needs no allocation.
+//!
+//! A persistent request is kept until it is freed, and counts at each start and each completion.
 
 use crate::{Contents, Flow, FunctionClass};
 
@@ -39,11 +45,13 @@ pub(super) struct Pending<T> {
 }
 
 impl<T: Copy> Pending<T> {
+    /// An operation with one piece of data.
     #[inline(always)]
     pub(super) fn new(tag: T, class: FunctionClass, persistent: bool, first: Amount) -> Self {
         Self { tag, class, persistent, active: !persistent, first, others: None }
     }
 
+    /// Adds a piece.
     #[cold]
     pub(super) fn push(&mut self, amount: Amount) {
         self.others.get_or_insert_default().push(amount);

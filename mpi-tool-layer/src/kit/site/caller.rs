@@ -32,6 +32,44 @@ macro_rules! __note_caller {
     };
 }
 
+/// An exported function of a tool that asks for call sites: notes its caller down, and jumps to the function
+/// that it would be without that.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_noting_caller {
+    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl Here {
+            #[unsafe(naked)]
+            unsafe extern "C" fn $name() {
+                $crate::__ask_first! { $crate::install::entry::exported::$name::<Here> }
+            }
+        }
+
+        #[unsafe(export_name = "MPI_Pcontrol")]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            $crate::__note_caller! { Here::$name }
+        }
+    };
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl Here {
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
+                unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
+            }
+        }
+
+        #[unsafe(export_name = stringify!($c_name))]
+        #[unsafe(naked)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            $crate::__note_caller! { Here::$name }
+        }
+    };
+}
+
 /// A call into the tool, as its exported function found the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Caller {

@@ -108,8 +108,8 @@ impl Sums {
     }
 
     fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
         self.least = [self.least, other.least].into_iter().flatten().min();
         self.most = self.most.max(other.most);
         self.by_rank = None;
@@ -184,7 +184,7 @@ fn lines(table: &Table, by: By) -> Result<BTreeMap<Key, Line>> {
         lines
             .entry(Key { function, site })
             .and_modify(|line| {
-                line.events += events;
+                line.events = line.events.saturating_add(events);
                 for (sum, more) in line.measures.iter_mut().zip(&measures) {
                     sum.add(more);
                 }

@@ -41,5 +41,5 @@ pub(crate) mod view;
 pub use clock::Clock;
 pub use moments::Moments;
 pub use site::{CodePlace, Nesting, Site};
-pub use table::{AnyTable, Key, Measure, MeasureUnit, Part, PartKind, Table};
+pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, RowKey, Table};
 pub use traffic::{Tally, Traffic};

@@ -12,7 +12,7 @@ use super::shard::{Row, Shape, Shard, Words};
 use crate::counters::memory;
 
 /// What a row of a [`Table`] is about: up to four numbers, the key's *parts*.
-pub trait Key: Copy {
+pub trait RowKey: Copy {
     /// The parts, in their order: at most four.
     const PARTS: &'static [Part];
 
@@ -73,19 +73,19 @@ pub enum MeasureUnit {
 /// Each thread has rows of its own, so that adding takes no lock, and for a key that the thread has had
 /// before no allocation. All rows can be read at any time, in a signal handler, too. A table has room for
 /// so many keys in each thread; when that is used up, further keys are counted in the rows of their
-/// [coarse](Key::coarse) keys: what is reported is less detailed then, and the report says so, but no
+/// [coarse](RowKey::coarse) keys: what is reported is less detailed then, and the report says so, but no
 /// total is lost.
 ///
 /// What [`Tool::table`](crate::Tool::table) returns is merged over the ranks and reported.
 ///
 /// ```
-/// use mpi_tool_layer::{Key, Measure, MeasureUnit, Part, PartKind, Table};
+/// use mpi_tool_layer::{Measure, MeasureUnit, Part, PartKind, RowKey, Table};
 ///
 /// /// Messages by their tag.
 /// #[derive(Clone, Copy)]
 /// struct ByTag(u32);
 ///
-/// impl Key for ByTag {
+/// impl RowKey for ByTag {
 ///     const PARTS: &'static [Part] = &[Part { name: "tag", kind: PartKind::Number }];
 ///     // Tags that find no room are counted as tag 2^32 - 1.
 ///     const COARSE: usize = 1;
@@ -107,7 +107,7 @@ pub struct Table<K, const M: usize> {
     key: PhantomData<fn(K)>,
 }
 
-impl<K: Key, const M: usize> Table<K, M> {
+impl<K: RowKey, const M: usize> Table<K, M> {
     /// An empty table, with room for so many keys in each thread, and for all coarse ones. `events` is what is
     /// counted, in the plural: `calls`. A row takes 24 bytes and 40 for each measure, of memory that is used only when the row is.
     ///
@@ -363,7 +363,7 @@ mod tests {
     #[derive(Clone, Copy)]
     struct Place(u32, u32);
 
-    impl Key for Place {
+    impl RowKey for Place {
         const PARTS: &'static [Part] = &[
             Part { name: "function", kind: PartKind::Function },
             Part { name: "place", kind: PartKind::Number },

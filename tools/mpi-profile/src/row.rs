@@ -1,6 +1,6 @@
 //! What the profile tells apart, and what it measures.
 
-use mpi_tool_layer::{FunctionId, Key, Measure, MeasureUnit, Part, PartKind, Site};
+use mpi_tool_layer::{FunctionId, Measure, MeasureUnit, Part, PartKind, RowKey, Site};
 
 /// A function called from a place. `MPI_Send` and `MPI_Send_c` are one function here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct Row {
     pub(crate) site: Site,
 }
 
-impl Key for Row {
+impl RowKey for Row {
     const PARTS: &'static [Part] = &[
         Part { name: "function", kind: PartKind::Function },
         Part { name: "site", kind: PartKind::Site },

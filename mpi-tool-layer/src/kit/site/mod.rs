@@ -106,7 +106,7 @@ impl Site {
         new_site(caller, depth)
     }
 
-    /// The site as a number, for a part of a [key](crate::Key): it means something in this process only.
+    /// The site as a number, for a part of a [key](crate::RowKey): it means something in this process only.
     pub const fn number(self) -> u32 {
         self.0
     }

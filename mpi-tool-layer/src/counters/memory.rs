@@ -3,7 +3,8 @@
 //! Counts stay where they are: the next thread adds to them.
 
 use core::arch::{asm, global_asm};
-use core::ptr;
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::{
     AtomicPtr,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -144,15 +145,11 @@ pub(crate) fn make_sites() -> Option<&'static SiteCache> {
 /// # Safety
 /// The place is null or leads to a `T` that stays, and a `T` may be zeros.
 unsafe fn made<T>(place: &AtomicPtr<T>) -> Option<&'static T> {
-    if place.load(Acquire).is_null() {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others.
-        let new = unsafe { libc::mmap(ptr::null_mut(), size_of::<T>(), protection, flags, -1, 0) };
-        if new != libc::MAP_FAILED {
-            // A signal handler may have been faster: its memory stays, and this is not used.
-            let _ = place.compare_exchange(ptr::null_mut(), new.cast(), AcqRel, Acquire);
-        }
+    if place.load(Acquire).is_null()
+        && let Some(new) = zeros(size_of::<T>())
+    {
+        // A signal handler may have been faster: its memory stays, and this is not used.
+        let _ = place.compare_exchange(ptr::null_mut(), new.cast().as_ptr(), AcqRel, Acquire);
     }
     // SAFETY: the pointer must be null or of a `T` that stays: the caller says so, or it was just mapped, of zeros.
     unsafe { place.load(Acquire).as_ref() }
@@ -212,21 +209,27 @@ pub(super) fn take() {
     }
 }
 
-/// New memory, in the list of all: its word, or `None` if the system gives none.
-fn map() -> Option<u64> {
+/// So many new bytes of zeros, aligned to a page, that nobody else knows; `None` if the system gives none. Pages that are not
+/// touched are never made.
+fn zeros(length: usize) -> Option<NonNull<c_void>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others. The
-    // result is `ARENA` bytes of zeros, aligned to a page, that nobody else knows, so `madvise`
-    // may have small pages there: most of it is never touched.
-    let arena = unsafe {
-        let memory = libc::mmap(ptr::null_mut(), ARENA, protection, flags, -1, 0);
-        if memory == libc::MAP_FAILED {
-            return None;
-        }
-        libc::madvise(memory, ARENA, libc::MADV_NOHUGEPAGE);
-        memory.cast::<Arena>()
-    };
+    // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others.
+    let memory = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+    NonNull::new(memory).filter(|_| memory != libc::MAP_FAILED)
+}
+
+/// The same where most of it is never touched: so it has small pages only.
+pub(crate) fn zeros_in_small_pages(length: usize) -> Option<NonNull<c_void>> {
+    let memory = zeros(length)?;
+    // SAFETY: `madvise` wants mapped memory, and changes no contents: so many bytes were mapped for this.
+    unsafe { libc::madvise(memory.as_ptr(), length, libc::MADV_NOHUGEPAGE) };
+    Some(memory)
+}
+
+/// New memory, in the list of all: its word, or `None` if the system gives none.
+fn map() -> Option<u64> {
+    let arena = zeros_in_small_pages(ARENA)?.cast::<Arena>().as_ptr();
     let mut head = ARENAS.load(Relaxed);
     loop {
         // SAFETY: an `Arena` must be there, with no writer. The memory is mapped, larger than

@@ -89,15 +89,91 @@ pub(crate) enum Scope<'a> {
     Process { rank: Option<u64>, ranks: Option<u64>, reason: &'a str },
 }
 
-/// A report, to be written in any format.
-pub(crate) struct Report<'a> {
+/// What a report of any kind begins with, in each format.
+#[derive(Clone, Copy)]
+pub(crate) struct Heading<'a> {
     /// The tool's name, or its level's in a stack.
     pub(crate) tool: &'a str,
     pub(crate) version: &'a str,
-    /// Whose counts it has.
+    /// Whose counts the report has.
     pub(crate) scope: Scope<'a>,
     /// The launcher's opinion, where it is not MPI's.
     pub(crate) elsewhere: Option<Launched>,
+}
+
+impl Heading<'_> {
+    /// The columns that each line of CSV begins with.
+    pub(crate) const COLUMNS: &'static str = "schema,tool,version,complete,ranks,rank";
+
+    /// A line that says what is counted and of whom, and one of the launcher if it says something else. `joined` stands
+    /// between the two where it is all ranks.
+    pub(crate) fn text(self, out: &mut dyn Write, counted: &str, joined: &str) -> fmt::Result {
+        let Self { tool, version, scope, elsewhere } = self;
+        write!(out, "# {tool} {version}: {counted}")?;
+        match scope {
+            Scope::World { ranks } => {
+                let plural = if ranks == 1 { "" } else { "s" };
+                writeln!(out, "{joined} {ranks} rank{plural}")?;
+            }
+            Scope::Process { rank, ranks, reason } => {
+                match (rank, ranks) {
+                    (Some(rank), Some(ranks)) => write!(out, " of rank {rank} of {ranks}")?,
+                    (Some(rank), None) => write!(out, " of rank {rank}")?,
+                    // SAFETY: `getpid` takes nothing, always succeeds, and may be called anywhere.
+                    _ => write!(out, " of process {}", unsafe { libc::getpid() })?,
+                }
+                writeln!(out, " only, partial: {reason}")?;
+            }
+        }
+        let Some(Launched { rank, ranks, variable }) = elsewhere else { return Ok(()) };
+        writeln!(
+            out,
+            "# {tool}: MPI knows of this process only, but its launcher says rank {rank} of {ranks} \
+             ({variable}): was it started by the launcher of another MPI?"
+        )
+    }
+
+    /// The first fields of an object, without a comma behind them.
+    pub(crate) fn json(self, out: &mut dyn Write, schema: &str) -> fmt::Result {
+        write!(out, "{{\"schema\":\"{schema}\",\"tool\":")?;
+        quote(out, self.tool)?;
+        out.write_str(",\"version\":")?;
+        quote(out, self.version)?;
+        match self.scope {
+            Scope::World { ranks } => write!(out, ",\"complete\":true,\"ranks\":{ranks}")?,
+            Scope::Process { rank, ranks, reason } => {
+                out.write_str(",\"complete\":false,\"ranks\":")?;
+                number_or(out, ranks, "null")?;
+                out.write_str(",\"rank\":")?;
+                number_or(out, rank, "null")?;
+                out.write_str(",\"reason\":")?;
+                quote(out, reason)?;
+            }
+        }
+        let Some(Launched { rank, ranks, variable }) = self.elsewhere else { return Ok(()) };
+        write!(out, ",\"launcher\":{{\"rank\":{rank},\"ranks\":{ranks},\"variable\":")?;
+        quote(out, variable)?;
+        out.write_str("}")
+    }
+
+    /// The fields of [`COLUMNS`](Self::COLUMNS), without a comma behind them.
+    pub(crate) fn csv(self, out: &mut dyn Write, schema: &str) -> fmt::Result {
+        write!(out, "{schema},{},{},", Field(self.tool), Field(self.version))?;
+        match self.scope {
+            Scope::World { ranks } => write!(out, "true,{ranks},"),
+            Scope::Process { rank, ranks, .. } => {
+                out.write_str("false,")?;
+                number_or(out, ranks, "")?;
+                out.write_str(",")?;
+                number_or(out, rank, "")
+            }
+        }
+    }
+}
+
+/// A report, to be written in any format.
+pub(crate) struct Report<'a> {
+    pub(crate) heading: Heading<'a>,
     /// What the counters are called.
     pub(crate) counters: &'a Rows,
     /// The values of a counter, by its number.
@@ -114,7 +190,7 @@ impl Report<'_> {
 
     /// The mean over the ranks.
     fn mean(&self, row: Row) -> f64 {
-        match self.scope {
+        match self.heading.scope {
             Scope::World { ranks } => row.total as f64 / ranks as f64,
             Scope::Process { .. } => row.total as f64,
         }
@@ -140,7 +216,7 @@ impl Report<'_> {
         say(format_args!(
             "{}: rank 0's counts after the merged report, in MPI_Finalize or later, are not in it ({}); \
              MPI_TOOL_ALL_RANKS=1 reports those of all ranks",
-            self.tool,
+            self.heading.tool,
             Rows(self)
         ));
     }
@@ -156,25 +232,8 @@ impl Report<'_> {
 
     /// For people: a line that says what is counted and of whom, and a line a counter.
     fn text(&self, out: &mut dyn Write) -> fmt::Result {
-        let Self { tool, version, counters, .. } = self;
-        let unit = counters.unit();
-        match self.scope {
-            Scope::World { ranks } => {
-                let plural = if ranks == 1 { "" } else { "s" };
-                writeln!(out, "# {tool} {version}: {unit}, summed over {ranks} rank{plural}")?;
-            }
-            Scope::Process { rank, ranks, reason } => {
-                write!(out, "# {tool} {version}: {unit} of ")?;
-                match (rank, ranks) {
-                    (Some(rank), Some(ranks)) => write!(out, "rank {rank} of {ranks}")?,
-                    (Some(rank), None) => write!(out, "rank {rank}")?,
-                    // SAFETY: `getpid` takes nothing, always succeeds, and may be called anywhere.
-                    _ => write!(out, "process {}", unsafe { libc::getpid() })?,
-                }
-                writeln!(out, " only, partial: {reason}")?;
-            }
-        }
-        say_launcher(out, tool, self.elsewhere)?;
+        let counters = self.counters;
+        self.heading.text(out, counters.unit(), ", summed over")?;
         for (index, row) in self.rows() {
             let name = counters.name(index);
             match counters.unit_of(index) {
@@ -189,27 +248,8 @@ impl Report<'_> {
 
     /// One object, with a line a counter in it. Written by hand: a library would allocate.
     fn json(&self, out: &mut dyn Write) -> fmt::Result {
-        let Self { tool, version, counters, .. } = self;
-        write!(out, "{{\"schema\":\"{SCHEMA}\",\"tool\":")?;
-        quote(out, tool)?;
-        out.write_str(",\"version\":")?;
-        quote(out, version)?;
-        match self.scope {
-            Scope::World { ranks } => write!(out, ",\"complete\":true,\"ranks\":{ranks}")?,
-            Scope::Process { rank, ranks, reason } => {
-                out.write_str(",\"complete\":false,\"ranks\":")?;
-                number_or(out, ranks, "null")?;
-                out.write_str(",\"rank\":")?;
-                number_or(out, rank, "null")?;
-                out.write_str(",\"reason\":")?;
-                quote(out, reason)?;
-            }
-        }
-        if let Some(Launched { rank, ranks, variable }) = self.elsewhere {
-            write!(out, ",\"launcher\":{{\"rank\":{rank},\"ranks\":{ranks},\"variable\":")?;
-            quote(out, variable)?;
-            out.write_str("}")?;
-        }
+        let counters = self.counters;
+        self.heading.json(out, SCHEMA)?;
         out.write_str(",\"unit\":")?;
         quote(out, counters.unit())?;
         out.write_str(",\"counters\":[")?;
@@ -230,22 +270,10 @@ impl Report<'_> {
 
     /// A header and a line a counter, each with all that JSON has but the reason.
     fn csv(&self, out: &mut dyn Write) -> fmt::Result {
-        let Self { tool, version, counters, .. } = self;
-        writeln!(
-            out,
-            "schema,tool,version,complete,ranks,rank,unit,name,class,total,min,max,mean"
-        )?;
+        let counters = self.counters;
+        writeln!(out, "{},unit,name,class,total,min,max,mean", Heading::COLUMNS)?;
         for (index, row) in self.rows() {
-            write!(out, "{SCHEMA},{},{},", Field(tool), Field(version))?;
-            match self.scope {
-                Scope::World { ranks } => write!(out, "true,{ranks},")?,
-                Scope::Process { rank, ranks, .. } => {
-                    out.write_str("false,")?;
-                    number_or(out, ranks, "")?;
-                    out.write_str(",")?;
-                    number_or(out, rank, "")?;
-                }
-            }
+            self.heading.csv(out, SCHEMA)?;
             let (Row { total, min, max }, mean) = (row, self.mean(row));
             let unit = counters.unit_of(index).unwrap_or_else(|| counters.unit());
             let (name, class) = (counters.name(index), counters.class(index));
@@ -256,22 +284,8 @@ impl Report<'_> {
     }
 }
 
-/// Says in a line of text what a launcher says that MPI knows nothing of.
-pub(crate) fn say_launcher(
-    out: &mut dyn Write,
-    tool: &str,
-    elsewhere: Option<Launched>,
-) -> fmt::Result {
-    let Some(Launched { rank, ranks, variable }) = elsewhere else { return Ok(()) };
-    writeln!(
-        out,
-        "# {tool}: MPI knows of this process only, but its launcher says rank {rank} of {ranks} \
-         ({variable}): was it started by the launcher of another MPI?"
-    )
-}
-
 /// A number, or something else where there is none.
-pub(crate) fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::Result {
+fn number_or(out: &mut dyn Write, number: Option<u64>, otherwise: &str) -> fmt::Result {
     match number {
         Some(number) => write!(out, "{number}"),
         None => out.write_str(otherwise),
@@ -342,10 +356,12 @@ mod tests {
     fn report(format: Format, elsewhere: Option<Launched>) -> String {
         let mut text = String::new();
         let report = Report {
-            tool: "odd, tool",
-            version: "1",
-            scope: Scope::World { ranks: 1 },
-            elsewhere,
+            heading: Heading {
+                tool: "odd, tool",
+                version: "1",
+                scope: Scope::World { ranks: 1 },
+                elsewhere,
+            },
             counters: &Rows::of(&Odd),
             row: &|index| Row { total: index as u64 + 3, min: 1, max: 2 },
         };

@@ -117,7 +117,7 @@ type Places = Vec<(u64, u64)>;
 /// How long ranks ran, and how much of it they were in MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunTimes {
-    /// From the program's start to the report, in nanoseconds.
+    /// From the moment when the tool began to the report, in nanoseconds.
     pub(crate) wall: Spread,
     /// The sum of the first measure in ticks, in nanoseconds.
     pub(crate) inside: Spread,

@@ -6,9 +6,8 @@ use super::merged::{Extreme, Measured, Spread};
 use super::table::{AnyTable, MeasureUnit, PartKind};
 use super::view::{RowView, View};
 use crate::FunctionId;
-use crate::host::launcher::Launched;
 use crate::host::options::Format;
-use crate::host::report::{Field, Scope, number_or, quote, say_launcher};
+use crate::host::report::{Field, Heading, quote};
 
 /// The schema of reports with a table: a reader checks it, and `docs/report.md` describes it.
 pub(crate) const SCHEMA: &str = "mpi-tool-report/2";
@@ -18,10 +17,7 @@ const SHOWN: usize = 20;
 
 /// A report of a table.
 pub(crate) struct TableReport<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) version: &'a str,
-    pub(crate) scope: Scope<'a>,
-    pub(crate) elsewhere: Option<Launched>,
+    pub(crate) heading: Heading<'a>,
     pub(crate) table: &'a AnyTable,
     pub(crate) view: &'a dyn View,
 }
@@ -52,25 +48,9 @@ impl TableReport<'_> {
 
     /// For people, on one screen: the run, and the rows that took most time.
     fn text(&self, out: &mut dyn Write) -> fmt::Result {
-        let Self { tool, version, table, view, .. } = self;
+        let Self { table, view, .. } = self;
         let events = table.events();
-        match self.scope {
-            Scope::World { ranks } => {
-                let plural = if ranks == 1 { "" } else { "s" };
-                writeln!(out, "# {tool} {version}: {events} of {ranks} rank{plural}")?;
-            }
-            Scope::Process { rank, ranks, reason } => {
-                write!(out, "# {tool} {version}: {events} of ")?;
-                match (rank, ranks) {
-                    (Some(rank), Some(ranks)) => write!(out, "rank {rank} of {ranks}")?,
-                    (Some(rank), None) => write!(out, "rank {rank}")?,
-                    // SAFETY: `getpid` takes nothing, always succeeds, and may be called anywhere.
-                    _ => write!(out, "process {}", unsafe { libc::getpid() })?,
-                }
-                writeln!(out, " only, partial: {reason}")?;
-            }
-        }
-        say_launcher(out, tool, self.elsewhere)?;
+        self.heading.text(out, events, " of")?;
         let times = view.times();
         let Spread { sum, least, most, ranks } = times.share;
         let percent = |billionths: u64| billionths as f64 / 1e7;
@@ -162,27 +142,8 @@ impl TableReport<'_> {
 
     /// One object: what `docs/report.md` describes, with a line a site and a row.
     fn json(&self, out: &mut dyn Write) -> fmt::Result {
-        let Self { tool, version, table, view, .. } = self;
-        write!(out, "{{\"schema\":\"{SCHEMA}\",\"tool\":")?;
-        quote(out, tool)?;
-        out.write_str(",\"version\":")?;
-        quote(out, version)?;
-        match self.scope {
-            Scope::World { ranks } => write!(out, ",\"complete\":true,\"ranks\":{ranks}")?,
-            Scope::Process { rank, ranks, reason } => {
-                out.write_str(",\"complete\":false,\"ranks\":")?;
-                number_or(out, ranks, "null")?;
-                out.write_str(",\"rank\":")?;
-                number_or(out, rank, "null")?;
-                out.write_str(",\"reason\":")?;
-                quote(out, reason)?;
-            }
-        }
-        if let Some(Launched { rank, ranks, variable }) = self.elsewhere {
-            write!(out, ",\"launcher\":{{\"rank\":{rank},\"ranks\":{ranks},\"variable\":")?;
-            quote(out, variable)?;
-            out.write_str("}")?;
-        }
+        let Self { table, view, .. } = self;
+        self.heading.json(out, SCHEMA)?;
         let times = view.times();
         out.write_str(",\n\"wall\":")?;
         spread(out, times.wall)?;
@@ -264,7 +225,7 @@ impl TableReport<'_> {
     /// A header and a line a row. A site is its places, as `FILE+0xOFFSET`, with ` < ` before each caller.
     fn csv(&self, out: &mut dyn Write) -> fmt::Result {
         let table = self.table;
-        out.write_str("schema,tool,version,complete,ranks,rank")?;
+        out.write_str(Heading::COLUMNS)?;
         for part in table.parts() {
             write!(out, ",{}", Field(part.name))?;
         }
@@ -281,16 +242,7 @@ impl TableReport<'_> {
         }
         writeln!(out)?;
         self.try_each_row(|row, measures| {
-            write!(out, "{SCHEMA},{},{},", Field(self.tool), Field(self.version))?;
-            match self.scope {
-                Scope::World { ranks } => write!(out, "true,{ranks},")?,
-                Scope::Process { rank, ranks, .. } => {
-                    out.write_str("false,")?;
-                    number_or(out, ranks, "")?;
-                    out.write_str(",")?;
-                    number_or(out, rank, "")?;
-                }
-            }
+            self.heading.csv(out, SCHEMA)?;
             for (part, number) in table.parts().iter().zip(row.key) {
                 match part.kind {
                     PartKind::Function => write!(out, ",{}", function(number))?,

@@ -5,7 +5,6 @@
 //! stand in the order in which they came, so that few rows touch few pages. Nothing ever moves.
 
 use core::marker::PhantomData;
-use core::ptr;
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -13,6 +12,7 @@ use core::sync::atomic::{
 };
 
 use super::moments::{self, Cell, Moments};
+use crate::counters::memory::zeros_in_small_pages;
 
 /// A row's key, as the table keeps it.
 pub(crate) type Words = [u64; 2];
@@ -158,18 +158,10 @@ impl Shard {
         let index = shape.index_length() * size_of::<AtomicU32>();
         let rows = shape.all_rows() * shape.row_words() * size_of::<AtomicU64>();
         let header = size_of::<Shard>().next_multiple_of(64);
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: `mmap` at an address of the kernel's choice touches no memory of others. The result has
-        // as many bytes as header, index and rows together, of zeros, aligned to a page, and nobody else
-        // knows it. All pointers stay inside of it. `madvise` changes no contents.
+        let memory = zeros_in_small_pages(header + index + rows)?.as_ptr();
+        // SAFETY: the memory is new, of zeros, aligned to a page, and has as many bytes as header, index and rows together:
+        // all pointers stay inside of it.
         unsafe {
-            let length = header + index + rows;
-            let memory = libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0);
-            if memory == libc::MAP_FAILED {
-                return None;
-            }
-            libc::madvise(memory, length, libc::MADV_NOHUGEPAGE);
             let shard = memory.cast::<Shard>();
             shard.write(Shard {
                 shape,

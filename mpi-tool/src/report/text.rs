@@ -40,7 +40,7 @@ pub(super) fn write(
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;
     }
     let first = |line: &Line| line.measures.first().map_or(0, |sums| sums.sum);
-    let all: u64 = lines.values().map(first).sum();
+    let all = lines.values().map(first).fold(0, u64::saturating_add);
     let mut lines: Vec<_> = lines.into_iter().collect();
     lines.sort_by(|(one_key, one), (other_key, other)| {
         first(other).cmp(&first(one)).then_with(|| one_key.cmp(other_key))

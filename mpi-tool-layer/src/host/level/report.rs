@@ -19,7 +19,7 @@ use super::prepared::Prepared;
 use super::{Level, process_id};
 use crate::host::options::{Format, Options, Output};
 use crate::host::output::{Sink, reason, say};
-use crate::host::report::{Report, Row, Scope};
+use crate::host::report::{Heading, Report, Row, Scope};
 use crate::host::world;
 use crate::rows::Rows;
 
@@ -109,6 +109,12 @@ impl Level {
         }
     }
 
+    /// What a report of this level begins with.
+    pub(super) fn heading<'a>(&self, prepared: &Prepared, scope: Scope<'a>) -> Heading<'a> {
+        let (tool, version) = (self.label, self.version);
+        Heading { tool, version, scope, elsewhere: prepared.elsewhere }
+    }
+
     /// Writes a report of counters.
     fn write(
         &self,
@@ -117,9 +123,7 @@ impl Level {
         counters: &Rows,
         row: &dyn Fn(usize) -> Row,
     ) {
-        let elsewhere = prepared.elsewhere;
-        let report =
-            Report { tool: self.label, version: self.version, scope, elsewhere, counters, row };
+        let report = Report { heading: self.heading(prepared, scope), counters, row };
         let written = Written {
             scope,
             write: &|sink, format| report.write(sink, format).unwrap_or_default(),

@@ -89,9 +89,7 @@ impl Level {
         table: &AnyTable,
         view: &dyn View,
     ) {
-        let elsewhere = prepared.elsewhere;
-        let (tool, version) = (self.label, self.version);
-        let report = TableReport { tool, version, scope, elsewhere, table, view };
+        let report = TableReport { heading: self.heading(prepared, scope), table, view };
         self.put(
             prepared,
             &Written {

@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicU64;
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, RawMpiInterceptionLayer,
+    AnyTable, Compiled, Counter, Counters, NextFunctions, NextTable, RawMpiInterceptionLayer,
     Setting, SettingDefault, Settings, Tool, UnsafeBox,
 };
 
@@ -40,8 +40,8 @@ macro_rules! chain {
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         impl<B: RawMpiInterceptionLayer> NextFunctions for Over<'_, B> {
-            fn available(&self, function: FunctionId) -> bool {
-                self.below.available(function)
+            fn entries(&self) -> &NextTable {
+                self.below.entries()
             }
 
             $(

@@ -12,10 +12,18 @@ macro_rules! next_functions {
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
         /// All functions below a level: what `next_f` is for one function, for all of them.
+        ///
+        /// Each is the table's, unless whoever implements this watches the function itself.
         #[allow(clippy::missing_safety_doc)]
         pub trait NextFunctions: Sync {
+            /// Where the functions are that are not watched.
+            #[doc(hidden)]
+            fn entries(&self) -> &NextTable;
+
             /// Has the MPI library of this process the function?
-            fn available(&self, function: FunctionId) -> bool;
+            fn available(&self, function: FunctionId) -> bool {
+                self.entries().entry(function) != missing_address(function)
+            }
 
             $(
                 #[doc = concat!("`", stringify!($c_name), "` as the levels below do it.")]
@@ -24,24 +32,13 @@ macro_rules! next_functions {
                 /// What the MPI standard asks of the function's caller: handles that are valid, buffers of
                 /// the length and datatype that the arguments say, for as long as the operation runs, and MPI
                 /// initialized and not finalized, with a thread level that allows this call.
-                unsafe fn $name(&self, $($arg: $ty),*) -> $ret;
-            )*
-        }
-
-        impl NextFunctions for NextTable {
-            fn available(&self, function: FunctionId) -> bool {
-                let address = self.entry(function);
-                address != missing_address(function)
-            }
-
-            $(
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
-                    let address = self.0[FunctionId::$c_name as usize].load(Relaxed);
+                    let address = self.entries().entry(FunctionId::$c_name);
                     // SAFETY: the entry is a function of this prototype: `new`, `set` and `link` ask for
                     // that, and `unlinked` has such functions. That the arguments are as MPI asks is the
                     // promise of the one who calls this.
                     unsafe {
-                        core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
+                        core::mem::transmute::<*const c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
                             address,
                         )($($arg),*)
                     }
@@ -83,6 +80,12 @@ pub fn missing_address(function: FunctionId) -> *const c_void {
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct NextTable([AtomicPtr<c_void>; FunctionId::COUNT]);
+
+impl NextFunctions for NextTable {
+    fn entries(&self) -> &NextTable {
+        self
+    }
+}
 
 impl NextTable {
     /// A table with functions to begin with.

@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
     pub(crate) path: PathBuf,
     /// What reports call it.
     pub(crate) name: Option<String>,
-    /// Pairs of an option's name without `MPI_TOOL_` and its value.
+    /// Pairs of an option's name, as it is in the file, and its value, as a variable of the environment would have it.
     pub(crate) options: Vec<(String, String)>,
     pub(crate) ranks: Option<Vec<(u32, u32)>>,
     pub(crate) functions: Option<Vec<bool>>,
@@ -101,19 +101,9 @@ struct Level {
     path: PathBuf,
     name: Option<String>,
     #[serde(default)]
-    options: Options,
+    options: toml::Table,
     ranks: Option<Ranks>,
     functions: Option<Vec<String>>,
-}
-
-/// The options of all tools, by the names of their variables.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Options {
-    output: Option<String>,
-    format: Option<String>,
-    merge: Option<bool>,
-    signals: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -162,33 +152,37 @@ fn checked(number: usize, level: Level, folder: &Path) -> Result<Wanted, String>
     // As in TOOLS, a name without a slash is looked for by the dynamic linker.
     let has_slash = level.path.as_os_str().as_bytes().contains(&b'/');
     let path = if has_slash { folder.join(level.path) } else { level.path };
-    let Options { output, format, merge, signals } = level.options;
-    let switch = |on: bool| if on { "1".to_owned() } else { "0".to_owned() };
-    let mut options: Vec<(String, String)> = [
-        ("OUTPUT", output),
-        ("FORMAT", format),
-        ("MERGE", merge.map(switch)),
-        ("SIGNALS", signals.map(switch)),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-    .collect();
+    let options = options(level.options)?;
     let ranks = level.ranks.map(ranges).transpose()?;
-    if ranks.is_some() {
-        if merge == Some(true) {
-            return Err("a level on some of the ranks cannot merge its report over all".into());
-        }
-        options.retain(|(name, _)| name != "MERGE");
-        options.push(("MERGE".into(), "0".into()));
+    if ranks.is_some() && options.iter().any(|(name, value)| name == "merge" && value == "1") {
+        return Err("a level on some of the ranks cannot merge its report over all".into());
     }
     if level.name.as_ref().is_some_and(|name| name.is_empty() || name.contains(['\0', '/'])) {
         return Err("a name has at least one character, no slash and no NUL".into());
     }
-    if options.iter().any(|(_, value)| value.contains('\0')) {
-        return Err("an option has no NUL".into());
-    }
     let functions = level.functions.map(|patterns| seen(&patterns)).transpose()?;
     Ok(Wanted { number, path, name: level.name, options, ranks, functions })
+}
+
+/// Options of a level: `true` is `1`. Which there are, the tool knows: `load` asks it.
+fn options(table: toml::Table) -> Result<Vec<(String, String)>, String> {
+    let option = |(name, value): (String, toml::Value)| {
+        let value = match value {
+            toml::Value::String(text) if text.contains('\0') => {
+                return Err(format!("options: {name}: an option has no NUL"));
+            }
+            toml::Value::String(text) => text,
+            toml::Value::Integer(number) if number >= 0 => number.to_string(),
+            toml::Value::Boolean(on) => u8::from(on).to_string(),
+            _ => {
+                return Err(format!(
+                    "options: {name} is not a text, a number from 0, true or false"
+                ));
+            }
+        };
+        Ok((name, value))
+    };
+    table.into_iter().map(option).collect()
 }
 
 /// `3`, `[0, 3]`, `"0,4-7"`

@@ -102,7 +102,7 @@ pub(crate) unsafe fn compose(
         };
         entries.entry(tool.entries).or_insert_with(|| known(tool.entries, keep));
         entries.entry(tool.lifecycle).or_insert_with(|| known(tool.lifecycle, false));
-        let new = create(tool, label, &level.wanted.options, speaks);
+        let new = create(tool, label, &level.wanted, speaks);
         speaks = false;
         // SAFETY: the pointer must be of a `ToolInfo` that stays: it is of the instance that `create` has just
         // made, which lives as long as the process.
@@ -283,13 +283,13 @@ pub(crate) unsafe fn compose(
     Ok(Composed { lines, bytes })
 }
 
-fn create(tool: &StackTool, label: &CStr, options: &[(String, String)], speaks: bool) -> Created {
-    let owned: Vec<[CString; 2]> = options
-        .iter()
-        .map(|(name, value)| {
-            [name, value].map(|text| CString::new(text.as_str()).unwrap_or_default())
-        })
-        .collect();
+fn create(tool: &StackTool, label: &CStr, wanted: &Wanted, speaks: bool) -> Created {
+    // A report of some of the ranks cannot be merged over all.
+    let forced = wanted.ranks.is_some().then_some(("MERGE".to_owned(), "0"));
+    let options = wanted.options.iter().map(|(name, value)| (name.to_uppercase(), value.as_str()));
+    let text = |text: &str| CString::new(text).unwrap_or_default();
+    let owned: Vec<[CString; 2]> =
+        options.chain(forced).map(|(name, value)| [text(&name), text(value)]).collect();
     let settings: Vec<[*const c_char; 2]> =
         owned.iter().map(|[name, value]| [name.as_ptr(), value.as_ptr()]).collect();
     let request = Request {

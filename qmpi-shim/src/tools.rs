@@ -24,6 +24,27 @@ pub(crate) enum Tool {
     Pmpi(PmpiTool),
 }
 
+impl Tool {
+    /// Why the tool cannot be as a level wants it.
+    fn refusal(&self, wanted: &Wanted) -> Option<String> {
+        let Self::Framework(tool) = self else {
+            let (name, _) = wanted.options.first()?;
+            return Some(format!(
+                "{name} is no option of this tool; only tools of this framework have options"
+            ));
+        };
+        wanted.options.iter().find_map(|(name, _)| {
+            let name = CString::new(name.as_str()).ok()?;
+            // SAFETY: `option_refusal` wants a C string that is there until it returns, and gives null or one that stays.
+            let reason = unsafe {
+                let reason = (tool.option_refusal)(name.as_ptr());
+                if reason.is_null() { None } else { Some(CStr::from_ptr(reason)) }
+            };
+            reason.map(|reason| reason.to_string_lossy().into_owned())
+        })
+    }
+}
+
 pub(crate) struct Level {
     pub(crate) wanted: Wanted,
     pub(crate) handle: *mut c_void,
@@ -38,7 +59,9 @@ pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) 
     let mut files = Files::new();
     let mut levels = Vec::new();
     for wanted in wanted.into_iter().filter(|wanted| wanted.is_on(rank)) {
-        match load_one(&wanted.path, &mut files, &levels) {
+        let loaded = load_one(&wanted.path, &mut files, &levels)
+            .and_then(|(handle, tool)| tool.refusal(&wanted).map_or(Ok((handle, tool)), Err));
+        match loaded {
             Ok((handle, tool)) => levels.push(Level { wanted, handle, tool }),
             Err(what) => {
                 problems.push(Problem { level: Some(wanted.number), path: wanted.path, what });

@@ -306,7 +306,15 @@ fn stack_files_with_mistakes() {
         ),
         (
             "[[level]]\npath = \"/x.so\"\noptions = { colour = 1 }\n",
-            "level 2 (/x.so): unknown field `colour`",
+            "level 2 (/x.so): no such file",
+        ),
+        (
+            &format!("{good}options = {{ format = \"csv\", colour = 1 }}\n"),
+            ": colour is no option of this tool; its options are output, format, merge, signals, all_ranks, verbose",
+        ),
+        (
+            &format!("{good}options = {{ format = 1.5 }}\n"),
+            ": options: format is not a text, a number from 0, true or false",
         ),
         (
             "[[level]]\npath = \"/x.so\"\nranks = 0\noptions = { merge = true }\n",
@@ -322,6 +330,24 @@ fn stack_files_with_mistakes() {
     expect_stop(&missing, &["libqmpi: /nowhere/stack.toml: cannot be read"]);
     let both = with_file(&good).variable("TOOLS", "/x.so");
     expect_stop(&both, &["libqmpi: TOOLS and QMPI_STACK are both set"]);
+}
+
+/// A setting of a tool's own, of two levels of the same tool: no call takes hours, and each takes nothing or more.
+#[test]
+fn levels_have_settings_of_their_tools_own() {
+    let slow = example("slow_calls");
+    let level = |name: &str, microseconds: u64| {
+        format!(
+            "[[level]]\npath = {slow:?}\nname = {name:?}\n\
+             options = {{ microseconds = {microseconds}, output = \"{name}.csv\", format = \"csv\" }}\n"
+        )
+    };
+    let run = with_file(&(level("none", 0) + &level("hours", 3_600_000_000)))
+        .variable("MPI_TOOL_SLOW_CALLS_MICROSECONDS", "3600000000");
+    expect_fine(&run.run());
+    let read = |name: &str| fs::read_to_string(run.folder.path().join(name)).unwrap();
+    assert!(read("none.csv").contains(",MPI_Send,point-to-point,10,"), "{}", read("none.csv"));
+    assert_eq!(read("hours.csv").lines().count(), 1, "{}", read("hours.csv"));
 }
 
 /// Relative to the file, wherever the program runs.

@@ -52,28 +52,23 @@ macro_rules! below {
         }
 
         impl NextFunctions for Below {
-            fn available(&self, function: FunctionId) -> bool {
-                self.next.available(function)
+            fn entries(&self) -> &NextTable {
+                self.next
             }
 
-            $(
-                unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
-                    if_watched! { $c_name
-                        {
-                            // SAFETY: the next function wants arguments as the MPI standard asks, which the
-                            // caller of this function promises.
-                            let next = |$($arg: $ty),*| unsafe { self.next.$name($($arg),*) };
-                            // SAFETY: `new` wants the arguments of a call: the caller promises them.
-                            let next_f = unsafe { UnsafeBox::new(next, self.next) };
-                            Lifecycle(self.level).$name(next_f, $($arg),*)
-                        }
-                        {
-                            // SAFETY: as above.
-                            unsafe { self.next.$name($($arg),*) }
-                        }
+            $(if_watched! { $c_name
+                {
+                    unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
+                        // SAFETY: the next function wants arguments as the MPI standard asks, which the
+                        // caller of this function promises.
+                        let next = |$($arg: $ty),*| unsafe { self.next.$name($($arg),*) };
+                        // SAFETY: `new` wants the arguments of a call: the caller promises them.
+                        let next_f = unsafe { UnsafeBox::new(next, self.next) };
+                        Lifecycle(self.level).$name(next_f, $($arg),*)
                     }
                 }
-            )*
+                {}
+            })*
         }
     };
 }

@@ -119,6 +119,16 @@ It understands these variables of the environment:
     text
 }
 
+/// Why a level of a stack cannot have an option of this name, in lower case, if it cannot.
+pub(crate) fn refusal(own: &[Setting], name: &str) -> Option<String> {
+    let common = NAMES.iter().copied().filter(|known| *known != "HELP");
+    let known: Vec<_> = common.chain(own.iter().map(|setting| setting.name)).collect();
+    let known: Vec<_> = known.iter().map(|known| known.to_lowercase()).collect();
+    let is_known = known.iter().any(|known| known == name);
+    (!is_known)
+        .then(|| format!("{name} is no option of this tool; its options are {}", known.join(", ")))
+}
+
 /// Is a variable of the environment set, and not to `0`?
 pub fn is_on(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
@@ -414,6 +424,15 @@ mod tests {
         let mut level = options(None, &[("MPI_TOOL_CALL_COUNTER_TOP", "3")]);
         level.add(&[("TOP".into(), "5".into())], "call-counter-1");
         assert_eq!(level.own.number("TOP"), 5);
+        assert_eq!(refusal(OWN, "top"), None);
+        assert_eq!(refusal(OWN, "all_ranks"), None);
+        let all = "output, format, merge, signals, all_ranks, verbose, top";
+        for wrong in ["tops", "TOP", "help", ""] {
+            assert_eq!(
+                refusal(OWN, wrong),
+                Some(format!("{wrong} is no option of this tool; its options are {all}"))
+            );
+        }
         let help = help_with("call-counter", "1.0", OWN);
         let line = "  MPI_TOOL_CALL_COUNTER_TOP  how many functions (a number; default 10)\n";
         assert!(help.ends_with(line), "{help}");

@@ -3,6 +3,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
+use std::ffi::CString;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +12,7 @@ use mpi_sys::{mpi_functions, *};
 use crate::host::level::{Level, LevelRequest, Source};
 use crate::host::lifecycle::{Lifecycle, if_watched};
 use crate::host::neighbours::ToolInfo;
+use crate::host::options;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
 
 /// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
 /// `libqmpi.so` takes only its own.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 // SAFETY: threads share the pointers, which are constant: of code, and of an instance of a layer, which is `Sync`.
 unsafe impl Sync for Place {}
@@ -54,6 +56,8 @@ pub struct StackTool {
     pub silence: extern "C" fn(),
     /// Makes an instance, which lives as long as the process.
     pub create: unsafe extern "C" fn(request: *const Request) -> Created,
+    /// Why a [`Request`] cannot have an option of this name, in lower case: a C string that stays; null if it can.
+    pub option_refusal: unsafe extern "C" fn(name: *const c_char) -> *const c_char,
     /// How many bytes an instance has.
     pub instance_size: usize,
 }
@@ -67,7 +71,7 @@ unsafe impl Sync for StackTool {}
 pub struct Request {
     /// What reports call it.
     pub label: *const c_char,
-    /// Options, as pairs of name and value.
+    /// Options, as pairs of name, in upper case, and value.
     pub settings: *const [*const c_char; 2],
     /// How many pairs.
     pub count: usize,
@@ -293,6 +297,18 @@ impl<L: Tool> Instance<L> {
         }
     }
 
+    /// For [`StackTool::option_refusal`].
+    ///
+    /// # Safety
+    /// `name` is a C string, which is there, and not written, until this returns.
+    pub unsafe extern "C" fn option_refusal(name: *const c_char) -> *const c_char {
+        // SAFETY: a C string must be there: the caller promises it.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let refusal = options::refusal(L::SETTINGS, &name);
+        let refusal = refusal.and_then(|reason| CString::new(reason).ok());
+        refusal.map_or(ptr::null(), |reason| reason.into_raw().cast_const())
+    }
+
     /// For [`StackTool::create`].
     ///
     /// # Safety
@@ -404,6 +420,7 @@ macro_rules! __qmpi {
             lifecycle: $crate::qmpi::LIFECYCLE.as_ptr(),
             silence,
             create: create_level,
+            option_refusal: Instance::<$layer>::option_refusal,
             instance_size: Instance::<$layer>::SIZE,
         };
         extern "C" fn silence() {

@@ -2,6 +2,9 @@
 //! others no more than their versions. `tests/c/other_version.c` stands for one. Programs in Fortran beside it are in
 //! `tests/fortran.rs`.
 
+use std::fs;
+
+use mpi_tool_layer::mpi_sys::ABI;
 use test_support::{Run, compile, stranger, tool, universal};
 
 const SAID: &str = "the tool behind it is from another version of this framework (999, not 1)";
@@ -41,15 +44,33 @@ fn a_signal_is_reported_behind_a_tool_of_another_version() {
     );
 }
 
-/// A universal build cannot tell a tool of another version where it stands.
 #[test]
-fn a_universal_build_beside_another_version_says_so_and_runs_the_program() {
+fn universal_builds_count_beside_a_tool_of_another_version() {
     let program = compile("p2p");
     let plain = Run::new(&program, 2).run();
-    let with =
-        Run::new(&program, 2).preload(stranger()).count_with(&universal("call_counter")).run();
+    let counter = universal("call_counter");
+    let before = Run::new(&program, 2).preload(stranger()).count_with(&counter).run();
+    let behind = Run::new(&program, 2).count_with(&counter).preload(stranger()).run();
+    for with in [before, behind] {
+        assert_eq!((with.status, with.lines()), (plain.status, plain.lines()), "{}", with.stderr);
+        assert_eq!(with.counted, with.expected, "{}", with.stderr);
+        assert!(!with.counted.is_empty());
+    }
+}
+
+#[test]
+fn a_universal_build_beside_a_build_of_another_version_says_so_and_runs_the_program() {
+    let program = compile("p2p");
+    let plain = Run::new(&program, 2).run();
+    let run = Run::new(&program, 2);
+    let file = run.folder.path().join("libcall_counter.so");
+    let build = run.folder.path().join(ABI.name()).join("libcall_counter.so");
+    fs::create_dir(build.parent().unwrap()).unwrap();
+    fs::copy(universal("call_counter"), &file).unwrap();
+    fs::copy(stranger(), &build).unwrap();
+    let with = run.count_with(&file).run();
     assert_eq!((with.status, with.lines()), (plain.status, plain.lines()), "{}", with.stderr);
     assert!(with.counted.is_empty());
-    let said = "was made by another version of this framework";
-    assert_eq!(with.stderr.matches(said).count(), 1, "{}", with.stderr);
+    let said = format!("{} was made by another version of this framework", build.display());
+    assert_eq!(with.stderr.matches(&said).count(), 1, "{}", with.stderr);
 }

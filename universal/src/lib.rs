@@ -353,8 +353,8 @@ impl Tool {
             // SAFETY: what the symbol has is the address of the tool's `ToolInfo`, a static.
             let Some(info) = info.and_then(|info| unsafe { info.as_ref() }) else {
                 return Err(format!(
-                    "{shown} was made by another version of this framework, or a tool of another version is \
-                     in this process (`mpi-tool build --universal` makes all tools anew)"
+                    "{shown} was made by another version of this framework (`mpi-tool build --universal` makes \
+                     all tools anew)"
                 ));
             };
             INFO.insert(&[info]);

@@ -51,7 +51,7 @@ fn pending() -> &'static Cell<*const Pending> {
     if first.is_null() {
         // SAFETY: the symbol is the framework's, which exports it only as a `PendingSlot`, in tools, which stay
         // loaded (`stay`).
-        first = unsafe { OWN.first_of_version(c"mpi_tool_fortran") }.unwrap_or(&OWN);
+        first = unsafe { OWN.first(c"mpi_tool_fortran") }.unwrap_or(&OWN);
         FIRST.store(first.cast_mut(), Release);
     }
     // SAFETY: the pointer is of a `PendingSlot` that stays: it was a `&'static` above. It gives a `Cell` that is this

@@ -27,8 +27,8 @@ pub struct Host {
     next: extern "C" fn(name: *const c_char) -> *mut c_void,
 }
 
-/// A pointer for each thread, which an object exports for all tools of the process. They use the first
-/// object's, if it is of their version.
+/// A pointer for each thread, which an object exports for all tools of the process. They use that of
+/// the first object of their version.
 #[repr(C)]
 pub struct Slot<T> {
     /// [`VERSION`]
@@ -47,21 +47,12 @@ impl<T> Slot<T> {
         Self { version: VERSION, functions, cell }
     }
 
-    /// The first one of the process, where it is of this one's version.
-    ///
-    /// # Safety
-    /// The symbol is one that this framework exports only as a `Slot<T>`, in a library that stays loaded.
-    pub(crate) unsafe fn first(&self, symbol: &CStr) -> Option<&'static Self> {
-        // SAFETY: the caller promises what the symbol is.
-        unsafe { self.known(find(libc::RTLD_DEFAULT, symbol)) }
-    }
-
     /// The first one of the process that is of this one's version: behind those of other versions, if these come
     /// first. All tools of one version agree on it.
     ///
     /// # Safety
-    /// As for [`first`](Self::first).
-    pub(crate) unsafe fn first_of_version(&self, symbol: &CStr) -> Option<&'static Self> {
+    /// The symbol is one that this framework exports only as a `Slot<T>`, in a library that stays loaded.
+    pub(crate) unsafe fn first(&self, symbol: &CStr) -> Option<&'static Self> {
         let first = find(libc::RTLD_DEFAULT, symbol);
         // SAFETY: the caller promises what the symbol is.
         let mut found = unsafe { self.known(first) };

@@ -181,7 +181,7 @@ pub use host::report::Counters;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
 pub use kit::{
-    AnyTable, Clock, CodePlace, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, RowKey,
+    AnyTable, Caller, Clock, CodePlace, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, RowKey,
     Site, Table, Tally, Traffic,
 };
 pub use mpi_facts::{

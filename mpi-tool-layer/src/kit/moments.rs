@@ -1,6 +1,9 @@
 //! What a table keeps of a measure: enough for its total, mean, extremes and variation.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// So many words a measure has in a row.
 pub(crate) const WORDS: usize = 5;
@@ -86,7 +89,7 @@ impl FromIterator<u64> for Moments {
 }
 
 /// Moments in memory that one thread writes and all may read. All words are 0 at first; the least
-/// value is kept as its complement, so that 0 stands for none.
+/// value means something only where there is one.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Cell([AtomicU64; WORDS]);
@@ -95,38 +98,51 @@ impl Cell {
     /// Adds a value. Only one thread at a time may do so.
     #[inline(always)]
     pub(crate) fn add(&self, value: u64) {
-        let Self([count, sum, not_least, most, squares]) = self;
-        count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
+        let Self([count, sum, least, most, squares]) = self;
+        if value < least.load(Relaxed) || value > most.load(Relaxed) {
+            self.widen(value);
+        }
+        // Whoever sees the count sees the extremes.
+        count.store(count.load(Relaxed).wrapping_add(1), Release);
         sum.store(sum.load(Relaxed).wrapping_add(value), Relaxed);
-        if !value > not_least.load(Relaxed) {
-            not_least.store(!value, Relaxed);
-        }
-        if value > most.load(Relaxed) {
-            most.store(value, Relaxed);
-        }
         // Values are times and sizes, below 2^63: the conversion of a signed number is one instruction.
         let value = value.cast_signed() as f64;
         let sum = f64::from_bits(squares.load(Relaxed)) + value * value;
         squares.store(sum.to_bits(), Relaxed);
     }
 
+    /// Makes room for a value that is less or more than all before. The first one does, unless it is 0, which the
+    /// extremes are then as it is.
+    #[cold]
+    #[inline(never)]
+    fn widen(&self, value: u64) {
+        let Self([count, _, least, most, _]) = self;
+        if value < least.load(Relaxed) || count.load(Relaxed) == 0 {
+            least.store(value, Relaxed);
+        }
+        if value > most.load(Relaxed) {
+            most.store(value, Relaxed);
+        }
+    }
+
     /// Adds many values. Only one thread at a time may do so.
     pub(crate) fn add_all(&self, more: Moments) {
         let all = self.read().and(more);
-        let Self([count, sum, not_least, most, squares]) = self;
-        count.store(all.count, Relaxed);
-        sum.store(all.sum, Relaxed);
-        not_least.store(!all.least, Relaxed);
+        let Self([count, sum, least, most, squares]) = self;
+        least.store(if all.count == 0 { 0 } else { all.least }, Relaxed);
         most.store(all.most, Relaxed);
+        sum.store(all.sum, Relaxed);
         squares.store(all.squares.to_bits(), Relaxed);
+        count.store(all.count, Release);
     }
 
     /// What has been added, as far as this thread sees it.
     pub(crate) fn read(&self) -> Moments {
-        let Self(words) = self;
-        let [count, sum, not_least, most, squares] =
-            words.each_ref().map(|word| word.load(Relaxed));
-        Moments { count, sum, least: !not_least, most, squares: f64::from_bits(squares) }
+        let Self([count, words @ ..]) = self;
+        let count = count.load(Acquire);
+        let [sum, least, most, squares] = words.each_ref().map(|word| word.load(Relaxed));
+        let least = if count == 0 { u64::MAX } else { least };
+        Moments { count, sum, least, most, squares: f64::from_bits(squares) }
     }
 }
 
@@ -160,6 +176,17 @@ mod tests {
         let Moments { count, least, most, .. } = cell.read();
         assert_eq!((count, least, most), (1, 0, 0));
         cell.add(3);
-        assert_eq!(cell.read().least, 0);
+        let Moments { count, least, most, .. } = cell.read();
+        assert_eq!((count, least, most), (2, 0, 3));
+    }
+
+    #[test]
+    fn nothing_added_is_nothing() {
+        let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
+        cell.add_all(Moments::NONE);
+        assert_eq!(cell.read(), Moments::NONE);
+        cell.add(7);
+        let Moments { count, least, most, .. } = cell.read();
+        assert_eq!((count, least, most), (1, 7, 7));
     }
 }

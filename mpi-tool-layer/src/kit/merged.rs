@@ -391,8 +391,9 @@ mod tests {
     fn efficiencies_of_known_times() {
         let times = [(10, 4), (10, 6), (10, 2), (8, 3)];
         let billion = 1_000_000_000;
-        let of_rank =
-            |((wall, inside), rank): ((u64, u64), u64)| RunTimes::of(wall * billion, inside * billion, rank);
+        let of_rank = |((wall, inside), rank): ((u64, u64), u64)| {
+            RunTimes::of(wall * billion, inside * billion, rank)
+        };
         let times = times.into_iter().zip(0..).map(of_rank).reduce(RunTimes::and).unwrap();
         assert_eq!((times.useful.most.rank, times.useful.least.rank), (2, 1));
         let Efficiency { parallel, load_balance, communication } = times.efficiency().unwrap();

@@ -62,13 +62,12 @@ impl Merged {
             let events = from.number()?;
             Some((key, MergedRow { events, measures: from.list(Reader::measured)? }))
         })?;
-        let times =
-            RunTimes {
-                wall: from.spread()?,
-                inside: from.spread()?,
-                share: from.spread()?,
-                useful: from.spread()?,
-            };
+        let times = RunTimes {
+            wall: from.spread()?,
+            inside: from.spread()?,
+            share: from.spread()?,
+            useful: from.spread()?,
+        };
         let lost = from.number()?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
         from.0.is_empty().then_some(Self { files, sites, rows, times, lost })

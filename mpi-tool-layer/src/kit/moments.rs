@@ -95,17 +95,24 @@ impl FromIterator<u64> for Moments {
 pub(crate) struct Cell([AtomicU64; WORDS]);
 
 impl Cell {
-    /// Adds a value. Only one thread at a time may do so.
+    /// Adds a value: a size, or a time, which is below 2^63. What is not is the difference of two times of which the
+    /// later one is less, as clocks of two processors may be apart: it counts as 0.
+    ///
+    /// # Safety
+    /// Only one thread at a time does so.
     #[inline(always)]
-    pub(crate) fn add(&self, value: u64) {
+    pub(crate) unsafe fn add(&self, mut value: u64) {
         let Self([count, sum, least, most, squares]) = self;
-        if value < least.load(Relaxed) || value > most.load(Relaxed) {
-            self.widen(value);
+        // Not read atomically, which would take more instructions.
+        // SAFETY: nobody else may write these words: only this function and `add_all` do, in this thread.
+        let (is_less, is_more) = unsafe { (value < *least.as_ptr(), value > *most.as_ptr()) };
+        if is_less || is_more {
+            value = self.widen(value);
         }
         // Whoever sees the count sees the extremes.
         count.store(count.load(Relaxed).wrapping_add(1), Release);
         sum.store(sum.load(Relaxed).wrapping_add(value), Relaxed);
-        // Values are times and sizes, below 2^63: the conversion of a signed number is one instruction.
+        // The conversion of a signed number is one instruction.
         let value = value.cast_signed() as f64;
         let sum = f64::from_bits(squares.load(Relaxed)) + value * value;
         squares.store(sum.to_bits(), Relaxed);
@@ -115,14 +122,16 @@ impl Cell {
     /// extremes are then as it is.
     #[cold]
     #[inline(never)]
-    fn widen(&self, value: u64) {
+    fn widen(&self, value: u64) -> u64 {
         let Self([count, _, least, most, _]) = self;
+        let value = if value >> 63 == 0 { value } else { 0 };
         if value < least.load(Relaxed) || count.load(Relaxed) == 0 {
             least.store(value, Relaxed);
         }
         if value > most.load(Relaxed) {
             most.store(value, Relaxed);
         }
+        value
     }
 
     /// Adds many values. Only one thread at a time may do so.
@@ -150,13 +159,18 @@ impl Cell {
 mod tests {
     use super::*;
 
+    fn add(cell: &Cell, value: u64) {
+        // SAFETY: a test's cell is the test's alone.
+        unsafe { cell.add(value) }
+    }
+
     /// By hand: of 2, 4, 4, 4, 5, 5, 7 and 9 the mean is 5, and the standard deviation 2.
     #[test]
     fn moments_of_a_known_sample() {
         let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
         assert_eq!(cell.read(), Moments::NONE);
         for value in [2, 4, 4, 4, 5] {
-            cell.add(value);
+            add(&cell, value);
         }
         cell.add_all([5, 7, 9].into_iter().collect());
         let moments = cell.read();
@@ -172,12 +186,21 @@ mod tests {
     #[test]
     fn a_zero_is_a_value() {
         let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
-        cell.add(0);
+        add(&cell, 0);
         let Moments { count, least, most, .. } = cell.read();
         assert_eq!((count, least, most), (1, 0, 0));
-        cell.add(3);
+        add(&cell, 3);
         let Moments { count, least, most, .. } = cell.read();
         assert_eq!((count, least, most), (2, 0, 3));
+    }
+
+    #[test]
+    fn a_time_that_runs_backwards_is_0() {
+        let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
+        add(&cell, 5);
+        add(&cell, 3_u64.wrapping_sub(4));
+        let Moments { count, sum, least, most, squares } = cell.read();
+        assert_eq!((count, sum, least, most, squares), (2, 5, 0, 5, 25.0));
     }
 
     #[test]
@@ -185,7 +208,7 @@ mod tests {
         let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
         cell.add_all(Moments::NONE);
         assert_eq!(cell.read(), Moments::NONE);
-        cell.add(7);
+        add(&cell, 7);
         let Moments { count, least, most, .. } = cell.read();
         assert_eq!((count, least, most), (1, 7, 7));
     }

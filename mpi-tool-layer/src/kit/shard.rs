@@ -96,6 +96,16 @@ impl<'a> Row<'a> {
         [self.word(0).load(Relaxed), self.word(1).load(Relaxed)]
     }
 
+    /// Is it the key's? In fewer instructions than by [`key`](Self::key), as the words are not read atomically.
+    ///
+    /// # Safety
+    /// Nobody writes the key meanwhile.
+    #[inline(always)]
+    unsafe fn has_key(self, [first, second]: Words) -> bool {
+        // SAFETY: a row has two words of a key, which nobody writes, says the caller.
+        unsafe { *self.word(0).as_ptr() == first && *self.word(1).as_ptr() == second }
+    }
+
     pub(crate) fn events(self) -> u64 {
         self.word(KEY).load(Relaxed)
     }
@@ -121,11 +131,15 @@ impl<'a> Row<'a> {
         count.store(count.load(Relaxed).wrapping_add(events), Relaxed);
     }
 
-    /// Adds a value to a measure, if there is one. Only the shard's writer may do so.
+    /// Adds a value to a measure, if there is one.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so.
     #[inline(always)]
-    pub(crate) fn add_value(self, index: usize, value: Option<u64>) {
+    pub(crate) unsafe fn add_value(self, index: usize, value: Option<u64>) {
         if let Some(value) = value {
-            self.measure(index).add(value);
+            // SAFETY: only one thread may add at a time: the shard's writer, says the caller.
+            unsafe { self.measure(index).add(value) };
         }
     }
 
@@ -232,15 +246,18 @@ impl Shard {
         unsafe { &*index.add(at & self.mask) }
     }
 
-    /// The row of a key, which is made if it is new; that of its coarse key if the table is full. Only the
-    /// shard's writer may ask.
+    /// The row of a key, which is made if it is new; that of its coarse key if the table is full.
+    ///
+    /// # Safety
+    /// Only the shard's writer asks.
     #[inline(always)]
-    pub(crate) fn find(&self, [first, second]: Words) -> Row<'_> {
+    pub(crate) unsafe fn find(&self, [first, second]: Words) -> Row<'_> {
         let at = hash([first, second]);
         let found = self.place(at).load(Relaxed);
         if found != 0 {
             let row = self.row_at(found as usize);
-            if row.word(0).load(Relaxed) == first && row.word(1).load(Relaxed) == second {
+            // SAFETY: nobody may write the key: this is the writer, and rows in the index keep their keys.
+            if unsafe { row.has_key([first, second]) } {
                 return row;
             }
         }
@@ -273,7 +290,8 @@ impl Shard {
         let is_coarse = coarsen(key) == key;
         let used = length as usize;
         if key != REST && used >= rows + if is_coarse { coarse } else { 0 } {
-            return self.find(if is_coarse { REST } else { coarsen(key) });
+            let [first, second] = if is_coarse { REST } else { coarsen(key) };
+            return self.find_slowly(hash([first, second]), first, second);
         }
         let begin = self.at(length);
         let row = self.row_at(begin);
@@ -286,6 +304,21 @@ impl Shard {
         row
     }
 
+    /// Adds events and values to a key's row.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so.
+    #[inline(always)]
+    pub(crate) unsafe fn add(&self, key: Words, events: u64, values: &[Option<u64>]) {
+        // SAFETY: `find` wants to be the writer's, as this.
+        let row = unsafe { self.find(key) };
+        row.add_events(events);
+        for (index, value) in values.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { row.add_value(index, *value) };
+        }
+    }
+
     /// All rows that there are.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         (0..self.length.load(Acquire)).map(|number| self.row_at(self.at(number)))
@@ -294,7 +327,8 @@ impl Shard {
     /// Adds the rows of another shard. Only the shard's writer may do so.
     pub(crate) fn add_all(&self, other: &Shard) {
         for row in other.rows() {
-            self.find(row.key()).add_row(row);
+            let [first, second] = row.key();
+            self.find_slowly(hash([first, second]), first, second).add_row(row);
         }
     }
 
@@ -312,10 +346,10 @@ impl Shard {
     }
 }
 
-/// Spreads keys, whose words are small numbers most of the time: by the high half of a product with the
-/// golden ratio's fraction.
+/// Spreads keys, whose parts are small numbers most of the time. The first two parts keep their distances: keys that
+/// differ in the first one only have places next to each other. The other two are spread over all places.
 #[inline(always)]
-fn hash(key: Words) -> usize {
-    let mixed = (key[0] ^ key[1].rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as usize
+fn hash([first, second]: Words) -> usize {
+    let far = second.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    first.wrapping_add(first >> 29).wrapping_add(far) as usize
 }

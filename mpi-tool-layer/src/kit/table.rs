@@ -9,7 +9,7 @@ use core::sync::atomic::{
 
 use super::moments::Moments;
 use super::shard::{Row, Shape, Shard, Words};
-use super::thread;
+use super::thread::{self, TABLES};
 use crate::counters::memory;
 
 /// What a row of a [`Table`] is about: up to four numbers, the key's *parts*.
@@ -132,11 +132,8 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         let [first, second] = words(key.parts());
         match self.any.own() {
             Some(shard) if shard.begin() => {
-                let row = shard.find([first, second]);
-                row.add_events(events);
-                for (index, value) in values.into_iter().enumerate() {
-                    row.add_value(index, value);
-                }
+                // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
+                unsafe { shard.add([first, second], events, &values) };
                 shard.end();
             }
             _ => {
@@ -184,7 +181,7 @@ pub struct AnyTable {
     events: &'static str,
     parts: &'static [Part],
     measures: &'static [Measure],
-    /// The number of the table in each thread's directory; 0 as long as it has none.
+    /// The number of the table in each thread's memory; 0 as long as it has none, and `TABLES` if there are no more.
     number: AtomicU32,
     /// For threads without memory of their own, for tables without a number, and for what interrupts a
     /// thread at work on its rows.
@@ -253,8 +250,8 @@ impl AnyTable {
     #[inline(always)]
     fn own(&self) -> Option<&'static Shard> {
         let memory = thread::memory()?;
-        // Number 0 has no shard.
-        let shard = memory.tables.get(self.number.load(Relaxed) as usize)?.load(Relaxed);
+        // Numbers 0 and `TABLES` have no shard.
+        let shard = memory.tables[self.number.load(Relaxed) as usize % TABLES].load(Relaxed);
         // SAFETY: the pointer must be null or of a shard that stays: only `make_own` writes it, with one that
         // `Shard::map` has made, in this thread or in one that this thread has taken the directory over from.
         unsafe { shard.as_ref() }
@@ -265,17 +262,11 @@ impl AnyTable {
     #[inline(never)]
     fn add_slowly(&self, first: u64, second: u64, events: u64, values: &[Option<u64>]) {
         let key = [first, second];
-        let add = |shard: &Shard| {
-            let row = shard.find(key);
-            row.add_events(events);
-            for (index, value) in values.iter().enumerate() {
-                row.add_value(index, *value);
-            }
-        };
         if let Some(own) = self.own().or_else(|| self.make_own())
             && own.begin()
         {
-            add(own);
+            // SAFETY: as in `Table::add`.
+            unsafe { own.add(key, events, values) };
             own.end();
             return;
         }
@@ -301,7 +292,8 @@ impl AnyTable {
         }
         // SAFETY: the pointer must be null or of a shard that stays: it is one that `Shard::map` has made.
         match unsafe { shared.as_ref() } {
-            Some(shard) => add(shard),
+            // SAFETY: this thread must be the shard's only writer: it is the one that `writer` names.
+            Some(shard) => unsafe { shard.add(key, events, values) },
             None => {
                 self.lost.fetch_add(events, Relaxed);
             }
@@ -333,7 +325,7 @@ impl AnyTable {
         if number != 0 {
             return number;
         }
-        let new = NEXT.fetch_add(1, Relaxed);
+        let new = NEXT.fetch_add(1, Relaxed).min(TABLES as u32);
         // Numbers that are taken and not used are no loss worth a lock.
         self.number.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|taken| taken, |_| new)
     }
@@ -487,7 +479,7 @@ mod tests {
     /// More tables than a thread's directory has places for.
     #[test]
     fn tables_without_a_number_count_too() {
-        let tables: Vec<&'static Table<Place, 1>> = (0..thread::TABLES + 10)
+        let tables: Vec<&'static Table<Place, 1>> = (0..TABLES + 10)
             .map(|_| {
                 let measures = &[Measure { name: "time", unit: MeasureUnit::Ticks }];
                 &*Box::leak(Box::new(Table::new("calls", measures, 4)))

@@ -13,12 +13,12 @@ use super::site::cache::SiteCache;
 /// For how many tables a thread has a place.
 pub(crate) const TABLES: usize = 512;
 
-/// A thread's rows of each table, by the table's number; and the call sites that it has called from. Zeros are
+/// The call sites that a thread has called from; and its rows of each table, by the table's number. Zeros are
 /// such memory without anything in it.
 #[repr(C)]
 pub(crate) struct ThreadMemory {
-    pub(crate) tables: [AtomicPtr<Shard>; TABLES],
     pub(crate) sites: SiteCache,
+    pub(crate) tables: [AtomicPtr<Shard>; TABLES],
 }
 
 // The stack pointer at the last entry into the tool, the frame pointer there, the stack pointer of the outermost call,
@@ -37,7 +37,7 @@ global_asm! {
 /// The words, by their distance from the first one.
 pub(crate) const STACK: usize = 0;
 pub(crate) const FRAME: usize = 8;
-pub(crate) const OUTER: usize = 16;
+const OUTER: usize = 16;
 const MEMORY: usize = 24;
 
 /// How far the words are from `fs`: the same in all threads and all the time, so that the compiler may ask once.
@@ -75,26 +75,48 @@ pub(crate) fn word<const AT: usize>() -> usize {
     word
 }
 
-/// Sets one of the words that are numbers.
+/// Is the stack pointer above the word of the outermost call? Without such a call, that is 0, below all stacks.
 #[inline(always)]
-pub(crate) fn set_word<const AT: usize>(word: usize) {
-    const { assert!(AT < MEMORY, "the memory is set by `set_memory`") };
-    // SAFETY: nobody trusts these words: whoever reads an address from them looks first where it leads.
-    unsafe { write::<AT>(word) }
-}
-
-/// # Safety
-/// The word may have that value.
-#[inline(always)]
-unsafe fn write<const AT: usize>(word: usize) {
-    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. That the value
-    // is one that the others rely on is the caller's promise.
+pub(crate) fn is_above_outer() -> bool {
+    let is_above: u8;
+    // SAFETY: as in `word`: one of the words is read.
     unsafe {
         asm!(
-            "mov qword ptr fs:[{words} + {at}], {word}",
+            "cmp rsp, qword ptr fs:[{words} + {at}]",
+            "seta {is_above}",
             words = in(reg) words(),
-            at = const AT,
-            word = in(reg) word,
+            at = const OUTER,
+            is_above = out(reg_byte) is_above,
+            options(readonly, nostack),
+        );
+    }
+    is_above != 0
+}
+
+/// The outermost call begins here.
+#[inline(always)]
+pub(crate) fn begin_outer() {
+    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. The number is
+    // compared only.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{words} + {at}], rsp",
+            words = in(reg) words(),
+            at = const OUTER,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The outermost call is over.
+#[inline(always)]
+pub(crate) fn end_outer() {
+    // SAFETY: as in `begin_outer`.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{words} + {at}], 0",
+            words = in(reg) words(),
+            at = const OUTER,
             options(nostack, preserves_flags),
         );
     }
@@ -113,6 +135,15 @@ pub(crate) fn memory() -> Option<&'static ThreadMemory> {
 /// # Safety
 /// It is null, or a `ThreadMemory` that is never freed and that no other thread has.
 pub(crate) unsafe fn set_memory(memory: *const ThreadMemory) {
-    // SAFETY: `memory` relies on what the caller promises.
-    unsafe { write::<MEMORY>(memory.expose_provenance()) }
+    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. `memory` relies
+    // on the address, for which the caller vouches.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{words} + {at}], {memory}",
+            words = in(reg) words(),
+            at = const MEMORY,
+            memory = in(reg) memory.expose_provenance(),
+            options(nostack, preserves_flags),
+        );
+    }
 }

@@ -45,7 +45,8 @@ fn json(text: &str) -> Value {
 fn line_of(comment: &str) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/report.c");
     let source = fs::read_to_string(source).unwrap();
-    let mut lines = source.lines().zip(1..).filter(|(line, _)| line.ends_with(&format!("/* {comment} */")));
+    let mut lines =
+        source.lines().zip(1..).filter(|(line, _)| line.ends_with(&format!("/* {comment} */")));
     let line = lines.next().unwrap_or_else(|| panic!("no line is {comment}")).1;
     assert!(lines.next().is_none(), "one line is {comment}");
     format!("report.c:{line}")
@@ -58,7 +59,8 @@ fn addr2line(place: &Value) -> Vec<(String, String)> {
     addr2line.args(["-i", "-f", "-e", place["file"].as_str().unwrap(), &offset]);
     let output = addr2line.output().expect("addr2line runs");
     let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<_> = text.lines().map(|line| line.split(" (discriminator").next().unwrap()).collect();
+    let lines: Vec<_> =
+        text.lines().map(|line| line.split(" (discriminator").next().unwrap()).collect();
     lines.chunks(2).map(|frame| (frame[0].to_owned(), frame[1].to_owned())).collect()
 }
 
@@ -123,6 +125,8 @@ fn the_text_shows_the_wrappers_callers() {
     let text = printed(&folder, &[]);
     let mut lines = text.lines();
     assert!(lines.next().unwrap().ends_with(": calls of 2 ranks"), "{text}");
+    assert!(lines.next().unwrap().starts_with("wall time "), "{text}");
+    assert!(lines.next().unwrap().starts_with("parallel efficiency "), "{text}");
     let from = |comment: &str, function: &str| format!("{} {function}", line_of(comment));
     let wrapped = |call: &str, from_main: &str| {
         let callers = [from("wrapped", "exchange"), from(from_main, "main")];
@@ -169,7 +173,12 @@ fn another_program_has_no_lines() {
     let mut report = json(&report);
     let program = folder.path().join("changed");
     fs::copy("/bin/true", &program).unwrap();
-    for place in report["sites"].as_array_mut().unwrap().iter_mut().flat_map(|site| site.as_array_mut().unwrap()) {
+    for place in report["sites"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .flat_map(|site| site.as_array_mut().unwrap())
+    {
         place["file"] = text(&program).into();
     }
     fs::write(folder.path().join("changed.json"), report.to_string()).unwrap();
@@ -188,7 +197,9 @@ fn refused(folder: &Path, contents: Option<&[u8]>) -> String {
         None => assert!(!file.exists()),
     }
     let mut last = None;
-    for options in [&[][..], &["--to", "json"], &["--to", "csv"], &["--by", "function", "--to", "csv"]] {
+    for options in
+        [&[][..], &["--to", "json"], &["--to", "csv"], &["--by", "function", "--to", "csv"]]
+    {
         let arguments: Vec<_> = ["report", "some.json"].iter().chain(options).copied().collect();
         let outcome: Outcome = mpi_tool(folder, &arguments);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
-    AnyTable, Call, CallResult, Caller, Clock, Compiled, Flow, FunctionId, InOut, MpiInterceptionLayer,
-    Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site, Table, Tally, Tool,
-    Traffic, install_qmpi_layer, next,
+    AnyTable, Call, CallResult, Caller, Clock, Compiled, Flow, FunctionId, InOut,
+    MpiInterceptionLayer, Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site,
+    Table, Tally, Tool, Traffic, install_qmpi_layer, next,
 };
 
 use row::{MEASURES, ROWS, Row};
@@ -65,7 +65,7 @@ impl Profile {
         let nesting = Nesting::enter();
         let start = Clock::now();
         let result = next_f();
-        let time = Clock::now().saturating_sub(start);
+        let time = Clock::now().wrapping_sub(start);
         // The time of a call inside of another one is a part of that one's.
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
@@ -109,16 +109,19 @@ impl MpiInterceptionLayer for Profile {
             received: Cell::new(0),
         };
         let nesting = Nesting::enter();
-        let mut time = 0;
-        let timed = || {
-            let start = Clock::now();
-            let result = next_f();
-            time = Clock::now().saturating_sub(start);
-            now.row.set(self.row(function, caller));
-            result
+        let time = Cell::new(0);
+        let timed = {
+            let (time, row) = (&time, &now.row);
+            move || {
+                let start = Clock::now();
+                let result = next_f();
+                time.set(Clock::now().wrapping_sub(start));
+                row.set(self.row(function, caller));
+                result
+            }
         };
         let result = self.traffic.around(&now, || now.row.get(), call, timed);
-        let time = nesting.is_outermost().then_some(time);
+        let time = nesting.is_outermost().then_some(time.get());
         drop(nesting);
         let [sent, received] = [now.sent, now.received].map(|bytes| {
             let bytes = bytes.get();

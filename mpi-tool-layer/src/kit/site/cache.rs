@@ -7,8 +7,12 @@
 //! The entry where a call's is most often is compared in each function's own code, with as many callers as a site has
 //! by default; what is elsewhere, or has more callers, in a function of its own.
 
+use core::arch::asm;
+use core::mem::offset_of;
 use core::ptr::with_exposed_provenance;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
+use core::sync::atomic::{
+    AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence,
+};
 
 /// How many return addresses an entry may have beside its own: the callers, and the frames of MPI's
 /// libraries that are passed over.
@@ -52,19 +56,52 @@ struct Entry {
 }
 
 impl SiteCache {
-    /// The number of a caller's site, if it is known.
+    /// The number of a caller's site, if it is known and its entry is where it is most often.
     #[inline(always)]
     pub(crate) fn find(&self, stack: usize, returns_to: u64) -> Option<u32> {
-        let first = &self.entries[place(stack, returns_to)];
-        if first.is_of(stack, returns_to) && first.further.load(Relaxed) == 0 {
-            return Some(first.site.load(Relaxed));
+        let entry = &self.entries[place(stack, returns_to)];
+        // `Entry::is_of`, and that there are no further frames. The compiler would take a load and a comparison for each
+        // of these comparisons, since what they load is atomic.
+        // SAFETY: the assembly may only read, from memory that is there: the entry, of which the offsets are, and what
+        // its first places lead to, for which `is_there` gives the reason, once stack pointer and return address are
+        // the entry's.
+        unsafe {
+            asm!(
+                "cmp {stack}, qword ptr [{entry} + {own_stack}]",
+                "jne {other}",
+                "cmp {returns_to}, qword ptr [{entry} + {own_returns_to}]",
+                "jne {other}",
+                "mov {word}, qword ptr [{entry} + {frames}]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 8]",
+                "jne {other}",
+                "mov {word}, qword ptr [{entry} + {frames} + 16]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 24]",
+                "jne {other}",
+                "mov {word}, qword ptr [{entry} + {frames} + 32]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 40]",
+                "jne {other}",
+                "cmp dword ptr [{entry} + {further}], 0",
+                "jne {other}",
+                entry = in(reg) entry,
+                stack = in(reg) stack,
+                returns_to = in(reg) returns_to,
+                word = out(reg) _,
+                own_stack = const offset_of!(Entry, stack),
+                own_returns_to = const offset_of!(Entry, returns_to),
+                frames = const offset_of!(Entry, frames),
+                further = const offset_of!(Entry, further),
+                other = label { return None },
+                options(readonly, nostack),
+            );
         }
-        self.find_slowly(stack, returns_to)
+        Some(entry.site.load(Relaxed))
     }
 
-    /// The same, of what is not where it is expected, has more callers, or came through a library of MPI's.
-    #[inline(never)]
-    fn find_slowly(&self, stack: usize, returns_to: u64) -> Option<u32> {
+    /// The same, of what is elsewhere, has more callers, or came through a library of MPI's.
+    pub(crate) fn find_slowly(&self, stack: usize, returns_to: u64) -> Option<u32> {
         let entry = self.entry(stack, returns_to)?;
         if entry.further.load(Relaxed) & LEADS_ON == 0 {
             return Some(entry.site.load(Relaxed));
@@ -140,7 +177,6 @@ impl SiteCache {
 
 impl Entry {
     /// Is it of this call, as far as the first callers tell?
-    #[inline(always)]
     fn is_of(&self, stack: usize, returns_to: u64) -> bool {
         self.stack.load(Relaxed) == stack as u64
             && self.returns_to.load(Relaxed) == returns_to
@@ -155,7 +191,6 @@ impl Entry {
 }
 
 /// Is what was at a place there still? Only for the frames of an entry whose call stands where it stood.
-#[inline(always)]
 fn is_there([place, value]: &[AtomicU64; 2]) -> bool {
     let place = with_exposed_provenance::<u64>(place.load(Relaxed) as usize);
     // SAFETY: an aligned word must be there. The place was on this thread's stack when the entry was made, aligned and
@@ -176,6 +211,14 @@ fn place(stack: usize, returns_to: u64) -> usize {
 mod tests {
     use super::*;
 
+    /// As calls look, first at one place and then at the others: what is found at once is what is found slowly.
+    fn find(cache: &SiteCache, stack: usize, returns_to: u64) -> Option<u32> {
+        let known = cache.find_slowly(stack, returns_to);
+        let at_once = cache.find(stack, returns_to);
+        assert!(at_once.is_none() || at_once == known, "{at_once:?} {known:?}");
+        known
+    }
+
     fn empty() -> Box<SiteCache> {
         // SAFETY: zeros are an empty cache: all of it is atomic numbers.
         unsafe { Box::new_zeroed().assume_init() }
@@ -195,19 +238,21 @@ mod tests {
             let call = frame(&stack, 0);
             let frames: Vec<_> = (1..=callers).map(|at| frame(&stack, at)).collect();
             cache.insert(call, &frames, 77);
-            let find = |cache: &SiteCache| cache.find(call[0] as usize, call[1]);
-            assert_eq!(find(&cache), Some(77), "{callers} callers");
+            let known = |cache: &SiteCache| find(cache, call[0] as usize, call[1]);
+            assert_eq!(known(&cache), Some(77), "{callers} callers");
+            let at_once = cache.find(call[0] as usize, call[1]);
+            assert_eq!(at_once.is_some(), callers <= QUICK, "{callers} callers");
             for other in 1..=callers {
                 let was = core::mem::replace(&mut stack[other], 1);
-                assert_eq!(find(&cache), None, "{callers} callers, another {other}");
+                assert_eq!(known(&cache), None, "{callers} callers, another {other}");
                 stack[other] = was;
             }
             stack[callers + 1] += 1;
-            assert_eq!(find(&cache), Some(77), "what is beyond {callers} callers does not count");
-            assert_eq!(cache.find(call[0] as usize, call[1] + 1), None, "another return address");
-            assert_eq!(cache.find(call[0] as usize + 8, call[1]), None, "another place");
+            assert_eq!(known(&cache), Some(77), "what is beyond {callers} callers does not count");
+            assert_eq!(find(&cache, call[0] as usize, call[1] + 1), None, "another return address");
+            assert_eq!(find(&cache, call[0] as usize + 8, call[1]), None, "another place");
             cache.clear();
-            assert_eq!(find(&cache), None);
+            assert_eq!(known(&cache), None);
         }
     }
 
@@ -225,7 +270,7 @@ mod tests {
         let known: Vec<_> = (0..5)
             .map(|caller| {
                 stack[1] = 0x2000 + caller;
-                cache.find(call[0] as usize, call[1])
+                find(&cache, call[0] as usize, call[1])
             })
             .collect();
         assert_eq!(known.iter().flatten().count(), WAYS, "{known:?}");
@@ -242,11 +287,11 @@ mod tests {
         let mut stack: Vec<u64> = (1..=5).map(|word| 0x1000 * word).collect();
         let [inner, library, application] = [0, 1, 2].map(|at| frame(&stack, at));
         cache.insert_through(inner, &[library, application], application[0]);
-        let find = |cache: &SiteCache| cache.find(inner[0] as usize, inner[1]);
-        assert_eq!(find(&cache), None, "the application's call is not known yet");
+        let known = |cache: &SiteCache| find(cache, inner[0] as usize, inner[1]);
+        assert_eq!(known(&cache), None, "the application's call is not known yet");
         cache.insert(application, &[frame(&stack, 3)], 5);
-        assert_eq!(find(&cache), Some(5));
+        assert_eq!(known(&cache), Some(5));
         stack[3] += 1;
-        assert_eq!(find(&cache), None, "the application's caller is another one");
+        assert_eq!(known(&cache), None, "the application's caller is another one");
     }
 }

@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::marker::PhantomData;
 use core::ptr::with_exposed_provenance;
 
-use super::super::thread::{FRAME, OUTER, STACK, set_word, word};
+use super::super::thread::{FRAME, STACK, begin_outer, end_outer, is_above_outer, word};
 
 /// The body of an exported function that notes its caller down and goes on to another function, with all
 /// arguments as they are. Only r11 is lost, which a call may change.
@@ -100,7 +100,7 @@ impl Caller {
     /// MPI in between.
     #[inline(always)]
     pub(super) fn is_near(&self) -> bool {
-        self.stack.wrapping_sub(stack_pointer()) < NEAR
+        above_stack_pointer(self.stack) < NEAR
     }
 
     /// Where the call returns to; `None` if that is not known.
@@ -108,7 +108,8 @@ impl Caller {
     pub(super) fn returns_to(&self) -> Option<u64> {
         // SAFETY: a word must be there. It is above the stack pointer, and was so in a call that this thread was in: so
         // it is on the part of the thread's stack that is in use.
-        self.is_near().then(|| unsafe { with_exposed_provenance::<u64>(self.stack).read_unaligned() })
+        self.is_near()
+            .then(|| unsafe { with_exposed_provenance::<u64>(self.stack).read_unaligned() })
     }
 }
 
@@ -135,11 +136,9 @@ impl Nesting {
     /// shorter.
     #[inline(always)]
     pub fn enter() -> Self {
-        let here = stack_pointer();
-        // Without an outer call the word is 0, below all stacks.
-        let is_outermost = here > word::<OUTER>();
+        let is_outermost = is_above_outer();
         if is_outermost {
-            set_word::<OUTER>(here);
+            begin_outer();
         }
         Self { is_outermost }
     }
@@ -155,15 +154,22 @@ impl Drop for Nesting {
     #[inline(always)]
     fn drop(&mut self) {
         if self.is_outermost {
-            set_word::<OUTER>(0);
+            end_outer();
         }
     }
 }
 
+/// How far an address is above the stack pointer.
 #[inline(always)]
-fn stack_pointer() -> usize {
-    let here;
-    // SAFETY: the assembly only copies a register.
-    unsafe { asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags)) };
-    here
+fn above_stack_pointer(address: usize) -> usize {
+    let distance;
+    // SAFETY: the assembly only reckons with registers.
+    unsafe {
+        asm!(
+            "sub {address}, rsp",
+            address = inout(reg) address => distance,
+            options(nomem, nostack),
+        );
+    }
+    distance
 }

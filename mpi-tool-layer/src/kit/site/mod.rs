@@ -123,7 +123,15 @@ impl Caller {
         {
             return Site(number);
         }
-        new_site(self, returns_to, depth)
+        self.site_slowly(returns_to, depth)
+    }
+
+    /// The same, of a site that is not where it is first looked for.
+    #[inline(never)]
+    fn site_slowly(self, returns_to: u64, depth: usize) -> Site {
+        let sites = thread::memory().map(|memory| &memory.sites);
+        let known = sites.and_then(|sites| sites.find_slowly(self.stack, returns_to));
+        known.map_or_else(|| new_site(self, returns_to, depth), Site)
     }
 }
 

@@ -108,7 +108,7 @@
 //! | sizes and contents of datatypes | [`Datatypes`], [`PredefinedDatatype`] |
 //! | what is kept of objects and of requests | [`HandleMap`], [`PendingRequests`] |
 //! | counters and reports | [`Counters`], [`Counter`] |
-//! | time, measures by key, call sites, data on their way | [`Clock`], [`Table`], [`Site`], [`Traffic`], [`Nesting`] |
+//! | time, measures by key, call sites, data on their way | [`Clock`], [`Table`], [`Site`], [`Caller`], [`Traffic`], [`Nesting`] |
 //! | two layers in one tool | [`LayerChain`] |
 //!
 //! `docs/writing-a-tool.md` leads through the first tools, and the crate's `examples` are whole
@@ -181,8 +181,8 @@ pub use host::report::Counters;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
 pub use kit::{
-    AnyTable, Clock, CodePlace, Measure, MeasureUnit, Moments, Nesting, Part, PartKind, RowKey,
-    Site, Table, Tally, Traffic,
+    AnyTable, Caller, Clock, CodePlace, Measure, MeasureUnit, Moments, Nesting, Part, PartKind,
+    RowKey, Site, Table, Tally, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -194,6 +194,42 @@ fn processes_report_for_themselves() {
     }
 }
 
+/// Three ranks that sleep for 0.4 s, 0.8 s and 1.2 s outside of MPI, and do next to nothing else there: the mean is two
+/// thirds of the most. How long MPI itself takes is not known, but all of it is in the wall time.
+#[test]
+fn efficiencies_of_known_sleeps() {
+    let program = compile("sleeps");
+    let run = profiled(Run::new(&program, 3));
+    run.run().expect_success("sleeps");
+    let profile = profile(&run);
+    let number = |object: &str, field: &str| profile[object][field].as_f64().unwrap();
+    let useful = |field: &str| number("useful", field) / 1e9;
+    assert_eq!([useful("least_rank"), useful("most_rank")], [0.0, 2e-9], "{}", profile["useful"]);
+    // The processes start and end outside of MPI, too.
+    for (time, slept) in [("least", 0.4), ("mean", 0.8), ("most", 1.2)] {
+        let time = useful(time);
+        assert!((slept..slept + 0.15).contains(&time), "{time} s is not {slept} s");
+    }
+    let wall = number("wall", "most") / 1e9;
+    let [parallel, balance, communication] =
+        ["parallel", "load_balance", "communication"].map(|name| number("efficiency", name));
+    assert!((balance - 2.0 / 3.0).abs() < 0.05, "{balance}");
+    for (one, other) in [
+        (balance, useful("mean") / useful("most")),
+        (communication, useful("most") / wall),
+        (parallel, useful("mean") / wall),
+        (parallel, balance * communication),
+    ] {
+        assert!((one - other).abs() < 1e-6, "{one} is not {other}");
+    }
+
+    let outcome = Run::new(&program, 3).preload(tool("mpi_profile")).run();
+    let lines = outcome.stderr.lines();
+    let said: Vec<_> = lines.filter(|line| line.starts_with("parallel efficiency ")).collect();
+    assert_eq!(said.len(), 1, "{}", outcome.stderr);
+    assert!(said[0].contains("(rank 2 has most work)"), "{}", said[0]);
+}
+
 /// On a terminal: one report, of at most so many lines, and a line for what came after it.
 #[test]
 fn the_text_is_short_and_calls_after_it_are_a_line() {

@@ -11,8 +11,7 @@ use core::sync::atomic::{
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::kit::shard::Shard;
-use crate::kit::site::cache::SiteCache;
+use crate::kit::thread::{self, ThreadMemory};
 
 /// A thread's memory for counters, one for all instances of a tool; pages that are not counted in
 /// are never made. The lanes of eight instances lie side by side, so that the counters of one
@@ -29,17 +28,9 @@ pub(super) const SIGN: u64 = 1 << 63;
 pub(super) struct Arena {
     /// The next one of all.
     pub(super) next: AtomicPtr<Arena>,
-    /// The thread's rows of tables, once it has some.
-    tables: AtomicPtr<Tables>,
-    /// The thread's call sites, once it has some.
-    sites: AtomicPtr<SiteCache>,
+    /// What the kit keeps of the thread, once there is something.
+    kit: AtomicPtr<ThreadMemory>,
 }
-
-/// For how many tables a thread has a place.
-pub(crate) const TABLES: usize = 512;
-
-/// A thread's rows of each table, by the table's number.
-type Tables = [AtomicPtr<Shard>; TABLES];
 
 /// The memory of all threads, in a list that only grows: new ones come to its head. Whoever has
 /// read the head may go through all of it, without a lock.
@@ -113,57 +104,32 @@ fn make_own() -> Option<&'static Arena> {
     own()
 }
 
-/// This thread's rows of tables, if it has some.
-#[inline(always)]
-pub(crate) fn tables() -> Option<&'static Tables> {
-    // SAFETY: the pointer must be null or of a `Tables` that stays: `make_tables` has mapped it.
-    unsafe { own()?.tables.load(Relaxed).as_ref() }
-}
-
-/// The same, made where that is possible.
-pub(crate) fn make_tables() -> Option<&'static Tables> {
-    // SAFETY: `made` wants a type that is valid as zeros, and null or such memory in the place: a `Tables` is an
-    // array of null pointers then, and only this writes the place.
-    unsafe { made(&make_own()?.tables) }
-}
-
-/// This thread's call sites, if it has some.
-#[inline(always)]
-pub(crate) fn sites() -> Option<&'static SiteCache> {
-    // SAFETY: the pointer must be null or of a `SiteCache` that stays: `make_sites` has mapped it.
-    unsafe { own()?.sites.load(Relaxed).as_ref() }
-}
-
-/// The same, made where that is possible.
-pub(crate) fn make_sites() -> Option<&'static SiteCache> {
-    // SAFETY: as in `make_tables`; a `SiteCache` is valid as zeros, says its documentation.
-    unsafe { made(&make_own()?.sites) }
-}
-
-/// What is in a place, which is mapped if it is not there. `None` if the system gives no memory.
-///
-/// # Safety
-/// The place is null or leads to a `T` that stays, and a `T` may be zeros.
-unsafe fn made<T>(place: &AtomicPtr<T>) -> Option<&'static T> {
+/// What the kit keeps of this thread, made where that is possible: `None` if the system gives no memory. The thread
+/// finds it by `thread::memory` from then on.
+pub(crate) fn make_kit() -> Option<&'static ThreadMemory> {
+    let place = &make_own()?.kit;
     if place.load(Acquire).is_null()
-        && let Some(new) = zeros(size_of::<T>())
+        && let Some(new) = zeros_in_small_pages(size_of::<ThreadMemory>())
     {
         // A signal handler may have been faster: its memory stays, and this is not used.
         let _ = place.compare_exchange(ptr::null_mut(), new.cast().as_ptr(), AcqRel, Acquire);
     }
-    // SAFETY: the pointer must be null or of a `T` that stays: the caller says so, or it was just mapped, of zeros.
-    unsafe { place.load(Acquire).as_ref() }
+    let kit = place.load(Acquire);
+    // SAFETY: it must be null or stay, and be this thread's alone: it was mapped above or for an earlier thread that had
+    // this arena, which is this thread's now. Mapped memory is of zeros, which are a `ThreadMemory`.
+    unsafe { thread::set_memory(kit) };
+    thread::memory()
 }
 
-/// Calls `each` with the rows of tables of all threads, also of those that have ended. Takes no lock.
-pub(crate) fn each_tables(mut each: impl FnMut(&'static Tables)) {
+/// Calls `each` with what the kit keeps of all threads, also of those that have ended. Takes no lock.
+pub(crate) fn each_kit(mut each: impl FnMut(&'static ThreadMemory)) {
     let mut arena = ARENAS.load(Acquire).cast_const();
     // SAFETY: the pointers must be null, or of what stays. Arenas are in a list that only grows, and are never
-    // freed; of their tables `make_tables` says so.
+    // freed; of what they lead to `make_kit` says so.
     while let Some(this) = unsafe { arena.as_ref() } {
         // SAFETY: see above.
-        if let Some(tables) = unsafe { this.tables.load(Acquire).as_ref() } {
-            each(tables);
+        if let Some(kit) = unsafe { this.kit.load(Acquire).as_ref() } {
+            each(kit);
         }
         arena = this.next.load(Acquire);
     }
@@ -194,18 +160,20 @@ pub(super) fn take() {
     }
     let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
     if let Some(word) = free.or_else(map) {
+        // SAFETY: an `Arena` must be there: the word is one's, and arenas are never freed.
+        let arena = unsafe { &*ptr::with_exposed_provenance::<Arena>((word & !SIGN) as usize) };
+        let kit = arena.kit.load(Acquire);
         // What an earlier thread has found on its stack is not on this one's.
-        // SAFETY: the pointers must be null or of what stays: the word is an arena's, and see `sites`.
-        unsafe {
-            let arena = ptr::with_exposed_provenance::<Arena>((word & !SIGN) as usize);
-            if let Some(sites) = (*arena).sites.load(Acquire).as_ref() {
-                sites.clear();
-            }
+        // SAFETY: the pointer must be null or of what stays: `make_kit` says so.
+        if let Some(kit) = unsafe { kit.as_ref() } {
+            kit.sites.clear();
         }
-        // SAFETY: the word must be an arena's that no other thread has. It comes from `FREE`,
-        // out of which it was just taken, or from `map`, which has just made it; arenas are
-        // never freed.
-        unsafe { set_word(word) };
+        // SAFETY: both must be this arena's, which no other thread may have. It comes from `FREE`, out of which it was
+        // just taken, or from `map`, which has just made it; arenas and what they lead to are never freed.
+        unsafe {
+            set_word(word);
+            thread::set_memory(kit);
+        }
     }
 }
 
@@ -247,9 +215,12 @@ fn map() -> Option<u64> {
 /// that counts gets memory anew.
 unsafe extern "C" fn thread_ends(_: *mut libc::c_void) {
     let word = word();
-    // SAFETY: 0 is always allowed: the thread has no memory from here on, and asks for some at
+    // SAFETY: 0 and null are always allowed: the thread has no memory from here on, and asks for some at
     // its next count.
-    unsafe { set_word(0) };
+    unsafe {
+        set_word(0);
+        thread::set_memory(ptr::null());
+    }
     if word != 0 {
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(word);
     }

@@ -123,6 +123,20 @@ pub(crate) struct RunTimes {
     pub(crate) inside: Spread,
     /// The one as a part of the other, in billionths.
     pub(crate) share: Spread,
+    /// The rest of the wall time, which is the program's own: 0 where several threads are in MPI for longer together.
+    pub(crate) useful: Spread,
+}
+
+/// How much of the ranks' time is the program's own, and why not all of it: the model of POP, the European centre for
+/// performance optimisation. All are parts of 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Efficiency {
+    /// The mean useful time as a part of the longest wall time: the product of the others.
+    pub(crate) parallel: f64,
+    /// The mean useful time as a part of the most useful one: 1 if all ranks have the same work.
+    pub(crate) load_balance: f64,
+    /// The most useful time as a part of the longest wall time: 1 if the rank that has most work is never in MPI.
+    pub(crate) communication: f64,
 }
 
 impl RunTimes {
@@ -133,7 +147,23 @@ impl RunTimes {
             wall: Spread::of(wall, rank),
             inside: Spread::of(inside, rank),
             share: Spread::of(share, rank),
+            useful: Spread::of(wall.saturating_sub(inside), rank),
         }
+    }
+
+    /// The efficiencies; none if no rank has done anything of its own.
+    pub(crate) fn efficiency(&self) -> Option<Efficiency> {
+        let Spread { ranks, sum, most, .. } = self.useful;
+        if most.value == 0 || self.wall.most.value == 0 {
+            return None;
+        }
+        let mean = sum as f64 / ranks.max(1) as f64;
+        let [most, wall] = [most.value, self.wall.most.value].map(|value| value as f64);
+        Some(Efficiency {
+            parallel: mean / wall,
+            load_balance: mean / most,
+            communication: most / wall,
+        })
     }
 
     fn and(self, other: Self) -> Self {
@@ -141,6 +171,7 @@ impl RunTimes {
             wall: self.wall.and(other.wall),
             inside: self.inside.and(other.inside),
             share: self.share.and(other.share),
+            useful: self.useful.and(other.useful),
         }
     }
 }
@@ -352,6 +383,36 @@ mod tests {
         let Spread { ranks, sum, least, most } = all.times.inside;
         assert_eq!((ranks, sum, least.rank, most.value, most.rank), (3, 30, 0, 20, 2));
         assert_eq!((all.times.share.most.value, all.lost), (20_000_000, 3));
+    }
+
+    /// By hand: of walls of 10, 10, 10 and 8 with 4, 6, 2 and 3 in MPI, 6, 4, 8 and 5 are useful, in the mean 5.75.
+    /// So the load balance is 5.75 / 8 and the communication efficiency 8 / 10.
+    #[test]
+    fn efficiencies_of_known_times() {
+        let times = [(10, 4), (10, 6), (10, 2), (8, 3)];
+        let billion = 1_000_000_000;
+        let of_rank = |((wall, inside), rank): ((u64, u64), u64)| {
+            RunTimes::of(wall * billion, inside * billion, rank)
+        };
+        let times = times.into_iter().zip(0..).map(of_rank).reduce(RunTimes::and).unwrap();
+        assert_eq!((times.useful.most.rank, times.useful.least.rank), (2, 1));
+        let Efficiency { parallel, load_balance, communication } = times.efficiency().unwrap();
+        for (one, other) in [
+            (parallel, 0.575),
+            (load_balance, 0.71875),
+            (communication, 0.8),
+            (parallel, load_balance * communication),
+        ] {
+            assert!((one - other).abs() < 1e-6, "{one} is not {other}");
+        }
+    }
+
+    /// Ranks that are in MPI all the time, also with several threads at once.
+    #[test]
+    fn nothing_useful_has_no_efficiency() {
+        let times = RunTimes::of(10, 10, 0).and(RunTimes::of(10, 25, 1));
+        assert_eq!((times.useful.sum, times.efficiency()), (0, None));
+        assert_eq!(RunTimes::of(0, 0, 0).efficiency(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! * the list of files: of each its path and its build ID;
 //! * the list of call sites: of each the list of its places, which are the number of a file and an offset in it;
 //! * the list of rows: of each the four parts of its key, its events, and the list of its measures;
-//! * wall time, time in MPI and share of MPI, each as a [`Spread`];
+//! * wall time, time in MPI, share of MPI and useful time, each as a [`Spread`];
 //! * the events that were lost.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
@@ -40,8 +40,8 @@ impl Merged {
             out.number(row.measures.len() as u64);
             row.measures.iter().for_each(|measured| out.measured(measured));
         }
-        let RunTimes { wall, inside, share } = self.times;
-        [wall, inside, share].iter().for_each(|spread| out.spread(spread));
+        let RunTimes { wall, inside, share, useful } = self.times;
+        [wall, inside, share, useful].iter().for_each(|spread| out.spread(spread));
         out.number(self.lost);
         out.0
     }
@@ -62,8 +62,12 @@ impl Merged {
             let events = from.number()?;
             Some((key, MergedRow { events, measures: from.list(Reader::measured)? }))
         })?;
-        let times =
-            RunTimes { wall: from.spread()?, inside: from.spread()?, share: from.spread()? };
+        let times = RunTimes {
+            wall: from.spread()?,
+            inside: from.spread()?,
+            share: from.spread()?,
+            useful: from.spread()?,
+        };
         let lost = from.number()?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
         from.0.is_empty().then_some(Self { files, sites, rows, times, lost })

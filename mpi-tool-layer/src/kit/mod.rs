@@ -8,7 +8,7 @@
 //!    from, `cache.rs` knows what was seen before, and the rest unwinds what is new.
 //! 3. *How much.* `traffic/` tells which data have moved, and for which call, also if they arrive in a later one.
 //! 4. *Adding up.* `table.rs` is what authors see of a table, `shard.rs` is a thread's part of it, and `moments.rs` is
-//!    what a measure remembers of its values.
+//!    what a measure remembers of its values. `thread.rs` is how a thread finds what is its own.
 //! 5. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree.
 //! 6. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
@@ -35,11 +35,12 @@ pub(crate) mod report;
 pub(crate) mod shard;
 pub(crate) mod site;
 pub(crate) mod table;
+pub(crate) mod thread;
 mod traffic;
 pub(crate) mod view;
 
 pub use clock::Clock;
 pub use moments::Moments;
-pub use site::{CodePlace, Nesting, Site};
+pub use site::{Caller, CodePlace, Nesting, Site};
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, RowKey, Table};
 pub use traffic::{Tally, Traffic};

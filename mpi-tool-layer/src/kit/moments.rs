@@ -1,6 +1,9 @@
 //! What a table keeps of a measure: enough for its total, mean, extremes and variation.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// So many words a measure has in a row.
 pub(crate) const WORDS: usize = 5;
@@ -86,47 +89,69 @@ impl FromIterator<u64> for Moments {
 }
 
 /// Moments in memory that one thread writes and all may read. All words are 0 at first; the least
-/// value is kept as its complement, so that 0 stands for none.
+/// value means something only where there is one.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Cell([AtomicU64; WORDS]);
 
 impl Cell {
-    /// Adds a value. Only one thread at a time may do so.
+    /// Adds a value: a size, or a time, which is below 2^63. What is not is the difference of two times of which the
+    /// later one is less, as clocks of two processors may be apart: it counts as 0.
+    ///
+    /// # Safety
+    /// Only one thread at a time does so.
     #[inline(always)]
-    pub(crate) fn add(&self, value: u64) {
-        let Self([count, sum, not_least, most, squares]) = self;
-        count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
+    pub(crate) unsafe fn add(&self, mut value: u64) {
+        let Self([count, sum, least, most, squares]) = self;
+        // Not read atomically, which would take more instructions.
+        // SAFETY: nobody else may write these words: only this function and `add_all` do, in this thread.
+        let (is_less, is_more) = unsafe { (value < *least.as_ptr(), value > *most.as_ptr()) };
+        if is_less || is_more {
+            value = self.widen(value);
+        }
+        // Whoever sees the count sees the extremes.
+        count.store(count.load(Relaxed).wrapping_add(1), Release);
         sum.store(sum.load(Relaxed).wrapping_add(value), Relaxed);
-        if !value > not_least.load(Relaxed) {
-            not_least.store(!value, Relaxed);
-        }
-        if value > most.load(Relaxed) {
-            most.store(value, Relaxed);
-        }
-        // Values are times and sizes, below 2^63: the conversion of a signed number is one instruction.
+        // The conversion of a signed number is one instruction.
         let value = value.cast_signed() as f64;
         let sum = f64::from_bits(squares.load(Relaxed)) + value * value;
         squares.store(sum.to_bits(), Relaxed);
     }
 
+    /// Makes room for a value that is less or more than all before. The first one does, unless it is 0, which the
+    /// extremes are then as it is.
+    #[cold]
+    #[inline(never)]
+    fn widen(&self, value: u64) -> u64 {
+        let Self([count, _, least, most, _]) = self;
+        let value = if value >> 63 == 0 { value } else { 0 };
+        if value < least.load(Relaxed) || count.load(Relaxed) == 0 {
+            least.store(value, Relaxed);
+        }
+        if value > most.load(Relaxed) {
+            most.store(value, Relaxed);
+        }
+        value
+    }
+
     /// Adds many values. Only one thread at a time may do so.
     pub(crate) fn add_all(&self, more: Moments) {
         let all = self.read().and(more);
-        let Self([count, sum, not_least, most, squares]) = self;
-        count.store(all.count, Relaxed);
-        sum.store(all.sum, Relaxed);
-        not_least.store(!all.least, Relaxed);
+        let Self([count, sum, least, most, squares]) = self;
+        least.store(if all.count == 0 { 0 } else { all.least }, Relaxed);
         most.store(all.most, Relaxed);
+        sum.store(all.sum, Relaxed);
         squares.store(all.squares.to_bits(), Relaxed);
+        count.store(all.count, Release);
     }
 
     /// What has been added, as far as this thread sees it.
     pub(crate) fn read(&self) -> Moments {
-        let Self(words) = self;
-        let [count, sum, not_least, most, squares] =
-            words.each_ref().map(|word| word.load(Relaxed));
-        Moments { count, sum, least: !not_least, most, squares: f64::from_bits(squares) }
+        let Self([count, words @ ..]) = self;
+        let count = count.load(Acquire);
+        let [sum, least, most, squares] = words.each_ref().map(|word| word.load(Relaxed));
+        let least = if count == 0 { u64::MAX } else { least };
+        Moments { count, sum, least, most, squares: f64::from_bits(squares) }
     }
 }
 
@@ -134,13 +159,18 @@ impl Cell {
 mod tests {
     use super::*;
 
+    fn add(cell: &Cell, value: u64) {
+        // SAFETY: a test's cell is the test's alone.
+        unsafe { cell.add(value) }
+    }
+
     /// By hand: of 2, 4, 4, 4, 5, 5, 7 and 9 the mean is 5, and the standard deviation 2.
     #[test]
     fn moments_of_a_known_sample() {
         let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
         assert_eq!(cell.read(), Moments::NONE);
         for value in [2, 4, 4, 4, 5] {
-            cell.add(value);
+            add(&cell, value);
         }
         cell.add_all([5, 7, 9].into_iter().collect());
         let moments = cell.read();
@@ -156,10 +186,30 @@ mod tests {
     #[test]
     fn a_zero_is_a_value() {
         let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
-        cell.add(0);
+        add(&cell, 0);
         let Moments { count, least, most, .. } = cell.read();
         assert_eq!((count, least, most), (1, 0, 0));
-        cell.add(3);
-        assert_eq!(cell.read().least, 0);
+        add(&cell, 3);
+        let Moments { count, least, most, .. } = cell.read();
+        assert_eq!((count, least, most), (2, 0, 3));
+    }
+
+    #[test]
+    fn a_time_that_runs_backwards_is_0() {
+        let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
+        add(&cell, 5);
+        add(&cell, 3_u64.wrapping_sub(4));
+        let Moments { count, sum, least, most, squares } = cell.read();
+        assert_eq!((count, sum, least, most, squares), (2, 5, 0, 5, 25.0));
+    }
+
+    #[test]
+    fn nothing_added_is_nothing() {
+        let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
+        cell.add_all(Moments::NONE);
+        assert_eq!(cell.read(), Moments::NONE);
+        add(&cell, 7);
+        let Moments { count, least, most, .. } = cell.read();
+        assert_eq!((count, least, most), (1, 7, 7));
     }
 }

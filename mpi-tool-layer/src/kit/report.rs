@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::merged::{Extreme, Measured, Spread};
+use super::merged::{Efficiency, Extreme, Measured, Spread};
 use super::table::{AnyTable, MeasureUnit, PartKind};
 use super::view::{RowView, View};
 use crate::FunctionId;
@@ -71,6 +71,17 @@ impl TableReport<'_> {
             )?;
         }
         writeln!(out)?;
+        if let Some(efficiency) = times.efficiency().filter(|_| ranks > 1) {
+            let Efficiency { parallel, load_balance, communication } = efficiency;
+            let [parallel, load_balance, communication] =
+                [parallel, load_balance, communication].map(|part| part * 100.0);
+            writeln!(
+                out,
+                "parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has \
+                 most work) times communication efficiency {communication:.1} %",
+                times.useful.most.rank
+            )?;
+        }
         if view.lost() > 0 {
             writeln!(out, "{} {events} could not be counted: no memory", view.lost())?;
         }
@@ -154,6 +165,16 @@ impl TableReport<'_> {
         let (least_share, most_share) = (least.value as f64 / 1e9, most.value as f64 / 1e9);
         write!(out, "{{\"least\":{least_share},\"least_rank\":{}", least.rank)?;
         write!(out, ",\"most\":{most_share},\"most_rank\":{}}}", most.rank)?;
+        out.write_str(",\n\"useful\":")?;
+        spread(out, times.useful)?;
+        out.write_str(",\n\"efficiency\":")?;
+        match times.efficiency() {
+            None => out.write_str("null")?,
+            Some(Efficiency { parallel, load_balance, communication }) => {
+                write!(out, "{{\"parallel\":{parallel},\"load_balance\":{load_balance}")?;
+                write!(out, ",\"communication\":{communication}}}")?;
+            }
+        }
         write!(out, ",\n\"lost\":{},\n\"events\":", view.lost())?;
         quote(out, table.events())?;
         out.write_str(",\n\"keys\":[")?;

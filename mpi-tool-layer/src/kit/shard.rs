@@ -5,6 +5,7 @@
 //! stand in the order in which they came, so that few rows touch few pages. Nothing ever moves.
 
 use core::marker::PhantomData;
+use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -50,6 +51,16 @@ impl Shape {
         self.rows + self.coarse + 1
     }
 
+    /// Where the rows begin, in words from the beginning of the shard. The index stands before them.
+    const fn rows_at(self) -> usize {
+        HEADER + self.index_length() * size_of::<AtomicU32>() / size_of::<AtomicU64>()
+    }
+
+    /// All of a shard's memory, in words.
+    pub(crate) const fn words(self) -> usize {
+        self.rows_at() + self.all_rows() * self.row_words()
+    }
+
     /// Words of a row: the key, how many events, and the measures.
     const fn row_words(self) -> usize {
         KEY + 1 + self.measures * moments::WORDS
@@ -58,6 +69,9 @@ impl Shape {
 
 /// Words of a key.
 const KEY: usize = 2;
+
+/// Words before the index.
+const HEADER: usize = size_of::<Shard>().next_multiple_of(64) / size_of::<AtomicU64>();
 
 /// A row of a shard.
 #[derive(Clone, Copy)]
@@ -80,6 +94,16 @@ impl<'a> Row<'a> {
     #[inline(always)]
     pub(crate) fn key(self) -> Words {
         [self.word(0).load(Relaxed), self.word(1).load(Relaxed)]
+    }
+
+    /// Is it the key's? In fewer instructions than by [`key`](Self::key), as the words are not read atomically.
+    ///
+    /// # Safety
+    /// Nobody writes the key meanwhile.
+    #[inline(always)]
+    unsafe fn has_key(self, [first, second]: Words) -> bool {
+        // SAFETY: a row has two words of a key, which nobody writes, says the caller.
+        unsafe { *self.word(0).as_ptr() == first && *self.word(1).as_ptr() == second }
     }
 
     pub(crate) fn events(self) -> u64 {
@@ -107,11 +131,15 @@ impl<'a> Row<'a> {
         count.store(count.load(Relaxed).wrapping_add(events), Relaxed);
     }
 
-    /// Adds a value to a measure, if there is one. Only the shard's writer may do so.
+    /// Adds a value to a measure, if there is one.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so.
     #[inline(always)]
-    pub(crate) fn add_value(self, index: usize, value: Option<u64>) {
+    pub(crate) unsafe fn add_value(self, index: usize, value: Option<u64>) {
         if let Some(value) = value {
-            self.measure(index).add(value);
+            // SAFETY: only one thread may add at a time: the shard's writer, says the caller.
+            unsafe { self.measure(index).add(value) };
         }
     }
 
@@ -139,39 +167,32 @@ pub(crate) struct Shard {
     busy: AtomicBool,
     /// How many rows there are.
     length: AtomicU32,
-    /// For each place of the hash table the number of a row plus one, or 0.
-    index: *const AtomicU32,
+    /// Places of the hash table, less one: a power of two, less one.
     mask: usize,
-    rows: *const AtomicU64,
+    /// Where the rows begin.
+    rows_at: usize,
     row_words: usize,
+    // Behind this, in the same mapping: for each place of the hash table where a row begins, or 0; and the rows. All
+    // are counted in words from the beginning of the shard.
 }
-
-// SAFETY: values must be usable in other threads. The pointers are to mapped memory that is never freed
-// and whose words are atomic.
-unsafe impl Send for Shard {}
-// SAFETY: as above; writers exclude each other by `busy`.
-unsafe impl Sync for Shard {}
 
 impl Shard {
     /// New memory without rows; `None` if the system gives none. It is never freed.
     pub(crate) fn map(shape: Shape) -> Option<&'static Shard> {
-        let index = shape.index_length() * size_of::<AtomicU32>();
-        let rows = shape.all_rows() * shape.row_words() * size_of::<AtomicU64>();
-        let header = size_of::<Shard>().next_multiple_of(64);
-        let memory = zeros_in_small_pages(header + index + rows)?.as_ptr();
-        // SAFETY: the memory is new, of zeros, aligned to a page, and has as many bytes as header, index and rows together:
-        // all pointers stay inside of it.
+        let memory = zeros_in_small_pages(shape.words() * size_of::<AtomicU64>())?;
+        let shard = memory.cast::<Shard>().as_ptr();
+        // SAFETY: the memory is new, aligned to a page, and has room for a shard before the index. It is never freed,
+        // and its address is exposed, as `word_at` wants it.
         unsafe {
-            let shard = memory.cast::<Shard>();
             shard.write(Shard {
                 shape,
                 busy: AtomicBool::new(false),
                 length: AtomicU32::new(0),
-                index: memory.byte_add(header).cast(),
                 mask: shape.index_length() - 1,
-                rows: memory.byte_add(header + index).cast(),
+                rows_at: shape.rows_at(),
                 row_words: shape.row_words(),
             });
+            shard.expose_provenance();
             Some(&*shard)
         }
     }
@@ -196,33 +217,62 @@ impl Shard {
         self.busy.store(false, Relaxed);
     }
 
+    /// What is so many words from the beginning of the shard.
     #[inline(always)]
-    fn row(&self, number: u32) -> Row<'_> {
-        let first = number as usize * self.row_words;
-        // SAFETY: the row must be inside of the mapping. The number is below `length` or that of the row that
-        // comes next, so it is below `all_rows`, for which the mapping has room.
-        let words = unsafe { self.rows.add(first) };
-        Row { words, measures: self.shape.measures, shard: PhantomData }
+    fn word_at(&self, at: usize) -> *const AtomicU64 {
+        // The mapping, not only the shard that is at its beginning.
+        let shard = with_exposed_provenance::<AtomicU64>(core::ptr::from_ref(self).addr());
+        shard.wrapping_add(at)
+    }
+
+    /// The row that begins there: at a word that the index has said, or where the row of a number is.
+    #[inline(always)]
+    fn row_at(&self, at: usize) -> Row<'_> {
+        Row { words: self.word_at(at), measures: self.shape.measures, shard: PhantomData }
+    }
+
+    /// Where a row begins, by its number: below `length`, or that of the row that comes next. So it is below
+    /// `all_rows`, for which the mapping has room.
+    fn at(&self, number: u32) -> usize {
+        self.rows_at + number as usize * self.row_words
     }
 
     /// A place of the hash table.
     #[inline(always)]
     fn place(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: the place must be there: the mask is the number of places less one.
-        unsafe { &*self.index.add(at & self.mask) }
+        let index = self.word_at(HEADER).cast::<AtomicU32>();
+        // SAFETY: the place must be there: the index begins behind the header, and the mask is the number of its
+        // places less one.
+        unsafe { &*index.add(at & self.mask) }
     }
 
-    /// The row of a key, which is made if it is new; that of its coarse key if the table is full. Only the
-    /// shard's writer may ask.
+    /// The row of a key, which is made if it is new; that of its coarse key if the table is full.
+    ///
+    /// # Safety
+    /// Only the shard's writer asks.
     #[inline(always)]
-    pub(crate) fn find(&self, key: Words) -> Row<'_> {
-        let mut at = hash(key);
+    pub(crate) unsafe fn find(&self, [first, second]: Words) -> Row<'_> {
+        let at = hash([first, second]);
+        let found = self.place(at).load(Relaxed);
+        if found != 0 {
+            let row = self.row_at(found as usize);
+            // SAFETY: nobody may write the key: this is the writer, and rows in the index keep their keys.
+            if unsafe { row.has_key([first, second]) } {
+                return row;
+            }
+        }
+        self.find_slowly(at, first, second)
+    }
+
+    /// The same, of a row that is new, or not where it is first looked for.
+    #[inline(never)]
+    fn find_slowly(&self, mut at: usize, first: u64, second: u64) -> Row<'_> {
         loop {
             match self.place(at).load(Relaxed) {
-                0 => return self.insert(at, key),
-                number => {
-                    let row = self.row(number - 1);
-                    if row.key() == key {
+                0 => return self.insert(at, [first, second]),
+                found => {
+                    let row = self.row_at(found as usize);
+                    if row.key() == [first, second] {
                         return row;
                     }
                 }
@@ -240,26 +290,45 @@ impl Shard {
         let is_coarse = coarsen(key) == key;
         let used = length as usize;
         if key != REST && used >= rows + if is_coarse { coarse } else { 0 } {
-            return self.find(if is_coarse { REST } else { coarsen(key) });
+            let [first, second] = if is_coarse { REST } else { coarsen(key) };
+            return self.find_slowly(hash([first, second]), first, second);
         }
-        let row = self.row(length);
+        let begin = self.at(length);
+        let row = self.row_at(begin);
         row.word(0).store(key[0], Relaxed);
         row.word(1).store(key[1], Relaxed);
         // Readers look at rows below the length only.
         self.length.store(length + 1, Release);
-        self.place(at).store(length + 1, Relaxed);
+        // `Table::new` makes sure that a shard has less than 2^32 words.
+        self.place(at).store(begin as u32, Relaxed);
         row
+    }
+
+    /// Adds events and values to a key's row.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so.
+    #[inline(always)]
+    pub(crate) unsafe fn add(&self, key: Words, events: u64, values: &[Option<u64>]) {
+        // SAFETY: `find` wants to be the writer's, as this.
+        let row = unsafe { self.find(key) };
+        row.add_events(events);
+        for (index, value) in values.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { row.add_value(index, *value) };
+        }
     }
 
     /// All rows that there are.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        (0..self.length.load(Acquire)).map(|number| self.row(number))
+        (0..self.length.load(Acquire)).map(|number| self.row_at(self.at(number)))
     }
 
     /// Adds the rows of another shard. Only the shard's writer may do so.
     pub(crate) fn add_all(&self, other: &Shard) {
         for row in other.rows() {
-            self.find(row.key()).add_row(row);
+            let [first, second] = row.key();
+            self.find_slowly(hash([first, second]), first, second).add_row(row);
         }
     }
 
@@ -277,10 +346,10 @@ impl Shard {
     }
 }
 
-/// Spreads keys, whose words are small numbers most of the time: by the high half of a product with the
-/// golden ratio's fraction.
+/// Spreads keys, whose parts are small numbers most of the time. The first two parts keep their distances: keys that
+/// differ in the first one only have places next to each other. The other two are spread over all places.
 #[inline(always)]
-fn hash(key: Words) -> usize {
-    let mixed = (key[0] ^ key[1].rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as usize
+fn hash([first, second]: Words) -> usize {
+    let far = second.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    first.wrapping_add(first >> 29).wrapping_add(far) as usize
 }

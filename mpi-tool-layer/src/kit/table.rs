@@ -9,6 +9,7 @@ use core::sync::atomic::{
 
 use super::moments::Moments;
 use super::shard::{Row, Shape, Shard, Words};
+use super::thread::{self, TABLES};
 use crate::counters::memory;
 
 /// What a row of a [`Table`] is about: up to four numbers, the key's *parts*.
@@ -119,6 +120,7 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         assert!(rows < 1 << 24 && K::COARSE < 1 << 24, "a table has less than 2^24 rows");
         let coarsen = |key| words(K::coarse(parts(key)));
         let shape = Shape { measures: M, rows, coarse: K::COARSE, coarsen };
+        assert!(shape.words() < 1 << 32, "the rows of a thread take less than 2^35 bytes");
         Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
     }
 
@@ -127,17 +129,18 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     /// A handler's call that interrupts another one of the same thread is counted all the same.
     #[inline(always)]
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
-        let key = words(key.parts());
+        let [first, second] = words(key.parts());
         match self.any.own() {
             Some(shard) if shard.begin() => {
-                let row = shard.find(key);
-                row.add_events(events);
-                for (index, value) in values.into_iter().enumerate() {
-                    row.add_value(index, value);
-                }
+                // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
+                unsafe { shard.add([first, second], events, &values) };
                 shard.end();
             }
-            _ => self.any.add_slowly(key, events, &values),
+            _ => {
+                // Copies, so that the values themselves need not be in memory.
+                let values: [_; M] = core::array::from_fn(|index| values[index]);
+                self.any.add_slowly(first, second, events, &values);
+            }
         }
     }
 
@@ -178,7 +181,7 @@ pub struct AnyTable {
     events: &'static str,
     parts: &'static [Part],
     measures: &'static [Measure],
-    /// The number of the table in each thread's directory; 0 as long as it has none.
+    /// The number of the table in each thread's memory; 0 as long as it has none, and `TABLES` if there are no more.
     number: AtomicU32,
     /// For threads without memory of their own, for tables without a number, and for what interrupts a
     /// thread at work on its rows.
@@ -246,9 +249,9 @@ impl AnyTable {
     /// This thread's rows, once it has some.
     #[inline(always)]
     fn own(&self) -> Option<&'static Shard> {
-        let directory = memory::tables()?;
-        // Number 0 has no shard.
-        let shard = directory.get(self.number.load(Relaxed) as usize)?.load(Relaxed);
+        let memory = thread::memory()?;
+        // Numbers 0 and `TABLES` have no shard.
+        let shard = memory.tables[self.number.load(Relaxed) as usize % TABLES].load(Relaxed);
         // SAFETY: the pointer must be null or of a shard that stays: only `make_own` writes it, with one that
         // `Shard::map` has made, in this thread or in one that this thread has taken the directory over from.
         unsafe { shard.as_ref() }
@@ -257,18 +260,13 @@ impl AnyTable {
     /// Where a thread has no rows yet, or is at work on them.
     #[cold]
     #[inline(never)]
-    fn add_slowly(&self, key: Words, events: u64, values: &[Option<u64>]) {
-        let add = |shard: &Shard| {
-            let row = shard.find(key);
-            row.add_events(events);
-            for (index, value) in values.iter().enumerate() {
-                row.add_value(index, *value);
-            }
-        };
+    fn add_slowly(&self, first: u64, second: u64, events: u64, values: &[Option<u64>]) {
+        let key = [first, second];
         if let Some(own) = self.own().or_else(|| self.make_own())
             && own.begin()
         {
-            add(own);
+            // SAFETY: as in `Table::add`.
+            unsafe { own.add(key, events, values) };
             own.end();
             return;
         }
@@ -294,7 +292,8 @@ impl AnyTable {
         }
         // SAFETY: the pointer must be null or of a shard that stays: it is one that `Shard::map` has made.
         match unsafe { shared.as_ref() } {
-            Some(shard) => add(shard),
+            // SAFETY: this thread must be the shard's only writer: it is the one that `writer` names.
+            Some(shard) => unsafe { shard.add(key, events, values) },
             None => {
                 self.lost.fetch_add(events, Relaxed);
             }
@@ -304,8 +303,8 @@ impl AnyTable {
 
     /// Gives the thread rows of its own, where that is possible.
     fn make_own(&self) -> Option<&'static Shard> {
-        let directory = memory::make_tables()?;
-        let slot = directory.get(self.take_number() as usize)?;
+        let memory = memory::make_kit()?;
+        let slot = memory.tables.get(self.take_number() as usize)?;
         let shard = Shard::map(self.shape)?;
         // A signal handler may have been faster; its rows stay.
         match slot.compare_exchange(
@@ -326,7 +325,7 @@ impl AnyTable {
         if number != 0 {
             return number;
         }
-        let new = NEXT.fetch_add(1, Relaxed);
+        let new = NEXT.fetch_add(1, Relaxed).min(TABLES as u32);
         // Numbers that are taken and not used are no loss worth a lock.
         self.number.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|taken| taken, |_| new)
     }
@@ -343,8 +342,8 @@ impl AnyTable {
             each(shared);
         }
         let number = self.number.load(Relaxed) as usize;
-        memory::each_tables(|directory| {
-            let Some(slot) = directory.get(number) else { return };
+        memory::each_kit(|memory| {
+            let Some(slot) = memory.tables.get(number) else { return };
             // SAFETY: as in `own`.
             if let Some(shard) = unsafe { slot.load(Acquire).as_ref() } {
                 each(shard);
@@ -480,7 +479,7 @@ mod tests {
     /// More tables than a thread's directory has places for.
     #[test]
     fn tables_without_a_number_count_too() {
-        let tables: Vec<&'static Table<Place, 1>> = (0..memory::TABLES + 10)
+        let tables: Vec<&'static Table<Place, 1>> = (0..TABLES + 10)
             .map(|_| {
                 let measures = &[Measure { name: "time", unit: MeasureUnit::Ticks }];
                 &*Box::leak(Box::new(Table::new("calls", measures, 4)))

@@ -1,8 +1,9 @@
 //! A report as a table for programs: RFC 4180.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
+
+use ::csv::Writer;
 
 use super::symbols::Frame;
 use super::{Key, Line, Table, Where};
@@ -16,62 +17,43 @@ pub(super) fn write(
     by: By,
     frames: &[Vec<Frame>],
 ) -> io::Result<()> {
-    let mut header = String::from("function");
+    let mut out = Writer::from_writer(out);
+    let mut header = vec!["function".to_owned()];
     if by == By::Site {
-        header += ",site";
+        header.push("site".into());
     }
-    let _ = write!(header, ",{}", field(&table.events));
+    header.push(table.events.clone());
     for column in &table.measures {
         let name = match column.unit.as_str() {
             "nanoseconds" => "seconds".to_owned(),
             unit => format!("{unit}_{}", column.name),
         };
-        let _ = write!(
-            header,
-            ",{},{},{}",
-            field(&name),
-            field(&format!("{name}_least")),
-            field(&format!("{name}_most"))
-        );
+        header.extend([name.clone(), format!("{name}_least"), format!("{name}_most")]);
     }
-    writeln!(out, "{header}")?;
+    out.write_record(header)?;
     for (key, line) in lines {
-        let mut text = field(&key.function);
+        let mut fields = vec![key.function.clone()];
         if by == By::Site {
-            let site = match key.site {
+            fields.push(match key.site {
                 Where::Anywhere => String::new(),
                 Where::Others => "others".to_owned(),
                 Where::Site(site) => {
                     frames[site].iter().map(Frame::long).collect::<Vec<_>>().join(" < ")
                 }
-            };
-            text = text + "," + &field(&site);
+            });
         }
-        let _ = write!(text, ",{}", line.events);
+        fields.push(line.events.to_string());
         for (column, sums) in table.measures.iter().zip(&line.measures) {
             let in_seconds = column.unit == "nanoseconds";
-            for value in [Some(sums.sum), sums.least, sums.most] {
-                text += ",";
-                match value {
-                    Some(value) if in_seconds => {
-                        let _ =
-                            write!(text, "{}.{:09}", value / 1_000_000_000, value % 1_000_000_000);
-                    }
-                    Some(value) => text += &value.to_string(),
-                    None => {}
+            fields.extend([Some(sums.sum), sums.least, sums.most].map(|value| match value {
+                Some(value) if in_seconds => {
+                    format!("{}.{:09}", value / 1_000_000_000, value % 1_000_000_000)
                 }
-            }
+                Some(value) => value.to_string(),
+                None => String::new(),
+            }));
         }
-        writeln!(out, "{text}")?;
+        out.write_record(fields)?;
     }
-    Ok(())
-}
-
-/// A field, in quotes where it must be.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    out.flush()
 }

@@ -27,6 +27,9 @@ struct Table {
     wall: Extremes,
     share: Extremes,
     inside: Extremes,
+    /// Reports of earlier versions have neither.
+    useful: Option<Extremes>,
+    efficiency: Option<Efficiency>,
     lost: u64,
     events: String,
     measures: Vec<Column>,
@@ -43,6 +46,14 @@ struct Extremes {
     least_rank: u64,
     most: f64,
     most_rank: u64,
+}
+
+/// How much of the ranks' time is time of the program's own, and why not all of it.
+#[derive(Debug, Deserialize)]
+struct Efficiency {
+    parallel: f64,
+    load_balance: f64,
+    communication: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -129,8 +140,8 @@ impl Report {
             }
             None => bail!("{name} is no report of a tool"),
         }
-        let table: Table = serde_json::from_value(value.clone())
-            .with_context(|| format!("{name} is not as a report should be"))?;
+        let is_broken = || format!("{name} is not as a report should be");
+        let table: Table = serde_json::from_value(value.clone()).with_context(is_broken)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
         let frames = |symbols: &mut Symbols| -> Vec<Vec<Frame>> {
@@ -144,14 +155,16 @@ impl Report {
                 writeln!(out, "{value:#}")?;
             }
             (Format::Json, By::Function) => {
-                writeln!(out, "{:#}", by_function(&table)?)?;
+                writeln!(out, "{:#}", by_function(&table).with_context(is_broken)?)?;
             }
             (Format::Csv, by) => {
-                csv::write(&mut out, &table, &lines(&table, by)?, by, &frames(&mut symbols))?;
+                let lines = lines(&table, by).with_context(is_broken)?;
+                csv::write(&mut out, &table, &lines, by, &frames(&mut symbols))?;
             }
             (Format::Text, by) => {
+                let lines = lines(&table, by).with_context(is_broken)?;
                 let frames = if by == By::Site { frames(&mut symbols) } else { Vec::new() };
-                text::write(&mut out, &table, lines(&table, by)?, &frames, self.top)?;
+                text::write(&mut out, &table, lines, &frames, self.top)?;
             }
         }
         symbols.complain();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::symbols::Frame;
-use super::{Key, Line, Table, Where};
+use super::{Efficiency, Key, Line, Table, Where};
 
 /// Writes the run, and the lines with most of the first measure: `top` of them, or all if that is 0.
 pub(super) fn write(
@@ -36,6 +36,19 @@ pub(super) fn write(
         write!(out, " (rank {low}: {least:.1} %, rank {high}: {most:.1} %)")?;
     }
     writeln!(out)?;
+    if let (Some(useful), Some(efficiency), true) =
+        (&table.useful, &table.efficiency, table.complete && table.ranks != Some(1))
+    {
+        let Efficiency { parallel, load_balance, communication } = efficiency;
+        let [parallel, load_balance, communication] =
+            [parallel, load_balance, communication].map(|part| part * 100.0);
+        writeln!(
+            out,
+            "parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has most \
+             work) times communication efficiency {communication:.1} %",
+            useful.most_rank
+        )?;
+    }
     if table.lost > 0 {
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;
     }

@@ -8,5 +8,6 @@ mod inspect;
 mod launchers;
 mod list;
 mod projects;
+mod report;
 mod run;
 mod wrong;

@@ -26,7 +26,7 @@ impl MpiInterceptionLayer for BandwidthCounter {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        self.traffic.around(&self.moved, Class::of(call.class()), call, next_f)
+        self.traffic.around(&self.moved, || Class::of(call.class()), call, next_f)
     }
 
     fn request_free<'c>(

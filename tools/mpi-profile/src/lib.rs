@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
-    AnyTable, Call, CallResult, Clock, Compiled, Flow, FunctionId, InOut, MpiInterceptionLayer,
-    Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site, Table, Tally, Tool,
-    Traffic, install_qmpi_layer, next,
+    AnyTable, Call, CallResult, Caller, Clock, Compiled, Flow, FunctionId, InOut,
+    MpiInterceptionLayer, Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site,
+    Table, Tally, Tool, Traffic, install_qmpi_layer, next,
 };
 
 use row::{MEASURES, ROWS, Row};
@@ -24,7 +24,7 @@ struct Profile {
 /// A call on its way: the data that it moves itself are its own row's, and are added with its time.
 struct Now<'a> {
     profile: &'a Profile,
-    row: Row,
+    row: Cell<Row>,
     sent: Cell<u64>,
     received: Cell<u64>,
 }
@@ -33,7 +33,7 @@ impl Tally<Row> for Now<'_> {
     #[inline(always)]
     fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
         let bytes = elements.wrapping_mul(datatype.size());
-        if row != self.row {
+        if row != self.row.get() {
             // Of an operation that an earlier call has started.
             self.profile.moved_before(row, flow, bytes);
         } else if flow == Flow::Received {
@@ -53,21 +53,23 @@ impl Profile {
     }
 
     #[inline(always)]
-    fn row(&self, function: FunctionId) -> Row {
-        Row { function, site: Site::of_this_call(self.depth.load(Relaxed)) }
+    fn row(&self, function: FunctionId, caller: Caller) -> Row {
+        Row { function, site: caller.site(self.depth.load(Relaxed)) }
     }
 
-    /// Passes on a call that moves no data, and adds its time to its row.
+    /// Passes on a call that moves no data, and adds its time to its row. The row is looked up after the call, when
+    /// the call's arguments need not be kept any more.
     #[inline(always)]
-    fn timed<R>(&self, row: Row, next_f: impl FnOnce() -> R) -> R {
+    fn timed<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
+        let caller = Caller::of_this_call();
         let nesting = Nesting::enter();
         let start = Clock::now();
         let result = next_f();
-        let time = Clock::now().saturating_sub(start);
+        let time = Clock::now().wrapping_sub(start);
         // The time of a call inside of another one is a part of that one's.
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
-        self.calls.add(row, 1, [time, None, None]);
+        self.calls.add(self.row(function, caller), 1, [time, None, None]);
         result
     }
 }
@@ -89,34 +91,49 @@ impl MpiInterceptionLayer for Profile {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let row = self.row(call.function());
+        let function = call.function();
         // In these calls the report is made, or the process ends: they count before, and have no time.
-        if is_end(row.function) {
+        if is_end(function) {
+            let row = self.row(function, Caller::of_this_call());
             self.calls.add(row, 1, [None; MEASURES.len()]);
             return next_f();
         }
-        let now = Now { profile: self, row, sent: Cell::new(0), received: Cell::new(0) };
+        if Traffic::<Row>::moves_nothing(call) {
+            return self.timed(function, next_f);
+        }
+        let caller = Caller::of_this_call();
+        let now = Now {
+            profile: self,
+            row: Cell::new(Row { function, site: Site::UNKNOWN }),
+            sent: Cell::new(0),
+            received: Cell::new(0),
+        };
         let nesting = Nesting::enter();
-        let mut time = 0;
-        let result = self.traffic.around(&now, row, call, || {
-            let start = Clock::now();
-            let result = next_f();
-            time = Clock::now().saturating_sub(start);
-            result
-        });
-        let time = nesting.is_outermost().then_some(time);
+        let time = Cell::new(0);
+        let timed = {
+            let (time, row) = (&time, &now.row);
+            move || {
+                let start = Clock::now();
+                let result = next_f();
+                time.set(Clock::now().wrapping_sub(start));
+                row.set(self.row(function, caller));
+                result
+            }
+        };
+        let result = self.traffic.around(&now, || now.row.get(), call, timed);
+        let time = nesting.is_outermost().then_some(time.get());
         drop(nesting);
         let [sent, received] = [now.sent, now.received].map(|bytes| {
             let bytes = bytes.get();
             (bytes > 0).then_some(bytes)
         });
-        self.calls.add(row, 1, [time, sent, received]);
+        self.calls.add(now.row.get(), 1, [time, sent, received]);
         result
     }
 
     #[inline(always)]
     fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
-        self.timed(self.row(function), next_f)
+        self.timed(function, next_f)
     }
 
     fn request_free<'c>(
@@ -124,8 +141,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Request_free<'c>,
         request: InOut<'c, MPI_Request>,
     ) -> CallResult<'c> {
-        let row = self.row(FunctionId::MPI_Request_free);
-        self.timed(row, || self.traffic.request_free(next_f, request))
+        self.timed(FunctionId::MPI_Request_free, || self.traffic.request_free(next_f, request))
     }
 
     fn type_free<'c>(
@@ -133,8 +149,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Type_free<'c>,
         datatype: InOut<'c, MPI_Datatype>,
     ) -> CallResult<'c> {
-        let row = self.row(FunctionId::MPI_Type_free);
-        self.timed(row, || self.traffic.type_free(next_f, datatype))
+        self.timed(FunctionId::MPI_Type_free, || self.traffic.type_free(next_f, datatype))
     }
 
     fn file_close<'c>(
@@ -142,8 +157,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_File_close<'c>,
         fh: InOut<'c, MPI_File>,
     ) -> CallResult<'c> {
-        let row = self.row(FunctionId::MPI_File_close);
-        self.timed(row, || self.traffic.file_close(next_f, fh))
+        self.timed(FunctionId::MPI_File_close, || self.traffic.file_close(next_f, fh))
     }
 }
 

@@ -3,128 +3,295 @@
 //! The same return address at the same place of the stack does not make the same callers. So an entry has
 //! the places on the stack where the callers' return addresses were, and what was there: a call is of this site
 //! only if all of them are there still.
+//!
+//! The entry where a call's is most often is compared in each function's own code, with as many callers as a site has
+//! by default; what is elsewhere, or has more callers, in a function of its own.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::arch::asm;
+use core::mem::offset_of;
+use core::ptr::with_exposed_provenance;
+use core::sync::atomic::{
+    AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence,
+};
 
 /// How many return addresses an entry may have beside its own: the callers, and the frames of MPI's
 /// libraries that are passed over.
 pub(crate) const MOST: usize = 12;
 
+/// How many of them are compared at once. An entry that has fewer has its own return address in their place, which is
+/// where it should be as the entry is looked at for that.
+const QUICK: usize = 3;
+
 /// Entries that a return address and a stack pointer may have, for different callers.
 const WAYS: usize = 4;
-const SETS: usize = 128;
+const ENTRIES: usize = 512;
 
-/// An entry's site where it is none, but leads on: the call came through a library of MPI's, from a place of
-/// the stack that is the last of the entry's.
-const LEADS_ON: u64 = u64::MAX;
+/// An entry's further frames, if it is no site but leads on: the call came through a library of MPI's, from a place
+/// on the stack.
+const LEADS_ON: u32 = 1 << 31;
 
 /// A thread's cache. Only its thread uses it, and its signal handlers: all is atomic for their sake, and an
 /// entry in the making has stack pointer 0, which no call has. Zeros are an empty cache.
 pub(crate) struct SiteCache {
-    sets: [[Entry; WAYS]; SETS],
-    /// Which way of a set is overwritten next.
-    next: AtomicU64,
+    entries: [Entry; ENTRIES],
+    /// How many entries have been made: it says which one of several is overwritten next.
+    made: AtomicU64,
     /// The bounds of the thread's stack, once they are known.
     pub(super) stack: [AtomicU64; 2],
 }
 
+/// In a power of two of bytes, so that an entry is found by a mask.
+#[repr(C, align(256))]
 struct Entry {
     stack: AtomicU64,
     returns_to: AtomicU64,
-    /// The site's number, or [`LEADS_ON`].
-    site: AtomicU64,
-    length: AtomicU64,
+    /// The site's number.
+    site: AtomicU32,
+    /// How many frames there are beyond the [`QUICK`] ones, and [`LEADS_ON`]: 0 in most entries.
+    further: AtomicU32,
     /// Where the application's call is on the stack, if the entry leads on.
     leads_to: AtomicU64,
-    /// Places on the stack, all above `stack` and in the thread's stack, and what was there.
+    /// Places on the stack, all at `stack` or above and in the thread's stack, and what was there.
     frames: [[AtomicU64; 2]; MOST],
 }
 
-/// What a cache knows of a caller.
-pub(crate) enum Known {
-    /// The site's number.
-    Site(u32),
-    /// Another place on the stack to look at: the application's call of MPI's library.
-    From(usize),
-}
-
 impl SiteCache {
-    /// What is known of a caller.
+    /// The number of a caller's site, if it is known and its entry is where it is most often.
     #[inline(always)]
-    pub(crate) fn find(&self, stack: usize, returns_to: u64) -> Option<Known> {
-        let set = &self.sets[set(stack, returns_to)];
-        set.iter().find_map(|entry| entry.matching(stack, returns_to))
+    pub(crate) fn find(&self, stack: usize, returns_to: u64) -> Option<u32> {
+        let entry = &self.entries[place(stack, returns_to)];
+        // `Entry::is_of`, and that there are no further frames. The compiler would take a load and a comparison for each
+        // of these comparisons, since what they load is atomic.
+        // SAFETY: the assembly may only read, from memory that is there: the entry, of which the offsets are, and what
+        // its first places lead to, for which `is_there` gives the reason, once stack pointer and return address are
+        // the entry's.
+        unsafe {
+            asm!(
+                "cmp {stack}, qword ptr [{entry} + {own_stack}]",
+                "jne {other}",
+                "cmp {returns_to}, qword ptr [{entry} + {own_returns_to}]",
+                "jne {other}",
+                "mov {word}, qword ptr [{entry} + {frames}]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 8]",
+                "jne {other}",
+                "mov {word}, qword ptr [{entry} + {frames} + 16]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 24]",
+                "jne {other}",
+                "mov {word}, qword ptr [{entry} + {frames} + 32]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 40]",
+                "jne {other}",
+                "cmp dword ptr [{entry} + {further}], 0",
+                "jne {other}",
+                entry = in(reg) entry,
+                stack = in(reg) stack,
+                returns_to = in(reg) returns_to,
+                word = out(reg) _,
+                own_stack = const offset_of!(Entry, stack),
+                own_returns_to = const offset_of!(Entry, returns_to),
+                frames = const offset_of!(Entry, frames),
+                further = const offset_of!(Entry, further),
+                other = label { return None },
+                options(readonly, nostack),
+            );
+        }
+        Some(entry.site.load(Relaxed))
+    }
+
+    /// The same, of what is elsewhere, has more callers, or came through a library of MPI's.
+    pub(crate) fn find_slowly(&self, stack: usize, returns_to: u64) -> Option<u32> {
+        let entry = self.entry(stack, returns_to)?;
+        if entry.further.load(Relaxed) & LEADS_ON == 0 {
+            return Some(entry.site.load(Relaxed));
+        }
+        let at = entry.leads_to.load(Relaxed) as usize;
+        // SAFETY: an aligned word must be there. As the entry's frames, the place was on this thread's stack when the
+        // entry was made, above the stack pointer, and is so again.
+        let returns_to = unsafe { with_exposed_provenance::<u64>(at).read_volatile() };
+        let entry = self.entry(at, returns_to)?;
+        (entry.further.load(Relaxed) & LEADS_ON == 0).then(|| entry.site.load(Relaxed))
+    }
+
+    /// The entry of a caller.
+    fn entry(&self, stack: usize, returns_to: u64) -> Option<&Entry> {
+        let is_it = |entry: &&Entry| entry.is_of(stack, returns_to) && entry.is_of_further();
+        self.ways(stack, returns_to).find(is_it)
+    }
+
+    /// The entries that may be a caller's, the first one first.
+    fn ways(&self, stack: usize, returns_to: u64) -> impl Iterator<Item = &Entry> {
+        let first = place(stack, returns_to);
+        (0..WAYS).map(move |way| &self.entries[first ^ way])
     }
 
     /// Remembers the site of a call: by its place on the stack with its return address, and by those of
     /// its callers.
     pub(crate) fn insert(&self, call: [u64; 2], callers: &[[u64; 2]], site: u32) {
-        self.write(call, callers, site.into(), 0);
+        self.write(call, callers, site, None);
     }
 
     /// Remembers that a call has come through a library: by the library's frames, and the place on the stack of
-    /// the application's call.
+    /// the application's call, above these frames.
     pub(crate) fn insert_through(&self, call: [u64; 2], library: &[[u64; 2]], at: u64) {
-        self.write(call, library, LEADS_ON, at);
+        self.write(call, library, 0, Some(at));
     }
 
-    fn write(&self, call: [u64; 2], frames: &[[u64; 2]], site: u64, leads_to: u64) {
+    fn write(&self, call: [u64; 2], frames: &[[u64; 2]], site: u32, leads_to: Option<u64>) {
         let (stack, returns_to) = (call[0] as usize, call[1]);
-        let set = &self.sets[set(stack, returns_to)];
-        let way = self.next.fetch_add(1, Relaxed) as usize % WAYS;
-        let free = set.iter().find(|entry| entry.stack.load(Relaxed) == 0);
-        let entry = free.unwrap_or(&set[way]);
         if frames.len() > MOST {
             return;
         }
+        let way = self.made.fetch_add(1, Relaxed) as usize % WAYS;
+        let free = self.ways(stack, returns_to).find(|entry| entry.stack.load(Relaxed) == 0);
+        let Some(entry) = free.or_else(|| self.ways(stack, returns_to).nth(way)) else { return };
         entry.stack.store(0, Relaxed);
+        // A signal handler of this thread finds the entry as it was, or none, or as it is to be.
+        compiler_fence(SeqCst);
         entry.returns_to.store(returns_to, Relaxed);
         entry.site.store(site, Relaxed);
-        entry.leads_to.store(leads_to, Relaxed);
-        entry.length.store(frames.len() as u64, Relaxed);
-        for ([place, value], [at, was]) in entry.frames.iter().zip(frames) {
+        let further = frames.len().saturating_sub(QUICK) as u32;
+        entry.further.store(further | leads_to.map_or(0, |_| LEADS_ON), Relaxed);
+        entry.leads_to.store(leads_to.unwrap_or(0), Relaxed);
+        let fill = core::iter::repeat(&call);
+        for ([place, value], [at, was]) in entry.frames.iter().zip(frames.iter().chain(fill)) {
             place.store(*at, Relaxed);
             value.store(*was, Relaxed);
         }
+        compiler_fence(SeqCst);
         entry.stack.store(stack as u64, Relaxed);
     }
 
     /// Forgets all, when another thread takes the memory over.
     pub(crate) fn clear(&self) {
-        for entry in self.sets.iter().flatten() {
-            if entry.stack.load(Relaxed) != 0 {
-                entry.stack.store(0, Relaxed);
-            }
+        if self.made.swap(0, Relaxed) == 0 {
+            return;
+        }
+        for entry in &self.entries {
+            entry.stack.store(0, Relaxed);
         }
         self.stack.iter().for_each(|bound| bound.store(0, Relaxed));
     }
 }
 
 impl Entry {
-    #[inline(always)]
-    fn matching(&self, stack: usize, returns_to: u64) -> Option<Known> {
-        if self.stack.load(Relaxed) != stack as u64 || self.returns_to.load(Relaxed) != returns_to {
-            return None;
-        }
-        let length = self.length.load(Relaxed) as usize;
-        for [place, value] in self.frames.iter().take(length) {
-            let place = place.load(Relaxed) as *const u64;
-            // SAFETY: an aligned word must be there. The place was on this thread's stack when the entry was
-            // made, aligned and above the stack pointer of that time, which is where the call stands again.
-            // So it is on the part of the same stack that is in use.
-            if unsafe { place.read_volatile() } != value.load(Relaxed) {
-                return None;
-            }
-        }
-        Some(match self.site.load(Relaxed) {
-            LEADS_ON => Known::From(self.leads_to.load(Relaxed) as usize),
-            site => Known::Site(site as u32),
-        })
+    /// Is it of this call, as far as the first callers tell?
+    fn is_of(&self, stack: usize, returns_to: u64) -> bool {
+        self.stack.load(Relaxed) == stack as u64
+            && self.returns_to.load(Relaxed) == returns_to
+            && self.frames[..QUICK].iter().all(is_there)
+    }
+
+    /// The same of the others. Only of an entry of which [`is_of`](Self::is_of) says so.
+    fn is_of_further(&self) -> bool {
+        let further = (self.further.load(Relaxed) & !LEADS_ON) as usize;
+        self.frames[QUICK..].iter().take(further).all(is_there)
     }
 }
 
+/// Is what was at a place there still? Only for the frames of an entry whose call stands where it stood.
+fn is_there([place, value]: &[AtomicU64; 2]) -> bool {
+    let place = with_exposed_provenance::<u64>(place.load(Relaxed) as usize);
+    // SAFETY: an aligned word must be there. The place was on this thread's stack when the entry was made, aligned and
+    // not below the stack pointer of that time, which is where the call stands again. So it is on the part of the same
+    // stack that is in use.
+    unsafe { place.read_volatile() == value.load(Relaxed) }
+}
+
+/// The entry of a caller where it is first looked for.
 #[inline(always)]
-fn set(stack: usize, returns_to: u64) -> usize {
-    let mixed = (stack as u64 >> 3 ^ returns_to << 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 40) as usize % SETS
+fn place(stack: usize, returns_to: u64) -> usize {
+    // Stacks of calls are multiples of 16, and what follows calls is anywhere.
+    let mixed = returns_to.wrapping_mul(0x3779_b97f).wrapping_add(stack as u64 * 8);
+    (mixed >> 8) as usize % ENTRIES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As calls look, first at one place and then at the others: what is found at once is what is found slowly.
+    fn find(cache: &SiteCache, stack: usize, returns_to: u64) -> Option<u32> {
+        let known = cache.find_slowly(stack, returns_to);
+        let at_once = cache.find(stack, returns_to);
+        assert!(at_once.is_none() || at_once == known, "{at_once:?} {known:?}");
+        known
+    }
+
+    fn empty() -> Box<SiteCache> {
+        // SAFETY: zeros are an empty cache: all of it is atomic numbers.
+        unsafe { Box::new_zeroed().assume_init() }
+    }
+
+    /// A stack in the test's own memory: words, of which each has an address.
+    fn frame(stack: &[u64], at: usize) -> [u64; 2] {
+        [(&raw const stack[at]).expose_provenance() as u64, stack[at]]
+    }
+
+    /// Calls with 0 to 12 callers: each is known as long as all its callers are there, and only then.
+    #[test]
+    fn a_site_is_known_by_all_its_callers() {
+        let mut stack: Vec<u64> = (0..16).map(|word| 0x40_0000 + 7 * word).collect();
+        for callers in 0..=MOST {
+            let cache = empty();
+            let call = frame(&stack, 0);
+            let frames: Vec<_> = (1..=callers).map(|at| frame(&stack, at)).collect();
+            cache.insert(call, &frames, 77);
+            let known = |cache: &SiteCache| find(cache, call[0] as usize, call[1]);
+            assert_eq!(known(&cache), Some(77), "{callers} callers");
+            let at_once = cache.find(call[0] as usize, call[1]);
+            assert_eq!(at_once.is_some(), callers <= QUICK, "{callers} callers");
+            for other in 1..=callers {
+                let was = core::mem::replace(&mut stack[other], 1);
+                assert_eq!(known(&cache), None, "{callers} callers, another {other}");
+                stack[other] = was;
+            }
+            stack[callers + 1] += 1;
+            assert_eq!(known(&cache), Some(77), "what is beyond {callers} callers does not count");
+            assert_eq!(find(&cache, call[0] as usize, call[1] + 1), None, "another return address");
+            assert_eq!(find(&cache, call[0] as usize + 8, call[1]), None, "another place");
+            cache.clear();
+            assert_eq!(known(&cache), None);
+        }
+    }
+
+    /// One place that is called from four others, in turn: all four are kept. Of more, those that came last are.
+    #[test]
+    fn a_place_has_several_callers() {
+        let cache = empty();
+        let mut stack = vec![0x1000_u64, 0, 0x3000];
+        let call = frame(&stack, 0);
+        for caller in 0..5 {
+            stack[1] = 0x2000 + caller;
+            let frames = [frame(&stack, 1), frame(&stack, 2)];
+            cache.insert(call, &frames, 100 + caller as u32);
+        }
+        let known: Vec<_> = (0..5)
+            .map(|caller| {
+                stack[1] = 0x2000 + caller;
+                find(&cache, call[0] as usize, call[1])
+            })
+            .collect();
+        assert_eq!(known.iter().flatten().count(), WAYS, "{known:?}");
+        assert_eq!(known[4], Some(104));
+        for (caller, number) in known.into_iter().enumerate() {
+            assert!(number.is_none_or(|number| number == 100 + caller as u32));
+        }
+    }
+
+    /// A call by way of a library's two frames: its site is that of the application's call.
+    #[test]
+    fn a_library_leads_on() {
+        let cache = empty();
+        let mut stack: Vec<u64> = (1..=5).map(|word| 0x1000 * word).collect();
+        let [inner, library, application] = [0, 1, 2].map(|at| frame(&stack, at));
+        cache.insert_through(inner, &[library, application], application[0]);
+        let known = |cache: &SiteCache| find(cache, inner[0] as usize, inner[1]);
+        assert_eq!(known(&cache), None, "the application's call is not known yet");
+        cache.insert(application, &[frame(&stack, 3)], 5);
+        assert_eq!(known(&cache), Some(5));
+        stack[3] += 1;
+        assert_eq!(known(&cache), None, "the application's caller is another one");
+    }
 }

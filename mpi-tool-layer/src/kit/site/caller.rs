@@ -1,20 +1,11 @@
 //! Where the application's call came from, as the exported functions of a tool note it down that asks
 //! for call sites: the stack pointer, at which the return address is, and the frame pointer.
 
-use core::arch::{asm, global_asm};
+use core::arch::asm;
+use core::marker::PhantomData;
+use core::ptr::with_exposed_provenance;
 
-// Three words of each thread, in the initial-exec model (see `counters/memory.rs`): the stack pointer at the
-// last entry into the tool, the frame pointer there, and the stack pointer of the outermost call.
-global_asm! {
-    ".pushsection .tbss.mpi_tool_caller, \"awT\", @nobits",
-    ".balign 8",
-    ".hidden mpi_tool_caller",
-    ".globl mpi_tool_caller",
-    ".type mpi_tool_caller, @object",
-    ".size mpi_tool_caller, 24",
-    "mpi_tool_caller: .zero 24",
-    ".popsection",
-}
+use super::super::thread::{FRAME, STACK, begin_outer, end_outer, is_above_outer, word};
 
 /// The body of an exported function that notes its caller down and goes on to another function, with all
 /// arguments as they are. Only r11 is lost, which a call may change.
@@ -70,13 +61,28 @@ macro_rules! __export_noting_caller {
     };
 }
 
-/// A call into the tool, as its exported function found the stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Caller {
-    /// Where the return address is.
-    pub(crate) stack: usize,
+/// Where the application's call came from, as the tool's exported function has noted it down: to be looked up as a
+/// [`Site`](super::Site) before or after the call is passed on.
+///
+/// It costs three instructions, before the call. After the call it would be too late: the application may have called
+/// MPI from inside of it.
+///
+/// ```
+/// use mpi_tool_layer::{Caller, Site};
+///
+/// let caller = Caller::of_this_call();
+/// // … the call is passed on …
+/// let site = caller.site(4);
+/// # assert_eq!(site, Site::UNKNOWN, "this is no tool");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    /// Where the return address is, if the note is of this call.
+    pub(super) stack: usize,
     /// The frame pointer, which may be any number in code without frame pointers.
-    pub(crate) frame: u64,
+    pub(super) frame: usize,
+    /// Stacks are threads' own.
+    not_send: PhantomData<*const ()>,
 }
 
 /// How far below the caller's stack pointer a layer may stand: its method is called by the exported
@@ -84,37 +90,26 @@ pub(crate) struct Caller {
 const NEAR: usize = 64 << 10;
 
 impl Caller {
-    /// The caller of the function that this thread is in; `None` if it is not known. That is so in a level
-    /// of a stack, whose entries note nothing, and where a signal handler has called MPI in between.
+    /// The caller of the function that this thread is in.
     #[inline(always)]
-    pub(crate) fn of_this_call() -> Option<Self> {
-        let [stack, frame, here]: [u64; 3];
-        // SAFETY: the assembly may only read, from memory that is there: two words of this thread, whose
-        // distance from `fs` the dynamic linker has put into the global offset table. Neither stack nor flags
-        // change.
-        unsafe {
-            asm!(
-                "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-                "mov {stack}, qword ptr fs:[{words}]",
-                "mov {frame}, qword ptr fs:[{words} + 8]",
-                "mov {here}, rsp",
-                words = out(reg) _,
-                stack = out(reg) stack,
-                frame = out(reg) frame,
-                here = out(reg) here,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        let is_near = stack.wrapping_sub(here) < NEAR as u64 && stack.is_multiple_of(8);
-        is_near.then_some(Self { stack: stack as usize, frame })
+    pub fn of_this_call() -> Self {
+        Self { stack: word::<STACK>(), frame: word::<FRAME>(), not_send: PhantomData }
     }
 
-    /// Where the call returns to.
+    /// Is that known? It is not in a level of a stack, whose entries note nothing, and where a signal handler has called
+    /// MPI in between.
     #[inline(always)]
-    pub(crate) fn returns_to(self) -> u64 {
-        // SAFETY: an aligned word must be there. `of_this_call` has found the address above the stack pointer,
-        // in the frames of the calls that this thread is in, and aligned.
-        unsafe { (self.stack as *const u64).read_volatile() }
+    pub(super) fn is_near(&self) -> bool {
+        above_stack_pointer(self.stack) < NEAR
+    }
+
+    /// Where the call returns to; `None` if that is not known.
+    #[inline(always)]
+    pub(super) fn returns_to(&self) -> Option<u64> {
+        // SAFETY: a word must be there. It is above the stack pointer, and was so in a call that this thread was in: so
+        // it is on the part of the thread's stack that is in use.
+        self.is_near()
+            .then(|| unsafe { with_exposed_provenance::<u64>(self.stack).read_unaligned() })
     }
 }
 
@@ -141,10 +136,9 @@ impl Nesting {
     /// shorter.
     #[inline(always)]
     pub fn enter() -> Self {
-        let (here, outer) = (stack_pointer(), outer());
-        let is_outermost = outer == 0 || here > outer;
+        let is_outermost = is_above_outer();
         if is_outermost {
-            set_outer(here);
+            begin_outer();
         }
         Self { is_outermost }
     }
@@ -160,47 +154,22 @@ impl Drop for Nesting {
     #[inline(always)]
     fn drop(&mut self) {
         if self.is_outermost {
-            set_outer(0);
+            end_outer();
         }
     }
 }
 
+/// How far an address is above the stack pointer.
 #[inline(always)]
-fn stack_pointer() -> u64 {
-    let here;
-    // SAFETY: the assembly only copies a register.
-    unsafe { asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags)) };
-    here
-}
-
-/// The stack pointer of the outermost call of this thread, or 0.
-#[inline(always)]
-fn outer() -> u64 {
-    let outer;
-    // SAFETY: as in `Caller::of_this_call`: a word of this thread is read.
+fn above_stack_pointer(address: usize) -> usize {
+    let distance;
+    // SAFETY: the assembly only reckons with registers.
     unsafe {
         asm!(
-            "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-            "mov {outer}, qword ptr fs:[{words} + 16]",
-            words = out(reg) _,
-            outer = out(reg) outer,
-            options(readonly, nostack, preserves_flags),
+            "sub {address}, rsp",
+            address = inout(reg) address => distance,
+            options(nomem, nostack),
         );
     }
-    outer
-}
-
-#[inline(always)]
-fn set_outer(outer: u64) {
-    // SAFETY: the assembly writes eight bytes, which must be the thread's own and nobody else's: they are found
-    // as in `outer`, which alone reads them.
-    unsafe {
-        asm!(
-            "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
-            "mov qword ptr fs:[{words} + 16], {outer}",
-            words = out(reg) _,
-            outer = in(reg) outer,
-            options(nostack, preserves_flags),
-        );
-    }
+    distance
 }

@@ -23,10 +23,10 @@ use std::sync::{Mutex, PoisonError};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder as _};
 
+use super::thread;
 use crate::counters::memory;
-use cache::{Known, MOST};
-use caller::Caller;
-pub use caller::Nesting;
+use cache::MOST;
+pub use caller::{Caller, Nesting};
 pub(crate) use modules::File;
 use modules::{Modules, Role};
 
@@ -63,8 +63,8 @@ use modules::{Modules, Role};
 /// What stands between the application and the tool is passed over: other tools, and the libraries of MPI's by
 /// which Fortran calls. In a level of a stack, calls have no site: [`UNKNOWN`](Self::UNKNOWN).
 ///
-/// A site that the thread has called from before costs some forty instructions and four for each caller; one that
-/// is new some microseconds.
+/// A site that the thread has called from before costs some thirty instructions, and a few more for each caller beyond
+/// three; one that is new some microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(u32);
 
@@ -88,22 +88,7 @@ impl Site {
     /// The site of the call that this thread is in, with so many places: the call's own, and those of its callers.
     #[inline(always)]
     pub fn of_this_call(depth: usize) -> Self {
-        if depth == 0 {
-            return Self::UNKNOWN;
-        }
-        let Some(caller) = Caller::of_this_call() else { return Self::UNKNOWN };
-        if let Some(cache) = memory::sites() {
-            match cache.find(caller.stack, caller.returns_to()) {
-                Some(Known::Site(site)) => return Self(site),
-                // SAFETY: an aligned word must be there: `find` has just read it, on this thread's stack.
-                Some(Known::From(at)) => match cache.find(at, unsafe { *(at as *const u64) }) {
-                    Some(Known::Site(site)) => return Self(site),
-                    _ => return new_site(caller, depth),
-                },
-                None => {}
-            }
-        }
-        new_site(caller, depth)
+        Caller::of_this_call().site(depth)
     }
 
     /// The site as a number, for a part of a [key](crate::RowKey): it means something in this process only.
@@ -121,6 +106,32 @@ impl Site {
         let Some(place) = PLACES.get(self.0 as usize) else { return &[] };
         // SAFETY: the pointer must be null or of what stays: `number_of` has leaked it.
         unsafe { place.load(Acquire).as_ref() }.map_or(&[], |places| places)
+    }
+}
+
+impl Caller {
+    /// The site of the call, with so many places: the call's own, and those of its callers. To be asked in the function
+    /// that has [asked for the caller](Self::of_this_call), before it returns: else the site is any one, or not known.
+    #[inline(always)]
+    pub fn site(self, depth: usize) -> Site {
+        if depth == 0 {
+            return Site::UNKNOWN;
+        }
+        let Some(returns_to) = self.returns_to() else { return Site::UNKNOWN };
+        if let Some(memory) = thread::memory()
+            && let Some(number) = memory.sites.find(self.stack, returns_to)
+        {
+            return Site(number);
+        }
+        self.site_slowly(returns_to, depth)
+    }
+
+    /// The same, of a site that is not where it is first looked for.
+    #[inline(never)]
+    fn site_slowly(self, returns_to: u64, depth: usize) -> Site {
+        let sites = thread::memory().map(|memory| &memory.sites);
+        let known = sites.and_then(|sites| sites.find_slowly(self.stack, returns_to));
+        known.map_or_else(|| new_site(self, returns_to, depth), Site)
     }
 }
 
@@ -175,7 +186,11 @@ std::thread_local! {
 /// Finds out where a call comes from.
 #[cold]
 #[inline(never)]
-fn new_site(caller: Caller, depth: usize) -> Site {
+fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Site {
+    // On a stack that is not aligned, nothing can be unwound.
+    if !caller.stack.is_multiple_of(8) {
+        return Site::UNKNOWN;
+    }
     static SEARCH: Mutex<Option<Search>> = Mutex::new(None);
     // A thread that is about to end has no such variable any more.
     if SEARCHING.try_with(|searching| searching.replace(true)).unwrap_or(true) {
@@ -187,16 +202,16 @@ fn new_site(caller: Caller, depth: usize) -> Site {
         rules: CacheX86_64::new(),
         known: HashMap::new(),
     });
-    let site = search.site(caller, depth.min(Site::DEEPEST));
+    let site = search.site(caller, returns_to, depth.min(Site::DEEPEST));
     let _ = SEARCHING.try_with(|searching| searching.set(false));
     site
 }
 
 impl Search {
     /// The site of a call, of which the thread's cache knows nothing: unwinds the stack, and tells the cache.
-    fn site(&mut self, caller: Caller, depth: usize) -> Site {
+    fn site(&mut self, caller: Caller, returns_to: u64, depth: usize) -> Site {
         self.modules.update();
-        let cache = memory::make_sites();
+        let cache = memory::make_kit().map(|memory| &memory.sites);
         // The bounds of the thread's stack do not change, and are kept with what is on it.
         let stack = cache.map_or([0; 2], |cache| {
             if cache.stack[1].load(Relaxed) == 0 {
@@ -205,7 +220,7 @@ impl Search {
             }
             cache.stack.each_ref().map(|bound| bound.load(Relaxed))
         });
-        let mut frames = Frames::new(caller);
+        let mut frames = Frames::new(caller.stack as u64, returns_to);
         if (stack[0]..stack[1]).contains(&(caller.stack as u64)) {
             self.unwind(&mut frames, caller, depth, stack[1]);
         }
@@ -238,7 +253,7 @@ impl Search {
     /// `end` on.
     fn unwind(&mut self, frames: &mut Frames, caller: Caller, depth: usize, end: u64) {
         let mut registers =
-            UnwindRegsX86_64::new(caller.returns_to(), caller.stack as u64 + 8, caller.frame);
+            UnwindRegsX86_64::new(frames.0[0][1], caller.stack as u64 + 8, caller.frame as u64);
         let mut read = |address: u64| {
             let is_inside =
                 address >= caller.stack as u64 && address <= end - 8 && address.is_multiple_of(8);
@@ -246,7 +261,7 @@ impl Search {
             // code runs in.
             if is_inside { Ok(unsafe { *(address as *const u64) }) } else { Err(()) }
         };
-        let mut address = caller.returns_to();
+        let mut address = frames.0[0][1];
         let is_enough = |this: &Self, frames: &Frames| {
             let first = this.first_of_application(frames);
             frames.0.len() > MOST || first.is_some_and(|first| frames.0.len() >= first + depth)
@@ -300,9 +315,9 @@ impl Search {
 struct Frames(Vec<[u64; 2]>);
 
 impl Frames {
-    fn new(caller: Caller) -> Self {
+    fn new(stack: u64, returns_to: u64) -> Self {
         let mut frames = Vec::with_capacity(MOST + 1);
-        frames.push([caller.stack as u64, caller.returns_to()]);
+        frames.push([stack, returns_to]);
         Self(frames)
     }
 }

@@ -24,7 +24,8 @@ pub trait Tally<T> {
 /// reads received, by their statuses both. `docs/report.md` has the rules in full.
 ///
 /// The layer passes each call through [`around`](Self::around), with a *tag* of its choice, which comes back with the
-/// call's data, also when they arrive in another call, much later. It must
+/// call's data, also when they arrive in another call, much later. It is asked for the tag after the call, where that
+/// moves data. It must
 /// [watch completion](crate::MpiInterceptionLayer::WATCHES_COMPLETION), and pass on the calls that free a request or a
 /// datatype or close a file:
 ///
@@ -59,7 +60,7 @@ pub trait Tally<T> {
 ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
 ///     ) -> CallResult<'c> {
 ///         let is_message = call.class() == FunctionClass::PointToPoint;
-///         self.traffic.around(&self.bytes, is_message, call, next_f)
+///         self.traffic.around(&self.bytes, || is_message, call, next_f)
 ///     }
 ///
 ///     fn request_free<'c>(
@@ -104,7 +105,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     pub fn around<'c>(
         &self,
         tally: &impl Tally<T>,
-        tag: T,
+        tag: impl FnOnce() -> T,
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
@@ -116,10 +117,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 pending.is_persistent().then_some(pending)
             });
         }
-        let peers = [call.destination(), call.source()];
-        let is_nobody =
-            |peer: Option<Rank>| peer.is_none_or(|peer| peer.kind() == RankKind::ProcNull);
-        if call.moves_few() && peers != [None, None] && peers.into_iter().all(is_nobody) {
+        if is_to_nobody(call) {
             // Nothing will move, whatever comes of it.
             return next_f();
         }
@@ -130,6 +128,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             }
         } else if call.moves_few() && !call.is_started() && !call.is_persistent() {
             // Messages and broadcasts, for example: where the tool must be quick.
+            let tag = tag();
             let [first, second] = call.few_transfers(accepted);
             if let Some(transfer) = first {
                 self.moved_now(tally, tag, call, accepted, transfer);
@@ -138,9 +137,16 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 self.moved_now(tally, tag, call, accepted, transfer);
             }
         } else if call.moves_data() {
-            self.moved(tally, tag, call.erase(), accepted);
+            self.moved(tally, tag(), call.erase(), accepted);
         }
         Ok(accepted)
+    }
+
+    /// Is a call sure to move nothing, since it is to and from `MPI_PROC_NULL`? Such a call need not be passed through
+    /// [`around`](Self::around).
+    #[inline(always)]
+    pub fn moves_nothing<'c>(call: impl Call<'c>) -> bool {
+        !call.completes_requests() && is_to_nobody(call)
     }
 
     /// Passes on a call that ends what was known.
@@ -288,6 +294,14 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             completed_slowly(tally, pending, status);
         }
     }
+}
+
+/// Is it a message to or from `MPI_PROC_NULL`, or both?
+#[inline(always)]
+fn is_to_nobody<'c>(call: impl Call<'c>) -> bool {
+    let peers = [call.destination(), call.source()];
+    let is_nobody = |peer: Option<Rank>| peer.is_none_or(|peer| peer.kind() == RankKind::ProcNull);
+    call.moves_few() && peers != [None, None] && peers.into_iter().all(is_nobody)
 }
 
 #[inline(never)]

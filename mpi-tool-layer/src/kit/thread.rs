@@ -1,0 +1,149 @@
+//! What the kit keeps of each thread: four words in thread-local storage, and memory that one of them leads to.
+//!
+//! The words are found at a distance from `fs` that the dynamic linker has put into the global offset table (the
+//! initial-exec model, see `counters/memory.rs`). All parts of the kit share them, so that a call of the application asks
+//! once for the distance, and each word is one instruction then.
+
+use core::arch::{asm, global_asm};
+use core::sync::atomic::AtomicPtr;
+
+use super::shard::Shard;
+use super::site::cache::SiteCache;
+
+/// For how many tables a thread has a place.
+pub(crate) const TABLES: usize = 512;
+
+/// The call sites that a thread has called from; and its rows of each table, by the table's number. Zeros are
+/// such memory without anything in it.
+#[repr(C)]
+pub(crate) struct ThreadMemory {
+    pub(crate) sites: SiteCache,
+    pub(crate) tables: [AtomicPtr<Shard>; TABLES],
+}
+
+// The stack pointer at the last entry into the tool, the frame pointer there, the stack pointer of the outermost call,
+// and the thread's memory.
+global_asm! {
+    ".pushsection .tbss.mpi_tool_caller, \"awT\", @nobits",
+    ".balign 8",
+    ".hidden mpi_tool_caller",
+    ".globl mpi_tool_caller",
+    ".type mpi_tool_caller, @object",
+    ".size mpi_tool_caller, 32",
+    "mpi_tool_caller: .zero 32",
+    ".popsection",
+}
+
+/// The words, by their distance from the first one.
+pub(crate) const STACK: usize = 0;
+pub(crate) const FRAME: usize = 8;
+const OUTER: usize = 16;
+const MEMORY: usize = 24;
+
+/// How far the words are from `fs`: the same in all threads and all the time, so that the compiler may ask once.
+#[inline(always)]
+fn words() -> usize {
+    let distance;
+    // SAFETY: the assembly may only read, from memory that is there and does not change: the dynamic linker writes this
+    // part of the global offset table before any code of this object runs. Neither stack nor flags change.
+    unsafe {
+        asm!(
+            "mov {distance}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
+            distance = out(reg) distance,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    distance
+}
+
+/// One of this thread's words.
+#[inline(always)]
+pub(crate) fn word<const AT: usize>() -> usize {
+    const { assert!(AT <= MEMORY, "there are four words") };
+    let word;
+    // SAFETY: the assembly may only read, from memory that is there: `words` says how far from `fs` this thread has
+    // four words, and `AT` is one of them. Neither stack nor flags change.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr fs:[{words} + {at}]",
+            words = in(reg) words(),
+            at = const AT,
+            word = out(reg) word,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    word
+}
+
+/// Is the stack pointer above the word of the outermost call? Without such a call, that is 0, below all stacks.
+#[inline(always)]
+pub(crate) fn is_above_outer() -> bool {
+    let is_above: u8;
+    // SAFETY: as in `word`: one of the words is read.
+    unsafe {
+        asm!(
+            "cmp rsp, qword ptr fs:[{words} + {at}]",
+            "seta {is_above}",
+            words = in(reg) words(),
+            at = const OUTER,
+            is_above = out(reg_byte) is_above,
+            options(readonly, nostack),
+        );
+    }
+    is_above != 0
+}
+
+/// The outermost call begins here.
+#[inline(always)]
+pub(crate) fn begin_outer() {
+    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. The number is
+    // compared only.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{words} + {at}], rsp",
+            words = in(reg) words(),
+            at = const OUTER,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// The outermost call is over.
+#[inline(always)]
+pub(crate) fn end_outer() {
+    // SAFETY: as in `begin_outer`.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{words} + {at}], 0",
+            words = in(reg) words(),
+            at = const OUTER,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// This thread's memory, if it has some.
+#[inline(always)]
+pub(crate) fn memory() -> Option<&'static ThreadMemory> {
+    let memory = core::ptr::with_exposed_provenance::<ThreadMemory>(word::<MEMORY>());
+    // SAFETY: the pointer must be null or of a `ThreadMemory` that stays: `set_memory` is promised that.
+    unsafe { memory.as_ref() }
+}
+
+/// Gives this thread memory, or takes it away.
+///
+/// # Safety
+/// It is null, or a `ThreadMemory` that is never freed and that no other thread has.
+pub(crate) unsafe fn set_memory(memory: *const ThreadMemory) {
+    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. `memory` relies
+    // on the address, for which the caller vouches.
+    unsafe {
+        asm!(
+            "mov qword ptr fs:[{words} + {at}], {memory}",
+            words = in(reg) words(),
+            at = const MEMORY,
+            memory = in(reg) memory.expose_provenance(),
+            options(nostack, preserves_flags),
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::symbols::Frame;
-use super::{Key, Line, Table, Where};
+use super::{Communicator, Key, Line, Table, What};
 use crate::cli::By;
 
 /// Writes a header and a line for each key. Times are in seconds.
@@ -17,9 +17,12 @@ pub(super) fn write(
     frames: &[Vec<Frame>],
 ) -> io::Result<()> {
     let mut header = String::from("function");
-    if by == By::Site {
-        header += ",site";
-    }
+    header += match by {
+        By::Function => "",
+        By::Site => ",site",
+        By::Communicator => ",communicator,identity,size,remote_size",
+        By::Size => ",size",
+    };
     let _ = write!(header, ",{}", field(&table.events));
     for column in &table.measures {
         let name = match column.unit.as_str() {
@@ -37,15 +40,29 @@ pub(super) fn write(
     writeln!(out, "{header}")?;
     for (key, line) in lines {
         let mut text = field(&key.function);
-        if by == By::Site {
-            let site = match key.site {
-                Where::Anywhere => String::new(),
-                Where::Others => "others".to_owned(),
-                Where::Site(site) => {
+        if by != By::Function {
+            let what = match key.what {
+                What::All => String::new(),
+                What::Others(_) => "others".to_owned(),
+                What::Unknown => "unknown".to_owned(),
+                What::Site(site) => {
                     frames[site].iter().map(Frame::long).collect::<Vec<_>>().join(" < ")
                 }
+                What::Communicator(number) => table.communicators[number].name.clone(),
+                What::Size(most) => most.to_string(),
             };
-            text = text + "," + &field(&site);
+            text = text + "," + &field(&what);
+        }
+        if by == By::Communicator {
+            text += &match key.what {
+                What::Communicator(number) => {
+                    let Communicator { identity, size, remote_size, .. } =
+                        &table.communicators[number];
+                    let other = remote_size.map_or(String::new(), |size| size.to_string());
+                    format!(",{},{size},{other}", field(identity))
+                }
+                _ => ",,,".to_owned(),
+            };
         }
         let _ = write!(text, ",{}", line.events);
         for (column, sums) in table.measures.iter().zip(&line.measures) {

@@ -1,15 +1,15 @@
-//! Shows where MPI time goes: calls, time and bytes by function and call site.
+//! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
 mod row;
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
-    AnyTable, Call, CallResult, Clock, Compiled, Flow, FunctionId, InOut, MpiInterceptionLayer,
-    Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site, Table, Tally, Tool,
-    Traffic, install_qmpi_layer, next,
+    AnyTable, Call, CallResult, Clock, Communicators, Compiled, Flow, FunctionId, InOut,
+    MpiInterceptionLayer, Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site,
+    SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use row::{MEASURES, ROWS, Row};
@@ -17,8 +17,13 @@ use row::{MEASURES, ROWS, Row};
 struct Profile {
     calls: Table<Row, { MEASURES.len() }>,
     traffic: Traffic<Row>,
+    communicators: Communicators,
     /// How many places a call site has.
     depth: AtomicUsize,
+    /// Are communicators told apart?
+    by_communicator: AtomicBool,
+    /// Are sizes told apart?
+    by_size: AtomicBool,
 }
 
 /// A call on its way: the data that it moves itself are its own row's, and are added with its time.
@@ -27,6 +32,22 @@ struct Now<'a> {
     row: Row,
     sent: Cell<u64>,
     received: Cell<u64>,
+    /// Bytes that the call only starts to receive, or prepares to move: as many as there is room for.
+    later: Cell<u64>,
+}
+
+impl Now<'_> {
+    /// The call's row, with the size of its data.
+    #[inline(always)]
+    fn sized(&self) -> Row {
+        let size = if self.profile.by_size.load(Relaxed) {
+            let bytes = [&self.sent, &self.received, &self.later].map(Cell::get);
+            SizeClass::of(bytes.into_iter().fold(0, u64::saturating_add))
+        } else {
+            SizeClass::NONE
+        };
+        Row { size, ..self.row }
+    }
 }
 
 impl Tally<Row> for Now<'_> {
@@ -42,6 +63,12 @@ impl Tally<Row> for Now<'_> {
             self.sent.set(self.sent.get().wrapping_add(bytes));
         }
     }
+
+    /// What moves later counts in the row in which the call does.
+    fn kept(&self, _: Row, bytes: u64) -> Row {
+        self.later.set(bytes);
+        self.sized()
+    }
 }
 
 impl Profile {
@@ -52,9 +79,23 @@ impl Profile {
         self.calls.add(row, 0, values);
     }
 
+    /// The row of a call, whose size is not known yet. `communicator` finds its communicator out.
     #[inline(always)]
-    fn row(&self, function: FunctionId) -> Row {
-        Row { function, site: Site::of_this_call(self.depth.load(Relaxed)) }
+    fn row(&self, function: FunctionId, communicator: impl FnOnce() -> TrackedComm) -> Row {
+        let site = Site::of_this_call(self.depth.load(Relaxed));
+        let by_communicator = self.by_communicator.load(Relaxed);
+        let communicator = if by_communicator { communicator() } else { TrackedComm::NONE };
+        Row { function, site, communicator, size: SizeClass::NONE }
+    }
+
+    /// The row of a call that moves no data.
+    #[inline(always)]
+    fn plain_row(&self, function: FunctionId, comm: Option<MPI_Comm>) -> Row {
+        let communicator =
+            || comm.map_or(TrackedComm::NONE, |comm| self.communicators.of_handle(comm));
+        let by_size = self.by_size.load(Relaxed);
+        let size = if by_size { SizeClass::of(0) } else { SizeClass::NONE };
+        Row { size, ..self.row(function, communicator) }
     }
 
     /// Passes on a call that moves no data, and adds its time to its row.
@@ -89,13 +130,21 @@ impl MpiInterceptionLayer for Profile {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let row = self.row(call.function());
         // In these calls the report is made, or the process ends: they count before, and have no time.
-        if is_end(row.function) {
+        if is_end(call.function()) {
+            let comm = call.communicator().map(|comm| comm.raw());
+            let row = self.plain_row(call.function(), comm);
             self.calls.add(row, 1, [None; MEASURES.len()]);
             return next_f();
         }
-        let now = Now { profile: self, row, sent: Cell::new(0), received: Cell::new(0) };
+        let row = self.row(call.function(), || self.communicators.of(call));
+        let now = Now {
+            profile: self,
+            row,
+            sent: Cell::new(0),
+            received: Cell::new(0),
+            later: Cell::new(0),
+        };
         let nesting = Nesting::enter();
         let mut time = 0;
         let result = self.traffic.around(&now, row, call, || {
@@ -106,17 +155,20 @@ impl MpiInterceptionLayer for Profile {
         });
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
-        let [sent, received] = [now.sent, now.received].map(|bytes| {
+        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
             let bytes = bytes.get();
             (bytes > 0).then_some(bytes)
         });
-        self.calls.add(row, 1, [time, sent, received]);
+        self.calls.add(now.sized(), 1, [time, sent, received]);
+        if let Ok(accepted) = result {
+            self.communicators.made(call, accepted);
+        }
         result
     }
 
     #[inline(always)]
     fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
-        self.timed(self.row(function), next_f)
+        self.timed(self.plain_row(function, None), next_f)
     }
 
     fn request_free<'c>(
@@ -124,7 +176,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Request_free<'c>,
         request: InOut<'c, MPI_Request>,
     ) -> CallResult<'c> {
-        let row = self.row(FunctionId::MPI_Request_free);
+        let row = self.plain_row(FunctionId::MPI_Request_free, None);
         self.timed(row, || self.traffic.request_free(next_f, request))
     }
 
@@ -133,7 +185,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Type_free<'c>,
         datatype: InOut<'c, MPI_Datatype>,
     ) -> CallResult<'c> {
-        let row = self.row(FunctionId::MPI_Type_free);
+        let row = self.plain_row(FunctionId::MPI_Type_free, None);
         self.timed(row, || self.traffic.type_free(next_f, datatype))
     }
 
@@ -142,8 +194,26 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_File_close<'c>,
         fh: InOut<'c, MPI_File>,
     ) -> CallResult<'c> {
-        let row = self.row(FunctionId::MPI_File_close);
+        let row = self.plain_row(FunctionId::MPI_File_close, None);
         self.timed(row, || self.traffic.file_close(next_f, fh))
+    }
+
+    fn comm_free<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_free<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let row = self.plain_row(FunctionId::MPI_Comm_free, comm.get());
+        self.timed(row, || self.communicators.comm_free(next_f, comm))
+    }
+
+    fn comm_disconnect<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_disconnect<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let row = self.plain_row(FunctionId::MPI_Comm_disconnect, comm.get());
+        self.timed(row, || self.communicators.comm_disconnect(next_f, comm))
     }
 }
 
@@ -151,18 +221,35 @@ impl Tool for Profile {
     const NEW: Self = Self {
         calls: Table::new("calls", MEASURES, ROWS),
         traffic: Traffic::new(),
+        communicators: Communicators::new(),
         depth: AtomicUsize::new(0),
+        by_communicator: AtomicBool::new(false),
+        by_size: AtomicBool::new(false),
     };
 
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "DEPTH",
-        default: SettingDefault::Number(4),
-        help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
-    }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "DEPTH",
+            default: SettingDefault::Number(4),
+            help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
+        },
+        Setting {
+            name: "COMMUNICATOR",
+            default: SettingDefault::Switch(true),
+            help: "tell calls on different communicators apart",
+        },
+        Setting {
+            name: "SIZE",
+            default: SettingDefault::Switch(false),
+            help: "tell calls with data of different sizes apart, by powers of two",
+        },
+    ];
 
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         self.depth.store(depth.min(Site::DEEPEST), Relaxed);
+        self.by_communicator.store(settings.is_on("COMMUNICATOR"), Relaxed);
+        self.by_size.store(settings.is_on("SIZE"), Relaxed);
     }
 
     fn table(&self) -> Option<&AnyTable> {

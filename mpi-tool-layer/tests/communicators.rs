@@ -78,7 +78,8 @@ fn each_communicator_is_what_the_program_says() {
 /// Whatever is told apart, the sums stay.
 #[test]
 fn keys_change_no_total() {
-    for (name, ranks) in [("communicators", 4), ("bandwidth_p2p", 3), ("bandwidth_collectives", 3)] {
+    for (name, ranks) in [("communicators", 4), ("bandwidth_p2p", 3), ("bandwidth_collectives", 3)]
+    {
         let program = compile(name);
         let sums = |communicator: &str, size: &str| {
             let run = profiled(Run::new(&program, ranks))
@@ -93,8 +94,8 @@ fn keys_change_no_total() {
             assert_eq!(is_told("size"), size == "1", "{name}");
             let rows = profile["rows"].as_array().unwrap().len();
             let calls = by_function(&profile, |row| row["calls"].as_u64().unwrap());
-            let bytes = ["sent", "received"]
-                .map(|measure| by_function(&profile, |row| sum(row, measure)));
+            let bytes =
+                ["sent", "received"].map(|measure| by_function(&profile, |row| sum(row, measure)));
             (rows, (calls, bytes))
         };
         let (fewest, without) = sums("0", "0");
@@ -107,8 +108,8 @@ fn keys_change_no_total() {
 /// A message is in the class of the next power of two.
 #[test]
 fn sizes_are_those_of_the_data() {
-    let run = profiled(Run::new(&compile("bandwidth_p2p"), 3))
-        .variable("MPI_TOOL_MPI_PROFILE_SIZE", "1");
+    let run =
+        profiled(Run::new(&compile("bandwidth_p2p"), 3)).variable("MPI_TOOL_MPI_PROFILE_SIZE", "1");
     run.run().expect_success("bandwidth_p2p");
     let profile = profile(&run);
     let mut seen = BTreeSet::new();

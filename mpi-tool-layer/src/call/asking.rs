@@ -22,8 +22,8 @@ use std::sync::OnceLock;
 use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
 
 use super::{Accepted, AnyCall, Call, Transfer, Word};
-use crate::FunctionId;
 use crate::host::world::{has_handles, is_active, wrong_abi};
+use crate::{Direction, FunctionId, Parameter};
 
 /// Does MPI understand this tool's questions? Not if it has another ABI. Only for calls that MPI has
 /// got, so that it is known which MPI there is.
@@ -216,8 +216,7 @@ impl UsedComm {
     /// The communicator that an accepted call has made. `None` if it has made none in this process, and where MPI has
     /// another ABI. What a nonblocking call makes is not to be asked about before its request is complete.
     pub(crate) fn made<'c>(call: AnyCall<'c>, _: Accepted<'c>) -> Option<Self> {
-        let mut arguments = call.arguments();
-        let new = arguments.find(|(parameter, _)| parameter.rust_type == "*mut MPI_Comm");
+        let new = call.arguments().find(|(parameter, _)| returns_communicator(parameter));
         let new = <*const MPI_Comm>::from_word(new?.1);
         if new.is_null() || !is_understood() {
             return None;
@@ -240,7 +239,8 @@ impl UsedComm {
         if !has_handles() || !is_active() {
             return None;
         }
-        let group_of = if of_other_group { pmpi::MPI_Comm_remote_group } else { pmpi::MPI_Comm_group };
+        let group_of =
+            if of_other_group { pmpi::MPI_Comm_remote_group } else { pmpi::MPI_Comm_group };
         let mut groups = [pmpi::MPI_GROUP_NULL; 2];
         let [group, world] = &mut groups;
         let mut ranks = None;
@@ -372,6 +372,15 @@ impl UsedComm {
         unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
         [below, above]
     }
+}
+
+/// Does a function return a communicator that it has made by this parameter?
+pub(crate) fn returns_communicator(parameter: &Parameter) -> bool {
+    // As the compiler writes it: `*mut` or `* mut`.
+    let is_address = parameter.rust_type.starts_with('*');
+    is_address
+        && parameter.rust_type.ends_with("mut MPI_Comm")
+        && parameter.direction == Direction::Out
 }
 
 /// A virtual topology.

@@ -466,7 +466,11 @@ mod tests {
     #[test]
     fn communicators_are_merged_by_identity() {
         let mut all = with_communicators(0, &[(70, "world"), (71, "")], 1);
-        all.add(with_communicators(1, &[(72, "odd"), (71, "even"), (70, "other")], 10), SITE, coarsen);
+        all.add(
+            with_communicators(1, &[(72, "odd"), (71, "even"), (70, "other")], 10),
+            SITE,
+            coarsen,
+        );
         let named = |identity: u64| {
             let number = all.communicators.iter().position(|comm| comm.identity == identity);
             let number = number.unwrap();

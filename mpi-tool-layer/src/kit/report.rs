@@ -88,9 +88,8 @@ impl TableReport<'_> {
             view.each_row(&mut |row, measures| {
                 let place = (measures(0).moments.sum, row.key);
                 let is_after = place.0 < last.0 || place.0 == last.0 && place.1 > last.1;
-                let is_before = |best: (u64, Parts)| {
-                    place.0 > best.0 || place.0 == best.0 && place.1 < best.1
-                };
+                let is_before =
+                    |best: (u64, Parts)| place.0 > best.0 || place.0 == best.0 && place.1 < best.1;
                 if is_after && next.is_none_or(|(best, _)| is_before(best)) {
                     next = Some((place, row));
                 }
@@ -144,9 +143,11 @@ impl TableReport<'_> {
         result
     }
 
-    /// The communicator of a call, by its name or how it is otherwise known; nothing if there is none.
+    /// The communicator of a call, by its name or how it is otherwise known; nothing if there is none, or if it is the
+    /// world, as lines are to be short.
     fn communicator(&self, out: &mut dyn Write, number: u32) -> fmt::Result {
         match (self.view.communicator(number), TrackedComm::from_number(number)) {
+            (Some(known), _) if known.is_world() => Ok(()),
             (Some(known), _) => write!(out, ", {known}"),
             (None, TrackedComm::UNKNOWN) => out.write_str(", a communicator"),
             (None, TrackedComm::OTHERS) => out.write_str(", other communicators"),

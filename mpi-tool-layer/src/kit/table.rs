@@ -166,7 +166,11 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     /// may come several times. Takes no lock and allocates nothing.
     pub fn each(&self, mut each: impl FnMut(Parts, u64, [Moments; M])) {
         self.any.each(|row| {
-            each(Self::LAYOUT.parts(row.key()), row.events(), core::array::from_fn(|index| row.moments(index)));
+            each(
+                Self::LAYOUT.parts(row.key()),
+                row.events(),
+                core::array::from_fn(|index| row.moments(index)),
+            );
         });
     }
 

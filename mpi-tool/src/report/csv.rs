@@ -48,21 +48,24 @@ pub(super) fn write(
                 What::Site(site) => {
                     frames[site].iter().map(Frame::long).collect::<Vec<_>>().join(" < ")
                 }
-                What::Communicator(number) => table.communicators[number].name.clone(),
+                What::Communicator(number) => {
+                    let known = table.communicators[number].as_ref();
+                    known.map_or(String::new(), |known| known.name.clone())
+                }
                 What::Size(most) => most.to_string(),
             };
             text = text + "," + &field(&what);
         }
         if by == By::Communicator {
-            text += &match key.what {
-                What::Communicator(number) => {
-                    let Communicator { identity, size, remote_size, .. } =
-                        &table.communicators[number];
-                    let other = remote_size.map_or(String::new(), |size| size.to_string());
-                    format!(",{},{size},{other}", field(identity))
-                }
-                _ => ",,,".to_owned(),
+            let known = match key.what {
+                What::Communicator(number) => table.communicators[number].as_ref(),
+                _ => None,
             };
+            text += &known.map_or(",,,".to_owned(), |known| {
+                let Communicator { identity, size, remote_size, .. } = known;
+                let other = remote_size.map_or(String::new(), |size| size.to_string());
+                format!(",{},{size},{other}", field(identity))
+            });
         }
         let _ = write!(text, ",{}", line.events);
         for (column, sums) in table.measures.iter().zip(&line.measures) {

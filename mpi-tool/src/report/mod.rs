@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::{FunctionClass, FunctionId};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Format, Report};
@@ -33,12 +33,12 @@ struct Table {
     measures: Vec<Column>,
     sites: Vec<Vec<Place>>,
     #[serde(default)]
-    communicators: Vec<Communicator>,
+    communicators: Vec<Option<Communicator>>,
     rows: Vec<Value>,
 }
 
 /// A communicator of the application's.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Communicator {
     identity: String,
     name: String,
@@ -131,17 +131,17 @@ impl What {
             }
             number => number.as_u64(),
         };
-        let index = |length: usize| {
-            let index = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-            index.filter(|index| *index < length)
-        };
+        let index = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
         Ok(match by {
             By::Function => Self::All,
             By::Site => Self::Site(
-                index(table.sites.len()).context("a row has a site that is not there")?,
+                index
+                    .filter(|index| *index < table.sites.len())
+                    .context("a row has a site that is not there")?,
             ),
             By::Communicator => Self::Communicator(
-                index(table.communicators.len())
+                index
+                    .filter(|index| matches!(table.communicators.get(*index), Some(Some(_))))
                     .context("a row has a communicator that is not there")?,
             ),
             By::Size => Self::Size(number.context("a row has a size that is no number")?),
@@ -226,7 +226,8 @@ impl Report {
             }
             (Format::Text, by) => {
                 let frames = if by == By::Site { frames(&mut symbols) } else { Vec::new() };
-                let collectives = if by == By::Site { collectives(&table)? } else { BTreeMap::new() };
+                let collectives =
+                    if by == By::Site { collectives(&table)? } else { BTreeMap::new() };
                 let lines = lines(&table, by)?;
                 text::write(&mut out, &table, lines, collectives, &frames, self.top)?;
             }
@@ -307,10 +308,7 @@ fn added_up(table: &Table, by: By) -> Result<Value> {
             What::All | What::Site(_) => Value::Null,
             What::Others(_) => "others".into(),
             What::Unknown => "unknown".into(),
-            What::Communicator(number) => {
-                let Communicator { identity, name, size, remote_size } = &table.communicators[number];
-                json!({"identity": identity, "name": name, "size": size, "remote_size": remote_size})
-            }
+            What::Communicator(number) => json!(table.communicators[number]),
             What::Size(most) => most.into(),
         };
         match by {
@@ -355,6 +353,7 @@ mod tests {
             "communicators": [
                 {"identity": "0000000000000001", "name": "W", "size": 4, "remote_size": null},
                 {"identity": "0123456789abcdef", "name": "", "size": 2, "remote_size": 3},
+                null,
             ],
             "rows": [
                 {"function": "MPI_Send", "site": 1, "communicator": 2, "size": 8, "calls": 2,
@@ -407,8 +406,14 @@ mod tests {
         );
         let objects = added_up(&table, By::Communicator).unwrap();
         let object = &objects["rows"][2];
-        assert_eq!((&object["calls"], &object["communicator"]["remote_size"]), (&7.into(), &3.into()));
-        assert_eq!(table.communicators[1].short(), "communicator 01234567 (2 and 3 ranks)");
+        assert_eq!(
+            (&object["calls"], &object["communicator"]["remote_size"]),
+            (&7.into(), &3.into())
+        );
+        assert_eq!(
+            table.communicators[1].as_ref().unwrap().short(),
+            "communicator 01234567 (2 and 3 ranks)"
+        );
         assert_eq!(table.lacks(By::Size), None);
     }
 }

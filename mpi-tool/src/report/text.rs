@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::symbols::Frame;
-use super::{Key, Line, Table, What};
+use super::{Communicator, Key, Line, Table, What};
 
 /// So many lines tell of collective operations by communicator.
 const COLLECTIVES: usize = 5;
@@ -115,7 +115,8 @@ fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
             format!("{function}, {}", frames.join(" < "))
         }
         What::Communicator(number) => {
-            format!("{function}, {}", table.communicators[number].short())
+            let known = table.communicators[number].as_ref();
+            format!("{function}, {}", known.map_or(String::new(), Communicator::short))
         }
         What::Size(most) => format!("{function}, up to {}", amount(most, "bytes")),
     }

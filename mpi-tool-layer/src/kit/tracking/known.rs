@@ -114,6 +114,13 @@ pub struct KnownComm<'a> {
     pub sizes: [u32; 2],
 }
 
+impl KnownComm<'_> {
+    /// Is it `MPI_COMM_WORLD`?
+    pub fn is_world(&self) -> bool {
+        self.identity == TrackedComm::WORLD.0.into()
+    }
+}
+
 /// `columns (4 ranks)`, or the first digits of the identity where nobody has named it.
 impl fmt::Display for KnownComm<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,6 +169,7 @@ mod tests {
         let known = world.known().unwrap();
         assert_eq!((known.name, known.sizes), ("MPI_COMM_WORLD", [4, 0]));
         assert_eq!(known.to_string(), "MPI_COMM_WORLD (4 ranks)");
+        assert!(known.is_world());
 
         let rows = TrackedComm::with_identity(0xabcd_ef01_2345_6789, [2, 0]);
         let pairs = TrackedComm::with_identity(7, [2, 3]);

@@ -53,11 +53,6 @@ impl Members {
         }
     }
 
-    /// Is a process of the world among them?
-    pub(crate) fn is_of_world(&self) -> bool {
-        (0..self.size()).any(|rank| self.world_rank(rank).is_some())
-    }
-
     /// A number that is the same for the same members in the same order, however they are kept.
     pub(crate) fn hash(&self) -> u64 {
         let ranks = (0..self.size()).map(|rank| self.world_rank(rank).unwrap_or(NOBODY).into());
@@ -96,7 +91,6 @@ mod tests {
                 assert_eq!(members.world_rank(rank), u32::try_from(*world).ok(), "{ranks:?}");
             }
             assert_eq!(members.world_rank(members.size()), None);
-            assert_eq!(members.is_of_world(), ranks.iter().any(|rank| *rank >= 0));
         }
     }
 
@@ -104,7 +98,8 @@ mod tests {
     fn members_and_their_order_make_the_hash() {
         let hash = |ranks: &[c_int]| Members::of(ranks).hash();
         assert_eq!(hash(&[1, 3, 5]), Members::Listed(Box::new([1, 3, 5])).hash());
-        let all = [hash(&[]), hash(&[0]), hash(&[0, 1]), hash(&[1, 0]), hash(&[0, 1, 2]), hash(&[1])];
+        let all =
+            [hash(&[]), hash(&[0]), hash(&[0, 1]), hash(&[1, 0]), hash(&[0, 1, 2]), hash(&[1])];
         for (position, one) in all.iter().enumerate() {
             assert!(!all[..position].contains(one));
         }

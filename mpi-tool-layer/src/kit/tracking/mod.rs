@@ -331,9 +331,9 @@ impl Communicators {
         if !matches!(origin, Origin::Copy | Origin::Child) {
             return None;
         }
-        let children = self.children.get_or_init(|| {
-            (0..known::COMMUNICATORS).map(|_| AtomicU32::new(0)).collect()
-        });
+        let children = self
+            .children
+            .get_or_init(|| (0..known::COMMUNICATORS).map(|_| AtomicU32::new(0)).collect());
         Some(children.get(parent.number() as usize)?.fetch_add(1, Relaxed))
     }
 
@@ -402,5 +402,67 @@ impl Communicators {
 impl Default for Communicators {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::asking::returns_communicator;
+
+    /// By the list of functions: whatever returns a communicator is known here, and returns one.
+    #[test]
+    fn all_functions_that_make_communicators_are_known() {
+        let functions = (0..FunctionId::COUNT).filter_map(FunctionId::from_index);
+        let mut makers = 0;
+        for function in functions {
+            let returns = function.parameters().iter().filter(|one| returns_communicator(one));
+            let returns = returns.count();
+            assert_eq!(returns, usize::from(origin(function).is_some()), "{function}");
+            makers += returns;
+        }
+        assert!(makers > 20, "{makers}");
+    }
+
+    /// Both sides of a communicator between two groups see them the other way round.
+    #[test]
+    fn both_sides_compute_one_identity() {
+        let [evens, odds] = [&[0, 2], &[1, 3]].map(|ranks| Members::of(ranks));
+        let here = Groups { own: evens.clone(), other: Some(odds.clone()) };
+        let there = Groups { own: odds, other: Some(evens.clone()) };
+        assert_eq!(here.hashes(), there.hashes());
+        assert_eq!(here.peers().world_rank(1), Some(3));
+        let alone = Groups { own: evens, other: None };
+        assert_ne!(alone.hashes(), here.hashes());
+        assert_eq!(alone.peers().world_rank(1), Some(2));
+        assert_eq!((here.sizes(), alone.sizes()), ([2, 2], [2, 0]));
+    }
+
+    /// The same thing again is another communicator, and anything else is counted by itself.
+    #[test]
+    fn repetitions_are_counted() {
+        let [one, other] = [Communicators::new(), Communicators::new()];
+        let first = one.repeated([1, 2, 3, 4, 5]);
+        let elsewhere = one.repeated([1, 2, 3, 5, 4]);
+        let second = one.repeated([1, 2, 3, 4, 5]);
+        assert!(first != second && first != elsewhere && second != elsewhere);
+        // Another process comes to the same.
+        assert_eq!(other.repeated([1, 2, 3, 4, 5]), first);
+        assert_eq!(other.repeated([1, 2, 3, 4, 5]), second);
+    }
+
+    /// A child of each parent by its number, as long as the parent is known.
+    #[test]
+    fn children_are_counted_for_each_parent() {
+        let communicators = Communicators::new();
+        let next = |origin, parent| communicators.next_child(origin, parent);
+        assert_eq!(next(Origin::Child, TrackedComm::WORLD), Some(0));
+        assert_eq!(next(Origin::Copy, TrackedComm::WORLD), Some(1));
+        assert_eq!(next(Origin::Child, TrackedComm::SELF), Some(0));
+        assert_eq!(next(Origin::Group, TrackedComm::WORLD), None);
+        assert_eq!(next(Origin::Child, TrackedComm::WORLD), Some(2));
+        for parent in [TrackedComm::UNKNOWN, TrackedComm::OTHERS] {
+            assert_eq!(next(Origin::Child, parent), None);
+        }
     }
 }

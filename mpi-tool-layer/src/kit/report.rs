@@ -149,7 +149,7 @@ impl TableReport<'_> {
         match (self.view.communicator(number), TrackedComm::from_number(number)) {
             (Some(known), _) if known.is_world() => Ok(()),
             (Some(known), _) => write!(out, ", {known}"),
-            (None, TrackedComm::UNKNOWN) => out.write_str(", a communicator"),
+            (None, TrackedComm::UNKNOWN) => out.write_str(", unknown communicator"),
             (None, TrackedComm::OTHERS) => out.write_str(", other communicators"),
             (None, _) => Ok(()),
         }

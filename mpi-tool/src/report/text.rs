@@ -109,7 +109,7 @@ fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
     match key.what {
         What::All => function.clone(),
         What::Others(others) => format!("{function}, {others}"),
-        What::Unknown => format!("{function}, a communicator"),
+        What::Unknown => format!("{function}, unknown communicator"),
         What::Site(site) => {
             let frames: Vec<_> = frames[site].iter().map(Frame::short).collect();
             format!("{function}, {}", frames.join(" < "))

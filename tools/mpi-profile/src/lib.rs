@@ -3,7 +3,7 @@
 mod row;
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
@@ -18,17 +18,33 @@ struct Profile {
     calls: Table<Row, { MEASURES.len() }>,
     traffic: Traffic<Row>,
     communicators: Communicators,
-    /// How many places a call site has.
-    depth: AtomicUsize,
-    /// Are communicators told apart?
-    by_communicator: AtomicBool,
-    /// Are sizes told apart?
-    by_size: AtomicBool,
+    keys: AtomicUsize,
+}
+
+/// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
+/// communicators and sizes are told apart.
+#[derive(Clone, Copy)]
+struct Keys(usize);
+
+impl Keys {
+    const COMMUNICATOR: usize = 1 << 8;
+    const SIZE: usize = 1 << 9;
+
+    #[inline(always)]
+    const fn depth(self) -> usize {
+        self.0 & 0xff
+    }
+
+    #[inline(always)]
+    const fn has(self, key: usize) -> bool {
+        self.0 & key != 0
+    }
 }
 
 /// A call on its way: the data that it moves itself are its own row's, and are added with its time.
 struct Now<'a> {
     profile: &'a Profile,
+    keys: Keys,
     row: Row,
     sent: Cell<u64>,
     received: Cell<u64>,
@@ -40,7 +56,7 @@ impl Now<'_> {
     /// The call's row, with the size of its data.
     #[inline(always)]
     fn sized(&self) -> Row {
-        let size = if self.profile.by_size.load(Relaxed) {
+        let size = if self.keys.has(Keys::SIZE) {
             let bytes = [&self.sent, &self.received, &self.later].map(Cell::get);
             SizeClass::of(bytes.into_iter().fold(0, u64::saturating_add))
         } else {
@@ -79,11 +95,16 @@ impl Profile {
         self.calls.add(row, 0, values);
     }
 
+    #[inline(always)]
+    fn keys(&self) -> Keys {
+        Keys(self.keys.load(Relaxed))
+    }
+
     /// The row of a call, whose size is not known yet. `communicator` finds its communicator out.
     #[inline(always)]
-    fn row(&self, function: FunctionId, communicator: impl FnOnce() -> TrackedComm) -> Row {
-        let site = Site::of_this_call(self.depth.load(Relaxed));
-        let by_communicator = self.by_communicator.load(Relaxed);
+    fn row(keys: Keys, function: FunctionId, communicator: impl FnOnce() -> TrackedComm) -> Row {
+        let site = Site::of_this_call(keys.depth());
+        let by_communicator = keys.has(Keys::COMMUNICATOR);
         let communicator = if by_communicator { communicator() } else { TrackedComm::NONE };
         Row { function, site, communicator, size: SizeClass::NONE }
     }
@@ -91,11 +112,11 @@ impl Profile {
     /// The row of a call that moves no data.
     #[inline(always)]
     fn plain_row(&self, function: FunctionId, comm: Option<MPI_Comm>) -> Row {
+        let keys = self.keys();
         let communicator =
             || comm.map_or(TrackedComm::NONE, |comm| self.communicators.of_handle(comm));
-        let by_size = self.by_size.load(Relaxed);
-        let size = if by_size { SizeClass::of(0) } else { SizeClass::NONE };
-        Row { size, ..self.row(function, communicator) }
+        let size = if keys.has(Keys::SIZE) { SizeClass::of(0) } else { SizeClass::NONE };
+        Row { size, ..Self::row(keys, function, communicator) }
     }
 
     /// Passes on a call that moves no data, and adds its time to its row.
@@ -137,9 +158,11 @@ impl MpiInterceptionLayer for Profile {
             self.calls.add(row, 1, [None; MEASURES.len()]);
             return next_f();
         }
-        let row = self.row(call.function(), || self.communicators.of(call));
+        let keys = self.keys();
+        let row = Self::row(keys, call.function(), || self.communicators.of(call));
         let now = Now {
             profile: self,
+            keys,
             row,
             sent: Cell::new(0),
             received: Cell::new(0),
@@ -222,9 +245,7 @@ impl Tool for Profile {
         calls: Table::new("calls", MEASURES, ROWS),
         traffic: Traffic::new(),
         communicators: Communicators::new(),
-        depth: AtomicUsize::new(0),
-        by_communicator: AtomicBool::new(false),
-        by_size: AtomicBool::new(false),
+        keys: AtomicUsize::new(0),
     };
 
     const SETTINGS: &'static [Setting] = &[
@@ -247,9 +268,9 @@ impl Tool for Profile {
 
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
-        self.depth.store(depth.min(Site::DEEPEST), Relaxed);
-        self.by_communicator.store(settings.is_on("COMMUNICATOR"), Relaxed);
-        self.by_size.store(settings.is_on("SIZE"), Relaxed);
+        let key = |name, key| if settings.is_on(name) { key } else { 0 };
+        let keys = key("COMMUNICATOR", Keys::COMMUNICATOR) | key("SIZE", Keys::SIZE);
+        self.keys.store(depth.min(Site::DEEPEST) | keys, Relaxed);
     }
 
     fn table(&self) -> Option<&AnyTable> {

@@ -30,7 +30,7 @@ mod handles;
 mod known;
 mod members;
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -96,6 +96,8 @@ use members::{Members, hash};
 /// memory only while they exist, and none that grows with the group if their world ranks are evenly spaced.
 #[derive(Debug)]
 pub struct Communicators {
+    /// Has `MPI_COMM_WORLD` been used? Most calls are on it, and it never ends.
+    has_world: AtomicBool,
     handles: Handles,
     /// How many communicators were made of each, by its number.
     children: OnceLock<Box<[AtomicU32]>>,
@@ -184,10 +186,18 @@ const fn origin(function: FunctionId) -> Option<Origin> {
     })
 }
 
+/// The identity of the how-manieth child of a parent, with these members. They count in copies, too, as the processes'
+/// own `MPI_COMM_SELF` have one identity together.
+fn child(kind: u64, parent: u64, number: u32, groups: &Groups) -> u64 {
+    let [one, other] = groups.hashes();
+    hash([kind, parent, number.into(), one, other])
+}
+
 impl Communicators {
     /// Nothing is known yet.
     pub const fn new() -> Self {
         Self {
+            has_world: AtomicBool::new(false),
             handles: Handles::new(),
             children: OnceLock::new(),
             groups: HandleMap::new(),
@@ -205,6 +215,9 @@ impl Communicators {
     /// The communicator of a handle, as the application has passed it.
     #[inline(always)]
     pub fn of_handle(&self, comm: MPI_Comm) -> TrackedComm {
+        if comm == pmpi::MPI_COMM_WORLD && self.has_world.load(Relaxed) {
+            return TrackedComm::WORLD;
+        }
         match self.handles.get(comm.to_word()) {
             Some(number) => TrackedComm::from_number(number),
             None => self.find(comm),
@@ -268,6 +281,9 @@ impl Communicators {
             (TrackedComm::SELF.predefined([1, 0]), only)
         };
         self.keep(comm, known, Arc::new(Groups { own, other: None }));
+        if is_world {
+            self.has_world.store(true, Relaxed);
+        }
         known
     }
 
@@ -317,6 +333,10 @@ impl Communicators {
         let parent = self.of(call);
         let number = self.next_child(origin, parent);
         let Some(comm) = UsedComm::made(call, accepted) else { return };
+        let before = self.handles.get(comm.handle().to_word());
+        if origin == Origin::Parent && before == Some(TrackedComm::PARENT.number()) {
+            return;
+        }
         let known = self.identify(origin, call, parent, number, comm);
         match known {
             Some((known, groups)) => self.keep(comm.handle(), known, groups),
@@ -363,13 +383,12 @@ impl Communicators {
             Origin::Copy => {
                 // A nonblocking copy is not to be asked about yet, and has its parent's groups.
                 let groups = self.groups.get(parents?)?;
-                (hash([kind, parent_identity()?, number?.into()]), groups)
+                (child(kind, parent_identity()?, number?, &groups), groups)
             }
             Origin::Child => {
                 let identity = parent_identity()?;
                 let groups = Arc::new(Groups::of(comm)?);
-                let [one, other] = groups.hashes();
-                (hash([kind, identity, number?.into(), one, other]), groups)
+                (child(kind, identity, number?, &groups), groups)
             }
             Origin::Group => {
                 let identity = parent_identity()?;

@@ -181,8 +181,8 @@ pub use host::report::Counters;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, Measure, MeasureUnit, Moments, Nesting, Part, PartKind,
-    RowKey, Site, Table, Tally, Traffic,
+    AnyTable, Caller, Clock, CodePlace, Communicators, KnownComm, Measure, MeasureUnit, Moments,
+    Nesting, Part, PartKind, Parts, RowKey, Site, SizeClass, Table, Tally, TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

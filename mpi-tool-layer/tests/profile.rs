@@ -10,7 +10,7 @@ use test_support::profile::{
 };
 use test_support::{Run, compile, compile_with, tool};
 
-/// Runs a program under the profile and both counters, which must agree, and returns the profile.
+/// Runs a program under the profile, with all keys, and both counters, which must agree, and returns the profile.
 fn agreeing(name: &str, ranks: u32) -> serde_json::Value {
     let program = compile(name);
     let plain = Run::new(&program, ranks).run();
@@ -19,6 +19,7 @@ fn agreeing(name: &str, ranks: u32) -> serde_json::Value {
     let run = run
         .count()
         .preload(tool("bandwidth_counter"))
+        .variable("MPI_TOOL_MPI_PROFILE_SIZE", "1")
         .variable("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "json")
         .variable("MPI_TOOL_BANDWIDTH_COUNTER_OUTPUT", bytes.to_str().unwrap());
     let outcome = run.run();

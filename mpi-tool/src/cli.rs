@@ -146,6 +146,10 @@ pub(crate) enum By {
     Function,
     /// Each MPI function, from each place
     Site,
+    /// Each MPI function, on each communicator
+    Communicator,
+    /// Each MPI function, with data of each size, by powers of two
+    Size,
 }
 
 /// List the tools

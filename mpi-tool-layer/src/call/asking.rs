@@ -21,9 +21,9 @@ use std::sync::OnceLock;
 
 use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
 
-use super::{Accepted, Transfer};
-use crate::FunctionId;
-use crate::host::world::wrong_abi;
+use super::{Accepted, AnyCall, Call, Transfer, Word};
+use crate::host::world::{has_handles, is_active, wrong_abi};
+use crate::{Direction, FunctionId, Parameter};
 
 /// Does MPI understand this tool's questions? Not if it has another ABI. Only for calls that MPI has
 /// got, so that it is known which MPI there is.
@@ -213,6 +213,71 @@ impl UsedComm {
         (comm != pmpi::MPI_COMM_NULL).then_some(Self(comm))
     }
 
+    /// The communicator that an accepted call has made. `None` if it has made none in this process, and where MPI has
+    /// another ABI. What a nonblocking call makes is not to be asked about before its request is complete.
+    pub(crate) fn made<'c>(call: AnyCall<'c>, _: Accepted<'c>) -> Option<Self> {
+        let new = call.arguments().find(|(parameter, _)| returns_communicator(parameter));
+        let new = <*const MPI_Comm>::from_word(new?.1);
+        if new.is_null() || !is_understood() {
+            return None;
+        }
+        // SAFETY: the pointer must lead to a handle. It is the argument of a parameter by which the function returns the
+        // communicator that it makes, and MPI has written it, since it has accepted this call (`'c`), which has not
+        // returned yet. The nonblocking functions write it when they are called, in all implementations that there are.
+        unsafe { Self::assume(*new) }
+    }
+
+    /// The handle.
+    pub(crate) fn handle(self) -> MPI_Comm {
+        self.0
+    }
+
+    /// The ranks in `MPI_COMM_WORLD` of all processes of its group, or of the other group if it is between two:
+    /// `MPI_UNDEFINED` of those that are not in the world. `None` if there is no world, or if MPI does not say it. The
+    /// communicator must not be a session's.
+    pub(crate) fn world_ranks(self, of_other_group: bool) -> Option<Vec<c_int>> {
+        if !has_handles() || !is_active() {
+            return None;
+        }
+        let group_of =
+            if of_other_group { pmpi::MPI_Comm_remote_group } else { pmpi::MPI_Comm_group };
+        let mut groups = [pmpi::MPI_GROUP_NULL; 2];
+        let [group, world] = &mut groups;
+        let mut ranks = None;
+        // SAFETY: the functions want a valid communicator: a `UsedComm` is one, between two groups where `is_inter`
+        // has said so, and the world is while it is active. They write one group each, which are asked about and freed
+        // only if they were written, once. `MPI_Group_translate_ranks` reads and writes as many ranks as it is told,
+        // which both lists have, and all of them are ranks of the group.
+        unsafe {
+            let mut size = 0;
+            if group_of(self.0, group) == pmpi::MPI_SUCCESS
+                && pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, world) == pmpi::MPI_SUCCESS
+                && pmpi::MPI_Group_size(*group, &mut size) == pmpi::MPI_SUCCESS
+            {
+                let theirs: Vec<c_int> = (0..size).collect();
+                let mut ours = vec![mpi_sys::MPI_UNDEFINED; theirs.len()];
+                let (from, to) = (theirs.as_ptr(), ours.as_mut_ptr());
+                let code = pmpi::MPI_Group_translate_ranks(*group, size, from, *world, to);
+                ranks = (code == pmpi::MPI_SUCCESS).then_some(ours);
+            }
+            for mut group in groups.into_iter().filter(|group| *group != pmpi::MPI_GROUP_NULL) {
+                pmpi::MPI_Group_free(&mut group);
+            }
+        }
+        ranks
+    }
+
+    /// The communicator's name; empty if it has none.
+    pub(crate) fn name(self) -> String {
+        let mut name = [0_u8; mpi_sys::MPI_MAX_OBJECT_NAME as usize + 1];
+        let mut length = 0;
+        // SAFETY: `MPI_Comm_get_name` wants a valid communicator, which a `UsedComm` made by `of` is (of others see
+        // `rank`), and writes at most `MPI_MAX_OBJECT_NAME` bytes to `name`, and one `int` to `length`.
+        unsafe { pmpi::MPI_Comm_get_name(self.0, name.as_mut_ptr().cast(), &mut length) };
+        let name = name.split(|byte| *byte == 0).next().unwrap_or(&[]);
+        String::from_utf8_lossy(name).into_owned()
+    }
+
     /// This process's rank; -1 if MPI does not say it.
     #[inline]
     pub(crate) fn rank(self) -> c_int {
@@ -307,6 +372,15 @@ impl UsedComm {
         unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
         [below, above]
     }
+}
+
+/// Does a function return a communicator that it has made by this parameter?
+pub(crate) fn returns_communicator(parameter: &Parameter) -> bool {
+    // As the compiler writes it: `*mut` or `* mut`.
+    let is_address = parameter.rust_type.starts_with('*');
+    is_address
+        && parameter.rust_type.ends_with("mut MPI_Comm")
+        && parameter.direction == Direction::Out
 }
 
 /// A virtual topology.

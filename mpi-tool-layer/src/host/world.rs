@@ -97,7 +97,7 @@ pub(crate) fn is_spawned() -> bool {
 
 /// Are the predefined handles known? Open MPI's are addresses, which the dynamic linker has left
 /// empty where the library came later.
-fn has_handles() -> bool {
+pub(crate) fn has_handles() -> bool {
     ABI != Abi::OpenMpi || pmpi::MPI_COMM_WORLD as usize != 0
 }
 

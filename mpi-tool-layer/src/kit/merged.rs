@@ -1,9 +1,10 @@
 //! A table as data that can leave its process: keys mean the same on all ranks, times are in nanoseconds, and
 //! two of them make one.
 //!
-//! In a process, a call site has a number in the order in which sites were found, and a tick has the length that this
-//! processor's counter has. Neither means anything on another rank. So a [`Merged`] table names files by path and build
-//! ID, sites by files and offsets in them, and has all times in nanoseconds. Addresses do not occur in it, since the
+//! In a process, call sites and communicators have numbers in the order in which they were found, and a tick has the
+//! length that this processor's counter has. Nothing of it means anything on another rank. So a [`Merged`] table names
+//! files by path and build ID, sites by files and offsets in them, communicators by an identity that all their ranks
+//! compute alike, and has all times in nanoseconds. Addresses do not occur in it, since the
 //! system loads programs and libraries at other addresses in each process.
 //!
 //! Adding is the same for one rank and for a million that have been merged before. For each value there are the ranks of
@@ -14,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::moments::Moments;
 use super::shard::Shard;
-use super::table::{AnyTable, MeasureUnit, PartKind, parts};
+use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
+use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
 
 /// So many rows a merged table has: what does not fit is merged under coarse keys, as in a full [`Table`](super::Table).
@@ -114,6 +116,29 @@ pub(crate) type NamedFile = (String, Vec<u8>);
 /// The places of a site: the number of a file, and an offset.
 type Places = Vec<(u64, u64)>;
 
+/// A communicator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedComm {
+    /// The same on all its ranks, and on no rank that of another one.
+    pub(crate) identity: u64,
+    /// Empty if nobody has named it.
+    pub(crate) name: String,
+    /// How many processes its group has, and the other group if there is one, or 0.
+    pub(crate) sizes: [u32; 2],
+}
+
+impl NamedComm {
+    fn of(known: KnownComm<'_>) -> Self {
+        let KnownComm { identity, name, sizes } = known;
+        Self { identity, name: name.to_owned(), sizes }
+    }
+
+    /// As a report shows it.
+    pub(crate) fn known(&self) -> KnownComm<'_> {
+        KnownComm { identity: self.identity, name: &self.name, sizes: self.sizes }
+    }
+}
+
 /// How long ranks ran, and how much of it they were in MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunTimes {
@@ -182,30 +207,81 @@ pub(crate) struct Merged {
     pub(crate) files: Vec<NamedFile>,
     /// Sites by their number in keys, less one.
     pub(crate) sites: Vec<Places>,
-    pub(crate) rows: BTreeMap<[u32; 4], MergedRow>,
+    /// Communicators by their number in keys, less one.
+    pub(crate) communicators: Vec<NamedComm>,
+    pub(crate) rows: BTreeMap<Parts, MergedRow>,
     pub(crate) times: RunTimes,
     /// Events that could not be counted.
     pub(crate) lost: u64,
 }
 
-/// What of a key is a site: the number of the part.
-pub(crate) fn site_part(table: &AnyTable) -> Option<usize> {
-    table.parts().iter().position(|part| part.kind == PartKind::Site)
+/// Which parts of a key are numbers that each rank gives anew.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Renumbered {
+    pub(crate) site: Option<usize>,
+    pub(crate) communicator: Option<usize>,
+}
+
+impl Renumbered {
+    /// In the keys of a table.
+    pub(crate) fn of(table: &AnyTable) -> Self {
+        let part = |kind| table.parts().iter().position(|part| part.kind == kind);
+        Self { site: part(PartKind::Site), communicator: part(PartKind::Communicator) }
+    }
+}
+
+/// Puts the number of `numbers` in place of a part that is an index into it, plus one. What is none, as that of all
+/// others, stays.
+fn renumber(key: &mut Parts, part: Option<usize>, numbers: &[u32]) {
+    if let Some(part) = part
+        && let Some(index) = key[part].checked_sub(1)
+        && let Some(number) = numbers.get(index as usize)
+    {
+        key[part] = *number;
+    }
+}
+
+/// Keeps the things that are used, by their numbers, and says which number each has now.
+fn keep_used<T>(things: &mut Vec<T>, used: &BTreeSet<u32>) -> Vec<u32> {
+    let mut number = 0;
+    let mut numbers = Vec::new();
+    things.retain(|_| {
+        number += 1;
+        let is_used = used.contains(&number);
+        let before = numbers.last().copied().unwrap_or(0);
+        numbers.push(before + u32::from(is_used));
+        is_used
+    });
+    numbers
 }
 
 impl Merged {
     /// The rows of this process, which are together in `rows`.
     pub(crate) fn of(table: &AnyTable, rows: &Shard, wall: u64, rank: u64) -> Self {
         let rate = Clock::nanoseconds_per_tick();
-        let site_part = site_part(table);
+        let (layout, renumbered) = (table.layout(), Renumbered::of(table));
+        let mut communicators = Vec::new();
+        let mut known_communicators = HashMap::new();
         let mut files: Vec<NamedFile> = Vec::new();
         let mut numbers = HashMap::new();
         let mut sites = Vec::new();
         let mut known = HashMap::new();
         let mut merged = BTreeMap::new();
         for row in rows.rows() {
-            let mut key = parts(row.key());
-            if let Some(part) = site_part {
+            let mut key = layout.parts(row.key());
+            if let Some(part) = renumbered.communicator {
+                key[part] = *known_communicators.entry(key[part]).or_insert_with_key(|number| {
+                    match TrackedComm::from_number(*number).known() {
+                        // None stays none, and so does one that is not known.
+                        None => *number,
+                        Some(known) => {
+                            communicators.push(NamedComm::of(known));
+                            communicators.len() as u32
+                        }
+                    }
+                });
+            }
+            if let Some(part) = renumbered.site {
                 key[part] = *known.entry(key[part]).or_insert_with_key(|number| {
                     let places = Site::from_number(*number).places();
                     // No site stays none, and so does that of all others.
@@ -236,13 +312,14 @@ impl Merged {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
         let times = RunTimes::of(wall, inside, rank);
-        Self { files, sites, rows: merged, times, lost: table.lost() }
+        Self { files, sites, communicators, rows: merged, times, lost: table.lost() }
     }
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
         let times = RunTimes::of(wall, 0, rank);
-        Self { files: Vec::new(), sites: Vec::new(), rows: BTreeMap::new(), times, lost }
+        let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
+        Self { files, sites, communicators, rows: BTreeMap::new(), times, lost }
     }
 
     /// How many events there are in all rows.
@@ -254,8 +331,8 @@ impl Merged {
     pub(crate) fn add(
         &mut self,
         other: Self,
-        site_part: Option<usize>,
-        coarsen: impl Fn([u32; 4]) -> [u32; 4],
+        renumbered: Renumbered,
+        coarsen: impl Fn(Parts) -> Parts,
     ) {
         let files: Vec<u64> =
             other.files.into_iter().map(|file| self.number_of_file(file)).collect();
@@ -270,13 +347,10 @@ impl Merged {
                 self.sites.len() as u32
             }));
         }
+        let communicators = self.add_communicators(other.communicators);
         for (mut key, row) in other.rows {
-            if let Some(part) = site_part
-                && let Some(index) = key[part].checked_sub(1)
-                && let Some(number) = numbers.get(index as usize)
-            {
-                key[part] = *number;
-            }
+            renumber(&mut key, renumbered.site, &numbers);
+            renumber(&mut key, renumbered.communicator, &communicators);
             if self.rows.len() >= MOST_ROWS && !self.rows.contains_key(&key) {
                 key = coarsen(key);
             }
@@ -294,7 +368,29 @@ impl Merged {
         }
         self.times = self.times.and(other.times);
         self.lost = self.lost.wrapping_add(other.lost);
-        self.forget_unused(site_part);
+        self.forget_unused(renumbered);
+    }
+
+    /// Adds communicators, and says which number each of them has here. The first rank that has given one a name is
+    /// right.
+    fn add_communicators(&mut self, others: Vec<NamedComm>) -> Vec<u32> {
+        let here = self.communicators.iter().map(|known| known.identity).zip(1..);
+        let mut known: HashMap<u64, u32> = here.collect();
+        let number_of = |other: NamedComm| match known.get(&other.identity) {
+            Some(number) => {
+                let here = &mut self.communicators[*number as usize - 1];
+                if here.name.is_empty() {
+                    here.name = other.name;
+                }
+                *number
+            }
+            None => {
+                known.insert(other.identity, self.communicators.len() as u32 + 1);
+                self.communicators.push(other);
+                self.communicators.len() as u32
+            }
+        };
+        others.into_iter().map(number_of).collect()
     }
 
     /// A file is the same on all ranks if it has the same build ID, wherever it lies; without one, if it has the
@@ -310,25 +406,21 @@ impl Merged {
         }) as u64
     }
 
-    /// Drops sites of rows that have become coarse, so that what is merged does not grow without bound.
-    fn forget_unused(&mut self, site_part: Option<usize>) {
-        let Some(part) = site_part else { return };
-        if self.sites.len() <= MOST_ROWS {
+    /// Drops sites and communicators of rows that have become coarse, so that what is merged does not grow without bound.
+    fn forget_unused(&mut self, Renumbered { site, communicator }: Renumbered) {
+        if self.sites.len().max(self.communicators.len()) <= MOST_ROWS {
             return;
         }
-        let used: BTreeSet<u32> = self.rows.keys().map(|key| key[part]).collect();
-        let mut numbers = HashMap::new();
-        let mut kept = Vec::new();
-        for (number, places) in (1..).zip(core::mem::take(&mut self.sites)) {
-            if used.contains(&number) {
-                kept.push(places);
-                numbers.insert(number, kept.len() as u32);
-            }
-        }
-        self.sites = kept;
+        let used = |part: Option<usize>| -> BTreeSet<u32> {
+            part.iter().flat_map(|part| self.rows.keys().map(|key| key[*part])).collect()
+        };
+        let (used_sites, used_communicators) = (used(site), used(communicator));
+        let sites = keep_used(&mut self.sites, &used_sites);
+        let communicators = keep_used(&mut self.communicators, &used_communicators);
         let rows = core::mem::take(&mut self.rows);
         let renumbered = rows.into_iter().map(|(mut key, row)| {
-            key[part] = numbers.get(&key[part]).copied().unwrap_or(key[part]);
+            renumber(&mut key, site, &sites);
+            renumber(&mut key, communicator, &communicators);
             (key, row)
         });
         self.rows = renumbered.collect();
@@ -339,28 +431,44 @@ impl Merged {
 mod tests {
     use super::*;
 
-    const SITE: Option<usize> = Some(1);
+    const SITE: Renumbered = Renumbered { site: Some(1), communicator: Some(2) };
 
     /// A row for each site of a rank, with one value: the site's offset.
     fn of_rank(rank: u64, offsets: &[u64], build_id: &[u8]) -> Merged {
         let rows = offsets.iter().zip(1..).map(|(offset, number)| {
             let moments = [*offset].into_iter().collect();
             (
-                [9, number, 0, 0],
+                [9, number, 0, 0, 0],
                 MergedRow { events: 1, measures: vec![Measured::of(moments, rank)] },
             )
         });
         Merged {
             files: vec![(format!("/home/{rank}/program"), build_id.to_owned())],
             sites: offsets.iter().map(|offset| vec![(0, *offset)]).collect(),
+            communicators: Vec::new(),
             rows: rows.collect(),
             times: RunTimes::of(1000, 10 * rank, rank),
             lost: 1,
         }
     }
 
-    fn coarsen([function, ..]: [u32; 4]) -> [u32; 4] {
-        [function, u32::MAX, 0, 0]
+    fn coarsen([function, ..]: Parts) -> Parts {
+        [function, u32::MAX, 0, 0, 0]
+    }
+
+    /// A rank with a row for each of its communicators, with so many events each.
+    fn with_communicators(rank: u64, communicators: &[(u64, &str)], events: u64) -> Merged {
+        let named = |(identity, name): &(u64, &str)| NamedComm {
+            identity: *identity,
+            name: (*name).into(),
+            sizes: [2, 0],
+        };
+        let mut table = of_rank(rank, &[], b"id");
+        table.communicators = communicators.iter().map(named).collect();
+        let row = MergedRow { events, measures: Vec::new() };
+        let keys = (1..=communicators.len() as u32).chain([0, u32::MAX]);
+        table.rows = keys.map(|number| ([9, 0, number, 0, 0], row.clone())).collect();
+        table
     }
 
     /// The same program at other paths and with sites in another order: by hand, ranks 0 and 2 have called from 100,
@@ -373,7 +481,7 @@ mod tests {
         assert_eq!(all.files.len(), 1);
         let events = |offset: u64| {
             let number = 1 + all.sites.iter().position(|site| site[0] == (0, offset)).unwrap();
-            let row = &all.rows[&[9, number as u32, 0, 0]];
+            let row = &all.rows[&[9, number as u32, 0, 0, 0]];
             (row.events, row.measures[0].ranks.ranks, row.measures[0].moments.sum)
         };
         assert_eq!(
@@ -415,6 +523,42 @@ mod tests {
         assert_eq!(RunTimes::of(0, 0, 0).efficiency(), None);
     }
 
+    /// Numbered in another order on each rank, and named on the second one only.
+    #[test]
+    fn communicators_are_merged_by_identity() {
+        let mut all = with_communicators(0, &[(70, "world"), (71, "")], 1);
+        all.add(
+            with_communicators(1, &[(72, "odd"), (71, "even"), (70, "other")], 10),
+            SITE,
+            coarsen,
+        );
+        let named = |identity: u64| {
+            let number = all.communicators.iter().position(|comm| comm.identity == identity);
+            let number = number.unwrap();
+            let events = all.rows[&[9, 0, number as u32 + 1, 0, 0]].events;
+            (all.communicators[number].name.as_str(), events)
+        };
+        assert_eq!([named(70), named(71), named(72)], [("world", 11), ("even", 11), ("odd", 10)]);
+        assert_eq!((all.communicators.len(), all.rows.len()), (3, 5));
+        for none in [0, u32::MAX] {
+            assert_eq!(all.rows[&[9, 0, none, 0, 0]].events, 11);
+        }
+    }
+
+    /// What no row is about any more goes, and the others keep their rows.
+    #[test]
+    fn unused_things_are_dropped() {
+        let mut things = vec!["a", "b", "c", "d"];
+        let numbers = keep_used(&mut things, &BTreeSet::from([2, 4, u32::MAX]));
+        assert_eq!((things, &numbers), (vec!["b", "d"], &vec![0, 1, 1, 2]));
+        let renumbered = |number| {
+            let mut key = [9, number, 0, 0, 0];
+            renumber(&mut key, Some(1), &numbers);
+            key[1]
+        };
+        assert_eq!([2, 4, 0, u32::MAX].map(renumbered), [1, 2, 0, u32::MAX]);
+    }
+
     #[test]
     fn another_build_is_another_file() {
         let mut all = of_rank(0, &[100], b"one");
@@ -432,7 +576,7 @@ mod tests {
             all.add(half, SITE, coarsen);
         }
         assert_eq!((all.files.len(), all.sites.len(), all.rows.len()), (1, 3, 3));
-        let row = &all.rows[&[9, 3, 0, 0]];
+        let row = &all.rows[&[9, 3, 0, 0, 0]];
         assert_eq!((row.events, row.measures[0].moments.sum), (1 << 20, 3 << 20));
         assert_eq!(row.measures[0].ranks.ranks, 1 << 20);
     }
@@ -451,7 +595,7 @@ mod tests {
         assert_eq!(all.rows.len(), MOST_ROWS + 1);
         assert_eq!(all.rows.values().map(|row| row.events).sum::<u64>(), events);
         assert_eq!(all.rows.values().map(|row| row.measures[0].moments.sum).sum::<u64>(), sum);
-        assert_eq!(all.rows[&[9, u32::MAX, 0, 0]].events, events - MOST_ROWS as u64);
+        assert_eq!(all.rows[&[9, u32::MAX, 0, 0, 0]].events, events - MOST_ROWS as u64);
         assert!(all.sites.len() <= MOST_ROWS + 5000);
     }
 

@@ -4,7 +4,8 @@
 //!
 //! * the list of files: of each its path and its build ID;
 //! * the list of call sites: of each the list of its places, which are the number of a file and an offset in it;
-//! * the list of rows: of each the four parts of its key, its events, and the list of its measures;
+//! * the list of communicators: of each its identity, its name and the sizes of its two groups;
+//! * the list of rows: of each the parts of its key, its events, and the list of its measures;
 //! * wall time, time in MPI, share of MPI and useful time, each as a [`Spread`];
 //! * the events that were lost.
 //!
@@ -13,8 +14,9 @@
 
 use std::collections::BTreeMap;
 
-use super::merged::{Extreme, Measured, Merged, MergedRow, RunTimes, Spread};
+use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, Spread};
 use super::moments::Moments;
+use super::table::Parts;
 
 impl Merged {
     /// The table as bytes.
@@ -32,6 +34,12 @@ impl Merged {
                 out.number(*file);
                 out.number(*offset);
             }
+        }
+        out.number(self.communicators.len() as u64);
+        for NamedComm { identity, name, sizes } in &self.communicators {
+            out.number(*identity);
+            out.bytes(name.as_bytes());
+            sizes.iter().for_each(|size| out.number((*size).into()));
         }
         out.number(self.rows.len() as u64);
         for (key, row) in &self.rows {
@@ -54,8 +62,15 @@ impl Merged {
             Some((path, from.bytes()?.to_owned()))
         })?;
         let sites = from.list(|from| from.list(|from| Some((from.number()?, from.number()?))))?;
+        let communicators = from.list(|from| {
+            let identity = from.number()?;
+            let name = String::from_utf8_lossy(from.bytes()?).into_owned();
+            let sizes = [from.number()?, from.number()?];
+            let [Ok(size), Ok(other)] = sizes.map(u32::try_from) else { return None };
+            Some(NamedComm { identity, name, sizes: [size, other] })
+        })?;
         let rows = from.list(|from| {
-            let mut key = [0; 4];
+            let mut key = Parts::default();
             for part in &mut key {
                 *part = from.number()?.try_into().ok()?;
             }
@@ -70,7 +85,7 @@ impl Merged {
         };
         let lost = from.number()?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
-        from.0.is_empty().then_some(Self { files, sites, rows, times, lost })
+        from.0.is_empty().then_some(Self { files, sites, communicators, rows, times, lost })
     }
 }
 
@@ -157,7 +172,12 @@ mod tests {
         let table = Merged {
             files: vec![("/a program".into(), vec![0, 255]), (String::new(), vec![])],
             sites: vec![vec![(1, 2), (0, u64::MAX)], vec![]],
-            rows: BTreeMap::from([([1, 2, 3, u32::MAX], row.clone()), ([0; 4], row)]),
+            communicators: vec![NamedComm {
+                identity: u64::MAX,
+                name: "columns".into(),
+                sizes: [3, 0],
+            }],
+            rows: BTreeMap::from([([1, 2, 3, u32::MAX, 5], row.clone()), (Parts::default(), row)]),
             times: RunTimes::of(7, 8, 9),
             lost: 10,
         };

@@ -7,11 +7,14 @@
 //! 2. *Where.* `site/` finds out which call of the application this is: `caller.rs` notes down where the call came
 //!    from, `cache.rs` knows what was seen before, and the rest unwinds what is new.
 //! 3. *How much.* `traffic/` tells which data have moved, and for which call, also if they arrive in a later one.
-//! 4. *Adding up.* `table.rs` is what authors see of a table, `shard.rs` is a thread's part of it, and `moments.rs` is
-//!    what a measure remembers of its values. `thread.rs` is how a thread finds what is its own.
-//! 5. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
+//! 4. *With whom.* `tracking/` knows the application's communicators: which one a call has, and who is in it. `size.rs`
+//!    puts sizes into classes.
+//! 5. *Adding up.* `table.rs` is what authors see of a table, `layout.rs` puts the parts of a key together, `shard.rs` is
+//!    a thread's part of it, and `moments.rs` is what a measure remembers of its values. `thread.rs` is how a thread
+//!    finds what is its own.
+//! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree.
-//! 6. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
+//! 7. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
 //!
 //! # What holds for all parts
 //!
@@ -23,24 +26,29 @@
 //!   changing its table counts elsewhere, and is not lost.
 //! * *Memory.* Each part says how much it takes at most. What is full counts in coarser rows, so totals stay right,
 //!   and the report says that it did.
-//! * *Ranks.* A number in a key means the same on all ranks, or it is a site, which has other numbers on each rank
-//!   and is compared by files and offsets.
+//! * *Ranks.* A number in a key means the same on all ranks, or it is a site or a communicator. These have other numbers
+//!   on each rank and are compared by files and offsets, and by identities.
 
 mod clock;
 pub(crate) mod gather;
+mod layout;
 pub(crate) mod merged;
 mod message;
 mod moments;
 pub(crate) mod report;
 pub(crate) mod shard;
 pub(crate) mod site;
+mod size;
 pub(crate) mod table;
 pub(crate) mod thread;
+mod tracking;
 mod traffic;
 pub(crate) mod view;
 
 pub use clock::Clock;
 pub use moments::Moments;
 pub use site::{Caller, CodePlace, Nesting, Site};
-pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, RowKey, Table};
+pub use size::SizeClass;
+pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
+pub use tracking::{Communicators, KnownComm, TrackedComm};
 pub use traffic::{Tally, Traffic};

@@ -3,7 +3,9 @@
 use core::fmt::{self, Write};
 
 use super::merged::{Efficiency, Extreme, Measured, Spread};
-use super::table::{AnyTable, MeasureUnit, PartKind};
+use super::size::SizeClass;
+use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
+use super::tracking::{KnownComm, TrackedComm};
 use super::view::{RowView, View};
 use crate::FunctionId;
 use crate::host::options::Format;
@@ -89,17 +91,16 @@ impl TableReport<'_> {
         // sorted without memory.
         let name = table.measures().first().map_or("", |measure| measure.name);
         writeln!(out, "{name:>12} {:>7} {events:>12}  what, where", "of MPI")?;
-        let mut last = (u64::MAX, [0; 4]);
+        let mut last = (u64::MAX, Parts::default());
         let mut rows = 0_usize;
         view.each_row(&mut |_, _| rows += 1);
         for _ in 0..rows.min(SHOWN) {
-            let mut next: Option<((u64, [u32; 4]), RowView)> = None;
+            let mut next: Option<((u64, Parts), RowView)> = None;
             view.each_row(&mut |row, measures| {
                 let place = (measures(0).moments.sum, row.key);
                 let is_after = place.0 < last.0 || place.0 == last.0 && place.1 > last.1;
-                let is_before = |best: (u64, [u32; 4])| {
-                    place.0 > best.0 || place.0 == best.0 && place.1 < best.1
-                };
+                let is_before =
+                    |best: (u64, Parts)| place.0 > best.0 || place.0 == best.0 && place.1 < best.1;
                 if is_after && next.is_none_or(|(best, _)| is_before(best)) {
                     next = Some((place, row));
                 }
@@ -127,6 +128,8 @@ impl TableReport<'_> {
             match part.kind {
                 PartKind::Function => write!(out, " {}", function(number))?,
                 PartKind::Site => self.site(out, number)?,
+                PartKind::Communicator => self.communicator(out, number)?,
+                PartKind::Size => write!(out, "{}", SizeClass::from_number(number))?,
                 PartKind::Number => write!(out, " {} {number}", part.name)?,
             }
         }
@@ -149,6 +152,18 @@ impl TableReport<'_> {
             result = result.and_then(|()| write!(out, "{before}{name}+{offset:#x}"));
         });
         result
+    }
+
+    /// The communicator of a call, by its name or how it is otherwise known; nothing if there is none, or if it is the
+    /// world, as lines are to be short.
+    fn communicator(&self, out: &mut dyn Write, number: u32) -> fmt::Result {
+        match (self.view.communicator(number), TrackedComm::from_number(number)) {
+            (Some(known), _) if known.is_world() => Ok(()),
+            (Some(known), _) => write!(out, ", {known}"),
+            (None, TrackedComm::UNKNOWN) => out.write_str(", unknown communicator"),
+            (None, TrackedComm::OTHERS) => out.write_str(", other communicators"),
+            (None, _) => Ok(()),
+        }
     }
 
     /// One object: what `docs/report.md` describes, with a line a site and a row.
@@ -195,6 +210,14 @@ impl TableReport<'_> {
             self.places(out, site)?;
             out.write_str("]")?;
         }
+        out.write_str("\n],\n\"communicators\":[")?;
+        for number in 1..=view.communicators() {
+            out.write_str(if number == 1 { "\n  " } else { ",\n  " })?;
+            match view.communicator(number) {
+                Some(known) => communicator(out, known)?,
+                None => out.write_str("null")?,
+            }
+        }
         out.write_str("\n],\n\"rows\":[")?;
         let mut is_first = true;
         self.try_each_row(|row, measures| {
@@ -205,9 +228,14 @@ impl TableReport<'_> {
                 out.write_str(":")?;
                 match part.kind {
                     PartKind::Function => write!(out, "\"{}\",", function(number))?,
-                    PartKind::Site if number == u32::MAX => out.write_str("\"others\",")?,
-                    PartKind::Site if number == 0 => out.write_str("null,")?,
-                    PartKind::Site | PartKind::Number => write!(out, "{number},")?,
+                    PartKind::Number => write!(out, "{number},")?,
+                    _ if number == u32::MAX => out.write_str("\"others\",")?,
+                    _ if number == 0 => out.write_str("null,")?,
+                    PartKind::Communicator if number == TrackedComm::UNKNOWN.number() => {
+                        out.write_str("\"unknown\",")?;
+                    }
+                    PartKind::Site | PartKind::Communicator => write!(out, "{number},")?,
+                    PartKind::Size => write!(out, "{},", SizeClass::from_number(number).most())?,
                 }
             }
             quote(out, table.events())?;
@@ -267,10 +295,15 @@ impl TableReport<'_> {
             for (part, number) in table.parts().iter().zip(row.key) {
                 match part.kind {
                     PartKind::Function => write!(out, ",{}", function(number))?,
-                    PartKind::Site if number == 0 => out.write_str(",")?,
-                    PartKind::Site if number == u32::MAX => out.write_str(",others")?,
-                    PartKind::Site => self.site_field(out, number)?,
                     PartKind::Number => write!(out, ",{number}")?,
+                    _ if number == 0 => out.write_str(",")?,
+                    _ if number == u32::MAX => out.write_str(",others")?,
+                    PartKind::Site => self.site_field(out, number)?,
+                    PartKind::Communicator => match self.view.communicator(number) {
+                        Some(known) => write!(out, ",{:016x}", known.identity)?,
+                        None => out.write_str(",unknown")?,
+                    },
+                    PartKind::Size => write!(out, ",{}", SizeClass::from_number(number).most())?,
                 }
             }
             write!(out, ",{},{}", row.events, row.ranks)?;
@@ -321,6 +354,8 @@ fn kind_name(kind: PartKind) -> &'static str {
     match kind {
         PartKind::Function => "function",
         PartKind::Site => "site",
+        PartKind::Communicator => "communicator",
+        PartKind::Size => "size",
         PartKind::Number => "number",
     }
 }
@@ -330,6 +365,15 @@ fn unit_name(unit: MeasureUnit) -> &'static str {
         MeasureUnit::Ticks => "nanoseconds",
         MeasureUnit::Bytes => "bytes",
     }
+}
+
+/// What is known of a communicator, as an object. Its identity is text, as many readers of JSON know no such numbers.
+fn communicator(out: &mut dyn Write, known: KnownComm<'_>) -> fmt::Result {
+    let KnownComm { identity, name, sizes: [size, other] } = known;
+    write!(out, "{{\"identity\":\"{identity:016x}\",\"name\":")?;
+    quote(out, name)?;
+    write!(out, ",\"size\":{size},\"remote_size\":")?;
+    if other == 0 { out.write_str("null}") } else { write!(out, "{other}}}") }
 }
 
 /// A number of each rank, as an object.

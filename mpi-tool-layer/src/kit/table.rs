@@ -7,25 +7,30 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use super::layout::Layout;
 use super::moments::Moments;
-use super::shard::{Row, Shape, Shard, Words};
+use super::shard::{Row, Shape, Shard};
 use super::thread::{self, TABLES};
 use crate::counters::memory;
 
-/// What a row of a [`Table`] is about: up to four numbers, the key's *parts*.
+/// The numbers of a key's parts, in the order of [`RowKey::PARTS`]; those that the key does not have are 0.
+/// `u32::MAX` stands for all that have no row of their own.
+pub type Parts = [u32; 5];
+
+/// What a row of a [`Table`] is about: up to five numbers, the key's *parts*.
 pub trait RowKey: Copy {
-    /// The parts, in their order: at most four.
+    /// The parts, in their order: at most five, which need 128 bits together ([`PartKind::bits`]).
     const PARTS: &'static [Part];
 
     /// How many different [coarse](Self::coarse) keys there may be. A table keeps room for a row of each.
     const COARSE: usize;
 
     /// The values of the parts; those that the key does not have are 0.
-    fn parts(self) -> [u32; 4];
+    fn parts(self) -> Parts;
 
     /// The key of the row that a full table counts in, instead of making a row of its own for this key: the
     /// same with fewer parts. The coarse key of a coarse key is itself.
-    fn coarse(parts: [u32; 4]) -> [u32; 4];
+    fn coarse(parts: Parts) -> Parts;
 }
 
 /// A part of a key: its name in reports, and what its number means.
@@ -45,8 +50,22 @@ pub enum PartKind {
     Function,
     /// [`Site::number`](crate::Site::number).
     Site,
+    /// [`TrackedComm::number`](crate::TrackedComm::number).
+    Communicator,
+    /// [`SizeClass::number`](crate::SizeClass::number).
+    Size,
     /// A number that means the same on all ranks.
     Number,
+}
+
+impl PartKind {
+    /// How many bits of a key such a part takes: 16 or 32. What does not fit is cut off, but for `u32::MAX`.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Function | Self::Size => 16,
+            Self::Site | Self::Communicator | Self::Number => 32,
+        }
+    }
 }
 
 /// A measure: a column of a [`Table`].
@@ -80,7 +99,7 @@ pub enum MeasureUnit {
 /// What [`Tool::table`](crate::Tool::table) returns is merged over the ranks and reported.
 ///
 /// ```
-/// use mpi_tool_layer::{Measure, MeasureUnit, Part, PartKind, RowKey, Table};
+/// use mpi_tool_layer::{Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
 ///
 /// /// Messages by their tag.
 /// #[derive(Clone, Copy)]
@@ -90,8 +109,8 @@ pub enum MeasureUnit {
 ///     const PARTS: &'static [Part] = &[Part { name: "tag", kind: PartKind::Number }];
 ///     // Tags that find no room are counted as tag 2^32 - 1.
 ///     const COARSE: usize = 1;
-///     fn parts(self) -> [u32; 4] { [self.0, 0, 0, 0] }
-///     fn coarse(_: [u32; 4]) -> [u32; 4] { [u32::MAX, 0, 0, 0] }
+///     fn parts(self) -> Parts { [self.0, 0, 0, 0, 0] }
+///     fn coarse(_: Parts) -> Parts { [u32::MAX, 0, 0, 0, 0] }
 /// }
 ///
 /// const MEASURES: &[Measure] = &[Measure { name: "sent", unit: MeasureUnit::Bytes }];
@@ -109,16 +128,18 @@ pub struct Table<K, const M: usize> {
 }
 
 impl<K: RowKey, const M: usize> Table<K, M> {
+    /// Where the parts of a key are in its words.
+    const LAYOUT: Layout = Layout::of(K::PARTS);
+
     /// An empty table, with room for so many keys in each thread, and for all coarse ones. `events` is what is
     /// counted, in the plural: `calls`. A row takes 24 bytes and 40 for each measure, of memory that is used only when the row is.
     ///
     /// # Panics
-    /// If there are not as many measures as the type says.
+    /// If there are not as many measures as the type says, or if the parts of a key are too many.
     pub const fn new(events: &'static str, measures: &'static [Measure], rows: usize) -> Self {
         assert!(measures.len() == M, "a table has as many measures as its type says");
-        assert!(K::PARTS.len() <= 4, "a key has at most four parts");
         assert!(rows < 1 << 24 && K::COARSE < 1 << 24, "a table has less than 2^24 rows");
-        let coarsen = |key| words(K::coarse(parts(key)));
+        let coarsen = |key| Self::LAYOUT.words(K::coarse(Self::LAYOUT.parts(key)));
         let shape = Shape { measures: M, rows, coarse: K::COARSE, coarsen };
         assert!(shape.words() < 1 << 32, "the rows of a thread take less than 2^35 bytes");
         Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
@@ -129,7 +150,7 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     /// A handler's call that interrupts another one of the same thread is counted all the same.
     #[inline(always)]
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
-        let [first, second] = words(key.parts());
+        let [first, second] = const { Self::LAYOUT }.words(key.parts());
         match self.any.own() {
             Some(shard) if shard.begin() => {
                 // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
@@ -146,9 +167,13 @@ impl<K: RowKey, const M: usize> Table<K, M> {
 
     /// Reads all rows: calls `each` with key, events and measures of each row of each thread, so that a key
     /// may come several times. Takes no lock and allocates nothing.
-    pub fn each(&self, mut each: impl FnMut([u32; 4], u64, [Moments; M])) {
+    pub fn each(&self, mut each: impl FnMut(Parts, u64, [Moments; M])) {
         self.any.each(|row| {
-            each(parts(row.key()), row.events(), core::array::from_fn(|index| row.moments(index)));
+            each(
+                Self::LAYOUT.parts(row.key()),
+                row.events(),
+                core::array::from_fn(|index| row.moments(index)),
+            );
         });
     }
 
@@ -162,16 +187,6 @@ impl<K, const M: usize> fmt::Debug for Table<K, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.any.fmt(f)
     }
-}
-
-/// The parts of a key in two words.
-pub(crate) const fn words(parts: [u32; 4]) -> Words {
-    [parts[0] as u64 | (parts[1] as u64) << 32, parts[2] as u64 | (parts[3] as u64) << 32]
-}
-
-/// The other way round.
-pub(crate) const fn parts(words: Words) -> [u32; 4] {
-    [words[0] as u32, (words[0] >> 32) as u32, words[1] as u32, (words[1] >> 32) as u32]
 }
 
 /// A [`Table`] of any key and any measures: what the framework reports.
@@ -235,6 +250,17 @@ impl AnyTable {
 
     pub(crate) fn parts(&self) -> &'static [Part] {
         self.parts
+    }
+
+    /// Where the parts of a key are in its words.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::of(self.parts)
+    }
+
+    /// The coarse key of a key.
+    pub(crate) fn coarse(&self, key: Parts) -> Parts {
+        let layout = self.layout();
+        layout.parts((self.shape.coarsen)(layout.words(key)))
     }
 
     pub(crate) fn measures(&self) -> &'static [Measure] {
@@ -368,11 +394,11 @@ mod tests {
             Part { name: "place", kind: PartKind::Number },
         ];
         const COARSE: usize = 4;
-        fn parts(self) -> [u32; 4] {
-            [self.0, self.1, 0, 0]
+        fn parts(self) -> Parts {
+            [self.0, self.1, 0, 0, 0]
         }
-        fn coarse(parts: [u32; 4]) -> [u32; 4] {
-            [parts[0], u32::MAX, 0, 0]
+        fn coarse(parts: Parts) -> Parts {
+            [parts[0], u32::MAX, 0, 0, 0]
         }
     }
 

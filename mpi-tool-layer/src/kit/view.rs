@@ -4,13 +4,14 @@
 use super::merged::{Measured, Merged, RunTimes};
 use super::shard::Shard;
 use super::site::SITES;
-use super::table::{AnyTable, MeasureUnit, parts};
+use super::table::{AnyTable, MeasureUnit, Parts};
+use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
 
 /// A row, as a report shows it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowView {
-    pub(crate) key: [u32; 4],
+    pub(crate) key: Parts,
     pub(crate) events: u64,
     /// How many ranks have it.
     pub(crate) ranks: u64,
@@ -31,6 +32,10 @@ pub(crate) trait View {
     fn sites(&self) -> u32;
     /// Calls `each` with the places of a site: path, build ID and offset.
     fn each_place(&self, site: u32, each: &mut dyn FnMut(&str, &[u8], u64));
+    /// How many communicators there are: their numbers are 1 to this.
+    fn communicators(&self) -> u32;
+    /// What is known of a communicator, by its number.
+    fn communicator(&self, number: u32) -> Option<KnownComm<'_>>;
 }
 
 /// All ranks.
@@ -61,6 +66,14 @@ impl View for Merged {
                 each(path, build_id, *offset);
             }
         }
+    }
+
+    fn communicators(&self) -> u32 {
+        self.communicators.len() as u32
+    }
+
+    fn communicator(&self, number: u32) -> Option<KnownComm<'_>> {
+        Some(self.communicators.get(number.checked_sub(1)? as usize)?.known())
     }
 }
 
@@ -99,8 +112,9 @@ impl View for Process<'_> {
     }
 
     fn each_row(&self, each: &mut EachRow<'_>) {
+        let layout = self.table.layout();
         for row in self.rows.rows() {
-            let view = RowView { key: parts(row.key()), events: row.events(), ranks: 1 };
+            let view = RowView { key: layout.parts(row.key()), events: row.events(), ranks: 1 };
             each(view, &|index| {
                 let factor = if self.is_time(index) { self.rate } else { 1.0 };
                 Measured::of(row.moments(index).scaled(factor), self.rank)
@@ -117,5 +131,13 @@ impl View for Process<'_> {
         for place in Site::from_number(site).places() {
             each(place.file(), place.build_id(), place.offset());
         }
+    }
+
+    fn communicators(&self) -> u32 {
+        TrackedComm::count()
+    }
+
+    fn communicator(&self, number: u32) -> Option<KnownComm<'_>> {
+        TrackedComm::from_number(number).known()
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use ::csv::Writer;
 
 use super::symbols::Frame;
-use super::{Key, Line, Table, Where};
+use super::{Communicator, Key, Line, Table, What};
 use crate::cli::By;
 
 /// Writes a header and a line for each key. Times are in seconds.
@@ -19,9 +19,13 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let mut out = Writer::from_writer(out);
     let mut header = vec!["function".to_owned()];
-    if by == By::Site {
-        header.push("site".into());
-    }
+    let of_keys: &[&str] = match by {
+        By::Function => &[],
+        By::Site => &["site"],
+        By::Communicator => &["communicator", "identity", "size", "remote_size"],
+        By::Size => &["size"],
+    };
+    header.extend(of_keys.iter().map(|name| (*name).to_owned()));
     header.push(table.events.clone());
     for column in &table.measures {
         let name = match column.unit.as_str() {
@@ -33,14 +37,31 @@ pub(super) fn write(
     out.write_record(header)?;
     for (key, line) in lines {
         let mut fields = vec![key.function.clone()];
-        if by == By::Site {
-            fields.push(match key.site {
-                Where::Anywhere => String::new(),
-                Where::Others => "others".to_owned(),
-                Where::Site(site) => {
+        if by != By::Function {
+            fields.push(match key.what {
+                What::All => String::new(),
+                What::Others(_) => "others".to_owned(),
+                What::Unknown => "unknown".to_owned(),
+                What::Site(site) => {
                     frames[site].iter().map(Frame::long).collect::<Vec<_>>().join(" < ")
                 }
+                What::Communicator(number) => {
+                    let known = table.communicators[number].as_ref();
+                    known.map_or(String::new(), |known| known.name.clone())
+                }
+                What::Size(most) => most.to_string(),
             });
+        }
+        if by == By::Communicator {
+            let known = match key.what {
+                What::Communicator(number) => table.communicators[number].as_ref(),
+                _ => None,
+            };
+            fields.extend(known.map_or([const { String::new() }; 3], |known| {
+                let Communicator { identity, size, remote_size, .. } = known;
+                let other = remote_size.map_or(String::new(), |size| size.to_string());
+                [identity.clone(), size.to_string(), other]
+            }));
         }
         fields.push(line.events.to_string());
         for (column, sums) in table.measures.iter().zip(&line.measures) {

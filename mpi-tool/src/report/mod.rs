@@ -4,12 +4,13 @@ mod csv;
 mod symbols;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result, bail};
-use serde::Deserialize;
+use mpi_facts::{FunctionClass, FunctionId};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Format, Report};
@@ -34,7 +35,33 @@ struct Table {
     events: String,
     measures: Vec<Column>,
     sites: Vec<Vec<Place>>,
+    #[serde(default)]
+    communicators: Vec<Option<Communicator>>,
     rows: Vec<Value>,
+}
+
+/// A communicator of the application's.
+#[derive(Debug, Deserialize, Serialize)]
+struct Communicator {
+    identity: String,
+    name: String,
+    size: u64,
+    remote_size: Option<u64>,
+}
+
+impl Communicator {
+    /// Its name, or the first digits of its identity where nobody has named it, with its size.
+    fn short(&self) -> String {
+        let name = match self.name.as_str() {
+            "" => format!("communicator {}", self.identity.get(..8).unwrap_or(&self.identity)),
+            name => name.to_owned(),
+        };
+        match (self.size, self.remote_size) {
+            (1, None) => format!("{name} (1 rank)"),
+            (size, None) => format!("{name} ({size} ranks)"),
+            (size, Some(other)) => format!("{name} ({size} and {other} ranks)"),
+        }
+    }
 }
 
 /// A number of each rank.
@@ -74,18 +101,63 @@ struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     function: String,
-    site: Where,
+    what: What,
 }
 
-/// From where a function was called.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Where {
-    /// From everywhere, or nobody knows.
-    Anywhere,
-    /// From places for which there was no room.
-    Others,
-    /// By the site's number, from 0.
+/// What calls of a function a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// All, or those for which a row says nothing.
+    All,
+    /// Those for which there was no room, in words for a reader.
+    Others(&'static str),
+    /// Those on communicators of which nobody knows how they were made.
+    Unknown,
+    /// From a site, by its number from 0.
     Site(usize),
+    /// On a communicator, by its number from 0.
+    Communicator(usize),
+    /// With data of up to so many bytes.
+    Size(u64),
+}
+
+impl What {
+    /// What a row says.
+    fn of(table: &Table, row: &Value, by: By) -> Result<Self> {
+        let value = match by {
+            By::Function => return Ok(Self::All),
+            By::Site => &row["site"],
+            By::Communicator => &row["communicator"],
+            By::Size => &row["size"],
+        };
+        let number = match value {
+            Value::Null => return Ok(Self::All),
+            Value::String(word) if word == "unknown" => return Ok(Self::Unknown),
+            Value::String(_) => {
+                return Ok(Self::Others(match by {
+                    By::Function | By::Site => "other places",
+                    By::Communicator => "other communicators",
+                    By::Size => "other sizes",
+                }));
+            }
+            number => number.as_u64(),
+        };
+        let index = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+        Ok(match by {
+            By::Function => Self::All,
+            By::Site => Self::Site(
+                index
+                    .filter(|index| *index < table.sites.len())
+                    .context("a row has a site that is not there")?,
+            ),
+            By::Communicator => Self::Communicator(
+                index
+                    .filter(|index| matches!(table.communicators.get(*index), Some(Some(_))))
+                    .context("a row has a communicator that is not there")?,
+            ),
+            By::Size => Self::Size(number.context("a row has a size that is no number")?),
+        })
+    }
 }
 
 /// What is said of it.
@@ -149,13 +221,16 @@ impl Report {
                 |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
             table.sites.iter().map(of_site).collect()
         };
+        if let Some(setting) = table.lacks(self.by) {
+            bail!("{name} does not tell that apart: set {setting} when the program runs");
+        }
         match (self.to, self.by) {
             (Format::Json, By::Site) => {
                 with_frames(&mut value, &table, &mut symbols);
                 writeln!(out, "{value:#}")?;
             }
-            (Format::Json, By::Function) => {
-                writeln!(out, "{:#}", by_function(&table).with_context(is_broken)?)?;
+            (Format::Json, by) => {
+                writeln!(out, "{:#}", added_up(&table, by).with_context(is_broken)?)?;
             }
             (Format::Csv, by) => {
                 let lines = lines(&table, by).with_context(is_broken)?;
@@ -164,7 +239,11 @@ impl Report {
             (Format::Text, by) => {
                 let lines = lines(&table, by).with_context(is_broken)?;
                 let frames = if by == By::Site { frames(&mut symbols) } else { Vec::new() };
-                text::write(&mut out, &table, lines, &frames, self.top)?;
+                let collectives = match by {
+                    By::Site => collectives(&table).with_context(is_broken)?,
+                    _ => BTreeMap::new(),
+                };
+                text::write(&mut out, &table, lines, collectives, &frames, self.top)?;
             }
         }
         symbols.complain();
@@ -176,26 +255,31 @@ impl Report {
     }
 }
 
+impl Table {
+    /// The setting with which rows would tell apart what lines are about, if they do not.
+    fn lacks(&self, by: By) -> Option<String> {
+        let key = match by {
+            By::Function | By::Site => return None,
+            By::Communicator => "communicator",
+            By::Size => "size",
+        };
+        let tool = self.tool.to_uppercase().replace('-', "_");
+        let is_told = self.rows.iter().any(|row| !row[key].is_null());
+        (!is_told).then(|| format!("MPI_TOOL_{tool}_{}=1", key.to_uppercase()))
+    }
+}
+
 /// The rows of a table, added up.
 fn lines(table: &Table, by: By) -> Result<BTreeMap<Key, Line>> {
     let mut lines: BTreeMap<Key, Line> = BTreeMap::new();
     for row in &table.rows {
         let function = row["function"].as_str().context("a row has no function")?.to_owned();
-        let site = match (&row["site"], by) {
-            (_, By::Function) | (Value::Null, _) => Where::Anywhere,
-            (Value::String(_), _) => Where::Others,
-            (number, _) => {
-                let number = number.as_u64().and_then(|number| usize::try_from(number).ok());
-                let index = number.and_then(|number| number.checked_sub(1));
-                let index = index.filter(|index| *index < table.sites.len());
-                Where::Site(index.context("a row has a site that is not there")?)
-            }
-        };
+        let what = What::of(table, row, by)?;
         let events = row[&table.events].as_u64().context("a row has no number of events")?;
         let measures: Vec<_> =
             table.measures.iter().map(|column| Sums::of(&row[&column.name])).collect();
         lines
-            .entry(Key { function, site })
+            .entry(Key { function, what })
             .and_modify(|line| {
                 line.events = line.events.saturating_add(events);
                 for (sum, more) in line.measures.iter_mut().zip(&measures) {
@@ -205,6 +289,18 @@ fn lines(table: &Table, by: By) -> Result<BTreeMap<Key, Line>> {
             .or_insert(Line { events, measures });
     }
     Ok(lines)
+}
+
+/// The collective operations by communicator; none if there is only one communicator.
+fn collectives(table: &Table) -> Result<BTreeMap<Key, Line>> {
+    let mut lines = lines(table, By::Communicator)?;
+    let is_collective = |key: &Key| {
+        let function = key.function.parse::<FunctionId>();
+        function.is_ok_and(|function| function.class() == FunctionClass::Collective)
+    };
+    lines.retain(|key, _| is_collective(key) && key.what != What::All);
+    let communicators: BTreeSet<_> = lines.keys().map(|key| key.what).collect();
+    Ok(if communicators.len() > 1 { lines } else { BTreeMap::new() })
 }
 
 /// Adds the source lines to each place of a report.
@@ -218,10 +314,22 @@ fn with_frames(report: &mut Value, table: &Table, symbols: &mut Symbols) {
     }
 }
 
-/// The functions as an object.
-fn by_function(table: &Table) -> Result<Value> {
-    let rows = lines(table, By::Function)?.into_iter().map(|(key, line)| {
+/// The functions, with what tells their calls apart, as an object.
+fn added_up(table: &Table, by: By) -> Result<Value> {
+    let rows = lines(table, by)?.into_iter().map(|(key, line)| {
         let mut row = json!({"function": key.function});
+        let what = match key.what {
+            What::All | What::Site(_) => Value::Null,
+            What::Others(_) => "others".into(),
+            What::Unknown => "unknown".into(),
+            What::Communicator(number) => json!(table.communicators[number]),
+            What::Size(most) => most.into(),
+        };
+        match by {
+            By::Function | By::Site => {}
+            By::Communicator => row["communicator"] = what,
+            By::Size => row["size"] = what,
+        }
         row[&table.events] = line.events.into();
         for (column, sums) in table.measures.iter().zip(&line.measures) {
             let Sums { count, sum, least, most, .. } = sums;
@@ -256,17 +364,25 @@ mod tests {
                 [{"file": "/a", "build_id": "", "offset": 1}],
                 [{"file": "/a", "build_id": "", "offset": 2}],
             ],
+            "communicators": [
+                {"identity": "0000000000000001", "name": "W", "size": 4, "remote_size": null},
+                {"identity": "0123456789abcdef", "name": "", "size": 2, "remote_size": 3},
+                null,
+            ],
             "rows": [
-                {"function": "MPI_Send", "site": 1, "calls": 2, "time": measured(2, 10, 4, 6)},
-                {"function": "MPI_Send", "site": 2, "calls": 1, "time": measured(1, 3, 3, 3)},
-                {"function": "MPI_Send", "site": "others", "calls": 5, "time": null},
+                {"function": "MPI_Send", "site": 1, "communicator": 2, "size": 8, "calls": 2,
+                    "time": measured(2, 10, 4, 6)},
+                {"function": "MPI_Send", "site": 2, "communicator": 1, "size": 8, "calls": 1,
+                    "time": measured(1, 3, 3, 3)},
+                {"function": "MPI_Send", "site": "others", "communicator": 2, "size": 0,
+                    "calls": 5, "time": null},
                 {"function": "MPI_Recv", "site": null, "calls": 1, "time": measured(1, 7, 7, 7)},
             ],
         }))
         .unwrap();
         let functions = lines(&table, By::Function).unwrap();
         let sum = |function: &str| {
-            let key = Key { function: function.into(), site: Where::Anywhere };
+            let key = Key { function: function.into(), what: What::All };
             let line = &functions[&key];
             let Sums { count, sum, least, most, .. } = line.measures[0];
             (line.events, count, sum, least, most)
@@ -283,5 +399,35 @@ mod tests {
              MPI_Recv,1,0.000000007,0.000000007,0.000000007\n\
              MPI_Send,8,0.000000013,0.000000003,0.000000006\n"
         );
+        let csv = |by| {
+            let mut out = Vec::new();
+            csv::write(&mut out, &table, &lines(&table, by).unwrap(), by, &[]).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            csv(By::Communicator),
+            "function,communicator,identity,size,remote_size,calls,seconds,seconds_least,seconds_most\n\
+             MPI_Recv,,,,,1,0.000000007,0.000000007,0.000000007\n\
+             MPI_Send,W,0000000000000001,4,,1,0.000000003,0.000000003,0.000000003\n\
+             MPI_Send,,0123456789abcdef,2,3,7,0.000000010,0.000000004,0.000000006\n"
+        );
+        assert_eq!(
+            csv(By::Size),
+            "function,size,calls,seconds,seconds_least,seconds_most\n\
+             MPI_Recv,,1,0.000000007,0.000000007,0.000000007\n\
+             MPI_Send,0,5,0.000000000,,\n\
+             MPI_Send,8,3,0.000000013,0.000000003,0.000000006\n"
+        );
+        let objects = added_up(&table, By::Communicator).unwrap();
+        let object = &objects["rows"][2];
+        assert_eq!(
+            (&object["calls"], &object["communicator"]["remote_size"]),
+            (&7.into(), &3.into())
+        );
+        assert_eq!(
+            table.communicators[1].as_ref().unwrap().short(),
+            "communicator 01234567 (2 and 3 ranks)"
+        );
+        assert_eq!(table.lacks(By::Size), None);
     }
 }

@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::symbols::Frame;
-use super::{Efficiency, Key, Line, Table, Where};
+use super::{Communicator, Efficiency, Key, Line, Table, What};
 
-/// Writes the run, and the lines with most of the first measure: `top` of them, or all if that is 0.
+/// So many lines tell of collective operations by communicator.
+const COLLECTIVES: usize = 5;
+
+/// Writes the run, and the lines with most of the first measure: `top` of them, or all if that is 0. Behind them come
+/// the collective operations, if there are any.
 pub(super) fn write(
     out: &mut dyn Write,
     table: &Table,
     lines: BTreeMap<Key, Line>,
+    collectives: BTreeMap<Key, Line>,
     frames: &[Vec<Frame>],
     top: usize,
 ) -> io::Result<()> {
@@ -52,12 +57,7 @@ pub(super) fn write(
     if table.lost > 0 {
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;
     }
-    let first = |line: &Line| line.measures.first().map_or(0, |sums| sums.sum);
     let all = lines.values().map(first).fold(0, u64::saturating_add);
-    let mut lines: Vec<_> = lines.into_iter().collect();
-    lines.sort_by(|(one_key, one), (other_key, other)| {
-        first(other).cmp(&first(one)).then_with(|| one_key.cmp(other_key))
-    });
     let mut header = String::new();
     for (index, column) in table.measures.iter().enumerate() {
         header += &format!("{:>12}", column.name);
@@ -66,37 +66,73 @@ pub(super) fn write(
         }
     }
     writeln!(out, "{header}  what, where")?;
+    let lines = sorted(lines);
     let shown = if top == 0 { lines.len() } else { top.min(lines.len()) };
     for (key, line) in &lines[..shown] {
-        let mut text = String::new();
-        for (index, (column, sums)) in table.measures.iter().zip(&line.measures).enumerate() {
-            text += &format!("{:>12}", amount(sums.sum, &column.unit));
-            if index == 0 {
-                let part = sums.sum as f64 / all.max(1) as f64 * 100.0;
-                let ranks = table.ranks.filter(|_| table.complete).unwrap_or(1) as f64;
-                // How much longer than the mean of all ranks the slowest one took.
-                let imbalance = sums.by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0);
-                let imbalance = imbalance.map_or(String::new(), |(most, sum)| {
-                    format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
-                });
-                text += &format!(" {part:>5.1} % {imbalance:>9} {:>12}", line.events);
-            }
-        }
-        text += &format!("  {}", key.function);
-        match key.site {
-            Where::Anywhere => {}
-            Where::Others => text += ", other places",
-            Where::Site(site) => {
-                let frames: Vec<_> = frames[site].iter().map(Frame::short).collect();
-                text += &format!(", {}", frames.join(" < "));
-            }
-        }
-        writeln!(out, "{text}")?;
+        writeln!(out, "{}  {}", numbers(table, line, all), name(table, key, frames))?;
     }
     if lines.len() > shown {
         writeln!(out, "and {} lines more: --top 0 prints all", lines.len() - shown)?;
     }
+    if !collectives.is_empty() {
+        writeln!(out, "collective operations by communicator:")?;
+    }
+    for (key, line) in sorted(collectives).iter().take(COLLECTIVES) {
+        writeln!(out, "{}  {}", numbers(table, line, all), name(table, key, frames))?;
+    }
     Ok(())
+}
+
+/// The sum of the first measure.
+fn first(line: &Line) -> u64 {
+    line.measures.first().map_or(0, |sums| sums.sum)
+}
+
+/// Those with most of the first measure first.
+fn sorted(lines: BTreeMap<Key, Line>) -> Vec<(Key, Line)> {
+    let mut lines: Vec<_> = lines.into_iter().collect();
+    lines.sort_by(|(one_key, one), (other_key, other)| {
+        first(other).cmp(&first(one)).then_with(|| one_key.cmp(other_key))
+    });
+    lines
+}
+
+/// The numbers of a line. `all` is the sum of the first measure over all lines.
+fn numbers(table: &Table, line: &Line, all: u64) -> String {
+    let mut text = String::new();
+    for (index, (column, sums)) in table.measures.iter().zip(&line.measures).enumerate() {
+        text += &format!("{:>12}", amount(sums.sum, &column.unit));
+        if index == 0 {
+            let part = sums.sum as f64 / all.max(1) as f64 * 100.0;
+            let ranks = table.ranks.filter(|_| table.complete).unwrap_or(1) as f64;
+            // How much longer than the mean of all ranks the slowest one took.
+            let imbalance = sums.by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0);
+            let imbalance = imbalance.map_or(String::new(), |(most, sum)| {
+                format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
+            });
+            text += &format!(" {part:>5.1} % {imbalance:>9} {:>12}", line.events);
+        }
+    }
+    text
+}
+
+/// What a line is about.
+fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
+    let function = &key.function;
+    match key.what {
+        What::All => function.clone(),
+        What::Others(others) => format!("{function}, {others}"),
+        What::Unknown => format!("{function}, unknown communicator"),
+        What::Site(site) => {
+            let frames: Vec<_> = frames[site].iter().map(Frame::short).collect();
+            format!("{function}, {}", frames.join(" < "))
+        }
+        What::Communicator(number) => {
+            let known = table.communicators[number].as_ref();
+            format!("{function}, {}", known.map_or(String::new(), Communicator::short))
+        }
+        What::Size(most) => format!("{function}, up to {}", amount(most, "bytes")),
+    }
 }
 
 /// A number with its unit, in a few digits.

@@ -1,15 +1,15 @@
-//! Shows where MPI time goes: calls, time and bytes by function and call site.
+//! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
 mod row;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
-    AnyTable, Call, CallResult, Caller, Clock, Compiled, Flow, FunctionId, InOut,
+    AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId, InOut,
     MpiInterceptionLayer, Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site,
-    Table, Tally, Tool, Traffic, install_qmpi_layer, next,
+    SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use row::{MEASURES, ROWS, Row};
@@ -17,16 +17,84 @@ use row::{MEASURES, ROWS, Row};
 struct Profile {
     calls: Table<Row, { MEASURES.len() }>,
     traffic: Traffic<Row>,
-    /// How many places a call site has.
-    depth: AtomicUsize,
+    communicators: Communicators,
+    keys: AtomicUsize,
+}
+
+/// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
+/// communicators and sizes are told apart.
+#[derive(Clone, Copy)]
+struct Keys(usize);
+
+impl Keys {
+    const COMMUNICATOR: usize = 1 << 8;
+    const SIZE: usize = 1 << 9;
+
+    #[inline(always)]
+    const fn depth(self) -> usize {
+        self.0 & 0xff
+    }
+
+    #[inline(always)]
+    const fn has(self, key: usize) -> bool {
+        self.0 & key != 0
+    }
+}
+
+/// A call as it is known before it is passed on. Where it comes from is looked up after it, when the call's arguments need
+/// not be kept any more.
+#[derive(Clone, Copy)]
+struct Begun {
+    keys: Keys,
+    function: FunctionId,
+    communicator: TrackedComm,
+    caller: Caller,
+}
+
+impl Begun {
+    /// The call's row, but for the size of its data.
+    #[inline(always)]
+    fn row(self) -> Row {
+        self.row_at(self.caller.site(self.keys.depth()))
+    }
+
+    #[inline(always)]
+    const fn row_at(self, site: Site) -> Row {
+        let Self { function, communicator, .. } = self;
+        Row { function, site, communicator, size: SizeClass::NONE }
+    }
+
+    /// The row of a call that moves no data.
+    #[inline(always)]
+    fn plain_row(self) -> Row {
+        let size = if self.keys.has(Keys::SIZE) { SizeClass::of(0) } else { SizeClass::NONE };
+        Row { size, ..self.row() }
+    }
 }
 
 /// A call on its way: the data that it moves itself are its own row's, and are added with its time.
 struct Now<'a> {
     profile: &'a Profile,
+    keys: Keys,
     row: Cell<Row>,
     sent: Cell<u64>,
     received: Cell<u64>,
+    /// Bytes that the call only starts to receive, or prepares to move: as many as there is room for.
+    later: Cell<u64>,
+}
+
+impl Now<'_> {
+    /// The call's row, with the size of its data.
+    #[inline(always)]
+    fn sized(&self) -> Row {
+        let size = if self.keys.has(Keys::SIZE) {
+            let bytes = [&self.sent, &self.received, &self.later].map(Cell::get);
+            SizeClass::of(bytes.into_iter().fold(0, u64::saturating_add))
+        } else {
+            SizeClass::NONE
+        };
+        Row { size, ..self.row.get() }
+    }
 }
 
 impl Tally<Row> for Now<'_> {
@@ -42,6 +110,12 @@ impl Tally<Row> for Now<'_> {
             self.sent.set(self.sent.get().wrapping_add(bytes));
         }
     }
+
+    /// What moves later counts in the row in which the call does.
+    fn kept(&self, _: Row, bytes: u64) -> Row {
+        self.later.set(bytes);
+        self.sized()
+    }
 }
 
 impl Profile {
@@ -53,15 +127,29 @@ impl Profile {
     }
 
     #[inline(always)]
-    fn row(&self, function: FunctionId, caller: Caller) -> Row {
-        Row { function, site: caller.site(self.depth.load(Relaxed)) }
+    fn keys(&self) -> Keys {
+        Keys(self.keys.load(Relaxed))
     }
 
-    /// Passes on a call that moves no data, and adds its time to its row. The row is looked up after the call, when
-    /// the call's arguments need not be kept any more.
+    /// A call that comes in. `communicator` finds its communicator out.
     #[inline(always)]
-    fn timed<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
-        let caller = Caller::of_this_call();
+    fn begin(&self, function: FunctionId, communicator: impl FnOnce() -> TrackedComm) -> Begun {
+        let keys = self.keys();
+        let by_communicator = keys.has(Keys::COMMUNICATOR);
+        let communicator = if by_communicator { communicator() } else { TrackedComm::NONE };
+        Begun { keys, function, communicator, caller: Caller::of_this_call() }
+    }
+
+    /// A call that ends a communicator.
+    #[inline(always)]
+    fn begin_on(&self, function: FunctionId, comm: Option<MPI_Comm>) -> Begun {
+        let of = |comm| self.communicators.of_handle(comm);
+        self.begin(function, || comm.map_or(TrackedComm::NONE, of))
+    }
+
+    /// Passes on a call that moves no data, and adds its time to its row.
+    #[inline(always)]
+    fn timed<R>(&self, begun: Begun, next_f: impl FnOnce() -> R) -> R {
         let nesting = Nesting::enter();
         let start = Clock::now();
         let result = next_f();
@@ -69,7 +157,7 @@ impl Profile {
         // The time of a call inside of another one is a part of that one's.
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
-        self.calls.add(self.row(function, caller), 1, [time, None, None]);
+        self.calls.add(begun.plain_row(), 1, [time, None, None]);
         result
     }
 }
@@ -92,21 +180,22 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         let function = call.function();
+        let begun = self.begin(function, || self.communicators.of(call));
         // In these calls the report is made, or the process ends: they count before, and have no time.
         if is_end(function) {
-            let row = self.row(function, Caller::of_this_call());
-            self.calls.add(row, 1, [None; MEASURES.len()]);
+            self.calls.add(begun.plain_row(), 1, [None; MEASURES.len()]);
             return next_f();
         }
         if Traffic::<Row>::moves_nothing(call) {
-            return self.timed(function, next_f);
+            return self.timed(begun, next_f);
         }
-        let caller = Caller::of_this_call();
         let now = Now {
             profile: self,
-            row: Cell::new(Row { function, site: Site::UNKNOWN }),
+            keys: begun.keys,
+            row: Cell::new(begun.row_at(Site::UNKNOWN)),
             sent: Cell::new(0),
             received: Cell::new(0),
+            later: Cell::new(0),
         };
         let nesting = Nesting::enter();
         let time = Cell::new(0);
@@ -116,24 +205,27 @@ impl MpiInterceptionLayer for Profile {
                 let start = Clock::now();
                 let result = next_f();
                 time.set(Clock::now().wrapping_sub(start));
-                row.set(self.row(function, caller));
+                row.set(begun.row());
                 result
             }
         };
         let result = self.traffic.around(&now, || now.row.get(), call, timed);
         let time = nesting.is_outermost().then_some(time.get());
         drop(nesting);
-        let [sent, received] = [now.sent, now.received].map(|bytes| {
+        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
             let bytes = bytes.get();
             (bytes > 0).then_some(bytes)
         });
-        self.calls.add(now.row.get(), 1, [time, sent, received]);
+        self.calls.add(now.sized(), 1, [time, sent, received]);
+        if let Ok(accepted) = result {
+            self.communicators.made(call, accepted);
+        }
         result
     }
 
     #[inline(always)]
     fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
-        self.timed(function, next_f)
+        self.timed(self.begin(function, || TrackedComm::NONE), next_f)
     }
 
     fn request_free<'c>(
@@ -141,7 +233,8 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Request_free<'c>,
         request: InOut<'c, MPI_Request>,
     ) -> CallResult<'c> {
-        self.timed(FunctionId::MPI_Request_free, || self.traffic.request_free(next_f, request))
+        let begun = self.begin(FunctionId::MPI_Request_free, || TrackedComm::NONE);
+        self.timed(begun, || self.traffic.request_free(next_f, request))
     }
 
     fn type_free<'c>(
@@ -149,7 +242,8 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Type_free<'c>,
         datatype: InOut<'c, MPI_Datatype>,
     ) -> CallResult<'c> {
-        self.timed(FunctionId::MPI_Type_free, || self.traffic.type_free(next_f, datatype))
+        let begun = self.begin(FunctionId::MPI_Type_free, || TrackedComm::NONE);
+        self.timed(begun, || self.traffic.type_free(next_f, datatype))
     }
 
     fn file_close<'c>(
@@ -157,7 +251,26 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_File_close<'c>,
         fh: InOut<'c, MPI_File>,
     ) -> CallResult<'c> {
-        self.timed(FunctionId::MPI_File_close, || self.traffic.file_close(next_f, fh))
+        let begun = self.begin(FunctionId::MPI_File_close, || TrackedComm::NONE);
+        self.timed(begun, || self.traffic.file_close(next_f, fh))
+    }
+
+    fn comm_free<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_free<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let begun = self.begin_on(FunctionId::MPI_Comm_free, comm.get());
+        self.timed(begun, || self.communicators.comm_free(next_f, comm))
+    }
+
+    fn comm_disconnect<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_disconnect<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let begun = self.begin_on(FunctionId::MPI_Comm_disconnect, comm.get());
+        self.timed(begun, || self.communicators.comm_disconnect(next_f, comm))
     }
 }
 
@@ -165,18 +278,33 @@ impl Tool for Profile {
     const NEW: Self = Self {
         calls: Table::new("calls", MEASURES, ROWS),
         traffic: Traffic::new(),
-        depth: AtomicUsize::new(0),
+        communicators: Communicators::new(),
+        keys: AtomicUsize::new(0),
     };
 
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "DEPTH",
-        default: SettingDefault::Number(4),
-        help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
-    }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "DEPTH",
+            default: SettingDefault::Number(4),
+            help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
+        },
+        Setting {
+            name: "COMMUNICATOR",
+            default: SettingDefault::Switch(true),
+            help: "tell calls on different communicators apart",
+        },
+        Setting {
+            name: "SIZE",
+            default: SettingDefault::Switch(false),
+            help: "tell calls with data of different sizes apart, by powers of two",
+        },
+    ];
 
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
-        self.depth.store(depth.min(Site::DEEPEST), Relaxed);
+        let key = |name, key| if settings.is_on(name) { key } else { 0 };
+        let keys = key("COMMUNICATOR", Keys::COMMUNICATOR) | key("SIZE", Keys::SIZE);
+        self.keys.store(depth.min(Site::DEEPEST) | keys, Relaxed);
     }
 
     fn table(&self) -> Option<&AnyTable> {

@@ -1,29 +1,41 @@
 //! What the profile tells apart, and what it measures.
 
-use mpi_tool_layer::{FunctionId, Measure, MeasureUnit, Part, PartKind, RowKey, Site};
+use mpi_tool_layer::{
+    FunctionId, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Site, SizeClass, TrackedComm,
+};
 
-/// A function called from a place. `MPI_Send` and `MPI_Send_c` are one function here.
+/// A function called from a place, on a communicator, with so many data. `MPI_Send` and `MPI_Send_c` are one function
+/// here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) function: FunctionId,
     pub(crate) site: Site,
+    pub(crate) communicator: TrackedComm,
+    pub(crate) size: SizeClass,
 }
 
 impl RowKey for Row {
     const PARTS: &'static [Part] = &[
         Part { name: "function", kind: PartKind::Function },
         Part { name: "site", kind: PartKind::Site },
+        Part { name: "communicator", kind: PartKind::Communicator },
+        Part { name: "size", kind: PartKind::Size },
     ];
 
+    /// A function has a communicator or none, and so it is with sizes.
     const COARSE: usize = FunctionId::COUNT;
 
     #[inline(always)]
-    fn parts(self) -> [u32; 4] {
-        [self.function as u32, self.site.number(), 0, 0]
+    fn parts(self) -> Parts {
+        let Self { function, site, communicator, size } = self;
+        [function as u32, site.number(), communicator.number(), size.number(), 0]
     }
 
-    fn coarse([function, ..]: [u32; 4]) -> [u32; 4] {
-        [function, Site::OTHERS.number(), 0, 0]
+    fn coarse([function, _, communicator, size, _]: Parts) -> Parts {
+        let others = |part, others| if part == 0 { 0 } else { others };
+        let communicator = others(communicator, TrackedComm::OTHERS.number());
+        let size = others(size, SizeClass::OTHERS.number());
+        [function, Site::OTHERS.number(), communicator, size, 0]
     }
 }
 

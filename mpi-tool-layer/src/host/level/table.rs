@@ -11,9 +11,8 @@ use crate::host::options::Output;
 use crate::host::output::say;
 use crate::host::report::Scope;
 use crate::kit::gather::gather;
-use crate::kit::merged::{Merged, site_part};
+use crate::kit::merged::{Merged, Renumbered};
 use crate::kit::report::TableReport;
-use crate::kit::table::{parts, words};
 use crate::kit::view::{Process, View};
 
 impl Level {
@@ -38,9 +37,9 @@ impl Level {
         };
         let reported = own.events();
         let columns = table.parts().len() + 16 * table.measures().len();
-        let (site_part, coarsen) = (site_part(table), table.shape().coarsen);
+        let renumbered = Renumbered::of(table);
         let merged = gather(&self.fingerprint(columns), own, |all, other| {
-            all.add(other, site_part, |key| parts(coarsen(words(key))));
+            all.add(other, renumbered, |key| table.coarse(key));
         })?;
         prepared_table.reported.store(reported, Relaxed);
         prepared_table.merged.store(true, Relaxed);

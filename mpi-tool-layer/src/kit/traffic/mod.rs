@@ -16,6 +16,14 @@ pub trait Tally<T> {
     /// So many elements of a datatype have moved, by the call or the operation that `tag` was given for. Data without
     /// elements may be told of, too.
     fn moved(&self, tag: T, flow: Flow, datatype: PredefinedDatatype, elements: u64);
+
+    /// Data will move later than the call, or whenever a persistent request is started: so many bytes at most. Returns
+    /// the tag with which they come back; unless a tool has another one, that is the call's. All that the call moves at
+    /// once has been told of before.
+    fn kept(&self, tag: T, bytes: u64) -> T {
+        let _ = bytes;
+        tag
+    }
 }
 
 /// Follows the data of all calls, for a layer that wants to know what an application sends, receives and reduces,
@@ -246,6 +254,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         accepted: Accepted<'c>,
     ) {
         let mut pending: Option<Pending<T>> = None;
+        let mut bytes = 0_u64;
         for transfer in call.transfers(accepted) {
             if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
                 self.moved_now(tally, tag, call, accepted, transfer);
@@ -253,6 +262,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             }
             let contents = self.datatypes.contents(&transfer, accepted);
             let Transfer { flow, at_most, .. } = transfer;
+            bytes = bytes.saturating_add(contents.size().saturating_mul(transfer.count()));
             let amount = Amount { flow, contents, count: transfer.count(), at_most };
             match &mut pending {
                 None => {
@@ -261,7 +271,8 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 Some(pending) => pending.push(amount),
             }
         }
-        let Some(pending) = pending else { return };
+        let Some(mut pending) = pending else { return };
+        pending.set_tag(tally.kept(tag, bytes));
         if let Some(request) = call.new_request(accepted) {
             self.requests.insert(request, pending);
         } else if let Some(file) = call.file() {

@@ -68,6 +68,11 @@ impl<T: Copy> Pending<T> {
         self.tag
     }
 
+    /// Has something else remembered.
+    pub(super) fn set_tag(&mut self, tag: T) {
+        self.tag = tag;
+    }
+
     /// The class of the function that has started it.
     pub(super) fn class(&self) -> FunctionClass {
         self.class

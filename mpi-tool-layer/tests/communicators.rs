@@ -75,6 +75,12 @@ fn each_communicator_is_what_the_program_says() {
     assert!(rows_of(&profile, "MPI_Init").iter().all(|row| row["communicator"].is_null()));
 }
 
+/// Does a program call the function as often as it happens to, until something is there?
+fn is_repeated(function: &str) -> bool {
+    let asks = ["Test", "Improbe", "Iprobe", "Parrived", "Request_get_status", "Waitsome"];
+    asks.iter().any(|name| function.contains(name))
+}
+
 /// Whatever is told apart, the sums stay.
 #[test]
 fn keys_change_no_total() {
@@ -93,7 +99,8 @@ fn keys_change_no_total() {
             assert_eq!(is_told("communicator"), communicator == "1", "{name}");
             assert_eq!(is_told("size"), size == "1", "{name}");
             let rows = profile["rows"].as_array().unwrap().len();
-            let calls = by_function(&profile, |row| row["calls"].as_u64().unwrap());
+            let mut calls = by_function(&profile, |row| row["calls"].as_u64().unwrap());
+            calls.retain(|function, _| !is_repeated(function));
             let bytes =
                 ["sent", "received"].map(|measure| by_function(&profile, |row| sum(row, measure)));
             (rows, (calls, bytes))

@@ -217,7 +217,9 @@ impl MpiInterceptionLayer for Profile {
             (bytes > 0).then_some(bytes)
         });
         self.calls.add(now.sized(), 1, [time, sent, received]);
-        if let Ok(accepted) = result {
+        if let Ok(accepted) = result
+            && begun.keys.has(Keys::COMMUNICATOR)
+        {
             self.communicators.made(call, accepted);
         }
         result

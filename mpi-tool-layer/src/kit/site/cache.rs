@@ -242,11 +242,11 @@ mod tests {
             assert_eq!(known(&cache), Some(77), "{callers} callers");
             let at_once = cache.find(call[0] as usize, call[1]);
             assert_eq!(at_once.is_some(), callers <= QUICK, "{callers} callers");
-            for other in 1..=callers {
+            (1..=callers).for_each(|other| {
                 let was = core::mem::replace(&mut stack[other], 1);
                 assert_eq!(known(&cache), None, "{callers} callers, another {other}");
                 stack[other] = was;
-            }
+            });
             stack[callers + 1] += 1;
             assert_eq!(known(&cache), Some(77), "what is beyond {callers} callers does not count");
             assert_eq!(find(&cache, call[0] as usize, call[1] + 1), None, "another return address");

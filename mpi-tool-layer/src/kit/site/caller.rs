@@ -25,6 +25,7 @@ macro_rules! __note_caller {
 
 /// An exported function of a tool that asks for call sites: notes its caller down, and jumps to the function
 /// that it would be without that.
+#[cfg(feature = "call-sites")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_noting_caller {
@@ -59,6 +60,18 @@ macro_rules! __export_noting_caller {
             $crate::__note_caller! { Here::$name }
         }
     };
+}
+
+#[cfg(not(feature = "call-sites"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_noting_caller {
+    (MPI_Init $($rest:tt)*) => {
+        compile_error!(
+            "call_sites needs a feature: mpi-tool-layer = { …, features = [\"call-sites\"] } in Cargo.toml"
+        );
+    };
+    ($($rest:tt)*) => {};
 }
 
 /// Where the application's call came from, as the tool's exported function has noted it down: to be looked up as a

@@ -1,39 +1,33 @@
 //! Call sites: where in the application a call comes from.
 //!
 //! `caller.rs` notes down stack pointer and frame pointer when a call comes into the tool, `cache.rs` knows the
-//! sites that a thread has called from before. For one that it does not know, the stack is unwound here, by the
+//! sites that a thread has called from before. For one that it does not know, `search.rs` unwinds the stack, by the
 //! tables that compilers make for exceptions (`.eh_frame`), which need no frame pointers. `modules.rs` knows the
-//! loaded objects.
+//! loaded objects. These two are compiled with the feature `call-sites` only.
 //!
 //! Nothing is read beyond the thread's own stack, whatever the tables say. On other stacks (of fibers, and of signal
 //! handlers), nothing is unwound: the call's own return address is the site.
 
+#[cfg_attr(not(feature = "call-sites"), allow(dead_code))]
 pub(crate) mod cache;
+#[cfg_attr(not(feature = "call-sites"), allow(dead_code))]
 pub(crate) mod caller;
+#[cfg(feature = "call-sites")]
 mod modules;
+#[cfg(feature = "call-sites")]
+mod search;
 
-use core::cell::Cell;
-use core::sync::atomic::{
-    AtomicPtr, AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
-};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
-use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
-use framehop::{FrameAddress, Unwinder as _};
+use core::sync::atomic::{AtomicPtr, Ordering::Acquire};
 
 use super::thread;
-use crate::counters::memory;
-use cache::MOST;
 pub use caller::{Caller, Nesting};
-pub(crate) use modules::File;
-use modules::{Modules, Role};
+#[cfg(feature = "call-sites")]
+use search::new_site;
 
 /// Where in the application a call comes from: the place of the call, and the places of the calls of the
 /// functions around it, up to a depth.
 ///
-/// A tool that asks for call sites is installed with `call_sites`, and asks at the beginning of its `around`, or of
+/// A tool that asks for call sites has the feature `call-sites` of this crate, is installed with `call_sites`, and asks at the beginning of its `around`, or of
 /// its method for a function:
 ///
 /// ```
@@ -135,6 +129,21 @@ impl Caller {
     }
 }
 
+/// Without the feature, no call has a site: a tool cannot be installed with `call_sites`.
+#[cfg(not(feature = "call-sites"))]
+fn new_site(_: Caller, _: u64, _: usize) -> Site {
+    Site::UNKNOWN
+}
+
+/// A program or library, as reports name it. It is never freed: reports may come when it has been unloaded.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Its path.
+    pub(crate) path: String,
+    /// The build ID that its linker gave it; empty if there is none.
+    pub(crate) build_id: Vec<u8>,
+}
+
 /// A place in the code of a program or a library.
 #[derive(Debug, Clone, Copy)]
 pub struct CodePlace {
@@ -164,179 +173,5 @@ impl core::fmt::Display for CodePlace {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let name = self.file().rsplit('/').next().unwrap_or("");
         write!(f, "{name}+{:#x}", self.offset)
-    }
-}
-
-/// What is asked when a thread calls from a place for the first time.
-struct Search {
-    modules: Modules,
-    rules: CacheX86_64,
-    /// The sites, by files and offsets of their places.
-    known: HashMap<Vec<(*const File, u64)>, u32>,
-}
-
-// SAFETY: a value must be usable in other threads. Its pointers are compared only.
-unsafe impl Send for Search {}
-
-std::thread_local! {
-    /// This thread is in `new_site`: a signal handler's call must not wait for it.
-    static SEARCHING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Finds out where a call comes from.
-#[cold]
-#[inline(never)]
-fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Site {
-    // On a stack that is not aligned, nothing can be unwound.
-    if !caller.stack.is_multiple_of(8) {
-        return Site::UNKNOWN;
-    }
-    static SEARCH: Mutex<Option<Search>> = Mutex::new(None);
-    // A thread that is about to end has no such variable any more.
-    if SEARCHING.try_with(|searching| searching.replace(true)).unwrap_or(true) {
-        return Site::UNKNOWN;
-    }
-    let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let search = search.get_or_insert_with(|| Search {
-        modules: Modules::new(),
-        rules: CacheX86_64::new(),
-        known: HashMap::new(),
-    });
-    let site = search.site(caller, returns_to, depth.min(Site::DEEPEST));
-    let _ = SEARCHING.try_with(|searching| searching.set(false));
-    site
-}
-
-impl Search {
-    /// The site of a call, of which the thread's cache knows nothing: unwinds the stack, and tells the cache.
-    fn site(&mut self, caller: Caller, returns_to: u64, depth: usize) -> Site {
-        self.modules.update();
-        let cache = memory::make_kit().map(|memory| &memory.sites);
-        // The bounds of the thread's stack do not change, and are kept with what is on it.
-        let stack = cache.map_or([0; 2], |cache| {
-            if cache.stack[1].load(Relaxed) == 0 {
-                let bounds = stack_of_this_thread();
-                cache.stack.iter().zip(bounds).for_each(|(kept, bound)| kept.store(bound, Relaxed));
-            }
-            cache.stack.each_ref().map(|bound| bound.load(Relaxed))
-        });
-        let mut frames = Frames::new(caller.stack as u64, returns_to);
-        if (stack[0]..stack[1]).contains(&(caller.stack as u64)) {
-            self.unwind(&mut frames, caller, depth, stack[1]);
-        }
-        let from = self.first_of_application(&frames).unwrap_or(0);
-        let mut places: Vec<_> = frames.0[from..]
-            .iter()
-            .filter_map(|[_, address]| {
-                // The instruction behind a call may be another line's, or another function's.
-                let at = address.wrapping_sub(1);
-                let object = self.modules.of(at)?;
-                let role = if self.modules.is_entry(at) { Role::Start } else { object.role };
-                Some((role, CodePlace { file: object.file, offset: at.wrapping_sub(object.base) }))
-            })
-            .collect();
-        while places.len() > 1 && places.last().is_some_and(|(role, _)| *role == Role::Start) {
-            places.pop();
-        }
-        let places: Vec<_> = places.into_iter().map(|(_, place)| place).collect();
-        let site = self.number_of(places);
-        if let Some(cache) = cache {
-            cache.insert(frames.0[from], &frames.0[from + 1..], site.0);
-            if from > 0 {
-                cache.insert_through(frames.0[0], &frames.0[1..from], frames.0[from][0]);
-            }
-        }
-        site
-    }
-
-    /// Adds the callers, until there are as many of the application's as are wanted. Nothing is read from
-    /// `end` on.
-    fn unwind(&mut self, frames: &mut Frames, caller: Caller, depth: usize, end: u64) {
-        let mut registers =
-            UnwindRegsX86_64::new(frames.0[0][1], caller.stack as u64 + 8, caller.frame as u64);
-        let mut read = |address: u64| {
-            let is_inside =
-                address >= caller.stack as u64 && address <= end - 8 && address.is_multiple_of(8);
-            // SAFETY: an aligned word must be there: it is in this thread's stack, above the frame that this
-            // code runs in.
-            if is_inside { Ok(unsafe { *(address as *const u64) }) } else { Err(()) }
-        };
-        let mut address = frames.0[0][1];
-        let is_enough = |this: &Self, frames: &Frames| {
-            let first = this.first_of_application(frames);
-            frames.0.len() > MOST || first.is_some_and(|first| frames.0.len() >= first + depth)
-        };
-        while !is_enough(self, frames) {
-            let Some(frame) = FrameAddress::from_return_address(address) else { return };
-            let unwinder = &self.modules.unwinder;
-            match unwinder.unwind_frame(frame, &mut registers, &mut self.rules, &mut read) {
-                Ok(Some(next)) => {
-                    // On x86-64 the return address is the word below the caller's stack.
-                    let at = registers.sp().wrapping_sub(8);
-                    let above = frames.0.last().map_or(0, |[place, _]| *place);
-                    if at <= above || read(at) != Ok(next) || self.modules.of(next).is_none() {
-                        return;
-                    }
-                    frames.0.push([at, next]);
-                    address = next;
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// The first frame that is neither a tool's nor MPI's.
-    fn first_of_application(&self, frames: &Frames) -> Option<usize> {
-        let is_between = |[_, address]: &[u64; 2]| {
-            let object = self.modules.of(address.wrapping_sub(1));
-            object.is_some_and(|object| object.role == Role::Between)
-        };
-        frames.0.iter().position(|frame| !is_between(frame))
-    }
-
-    /// The number of a site, which gets one if it is new.
-    fn number_of(&mut self, places: Vec<CodePlace>) -> Site {
-        if places.is_empty() {
-            return Site::UNKNOWN;
-        }
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        let key = places.iter().map(|place| (core::ptr::from_ref(place.file), place.offset));
-        Site(*self.known.entry(key.collect()).or_insert_with(|| {
-            let number = NEXT.load(Relaxed);
-            let Some(slot) = PLACES.get(number as usize) else { return Site::OTHERS.0 };
-            NEXT.store(number + 1, Relaxed);
-            slot.store(Box::leak(Box::new(places.into_boxed_slice())), Release);
-            number
-        }))
-    }
-}
-
-/// Return addresses of the call and its callers, each with its place on the stack.
-struct Frames(Vec<[u64; 2]>);
-
-impl Frames {
-    fn new(stack: u64, returns_to: u64) -> Self {
-        let mut frames = Vec::with_capacity(MOST + 1);
-        frames.push([stack, returns_to]);
-        Self(frames)
-    }
-}
-
-/// Begin and end of this thread's stack; zeros if they are not known.
-fn stack_of_this_thread() -> [u64; 2] {
-    // SAFETY: the functions want this thread, which runs, and attributes: `pthread_getattr_np` makes them, and
-    // they are read and freed only where it has. The address that comes out is not followed here.
-    unsafe {
-        let mut attributes = core::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
-            return [0; 2];
-        }
-        let (mut start, mut length) = (core::ptr::null_mut(), 0);
-        let result = libc::pthread_attr_getstack(&attributes, &mut start, &mut length);
-        libc::pthread_attr_destroy(&mut attributes);
-        if result != 0 {
-            return [0; 2];
-        }
-        [start.addr() as u64, (start.addr() + length) as u64]
     }
 }

@@ -7,17 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 
+use super::File;
 use crate::host::linker::here;
 use crate::host::objects::{Object, each_object};
-
-/// A program or library, as reports name it. It is never freed: reports may come when it has been unloaded.
-#[derive(Debug)]
-pub(crate) struct File {
-    /// Its path.
-    pub(crate) path: String,
-    /// The build ID that its linker gave it; empty if there is none.
-    pub(crate) build_id: Vec<u8>,
-}
 
 /// A loaded object.
 pub(super) struct Loaded {

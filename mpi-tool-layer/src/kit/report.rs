@@ -14,8 +14,8 @@ use crate::host::report::{Field, Heading, quote};
 /// The schema of reports with a table: a reader checks it, and `docs/report.md` describes it.
 pub(crate) const SCHEMA: &str = "mpi-tool-report/2";
 
-/// How many rows the text has.
-const SHOWN: usize = 20;
+/// How many rows the text has: with all other lines it fits on a screen of 25.
+const SHOWN: usize = 19;
 
 /// A report of a table.
 pub(crate) struct TableReport<'a> {

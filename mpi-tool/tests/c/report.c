@@ -6,6 +6,7 @@
 #define APART __attribute__((noinline, noclone))
 
 static int rank, data[100];
+/* Loops count in volatile variables: the compiler would unroll them, and each call would be a place of its own. */
 
 static APART void transfer(int count)
 {
@@ -32,11 +33,11 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int i = 0; i < 3; i++)
+    for (volatile int i = 0; i < 3; i++)
         exchange(10); /* short */
-    for (int i = 0; i < 2; i++)
+    for (volatile int i = 0; i < 2; i++)
         exchange(100); /* long */
-    for (int i = 0; i < 4; i++)
+    for (volatile int i = 0; i < 4; i++)
         meet(); /* barriers */
     MPI_Finalize();
     return 0;

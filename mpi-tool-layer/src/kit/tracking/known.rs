@@ -117,7 +117,7 @@ pub struct KnownComm<'a> {
 impl KnownComm<'_> {
     /// Is it `MPI_COMM_WORLD`?
     pub fn is_world(&self) -> bool {
-        self.identity == TrackedComm::WORLD.0.into()
+        self.identity == u64::from(TrackedComm::WORLD.0)
     }
 }
 

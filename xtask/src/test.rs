@@ -44,6 +44,21 @@ pub(crate) struct Test {
 }
 
 impl Test {
+    /// Why mpi4py, and its own tests, do not run with tools.
+    fn no_mpi4py(&self, mpi: &Mpi) -> Option<&'static str> {
+        match mpi.name.as_str() {
+            "mpich-5.0.2-abi" => Some("whose wheel is for the ABIs of MPICH and of Open MPI"),
+            "mpich-debian" => {
+                Some("which spawns processes, what this MPI fails to do, and knows it by no name")
+            }
+            // Four of the sixty minutes.
+            name if self.more && name.starts_with("openmpi") => {
+                Some("which --more runs on MPICH only (--all)")
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn run(self) -> Result<()> {
         let wanted = |name: &str| match &self.mpi {
             // A whole name stands for this one only.
@@ -88,7 +103,7 @@ impl Test {
             if let Some(reason) = self.no_benchmarks(mpi) {
                 left_out.push(format!("{name}: Intel MPI Benchmarks, {reason}"));
             }
-            if let Some(reason) = no_mpi4py(mpi) {
+            if let Some(reason) = self.no_mpi4py(mpi) {
                 left_out.push(format!("{name}: mpi4py and its suite, {reason}"));
             } else if !self.long && !self.is_quick() {
                 left_out.push(format!(
@@ -268,7 +283,7 @@ impl Test {
             .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
             .arg("--")
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
-            .args(if no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
+            .args(if self.no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
             .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
             .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
@@ -386,17 +401,6 @@ const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 const LONG_TESTS: &str = "mpi4py_suite_on_four_ranks";
 
 const MPI4PY_TESTS: &str = "mpi4py_";
-
-/// Why mpi4py, and its own tests, do not run with tools.
-fn no_mpi4py(mpi: &Mpi) -> Option<&'static str> {
-    match mpi.name.as_str() {
-        "mpich-5.0.2-abi" => Some("whose wheel is for the ABIs of MPICH and of Open MPI"),
-        "mpich-debian" => {
-            Some("which spawns processes, what this MPI fails to do, and knows it by no name")
-        }
-        _ => None,
-    }
-}
 
 /// Tests that do not run on an MPI: the suite that has each, its name, and why.
 pub(crate) fn tests_left_out(mpi: &Mpi) -> Vec<(&'static str, &'static str, &'static str)> {

@@ -22,7 +22,7 @@ pub(crate) struct Test {
     /// All tests, also on Open MPI, in half an hour
     #[arg(long)]
     all: bool,
-    /// All tests, and also on the other ABI of MPICH and on Debian's MPICH, in an hour
+    /// All tests but mpi4py's on Open MPI, and also on the other ABI of MPICH and on Debian's MPICH, in an hour
     #[arg(long)]
     more: bool,
     /// Also what takes long: mpi4py's whole suite, also on four ranks, with each tool alone; every package

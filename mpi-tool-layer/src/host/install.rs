@@ -52,8 +52,8 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
 /// name, unless one is given: `install_pmpi_layer!(Layer, name = "my-tool")`.
 ///
 /// A layer that asks for [call sites](crate::Site) says so:
-/// `install_pmpi_layer!(Layer, name = "my-tool", call_sites)`, with the feature `call-sites` of this crate. Each exported function has four more
-/// instructions then.
+/// `install_pmpi_layer!(Layer, name = "my-tool", call_sites)`, with the feature `call-sites` of this
+/// crate. Each exported function has four more instructions then.
 #[macro_export]
 macro_rules! install_pmpi_layer {
     ($layer:ty) => {

@@ -35,6 +35,8 @@ pub struct Shape {
     pub timing: Timing,
     /// The first communicator.
     pub communicator: Position,
+    /// The address where the function puts the communicator that it makes.
+    pub new_communicator: Position,
     /// The first window.
     pub window: Position,
     /// The first file.
@@ -312,6 +314,7 @@ impl Shape {
             pattern: Pattern::Nothing,
             timing: Timing::of(description),
             communicator: NONE,
+            new_communicator: NONE,
             window: NONE,
             file: NONE,
             root: NONE,
@@ -361,6 +364,7 @@ impl Shape {
                 ParameterKind::Communicator if !pointer && shape.communicator == NONE => {
                     shape.communicator = position;
                 }
+                ParameterKind::Communicator if output => shape.new_communicator = position,
                 ParameterKind::Window if !pointer && shape.window == NONE => {
                     shape.window = position;
                 }

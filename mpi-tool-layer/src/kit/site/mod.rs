@@ -27,8 +27,8 @@ use search::new_site;
 /// Where in the application a call comes from: the place of the call, and the places of the calls of the
 /// functions around it, up to a depth.
 ///
-/// A tool that asks for call sites has the feature `call-sites` of this crate, is installed with `call_sites`, and asks at the beginning of its `around`, or of
-/// its method for a function:
+/// A tool that asks for call sites has the feature `call-sites` of this crate, is installed with `call_sites`, and asks
+/// at the beginning of its `around`, or of its method for a function:
 ///
 /// ```
 /// use mpi_tool_layer::{Call, CallResult, Compiled, MpiInterceptionLayer, Site, Tool};

@@ -369,10 +369,7 @@ impl Communicators {
         let parents = call.communicator().map(|comm| comm.raw());
         // Of what is not known, MPI is not asked: it may be a session's.
         let parent_identity = || parent.known().map(|known| known.identity);
-        let tag = || {
-            let mut arguments = call.arguments();
-            arguments.find(|(parameter, _)| parameter.name == "tag").map_or(0, |(_, tag)| tag)
-        };
+        let tag = || call.tag().map_or(0, |tag| u64::from(tag.raw().cast_unsigned()));
         let kind = origin as u64;
         let (identity, groups) = match origin {
             Origin::Unknown => return None,
@@ -427,7 +424,7 @@ impl Default for Communicators {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::asking::returns_communicator;
+    use crate::{Direction, ParameterKind};
 
     /// By the list of functions: whatever returns a communicator is known here, and returns one.
     #[test]
@@ -435,7 +432,9 @@ mod tests {
         let functions = (0..FunctionId::COUNT).filter_map(FunctionId::from_index);
         let mut makers = 0;
         for function in functions {
-            let returns = function.parameters().iter().filter(|one| returns_communicator(one));
+            let returns = function.parameters().iter().filter(|one| {
+                one.kind == ParameterKind::Communicator && one.direction == Direction::Out
+            });
             let returns = returns.count();
             assert_eq!(returns, usize::from(origin(function).is_some()), "{function}");
             makers += returns;

@@ -231,6 +231,38 @@ fn efficiencies_of_known_sleeps() {
     assert!(said[0].contains("(rank 2 has most work)"), "{}", said[0]);
 }
 
+/// Waits by the program's own clock. No rank is let through before the last one is there, so the profile's are not
+/// shorter; how much longer they are depends on how busy the machine is.
+#[test]
+fn waiting_is_told_from_the_rest() {
+    let program = compile("waits");
+    let run = profiled(Run::new(&program, 4)).variable("MPI_TOOL_MPI_PROFILE_WAIT", "sync");
+    let outcome = run.run();
+    outcome.expect_success("waits");
+    let profile = profile(&run);
+    let waited = by_function(&profile, |row| sum(row, "wait"));
+    let time = by_function(&profile, |row| sum(row, "time"));
+    let mut functions = 0;
+    for line in outcome.stdout.lines() {
+        let (function, expected) = line.split_once(' ').unwrap();
+        let expected: u64 = expected.parse().unwrap();
+        let waited = waited[function];
+        let range = expected - expected / 50..expected + 1_000_000_000;
+        assert!(range.contains(&waited), "{function}: {waited} ns instead of {expected} ns");
+        assert!(waited <= time[function], "{function}: {waited} ns of {} ns", time[function]);
+        functions += 1;
+    }
+    assert_eq!(functions, 5, "{}", outcome.stdout);
+    assert_eq!((waited["MPI_Neighbor_allgather"], waited["MPI_Comm_split"]), (0, 0));
+    // The barriers are no calls of the application's.
+    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Barrier"], 4);
+
+    let run = profiled(Run::new(&program, 4));
+    run.run().expect_success("waits");
+    let rows = self::profile(&run)["rows"].as_array().unwrap().clone();
+    assert!(rows.iter().all(|row| row["wait"].is_null()));
+}
+
 /// On a terminal: one report, of at most so many lines, and a line for what came after it.
 #[test]
 fn the_text_is_short_and_calls_after_it_are_a_line() {

@@ -290,6 +290,13 @@ impl UsedComm {
         rank
     }
 
+    /// Waits for all processes of the communicator, of which each does the same; `false` if MPI refuses.
+    pub(crate) fn barrier(self) -> bool {
+        // SAFETY: `MPI_Barrier` wants a valid communicator. The application's own call is about to hand it to MPI
+        // (`assume`), or already has (`of`).
+        unsafe { pmpi::MPI_Barrier(self.0) == pmpi::MPI_SUCCESS }
+    }
+
     /// Is it between two groups?
     #[inline]
     pub(crate) fn is_inter(self) -> bool {

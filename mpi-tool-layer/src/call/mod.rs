@@ -186,6 +186,13 @@ pub trait Call<'c>: Copy {
         self.get(self.shape().tags.0).map(Tag::new)
     }
 
+    /// Is it a blocking collective operation of all processes of its communicator (`MPI_Bcast`, `MPI_Barrier`), and not
+    /// of neighbours only?
+    #[inline(always)]
+    fn is_of_all(self) -> bool {
+        self.shape().is_of_all()
+    }
+
     /// Do the data of the call move later than it returns, when its request is complete? So it is
     /// with `MPI_Isend` and its kin, and with the beginnings of split collective operations on
     /// files (`MPI_File_read_all_begin`), which have no request.

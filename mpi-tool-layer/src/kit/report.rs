@@ -84,6 +84,18 @@ impl TableReport<'_> {
                 times.useful.most.rank
             )?;
         }
+        for (index, measure) in table.measures().iter().enumerate().skip(1) {
+            if measure.unit == MeasureUnit::Ticks {
+                let mut sum = 0_u64;
+                view.each_row(&mut |_, measures| {
+                    sum = sum.saturating_add(measures(index).moments.sum);
+                });
+                if sum > 0 {
+                    let part = sum as f64 / times.inside.sum.max(1) as f64 * 100.0;
+                    writeln!(out, "{} {part:.1} % of the time in MPI", measure.name)?;
+                }
+            }
+        }
         if view.lost() > 0 {
             writeln!(out, "{} {events} could not be counted: no memory", view.lost())?;
         }

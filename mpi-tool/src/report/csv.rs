@@ -27,9 +27,10 @@ pub(super) fn write(
     };
     header.extend(of_keys.iter().map(|name| (*name).to_owned()));
     header.push(table.events.clone());
-    for column in &table.measures {
+    for (index, column) in table.measures.iter().enumerate() {
         let name = match column.unit.as_str() {
-            "nanoseconds" => "seconds".to_owned(),
+            "nanoseconds" if index == 0 => "seconds".to_owned(),
+            "nanoseconds" => format!("seconds_{}", column.name),
             unit => format!("{unit}_{}", column.name),
         };
         header.extend([name.clone(), format!("{name}_least"), format!("{name}_most")]);

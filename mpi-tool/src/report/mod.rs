@@ -3,6 +3,7 @@
 mod csv;
 mod symbols;
 mod text;
+mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -175,6 +176,8 @@ struct Sums {
     most: Option<u64>,
     /// The most of a rank, and the mean of all: only where a line is one row.
     by_rank: Option<(f64, f64)>,
+    /// Nobody has measured it.
+    is_estimated: bool,
 }
 
 impl Sums {
@@ -187,6 +190,7 @@ impl Sums {
             least: number("least"),
             most: number("most"),
             by_rank: by_rank["most"].as_f64().zip(by_rank["sum"].as_f64()),
+            is_estimated: value["estimated"] == true,
         }
     }
 
@@ -196,6 +200,7 @@ impl Sums {
         self.least = [self.least, other.least].into_iter().flatten().min();
         self.most = self.most.max(other.most);
         self.by_rank = None;
+        self.is_estimated |= other.is_estimated;
     }
 }
 
@@ -212,6 +217,7 @@ impl Report {
             }
             None => bail!("{name} is no report of a tool"),
         }
+        wait::estimate(&mut value);
         let is_broken = || format!("{name} is not as a report should be");
         let table: Table = serde_json::from_value(value.clone()).with_context(is_broken)?;
         let mut symbols = Symbols::default();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::symbols::Frame;
-use super::{Communicator, Efficiency, Key, Line, Table, What};
+use super::{Column, Communicator, Efficiency, Key, Line, Table, What};
 
 /// So many lines tell of collective operations by communicator.
 const COLLECTIVES: usize = 5;
@@ -58,8 +58,19 @@ pub(super) fn write(
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;
     }
     let all = lines.values().map(first).fold(0, u64::saturating_add);
+    let shown = shown(&lines, table);
+    for (index, column) in shown.iter().copied().filter(|(index, _)| *index > 0) {
+        let of = |line: &Line| line.measures[index].sum;
+        let is_estimated = lines.values().any(|line| line.measures[index].is_estimated);
+        if column.unit == "nanoseconds" {
+            let sum = lines.values().map(of).fold(0, u64::saturating_add);
+            let part = sum as f64 / all.max(1) as f64 * 100.0;
+            let how = if is_estimated { ", as estimated" } else { "" };
+            writeln!(out, "{} {part:.1} % of the time in MPI{how}", column.name)?;
+        }
+    }
     let mut header = String::new();
-    for (index, column) in table.measures.iter().enumerate() {
+    for (index, column) in shown.iter().copied() {
         header += &format!("{:>12}", column.name);
         if index == 0 {
             header += &format!(" {:>7} {:>9} {events:>12}", "of MPI", "imbalance");
@@ -67,20 +78,32 @@ pub(super) fn write(
     }
     writeln!(out, "{header}  what, where")?;
     let lines = sorted(lines);
-    let shown = if top == 0 { lines.len() } else { top.min(lines.len()) };
-    for (key, line) in &lines[..shown] {
-        writeln!(out, "{}  {}", numbers(table, line, all), name(table, key, frames))?;
+    let printed = if top == 0 { lines.len() } else { top.min(lines.len()) };
+    for (key, line) in &lines[..printed] {
+        writeln!(out, "{}  {}", numbers(table, &shown, line, all), name(table, key, frames))?;
     }
-    if lines.len() > shown {
-        writeln!(out, "and {} lines more: --top 0 prints all", lines.len() - shown)?;
+    if lines.len() > printed {
+        writeln!(out, "and {} lines more: --top 0 prints all", lines.len() - printed)?;
     }
     if !collectives.is_empty() {
         writeln!(out, "collective operations by communicator:")?;
     }
     for (key, line) in sorted(collectives).iter().take(COLLECTIVES) {
-        writeln!(out, "{}  {}", numbers(table, line, all), name(table, key, frames))?;
+        writeln!(out, "{}  {}", numbers(table, &shown, line, all), name(table, key, frames))?;
     }
     Ok(())
+}
+
+/// The measures that are printed, with their positions: the first one, and all of which there are values, or which count
+/// anything but time.
+fn shown<'a>(lines: &BTreeMap<Key, Line>, table: &'a Table) -> Vec<(usize, &'a Column)> {
+    let is_measured = |index: usize| lines.values().any(|line| line.measures[index].count > 0);
+    let columns = table.measures.iter().enumerate();
+    columns
+        .filter(|(index, column)| {
+            *index == 0 || column.unit != "nanoseconds" || is_measured(*index)
+        })
+        .collect()
 }
 
 /// The sum of the first measure.
@@ -98,9 +121,10 @@ fn sorted(lines: BTreeMap<Key, Line>) -> Vec<(Key, Line)> {
 }
 
 /// The numbers of a line. `all` is the sum of the first measure over all lines.
-fn numbers(table: &Table, line: &Line, all: u64) -> String {
+fn numbers(table: &Table, shown: &[(usize, &Column)], line: &Line, all: u64) -> String {
     let mut text = String::new();
-    for (index, (column, sums)) in table.measures.iter().zip(&line.measures).enumerate() {
+    for (index, column) in shown.iter().copied() {
+        let sums = &line.measures[index];
         text += &format!("{:>12}", amount(sums.sum, &column.unit));
         if index == 0 {
             let part = sums.sum as f64 / all.max(1) as f64 * 100.0;

@@ -299,6 +299,35 @@ static SHAPES: [Shape; FunctionId::COUNT] = {
 };
 
 impl Shape {
+    /// Can another process that is late make a call of the function last longer? So it is with blocking messages and
+    /// collective operations, and with all that waits for requests or messages. What only asks (`MPI_Test`), and what
+    /// synchronises windows, is not meant.
+    pub const fn may_wait(function: FunctionId) -> bool {
+        let shape = Self::of(function);
+        if !matches!(shape.timing, Timing::Blocking) || shape.flag != NONE {
+            return false;
+        }
+        let name = function.method_name();
+        match shape.class {
+            FunctionClass::PointToPoint => {
+                matches!(shape.pattern, Pattern::Send | Pattern::Receive | Pattern::SendReceive)
+                    || contains(name, "probe")
+            }
+            FunctionClass::Completion => contains(name, "wait"),
+            FunctionClass::Collective => shape.is_of_all(),
+            FunctionClass::Neighborhood => !matches!(shape.pattern, Pattern::Nothing),
+            _ => false,
+        }
+    }
+
+    /// Is it a collective operation in which all processes of the communicator take part, and which is over when the
+    /// call returns: those that `MPI_Barrier` stands for, not those with neighbours only?
+    pub const fn is_of_all(&self) -> bool {
+        matches!(self.class, FunctionClass::Collective)
+            && matches!(self.timing, Timing::Blocking)
+            && self.communicator != NONE
+    }
+
     /// The same as [`of`](Self::of), where the function is known when the program runs.
     #[inline]
     pub fn looked_up(function: FunctionId) -> &'static Self {

@@ -1,6 +1,7 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
 mod row;
+mod wait;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,6 +14,7 @@ use mpi_tool_layer::{
 };
 
 use row::{MEASURES, ROWS, Row};
+use wait::Start;
 
 struct Profile {
     calls: Table<Row, { MEASURES.len() }>,
@@ -22,13 +24,15 @@ struct Profile {
 }
 
 /// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
-/// communicators and sizes are told apart.
+/// communicators, sizes, and waiting from the rest of the time.
 #[derive(Clone, Copy)]
 struct Keys(usize);
 
 impl Keys {
     const COMMUNICATOR: usize = 1 << 8;
     const SIZE: usize = 1 << 9;
+    /// The ranks wait for each other before a collective operation moves data.
+    const WAIT: usize = 1 << 10;
 
     #[inline(always)]
     const fn depth(self) -> usize {
@@ -122,7 +126,8 @@ impl Profile {
     #[cold]
     fn moved_before(&self, row: Row, flow: Flow, bytes: u64) {
         let some = (bytes > 0).then_some(bytes);
-        let values = if flow == Flow::Received { [None, None, some] } else { [None, some, None] };
+        let (sent, received) = if flow == Flow::Received { (None, some) } else { (some, None) };
+        let values = [None, sent, received, None];
         self.calls.add(row, 0, values);
     }
 
@@ -157,7 +162,7 @@ impl Profile {
         // The time of a call inside of another one is a part of that one's.
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
-        self.calls.add(begun.plain_row(), 1, [time, None, None]);
+        self.calls.add(begun.plain_row(), 1, [time, None, None, None]);
         result
     }
 }
@@ -198,25 +203,29 @@ impl MpiInterceptionLayer for Profile {
             later: Cell::new(0),
         };
         let nesting = Nesting::enter();
-        let time = Cell::new(0);
+        let (time, waited) = (Cell::new(0), Cell::new(None));
         let timed = {
-            let (time, row) = (&time, &now.row);
+            let (time, waited, row) = (&time, &waited, &now.row);
             move || {
-                let start = Clock::now();
+                let waits = call.is_of_all() && begun.keys.has(Keys::WAIT);
+                let start = if waits { Start::of(call, &self.communicators) } else { Start::now() };
                 let result = next_f();
-                time.set(Clock::now().wrapping_sub(start));
+                time.set(Clock::now().wrapping_sub(start.time));
+                waited.set(start.waited(time.get()));
                 row.set(begun.row());
                 result
             }
         };
         let result = self.traffic.around(&now, || now.row.get(), call, timed);
-        let time = nesting.is_outermost().then_some(time.get());
+        let is_outermost = nesting.is_outermost();
+        let time = is_outermost.then_some(time.get());
+        let waited = waited.get().filter(|_| is_outermost);
         drop(nesting);
         let [sent, received] = [&now.sent, &now.received].map(|bytes| {
             let bytes = bytes.get();
             (bytes > 0).then_some(bytes)
         });
-        self.calls.add(now.sized(), 1, [time, sent, received]);
+        self.calls.add(now.sized(), 1, [time, sent, received, waited]);
         if let Ok(accepted) = result
             && begun.keys.has(Keys::COMMUNICATOR)
         {
@@ -300,13 +309,25 @@ impl Tool for Profile {
             default: SettingDefault::Switch(false),
             help: "tell calls with data of different sizes apart, by powers of two",
         },
+        Setting {
+            name: "WAIT",
+            default: SettingDefault::Choice(&["off", "estimate", "sync"]),
+            help: "tell waiting for other ranks from the rest: by the quickest call with data of this size, or by a \
+                   barrier before each blocking collective operation",
+        },
     ];
 
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         let key = |name, key| if settings.is_on(name) { key } else { 0 };
         let keys = key("COMMUNICATOR", Keys::COMMUNICATOR) | key("SIZE", Keys::SIZE);
-        self.keys.store(depth.min(Site::DEEPEST) | keys, Relaxed);
+        let waiting = match settings.text("WAIT") {
+            "sync" => Keys::WAIT,
+            // `mpi-tool report` compares calls with data of one size.
+            "estimate" => Keys::SIZE,
+            _ => 0,
+        };
+        self.keys.store(depth.min(Site::DEEPEST) | keys | waiting, Relaxed);
     }
 
     fn table(&self) -> Option<&AnyTable> {

@@ -43,6 +43,7 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { name: "time", unit: MeasureUnit::Ticks },
     Measure { name: "sent", unit: MeasureUnit::Bytes },
     Measure { name: "received", unit: MeasureUnit::Bytes },
+    Measure { name: "wait", unit: MeasureUnit::Ticks },
 ];
 
 /// How many functions with their places a thread has room for: about a megabyte, used as far as it is needed.

@@ -41,6 +41,14 @@ impl Members {
         }
     }
 
+    /// Are all of them in the world?
+    pub(crate) fn are_in_world(&self) -> bool {
+        match self {
+            Self::Regular { .. } => true,
+            Self::Listed(ranks) => !ranks.contains(&NOBODY),
+        }
+    }
+
     /// The world rank of a process by its rank in the group; `None` if there is no such rank, or if it is not in the
     /// world.
     pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
@@ -87,6 +95,7 @@ mod tests {
             let members = Members::of(&ranks);
             assert_eq!(matches!(members, Members::Regular { .. }), is_regular, "{ranks:?}");
             assert_eq!(members.size() as usize, ranks.len());
+            assert_eq!(members.are_in_world(), !ranks.contains(&mpi_sys::MPI_UNDEFINED));
             for (rank, world) in (0..).zip(&ranks) {
                 assert_eq!(members.world_rank(rank), u32::try_from(*world).ok(), "{ranks:?}");
             }

@@ -235,6 +235,36 @@ impl Communicators {
         self.groups.get(comm)?.peers().world_rank(rank)
     }
 
+    /// Waits until all processes of a call's communicator are in the same collective operation, by a barrier that no tool
+    /// sees. What the call takes afterwards is no waiting for late ones. To be asked before the call is passed on, and by
+    /// the tools of all ranks alike, as each waits for the others.
+    ///
+    /// `false`, without waiting, if the call is not [of all](Call::is_of_all) or is `MPI_Barrier` itself, and on
+    /// communicators that are not known or that have processes outside of `MPI_COMM_WORLD`, where this tool may not be.
+    #[inline]
+    pub fn await_all<'c>(&self, call: impl Call<'c>) -> bool {
+        if !call.is_of_all() || call.function() == FunctionId::MPI_Barrier {
+            return false;
+        }
+        call.communicator().is_some_and(|comm| self.barrier(comm.raw()))
+    }
+
+    #[inline(never)]
+    fn barrier(&self, comm: MPI_Comm) -> bool {
+        if self.of_handle(comm) == TrackedComm::UNKNOWN {
+            return false;
+        }
+        let is_in_world = |groups: Arc<Groups>| {
+            groups.own.are_in_world() && groups.other.as_ref().is_none_or(Members::are_in_world)
+        };
+        if !self.groups.get(comm).is_some_and(is_in_world) {
+            return false;
+        }
+        // SAFETY: the handle must be the communicator of a call that goes to MPI next, which has this tool's ABI, says
+        // the caller. And it is one that MPI has made, or the world, and that has not been freed, since it is known.
+        unsafe { UsedComm::assume(comm) }.is_some_and(UsedComm::barrier)
+    }
+
     /// Notes what an accepted call has made or named: to be called for every call, after it has returned to the layer.
     /// Costs nothing but for functions that make or name communicators.
     #[inline(always)]

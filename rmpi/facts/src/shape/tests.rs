@@ -135,3 +135,89 @@ fn positions() {
     assert_eq!((testany.flag, testany.statuses, testany.array_of_statuses), (3, 4, false));
     assert_eq!((waitsome.out_count, waitsome.index, waitsome.statuses), (2, 3, 4));
 }
+
+/// The blocking operations of the standard's chapter on collective communication.
+#[test]
+fn operations_of_all_processes() {
+    let all = [
+        "Barrier",
+        "Bcast",
+        "Gather",
+        "Gatherv",
+        "Scatter",
+        "Scatterv",
+        "Allgather",
+        "Allgatherv",
+        "Alltoall",
+        "Alltoallv",
+        "Alltoallw",
+        "Reduce",
+        "Allreduce",
+        "Reduce_scatter_block",
+        "Reduce_scatter",
+        "Scan",
+        "Exscan",
+    ];
+    let functions = (0..FunctionId::COUNT).filter_map(FunctionId::from_index);
+    let of_all = functions.filter(|function| Shape::of(*function).is_of_all());
+    let mut found: Vec<_> = of_all.map(|function| function.name()).collect();
+    let large =
+        all.into_iter().filter(|name| *name != "Barrier").map(|name| format!("MPI_{name}_c"));
+    let mut expected: Vec<_> =
+        all.into_iter().map(|name| format!("MPI_{name}")).chain(large).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+/// What the standard says of functions of all kinds: whether they may have to wait for another process.
+#[test]
+fn calls_that_may_wait() {
+    use FunctionId::*;
+    for waits in [
+        MPI_Send,
+        MPI_Ssend_c,
+        MPI_Recv,
+        MPI_Mrecv,
+        MPI_Sendrecv,
+        MPI_Sendrecv_replace,
+        MPI_Wait,
+        MPI_Waitany,
+        MPI_Waitsome,
+        MPI_Waitall,
+        MPI_Probe,
+        MPI_Mprobe,
+        MPI_Barrier,
+        MPI_Bcast_c,
+        MPI_Scan,
+        MPI_Neighbor_alltoallw,
+    ] {
+        assert!(Shape::may_wait(waits), "{waits}");
+    }
+    for other in [
+        MPI_Isend,
+        MPI_Send_init,
+        MPI_Start,
+        MPI_Test,
+        MPI_Testall,
+        MPI_Testsome,
+        MPI_Iprobe,
+        MPI_Improbe,
+        MPI_Ibcast,
+        MPI_Bcast_init,
+        MPI_Comm_rank,
+        MPI_Request_free,
+        MPI_Cancel,
+        MPI_Pready,
+        MPI_Parrived,
+        MPI_Put,
+        MPI_Get_count,
+        MPI_Buffer_attach,
+        MPI_Cart_coords,
+        MPI_Ineighbor_alltoall,
+        MPI_File_read_all,
+        MPI_Wtime,
+    ] {
+        assert!(!Shape::may_wait(other), "{other}");
+    }
+}

@@ -46,5 +46,5 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { name: "wait", unit: MeasureUnit::Ticks },
 ];
 
-/// How many functions with their places a thread has room for: about a megabyte, used as far as it is needed.
+/// How many functions with their places a thread has room for: a megabyte and a half, used as far as it is needed.
 pub(crate) const ROWS: usize = 8192;

@@ -7,6 +7,7 @@
 mod compile;
 pub mod profile;
 mod run;
+pub mod schema;
 mod settings;
 
 pub use compile::{build_folder, compile, compile_cxx, compile_with, once, stranger};

@@ -7,6 +7,7 @@ use std::process::Command;
 use mpi_facts::FunctionId;
 use serde_json::Value;
 
+use crate::schema::report;
 use crate::{Run, tool};
 
 /// Has mpi-profile preloaded and report in JSON into the folder.
@@ -25,7 +26,7 @@ pub fn profiles(run: &Run) -> Vec<Value> {
         .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("profile.json"))
         .collect();
     files.sort();
-    let read = |path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let read = |path| report(&fs::read_to_string(path).unwrap());
     files.iter().map(read).collect()
 }
 

@@ -132,9 +132,7 @@ impl Run {
             if !name.starts_with("report") || name.ends_with(".part") {
                 continue;
             }
-            let report: serde_json::Value =
-                serde_json::from_str(&fs::read_to_string(&path).unwrap())
-                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let report = crate::schema::report(&fs::read_to_string(&path).unwrap());
             for counter in report["counters"].as_array().unwrap() {
                 let name = counter["name"].as_str().unwrap().to_owned();
                 *counted.entry(name).or_default() += counter["total"].as_u64().unwrap();

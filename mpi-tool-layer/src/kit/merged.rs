@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::hosts::Hosts;
 use super::moments::Moments;
 use super::shard::Shard;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
@@ -59,8 +60,13 @@ impl Spread {
         Self { ranks: 1, sum: value, least: own, most: own }
     }
 
+    /// The mean of all ranks.
+    pub(crate) fn mean(&self) -> f64 {
+        self.sum as f64 / self.ranks.max(1) as f64
+    }
+
     /// Of both.
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             ranks: self.ranks + other.ranks,
             sum: self.sum.wrapping_add(other.sum),
@@ -178,11 +184,11 @@ impl RunTimes {
 
     /// The efficiencies; none if no rank has done anything of its own.
     pub(crate) fn efficiency(&self) -> Option<Efficiency> {
-        let Spread { ranks, sum, most, .. } = self.useful;
+        let Spread { most, .. } = self.useful;
         if most.value == 0 || self.wall.most.value == 0 {
             return None;
         }
-        let mean = sum as f64 / ranks.max(1) as f64;
+        let mean = self.useful.mean();
         let [most, wall] = [most.value, self.wall.most.value].map(|value| value as f64);
         Some(Efficiency {
             parallel: mean / wall,
@@ -211,6 +217,7 @@ pub(crate) struct Merged {
     pub(crate) communicators: Vec<NamedComm>,
     pub(crate) rows: BTreeMap<Parts, MergedRow>,
     pub(crate) times: RunTimes,
+    pub(crate) hosts: Hosts,
     /// Events that could not be counted.
     pub(crate) lost: u64,
 }
@@ -312,14 +319,16 @@ impl Merged {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
         let times = RunTimes::of(wall, inside, rank);
-        Self { files, sites, communicators, rows: merged, times, lost: table.lost() }
+        let hosts = Hosts::of(times.useful);
+        Self { files, sites, communicators, rows: merged, times, hosts, lost: table.lost() }
     }
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
         let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, sites, communicators, rows: BTreeMap::new(), times, lost }
+        let hosts = Hosts::of(times.useful);
+        Self { files, sites, communicators, rows: BTreeMap::new(), times, hosts, lost }
     }
 
     /// How many events there are in all rows.
@@ -367,6 +376,7 @@ impl Merged {
             }
         }
         self.times = self.times.and(other.times);
+        self.hosts.add(other.hosts);
         self.lost = self.lost.wrapping_add(other.lost);
         self.forget_unused(renumbered);
     }
@@ -448,6 +458,7 @@ mod tests {
             communicators: Vec::new(),
             rows: rows.collect(),
             times: RunTimes::of(1000, 10 * rank, rank),
+            hosts: Hosts::default(),
             lost: 1,
         }
     }

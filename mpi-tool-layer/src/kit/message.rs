@@ -7,6 +7,7 @@
 //! * the list of communicators: of each its identity, its name and the sizes of its two groups;
 //! * the list of rows: of each the parts of its key, its events, and the list of its measures;
 //! * wall time, time in MPI, share of MPI and useful time, each as a [`Spread`];
+//! * the list of hosts: of each its name and the useful time of its ranks;
 //! * the events that were lost.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
@@ -14,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use super::hosts::Hosts;
 use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, Spread};
 use super::moments::Moments;
 use super::table::Parts;
@@ -50,6 +52,11 @@ impl Merged {
         }
         let RunTimes { wall, inside, share, useful } = self.times;
         [wall, inside, share, useful].iter().for_each(|spread| out.spread(spread));
+        out.number(self.hosts.0.len() as u64);
+        for (name, useful) in &self.hosts.0 {
+            out.bytes(name.as_bytes());
+            out.spread(useful);
+        }
         out.number(self.lost);
         out.0
     }
@@ -83,9 +90,14 @@ impl Merged {
             share: from.spread()?,
             useful: from.spread()?,
         };
+        let hosts = from.list(|from| {
+            let name = String::from_utf8_lossy(from.bytes()?).into_owned();
+            Some((name, from.spread()?))
+        })?;
+        let hosts = Hosts(hosts.into_iter().collect());
         let lost = from.number()?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
-        from.0.is_empty().then_some(Self { files, sites, communicators, rows, times, lost })
+        from.0.is_empty().then_some(Self { files, sites, communicators, rows, times, hosts, lost })
     }
 }
 
@@ -179,6 +191,7 @@ mod tests {
             }],
             rows: BTreeMap::from([([1, 2, 3, u32::MAX, 5], row.clone()), (Parts::default(), row)]),
             times: RunTimes::of(7, 8, 9),
+            hosts: Hosts(BTreeMap::from([("node 1".into(), Spread::of(6, 9))])),
             lost: 10,
         };
         let bytes = table.to_bytes();

@@ -13,7 +13,7 @@
 //!    a thread's part of it, and `moments.rs` is what a measure remembers of its values. `thread.rs` is how a thread
 //!    finds what is its own.
 //! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
-//!    them to rank 0 in a tree.
+//!    them to rank 0 in a tree. `hosts.rs` knows where the ranks ran.
 //! 7. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
 //!
 //! # What holds for all parts
@@ -31,6 +31,7 @@
 
 mod clock;
 pub(crate) mod gather;
+mod hosts;
 mod layout;
 pub(crate) mod merged;
 mod message;

@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Write};
 
+use super::hosts::{HostBalance, Hosts};
 use super::merged::{Efficiency, Extreme, Measured, Spread};
 use super::size::SizeClass;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
@@ -56,12 +57,11 @@ impl TableReport<'_> {
         let times = view.times();
         let Spread { sum, least, most, ranks } = times.share;
         let percent = |billionths: u64| billionths as f64 / 1e7;
-        write!(
-            out,
-            "wall time {:.3} s, in MPI {:.1} % of it",
-            times.wall.most.value as f64 / 1e9,
-            percent(sum / ranks.max(1))
-        )?;
+        write!(out, "wall time {:.3} s", times.wall.most.value as f64 / 1e9)?;
+        if let Some(hosts) = view.hosts().map(Hosts::count).filter(|hosts| *hosts > 1) {
+            write!(out, " on {hosts} hosts")?;
+        }
+        write!(out, ", in MPI {:.1} % of it", percent(sum / ranks.max(1)))?;
         if ranks > 1 {
             write!(
                 out,
@@ -77,12 +77,17 @@ impl TableReport<'_> {
             let Efficiency { parallel, load_balance, communication } = efficiency;
             let [parallel, load_balance, communication] =
                 [parallel, load_balance, communication].map(|part| part * 100.0);
-            writeln!(
+            write!(
                 out,
                 "parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has \
-                 most work) times communication efficiency {communication:.1} %",
+                 most work",
                 times.useful.most.rank
             )?;
+            if let Some(HostBalance { within, between }) = view.hosts().and_then(Hosts::balance) {
+                let [within, between] = [within, between].map(|part| part * 100.0);
+                write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
+            }
+            writeln!(out, ") times communication efficiency {communication:.1} %")?;
         }
         for (index, measure) in table.measures().iter().enumerate().skip(1) {
             if measure.unit == MeasureUnit::Ticks {
@@ -199,9 +204,24 @@ impl TableReport<'_> {
             None => out.write_str("null")?,
             Some(Efficiency { parallel, load_balance, communication }) => {
                 write!(out, "{{\"parallel\":{parallel},\"load_balance\":{load_balance}")?;
-                write!(out, ",\"communication\":{communication}}}")?;
+                write!(out, ",\"communication\":{communication}")?;
+                if let Some(HostBalance { within, between }) = view.hosts().and_then(Hosts::balance)
+                {
+                    write!(out, ",\"within_hosts\":{within},\"between_hosts\":{between}")?;
+                }
+                out.write_str("}")?;
             }
         }
+        out.write_str(",\n\"hosts\":[")?;
+        for (position, (name, useful)) in view.hosts().iter().flat_map(|hosts| &hosts.0).enumerate()
+        {
+            out.write_str(if position == 0 { "\n  {\"name\":" } else { ",\n  {\"name\":" })?;
+            quote(out, name)?;
+            write!(out, ",\"ranks\":{},\"useful\":", useful.ranks)?;
+            spread(out, *useful)?;
+            out.write_str("}")?;
+        }
+        out.write_str("]")?;
         write!(out, ",\n\"lost\":{},\n\"events\":", view.lost())?;
         quote(out, table.events())?;
         out.write_str(",\n\"keys\":[")?;
@@ -390,8 +410,8 @@ fn communicator(out: &mut dyn Write, known: KnownComm<'_>) -> fmt::Result {
 
 /// A number of each rank, as an object.
 fn spread(out: &mut dyn Write, spread: Spread) -> fmt::Result {
-    let Spread { ranks, sum, least, most } = spread;
-    write!(out, "{{\"sum\":{sum},\"mean\":{}", sum as f64 / ranks.max(1) as f64)?;
+    let Spread { sum, least, most, .. } = spread;
+    write!(out, "{{\"sum\":{sum},\"mean\":{}", spread.mean())?;
     extremes(out, least, most)?;
     out.write_str("}")
 }

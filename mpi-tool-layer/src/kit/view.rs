@@ -1,6 +1,7 @@
 //! What a report of a table reads: of all ranks, or of this process alone. Reading allocates nothing, so that
 //! a report of a process can be written in a signal handler.
 
+use super::hosts::Hosts;
 use super::merged::{Measured, Merged, RunTimes};
 use super::shard::Shard;
 use super::site::SITES;
@@ -24,6 +25,8 @@ pub(crate) type EachRow<'a> = dyn FnMut(RowView, &dyn Fn(usize) -> Measured) + '
 pub(crate) trait View {
     /// How long the ranks ran, and how much of it they were in MPI.
     fn times(&self) -> RunTimes;
+    /// Where the ranks ran; none of this process alone.
+    fn hosts(&self) -> Option<&Hosts>;
     /// Events that could not be counted.
     fn lost(&self) -> u64;
     /// Calls `each` with the rows, in any order, and a function that tells of a measure by its number.
@@ -42,6 +45,10 @@ pub(crate) trait View {
 impl View for Merged {
     fn times(&self) -> RunTimes {
         self.times
+    }
+
+    fn hosts(&self) -> Option<&Hosts> {
+        Some(&self.hosts)
     }
 
     fn lost(&self) -> u64 {
@@ -105,6 +112,10 @@ impl View for Process<'_> {
         let ticks = |time| self.rows.rows().map(|row| row.moments(time).sum).sum::<u64>();
         let inside = time.map_or(0, |time| (ticks(time) as f64 * self.rate) as u64);
         RunTimes::of(self.wall, inside, self.rank)
+    }
+
+    fn hosts(&self) -> Option<&Hosts> {
+        None
     }
 
     fn lost(&self) -> u64 {

@@ -32,6 +32,9 @@ struct Table {
     /// Reports of earlier versions have neither.
     useful: Option<Extremes>,
     efficiency: Option<Efficiency>,
+    /// Reports of earlier versions have none.
+    #[serde(default)]
+    hosts: Vec<Value>,
     lost: u64,
     events: String,
     measures: Vec<Column>,
@@ -82,6 +85,9 @@ struct Efficiency {
     parallel: f64,
     load_balance: f64,
     communication: f64,
+    /// Of several hosts.
+    within_hosts: Option<f64>,
+    between_hosts: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -34,7 +34,11 @@ pub(super) fn write(
     }
     let (wall, share) = (&table.wall, &table.share);
     let mean = if wall.sum > 0.0 { table.inside.sum / wall.sum * 100.0 } else { 0.0 };
-    write!(out, "wall time {:.3} s, in MPI {mean:.1} % of it", wall.most / 1e9)?;
+    write!(out, "wall time {:.3} s", wall.most / 1e9)?;
+    if table.hosts.len() > 1 {
+        write!(out, " on {} hosts", table.hosts.len())?;
+    }
+    write!(out, ", in MPI {mean:.1} % of it")?;
     if table.complete && table.ranks != Some(1) {
         let [least, most] = [share.least, share.most].map(|share| share * 100.0);
         let (low, high) = (share.least_rank, share.most_rank);
@@ -44,15 +48,21 @@ pub(super) fn write(
     if let (Some(useful), Some(efficiency), true) =
         (&table.useful, &table.efficiency, table.complete && table.ranks != Some(1))
     {
-        let Efficiency { parallel, load_balance, communication } = efficiency;
+        let Efficiency { parallel, load_balance, communication, within_hosts, between_hosts } =
+            efficiency;
         let [parallel, load_balance, communication] =
             [parallel, load_balance, communication].map(|part| part * 100.0);
-        writeln!(
+        write!(
             out,
             "parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has most \
-             work) times communication efficiency {communication:.1} %",
+             work",
             useful.most_rank
         )?;
+        if let (Some(within), Some(between)) = (within_hosts, between_hosts) {
+            let [within, between] = [within, between].map(|part| part * 100.0);
+            write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
+        }
+        writeln!(out, ") times communication efficiency {communication:.1} %")?;
     }
     if table.lost > 0 {
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use test_support::profile::{
     by_function, profile, profiled, profiles, source_lines, sum, without_twin,
 };
-use test_support::{Run, compile, compile_with, tool};
+use test_support::{Run, compile, compile_with, example, tool};
 
 /// Runs a program under the profile, with all keys, and both counters, which must agree, and returns the profile.
 fn agreeing(name: &str, ranks: u32) -> serde_json::Value {
@@ -115,6 +116,33 @@ fn a_ring_has_two_places_for_each_function() {
     }
 }
 
+/// Runs a program that says its sites, in lines as "site FUNCTION LINES COUNT", and compares them with the profile. Of
+/// each site's lines those count that `is_told`. Returns how many sites it has said, and the profile.
+fn compare_sites(run: Run, ranks: u64, is_told: impl Fn(&str) -> bool) -> (usize, Value) {
+    let run = profiled(run);
+    let outcome = run.run();
+    outcome.expect_success("sites");
+    let profile = profile(&run);
+    let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for row in profile["rows"].as_array().unwrap() {
+        let function = row["function"].as_str().unwrap().to_owned();
+        let lines = source_lines(&profile, row);
+        let lines: Vec<_> = lines.split(' ').filter(|line| is_told(line)).collect();
+        *calls.entry((function, lines.join(" "))).or_default() += row["calls"].as_u64().unwrap();
+    }
+    let mut said = 0;
+    for line in outcome.stdout.lines().filter_map(|line| line.strip_prefix("site ")) {
+        let (function, rest) = line.split_once(' ').unwrap();
+        let (lines, count) = rest.rsplit_once(' ').unwrap();
+        let is_it = |(of, at): &&(String, String)| of == function && at.trim_end() == lines;
+        let found: Vec<_> = calls.keys().filter(is_it).collect();
+        assert_eq!(found.len(), 1, "{line}: {found:?} of {calls:#?}");
+        assert_eq!(calls[found[0]], ranks * count.parse::<u64>().unwrap(), "{line}");
+        said += 1;
+    }
+    (said, profile)
+}
+
 /// The sites that the program says, compiled in several ways; each with the calls of all ranks.
 #[test]
 fn sites_are_where_the_program_says() {
@@ -126,31 +154,38 @@ fn sites_are_where_the_program_says() {
         ("sites-frames", &["-O2", "-fno-omit-frame-pointer", "-pthread"]),
     ];
     for (name, flags) in ways {
-        let program = compile_with(&source, name, flags);
-        let run = profiled(Run::new(&program, 2)).variable("MPI_TOOL_MPI_PROFILE_DEPTH", "3");
-        let outcome = run.run();
-        outcome.expect_success(name);
-        let profile = profile(&run);
-        let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
-        for row in profile["rows"].as_array().unwrap() {
-            let function = row["function"].as_str().unwrap().to_owned();
-            let lines = source_lines(&profile, row);
-            *calls.entry((function, lines)).or_default() += row["calls"].as_u64().unwrap();
-        }
-        let mut said = 0;
-        for line in outcome.stdout.lines().filter_map(|line| line.strip_prefix("site ")) {
-            let (function, rest) = line.split_once(' ').unwrap();
-            let (lines, count) = rest.rsplit_once(' ').unwrap();
-            let is_it = |(of, at): &&(String, String)| of == function && at.trim_end() == lines;
-            let found: Vec<_> = calls.keys().filter(is_it).collect();
-            assert_eq!(found.len(), 1, "{name}: {line}: {found:?} of {calls:#?}");
-            assert_eq!(calls[found[0]], 2 * count.parse::<u64>().unwrap(), "{name}: {line}");
-            said += 1;
-        }
-        assert_eq!(said, 11, "{name}: {}", outcome.stdout);
+        let run = Run::new(&compile_with(&source, name, flags), 2);
+        let run = run.variable("MPI_TOOL_MPI_PROFILE_DEPTH", "3");
+        let (said, profile) = compare_sites(run, 2, |_| true);
+        assert_eq!(said, 11, "{name}");
         let functions = by_function(&profile, |row| row["calls"].as_u64().unwrap());
         assert_eq!(functions["MPI_Initialized"], 2 * 3, "{name}: the handler's calls count");
     }
+}
+
+/// Methods of templates, virtual ones and destructors, lambdas, and functions that throw.
+#[test]
+fn sites_of_cxx() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/sites.cc");
+    let ways: [(&str, &[&str]); 3] = [
+        ("sites-cxx-O0", &["-O0"]),
+        ("sites-cxx-O2", &["-O2"]),
+        ("sites-cxx-no-pie", &["-O2", "-no-pie", "-fno-pie"]),
+    ];
+    for (name, flags) in ways {
+        let flags: Vec<_> = flags.iter().chain(&["-std=c++17", "-lstdc++"]).copied().collect();
+        let run = Run::new(&compile_with(&source, name, &flags), 2);
+        let run = run.variable("MPI_TOOL_MPI_PROFILE_DEPTH", "3");
+        assert_eq!(compare_sites(run, 2, |_| true).0, 6, "{name}");
+    }
+}
+
+/// Generic functions, closures, methods of trait objects and destructors, by way of rmpi.
+#[test]
+fn sites_of_rust() {
+    let program = example("call_sites").with_file_name("call_sites");
+    let run = Run::new(&program, 2).variable("MPI_TOOL_MPI_PROFILE_DEPTH", "8");
+    assert_eq!(compare_sites(run, 2, |line| line.starts_with("call_sites.rs:")).0, 5);
 }
 
 /// Without call sites a function has one row.

@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::moments::Moments;
+use super::peers::merged::MergedPeers;
 use super::shard::Shard;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
 use super::tracking::{KnownComm, TrackedComm};
@@ -213,6 +214,8 @@ pub(crate) struct Merged {
     pub(crate) times: RunTimes,
     /// Events that could not be counted.
     pub(crate) lost: u64,
+    /// Who has sent how much to whom, if the tool has that.
+    pub(crate) peers: Option<MergedPeers>,
 }
 
 /// Which parts of a key are numbers that each rank gives anew.
@@ -312,14 +315,16 @@ impl Merged {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
         let times = RunTimes::of(wall, inside, rank);
-        Self { files, sites, communicators, rows: merged, times, lost: table.lost() }
+        let (lost, peers) = (table.lost(), None);
+        Self { files, sites, communicators, rows: merged, times, lost, peers }
     }
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
         let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, sites, communicators, rows: BTreeMap::new(), times, lost }
+        let rows = BTreeMap::new();
+        Self { files, sites, communicators, rows, times, lost, peers: None }
     }
 
     /// How many events there are in all rows.
@@ -368,6 +373,9 @@ impl Merged {
         }
         self.times = self.times.and(other.times);
         self.lost = self.lost.wrapping_add(other.lost);
+        if let Some(peers) = other.peers {
+            self.peers.get_or_insert_default().add(peers);
+        }
         self.forget_unused(renumbered);
     }
 
@@ -449,6 +457,7 @@ mod tests {
             rows: rows.collect(),
             times: RunTimes::of(1000, 10 * rank, rank),
             lost: 1,
+            peers: None,
         }
     }
 

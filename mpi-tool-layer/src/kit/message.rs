@@ -7,7 +7,8 @@
 //! * the list of communicators: of each its identity, its name and the sizes of its two groups;
 //! * the list of rows: of each the parts of its key, its events, and the list of its measures;
 //! * wall time, time in MPI, share of MPI and useful time, each as a [`Spread`];
-//! * the events that were lost.
+//! * the events that were lost;
+//! * the list of the peers' numbers, which is empty if there are no peers.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
 //! own. What is read is still checked: each length against what there is, and that nothing is left over.
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 
 use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, Spread};
 use super::moments::Moments;
+use super::peers::merged::MergedPeers;
 use super::table::Parts;
 
 impl Merged {
@@ -51,6 +53,9 @@ impl Merged {
         let RunTimes { wall, inside, share, useful } = self.times;
         [wall, inside, share, useful].iter().for_each(|spread| out.spread(spread));
         out.number(self.lost);
+        let peers = self.peers.as_ref().map(MergedPeers::to_numbers).unwrap_or_default();
+        out.number(peers.len() as u64);
+        peers.into_iter().for_each(|number| out.number(number));
         out.0
     }
 
@@ -84,8 +89,13 @@ impl Merged {
             useful: from.spread()?,
         };
         let lost = from.number()?;
+        let peers = from.list(Reader::number)?;
+        let peers = match &peers[..] {
+            [] => None,
+            numbers => Some(MergedPeers::from_numbers(numbers)?),
+        };
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
-        from.0.is_empty().then_some(Self { files, sites, communicators, rows, times, lost })
+        from.0.is_empty().then_some(Self { files, sites, communicators, rows, times, lost, peers })
     }
 }
 
@@ -180,6 +190,7 @@ mod tests {
             rows: BTreeMap::from([([1, 2, 3, u32::MAX, 5], row.clone()), (Parts::default(), row)]),
             times: RunTimes::of(7, 8, 9),
             lost: 10,
+            peers: Some(MergedPeers::default()),
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

@@ -1,5 +1,6 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
+mod peers;
 mod row;
 
 use core::cell::Cell;
@@ -8,8 +9,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
     AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site,
-    SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting, SettingDefault,
+    Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use row::{MEASURES, ROWS, Row};
@@ -18,17 +19,19 @@ struct Profile {
     calls: Table<Row, { MEASURES.len() }>,
     traffic: Traffic<Row>,
     communicators: Communicators,
+    peers: PeerTable,
     keys: AtomicUsize,
 }
 
 /// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
-/// communicators and sizes are told apart.
+/// communicators, sizes and peers are told apart.
 #[derive(Clone, Copy)]
 struct Keys(usize);
 
 impl Keys {
     const COMMUNICATOR: usize = 1 << 8;
     const SIZE: usize = 1 << 9;
+    const PEER: usize = 1 << 10;
 
     #[inline(always)]
     const fn depth(self) -> usize {
@@ -97,6 +100,13 @@ impl Now<'_> {
     }
 }
 
+impl AsRef<Self> for Now<'_> {
+    #[inline(always)]
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Tally<Row> for Now<'_> {
     #[inline(always)]
     fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
@@ -160,6 +170,54 @@ impl Profile {
         self.calls.add(begun.plain_row(), 1, [time, None, None]);
         result
     }
+
+    /// Passes on a call that may move data, and adds its time and its data to its row. `tally` makes of the call on its
+    /// way what is told of the data.
+    #[inline(always)]
+    fn measured<'a, 'c, T: Tally<Row> + AsRef<Now<'a>>>(
+        &'a self,
+        begun: Begun,
+        call: impl Call<'c>,
+        tally: impl FnOnce(Now<'a>) -> T,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let now = Now {
+            profile: self,
+            keys: begun.keys,
+            row: Cell::new(begun.row_at(Site::UNKNOWN)),
+            sent: Cell::new(0),
+            received: Cell::new(0),
+            later: Cell::new(0),
+        };
+        let tally = tally(now);
+        let now = tally.as_ref();
+        let nesting = Nesting::enter();
+        let time = Cell::new(0);
+        let timed = {
+            let (time, row) = (&time, &now.row);
+            move || {
+                let start = Clock::now();
+                let result = next_f();
+                time.set(Clock::now().wrapping_sub(start));
+                row.set(begun.row());
+                result
+            }
+        };
+        let result = self.traffic.around(&tally, || now.row.get(), call, timed);
+        let time = nesting.is_outermost().then_some(time.get());
+        drop(nesting);
+        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
+            let bytes = bytes.get();
+            (bytes > 0).then_some(bytes)
+        });
+        self.calls.add(now.sized(), 1, [time, sent, received]);
+        if let Ok(accepted) = result
+            && begun.keys.has(Keys::COMMUNICATOR | Keys::PEER)
+        {
+            self.communicators.made(call, accepted);
+        }
+        result
+    }
 }
 
 #[inline(always)]
@@ -189,40 +247,14 @@ impl MpiInterceptionLayer for Profile {
         if Traffic::<Row>::moves_nothing(call) {
             return self.timed(begun, next_f);
         }
-        let now = Now {
-            profile: self,
-            keys: begun.keys,
-            row: Cell::new(begun.row_at(Site::UNKNOWN)),
-            sent: Cell::new(0),
-            received: Cell::new(0),
-            later: Cell::new(0),
-        };
-        let nesting = Nesting::enter();
-        let time = Cell::new(0);
-        let timed = {
-            let (time, row) = (&time, &now.row);
-            move || {
-                let start = Clock::now();
-                let result = next_f();
-                time.set(Clock::now().wrapping_sub(start));
-                row.set(begun.row());
-                result
-            }
-        };
-        let result = self.traffic.around(&now, || now.row.get(), call, timed);
-        let time = nesting.is_outermost().then_some(time.get());
-        drop(nesting);
-        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
-            let bytes = bytes.get();
-            (bytes > 0).then_some(bytes)
-        });
-        self.calls.add(now.sized(), 1, [time, sent, received]);
-        if let Ok(accepted) = result
-            && begun.keys.has(Keys::COMMUNICATOR)
-        {
-            self.communicators.made(call, accepted);
+        if begun.keys.has(Keys::PEER) {
+            let mut next_f = Some(next_f);
+            return self.around_with_peers(begun, call.erase(), &mut || match next_f.take() {
+                Some(next_f) => next_f(),
+                None => unreachable!("a call is passed on once"),
+            });
         }
-        result
+        self.measured(begun, call, |now| now, next_f)
     }
 
     #[inline(always)]
@@ -281,6 +313,7 @@ impl Tool for Profile {
         calls: Table::new("calls", MEASURES, ROWS),
         traffic: Traffic::new(),
         communicators: Communicators::new(),
+        peers: PeerTable::new(),
         keys: AtomicUsize::new(0),
     };
 
@@ -300,17 +333,28 @@ impl Tool for Profile {
             default: SettingDefault::Switch(false),
             help: "tell calls with data of different sizes apart, by powers of two",
         },
+        Setting {
+            name: "PEER",
+            default: SettingDefault::Switch(false),
+            help: "report how much each rank has sent to which, and received from which",
+        },
     ];
 
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         let key = |name, key| if settings.is_on(name) { key } else { 0 };
-        let keys = key("COMMUNICATOR", Keys::COMMUNICATOR) | key("SIZE", Keys::SIZE);
+        let keys = key("COMMUNICATOR", Keys::COMMUNICATOR)
+            | key("SIZE", Keys::SIZE)
+            | key("PEER", Keys::PEER);
         self.keys.store(depth.min(Site::DEEPEST) | keys, Relaxed);
     }
 
     fn table(&self) -> Option<&AnyTable> {
         Some(self.calls.any())
+    }
+
+    fn peers(&self) -> Option<&PeerTable> {
+        self.keys().has(Keys::PEER).then_some(&self.peers)
     }
 }
 

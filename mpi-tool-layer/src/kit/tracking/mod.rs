@@ -109,7 +109,7 @@ pub struct Communicators {
 
 /// Who is in a communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Groups {
+pub(crate) struct Groups {
     own: Members,
     /// Of a communicator between two groups.
     other: Option<Members>,
@@ -135,7 +135,7 @@ impl Groups {
     }
 
     /// Those that this process sends to.
-    fn peers(&self) -> &Members {
+    pub(crate) fn peers(&self) -> &Members {
         self.other.as_ref().unwrap_or(&self.own)
     }
 }
@@ -229,10 +229,15 @@ impl Communicators {
     /// are not known. Takes a lock for a moment.
     pub fn world_rank(&self, comm: MPI_Comm, rank: Rank) -> Option<u32> {
         let RankKind::Rank(rank) = rank.kind() else { return None };
+        self.groups_of(comm)?.peers().world_rank(rank)
+    }
+
+    /// The processes of a communicator, if they are known. Takes a lock for a moment.
+    pub(crate) fn groups_of(&self, comm: MPI_Comm) -> Option<Arc<Groups>> {
         if self.of_handle(comm) == TrackedComm::UNKNOWN {
             return None;
         }
-        self.groups.get(comm)?.peers().world_rank(rank)
+        self.groups.get(comm)
     }
 
     /// Notes what an accepted call has made or named: to be called for every call, after it has returned to the layer.

@@ -1,0 +1,61 @@
+//! Calls that move data, where peers are told apart: the same as without them, but compiled once for all functions.
+
+use core::cell::Cell;
+
+use mpi_tool_layer::{AnyCall, CallResult, Communicators, Flow, Peer, PredefinedDatatype, Tally};
+
+use crate::row::Row;
+use crate::{Begun, Now, Profile};
+
+/// A call on its way, of which peers count, too.
+pub(crate) struct NowWithPeers<'a> {
+    now: Now<'a>,
+    /// Bytes of the piece of data that is being told of.
+    piece: Cell<u64>,
+}
+
+impl<'a> NowWithPeers<'a> {
+    pub(crate) const fn new(now: Now<'a>) -> Self {
+        Self { now, piece: Cell::new(0) }
+    }
+}
+
+impl<'a> AsRef<Now<'a>> for NowWithPeers<'a> {
+    fn as_ref(&self) -> &Now<'a> {
+        &self.now
+    }
+}
+
+impl Tally<Row> for NowWithPeers<'_> {
+    fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
+        let bytes = elements.wrapping_mul(datatype.size());
+        self.piece.set(self.piece.get().wrapping_add(bytes));
+        self.now.moved(row, flow, datatype, elements);
+    }
+
+    fn kept(&self, row: Row, bytes: u64) -> Row {
+        self.now.kept(row, bytes)
+    }
+
+    fn communicators(&self) -> Option<&Communicators> {
+        Some(&self.now.profile.communicators)
+    }
+
+    fn exchanged(&self, row: Row, flow: Flow, peer: Peer) {
+        self.now.profile.peers.add(row.function, peer, flow, self.piece.take());
+    }
+}
+
+impl Profile {
+    /// Passes on a call that may move data.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn around_with_peers<'c>(
+        &self,
+        begun: Begun,
+        call: AnyCall<'c>,
+        next_f: &mut dyn FnMut() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        self.measured(begun, call, NowWithPeers::new, next_f)
+    }
+}

@@ -10,8 +10,8 @@ use core::sync::atomic::AtomicU64;
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    AnyTable, Compiled, Counter, Counters, NextFunctions, NextTable, RawMpiInterceptionLayer,
-    Setting, SettingDefault, Settings, Tool, UnsafeBox,
+    AnyTable, Compiled, Counter, Counters, NextFunctions, NextTable, PeerTable,
+    RawMpiInterceptionLayer, Setting, SettingDefault, Settings, Tool, UnsafeBox,
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next
@@ -111,6 +111,11 @@ impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
 
     fn table(&self) -> Option<&AnyTable> {
         self.0.table().or_else(|| self.1.table())
+    }
+
+    fn peers(&self) -> Option<&PeerTable> {
+        // Those of the layer whose table it is.
+        if self.0.table().is_some() { self.0.peers() } else { self.1.peers() }
     }
 }
 

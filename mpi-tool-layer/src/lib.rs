@@ -182,7 +182,8 @@ pub use host::report::Counters;
 pub use host::{entry, install, linker, note};
 pub use kit::{
     AnyTable, Caller, Clock, CodePlace, Communicators, KnownComm, Measure, MeasureUnit, Moments,
-    Nesting, Part, PartKind, Parts, RowKey, Site, SizeClass, Table, Tally, TrackedComm, Traffic,
+    Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass, Table, Tally,
+    TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
@@ -240,6 +241,11 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     /// What the tool measures by key ([`Table::any`]), for the report at the program's end: asked for and reported as
     /// [counters](Self::counters) are. A tool that has a table reports that, and no counters.
     fn table(&self) -> Option<&AnyTable> {
+        None
+    }
+
+    /// Who has sent how much to whom, for the matrix in the report of the [table](Self::table): asked for as that is.
+    fn peers(&self) -> Option<&PeerTable> {
         None
     }
 }

@@ -124,6 +124,7 @@ Examples:
   mpi-tool run --tool mpi-profile --format json --output profile.json -- mpiexec -n 4 ./app
   mpi-tool report profile.json
   mpi-tool report profile.json --by function
+  mpi-tool report profile.json --matrix
   mpi-tool report profile.json --to csv > profile.csv")]
 pub(crate) struct Report {
     /// The report, in JSON
@@ -134,6 +135,10 @@ pub(crate) struct Report {
     /// What a line is about
     #[arg(long, default_value = "site")]
     pub(crate) by: By,
+    /// Print who has sent how many bytes to whom: as the senders say it, or as the receivers do
+    #[arg(long, value_name = "FLOW", num_args = 0..=1, require_equals = true, conflicts_with = "by")]
+    #[arg(default_missing_value = "sent")]
+    pub(crate) matrix: Option<Flow>,
     /// How many lines the text has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
@@ -150,6 +155,27 @@ pub(crate) enum By {
     Communicator,
     /// Each MPI function, with data of each size, by powers of two
     Size,
+    /// Each MPI function, with the peers at each distance from the own rank
+    Peer,
+}
+
+/// Which side's data a matrix shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Flow {
+    /// What ranks have sent
+    Sent,
+    /// What ranks have received
+    Received,
+}
+
+impl Flow {
+    /// As reports have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+        }
+    }
 }
 
 /// List the tools

@@ -369,6 +369,43 @@ impl UsedComm {
         dimensions
     }
 
+    /// The neighbours in a graph, to receive from and to send to, in the order of their blocks. The numbers of them must
+    /// be those that [`topology`](Self::topology) has told.
+    pub(crate) fn graph_neighbours(
+        self,
+        sources: c_int,
+        destinations: c_int,
+    ) -> (Vec<c_int>, Vec<c_int>) {
+        // What is no rank, in case that MPI does not answer.
+        let none = mpi_sys::MPI_UNDEFINED;
+        let list = |length: c_int| vec![none; usize::try_from(length).unwrap_or(0)];
+        let (mut from, mut to) = (list(sources), list(destinations));
+        let mut kind = 0;
+        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` made by `of` is (of others see
+        // `rank`). Each further function wants one with the topology that MPI has just told, and writes at most as
+        // many ranks, and as many weights, as it is told, for which the lists have room.
+        unsafe {
+            pmpi::MPI_Topo_test(self.0, &mut kind);
+            if kind == mpi_sys::MPI_GRAPH {
+                pmpi::MPI_Graph_neighbors(self.0, self.rank(), sources, from.as_mut_ptr());
+                to.clone_from(&from);
+            } else if kind == mpi_sys::MPI_DIST_GRAPH {
+                let mut weights = [list(sources), list(destinations)];
+                let [of_sources, of_destinations] = &mut weights;
+                pmpi::MPI_Dist_graph_neighbors(
+                    self.0,
+                    sources,
+                    from.as_mut_ptr(),
+                    of_sources.as_mut_ptr(),
+                    destinations,
+                    to.as_mut_ptr(),
+                    of_destinations.as_mut_ptr(),
+                );
+            }
+        }
+        (from, to)
+    }
+
     /// The neighbours in one dimension of a grid, the lower one first: `MPI_PROC_NULL` at a border.
     /// In the order of dimensions they are the order of the neighbours' blocks.
     pub(crate) fn neighbours(self, dimension: c_int) -> [c_int; 2] {

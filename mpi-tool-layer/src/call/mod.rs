@@ -272,6 +272,15 @@ pub trait Call<'c>: Copy {
         Some(unsafe { &*status })
     }
 
+    /// Is the call's flag true, or has the function none?
+    #[doc(hidden)]
+    fn has_flag_set(self, _: Accepted<'c>) -> bool {
+        let flag: Option<*const c_int> = self.get(self.shape().flag);
+        // SAFETY: the flag must be readable and set. MPI has accepted the call, and sets the
+        // function's flag whenever it does.
+        flag.is_none_or(|flag| unsafe { *flag } != 0)
+    }
+
     /// Tells of each request that the call has finished, by its position in
     /// [`requests`](Self::requests), with its status, or without one if it has failed. To be called
     /// when the next function has returned; before, there is nothing to tell. A call that returns

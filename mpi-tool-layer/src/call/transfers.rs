@@ -74,7 +74,7 @@ pub struct Transfer<'c> {
     pub at_most: bool,
     /// The other process, where it is one: its rank in the call's communicator or window,
     /// `MPI_ANY_SOURCE` if the receive says so. `None` for files, for data of collective operations
-    /// that are not told of block by block, and for neighbours.
+    /// that are not told of block by block, and for what goes to all neighbours alike.
     pub peer: Option<Rank>,
     datatype: MPI_Datatype,
     count: u64,
@@ -432,7 +432,7 @@ impl<'c> Collective<'c> {
             Pattern::NeighborAllgather => {
                 let (sources, destinations) = self.neighbours();
                 // Once, as in any collective operation, if there is anybody to send to.
-                if destinations.contains(&true) {
+                if destinations.iter().any(|rank| *rank != MPI_PROC_NULL) {
                     self.block(sent, 0, Sent, each);
                 }
                 self.neighbour_blocks(received, &sources, Received, each);
@@ -469,28 +469,29 @@ impl<'c> Collective<'c> {
     fn neighbour_blocks(
         &self,
         data: Data,
-        neighbours: &[bool],
+        neighbours: &[c_int],
         flow: Flow,
         each: &mut dyn FnMut(Transfer<'c>),
     ) {
-        for (i, _) in neighbours.iter().enumerate().filter(|(_, exists)| **exists) {
-            // The ranks of neighbours are not their positions.
-            self.block(data, i, flow, &mut |transfer| each(Transfer { peer: None, ..transfer }));
+        for (i, rank) in neighbours.iter().enumerate() {
+            if *rank != MPI_PROC_NULL {
+                let peer = Some(Rank::new(*rank));
+                self.block(data, i, flow, &mut |transfer| each(Transfer { peer, ..transfer }));
+            }
         }
     }
 
-    /// Which of the process's neighbours exist, to receive from and to send to: at the border of a
-    /// grid there are none.
-    fn neighbours(&self) -> (Vec<bool>, Vec<bool>) {
+    /// The ranks of the process's neighbours, to receive from and to send to: at the border of a
+    /// grid they are `MPI_PROC_NULL`.
+    fn neighbours(&self) -> (Vec<c_int>, Vec<c_int>) {
         match self.comm.topology() {
             Topology::Grid { dimensions } => {
                 let neighbours = (0..dimensions).flat_map(|at| self.comm.neighbours(at));
-                let exist: Vec<bool> = neighbours.map(|rank| rank != MPI_PROC_NULL).collect();
-                (exist.clone(), exist)
+                let neighbours: Vec<c_int> = neighbours.collect();
+                (neighbours.clone(), neighbours)
             }
             Topology::Graph { sources, destinations } => {
-                let all = |edges: c_int| vec![true; number(edges)];
-                (all(sources), all(destinations))
+                self.comm.graph_neighbours(sources, destinations)
             }
             Topology::None => (Vec::new(), Vec::new()),
         }

@@ -70,6 +70,20 @@ fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer.around(call, || next.call())
 }
 
+/// A layer's `around_thoroughly`, for all functions.
+#[cold]
+#[inline(never)]
+fn around_thoroughly<'c, L: MpiInterceptionLayer + ?Sized>(
+    layer: &L,
+    call: AnyCall<'c>,
+    next: Once<'_, CallResult<'c>>,
+) -> CallResult<'c> {
+    layer.around_thoroughly(call, || next.call())
+}
+
+/// Room for the arguments of any function.
+const WORDS: usize = 16;
+
 /// What a layer does with a call whose method it does not override: [`around`](MpiInterceptionLayer::around), compiled
 /// for the function or shared with others.
 ///
@@ -89,6 +103,22 @@ where
     L: MpiInterceptionLayer + ?Sized,
     F: FnOnce() -> CallResult<'c>,
 {
+    if layer.is_thorough() {
+        const { assert!(KnownCall::<FUNCTION>::ID.parameters().len() <= WORDS) };
+        // Copies, which exist in this branch only: if anybody had the address of the words or of the function itself, the
+        // compiler would write them to memory in every call.
+        let mut copies = [0; WORDS];
+        copies[..words.len()].copy_from_slice(words);
+        let words = &copies[..words.len()];
+        // SAFETY: the slices and the place must be there until `around_thoroughly` has returned: the caller lends two for
+        // longer, and the copies are this function's.
+        let call =
+            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };
+        let mut next = ManuallyDrop::new(next);
+        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+        let next = unsafe { Once::new(&mut next) };
+        return around_thoroughly(layer, call, next);
+    }
     if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) } {
         // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
         let call =
@@ -201,6 +231,23 @@ tool_macros::high_layer! {
         ) -> CallResult<'c> {
             let _ = call;
             next_f()
+        }
+
+        /// Do calls go through [`around_thoroughly`](Self::around_thoroughly) instead of
+        /// [`around`](Self::around)? Each call asks: a layer answers by what the user has set.
+        #[inline(always)]
+        fn is_thorough(&self) -> bool {
+            false
+        }
+
+        /// What `around` is while the layer [is thorough](Self::is_thorough): for what a user must ask for and
+        /// what costs more. It is compiled once for all functions, and costs `around` nothing but the question.
+        fn around_thoroughly<'c>(
+            &self,
+            call: AnyCall<'c>,
+            next_f: impl FnOnce() -> CallResult<'c>,
+        ) -> CallResult<'c> {
+            self.around(call, next_f)
         }
 
         /// Does the layer see functions without typed arguments, too

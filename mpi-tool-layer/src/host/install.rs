@@ -112,7 +112,7 @@ macro_rules! __install {
                 NAME,
                 env!("CARGO_PKG_VERSION"),
                 &INFO,
-                $crate::install::Source::new(counters, table, ::core::ptr::null()),
+                $crate::install::Source::new(counters, table, peers, ::core::ptr::null()),
             )
             .with_setup($crate::install::Setup::new(
                 <$layer as $crate::Tool>::SETTINGS,
@@ -138,6 +138,9 @@ macro_rules! __install {
             }
             fn table(_: *const ()) -> Option<&'static $crate::AnyTable> {
                 $crate::Tool::table(&PRELOADED.layer)
+            }
+            fn peers(_: *const ()) -> Option<&'static $crate::PeerTable> {
+                $crate::Tool::peers(&PRELOADED.layer)
             }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::hosts::Hosts;
 use super::moments::Moments;
+use super::peers::merged::MergedPeers;
 use super::shard::Shard;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
 use super::tracking::{KnownComm, TrackedComm};
@@ -220,6 +221,8 @@ pub(crate) struct Merged {
     pub(crate) hosts: Hosts,
     /// Events that could not be counted.
     pub(crate) lost: u64,
+    /// Who has sent how much to whom, if the tool has that.
+    pub(crate) peers: Option<MergedPeers>,
 }
 
 /// Which parts of a key are numbers that each rank gives anew.
@@ -320,15 +323,16 @@ impl Merged {
         });
         let times = RunTimes::of(wall, inside, rank);
         let hosts = Hosts::of(times.useful);
-        Self { files, sites, communicators, rows: merged, times, hosts, lost: table.lost() }
+        let (rows, lost, peers) = (merged, table.lost(), None);
+        Self { files, sites, communicators, rows, times, hosts, lost, peers }
     }
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
         let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
-        let hosts = Hosts::of(times.useful);
-        Self { files, sites, communicators, rows: BTreeMap::new(), times, hosts, lost }
+        let (rows, hosts) = (BTreeMap::new(), Hosts::of(times.useful));
+        Self { files, sites, communicators, rows, times, hosts, lost, peers: None }
     }
 
     /// How many events there are in all rows.
@@ -378,6 +382,9 @@ impl Merged {
         self.times = self.times.and(other.times);
         self.hosts.add(other.hosts);
         self.lost = self.lost.wrapping_add(other.lost);
+        if let Some(peers) = other.peers {
+            self.peers.get_or_insert_default().add(peers);
+        }
         self.forget_unused(renumbered);
     }
 
@@ -460,6 +467,7 @@ mod tests {
             times: RunTimes::of(1000, 10 * rank, rank),
             hosts: Hosts::default(),
             lost: 1,
+            peers: None,
         }
     }
 

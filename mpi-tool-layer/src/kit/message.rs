@@ -8,7 +8,8 @@
 //! * the list of rows: of each the parts of its key, its events, and the list of its measures;
 //! * wall time, time in MPI, share of MPI and useful time, each as a [`Spread`];
 //! * the list of hosts: of each its name and the useful time of its ranks;
-//! * the events that were lost.
+//! * the events that were lost;
+//! * the list of the peers' numbers, which is empty if there are no peers.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
 //! own. What is read is still checked: each length against what there is, and that nothing is left over.
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use super::hosts::Hosts;
 use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, Spread};
 use super::moments::Moments;
+use super::peers::merged::MergedPeers;
 use super::table::Parts;
 
 impl Merged {
@@ -58,6 +60,9 @@ impl Merged {
             out.spread(useful);
         }
         out.number(self.lost);
+        let peers = self.peers.as_ref().map(MergedPeers::to_numbers).unwrap_or_default();
+        out.number(peers.len() as u64);
+        peers.into_iter().for_each(|number| out.number(number));
         out.0
     }
 
@@ -96,8 +101,14 @@ impl Merged {
         })?;
         let hosts = Hosts(hosts.into_iter().collect());
         let lost = from.number()?;
+        let peers = from.list(Reader::number)?;
+        let peers = match &peers[..] {
+            [] => None,
+            numbers => Some(MergedPeers::from_numbers(numbers)?),
+        };
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
-        from.0.is_empty().then_some(Self { files, sites, communicators, rows, times, hosts, lost })
+        let table = Self { files, sites, communicators, rows, times, hosts, lost, peers };
+        from.0.is_empty().then_some(table)
     }
 }
 
@@ -193,6 +204,7 @@ mod tests {
             times: RunTimes::of(7, 8, 9),
             hosts: Hosts(BTreeMap::from([("node 1".into(), Spread::of(6, 9))])),
             lost: 10,
+            peers: Some(MergedPeers::default()),
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

@@ -10,7 +10,8 @@
 //! 4. *With whom.* `tracking/` knows the application's communicators: which one a call has, and who is in it. `size.rs`
 //!    puts sizes into classes.
 //! 5. *Adding up.* `table.rs` is what authors see of a table, `layout.rs` puts the parts of a key together, `shard.rs` is
-//!    a thread's part of it, and `moments.rs` is what a measure remembers of its values. `thread.rs` is how a thread
+//!    a thread's part of it, and `moments.rs` is what a measure remembers of its values. `peers/` is the table of who has
+//!    sent how much to whom. `thread.rs` is how a thread
 //!    finds what is its own.
 //! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree. `hosts.rs` knows where the ranks ran.
@@ -36,6 +37,7 @@ mod layout;
 pub(crate) mod merged;
 mod message;
 mod moments;
+pub(crate) mod peers;
 pub(crate) mod report;
 pub(crate) mod shard;
 pub(crate) mod site;
@@ -48,6 +50,7 @@ pub(crate) mod view;
 
 pub use clock::Clock;
 pub use moments::Moments;
+pub use peers::{Peer, PeerTable};
 pub use site::{Caller, CodePlace, Nesting, Site};
 pub use size::SizeClass;
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};

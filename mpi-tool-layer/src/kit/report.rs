@@ -4,6 +4,7 @@ use core::fmt::{self, Write};
 
 use super::hosts::{HostBalance, Hosts};
 use super::merged::{Efficiency, Extreme, Measured, Spread};
+use super::peers::report::{self as peers, PeerView};
 use super::size::SizeClass;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
 use super::tracking::{KnownComm, TrackedComm};
@@ -23,6 +24,8 @@ pub(crate) struct TableReport<'a> {
     pub(crate) heading: Heading<'a>,
     pub(crate) table: &'a AnyTable,
     pub(crate) view: &'a dyn View,
+    /// Who has sent how much to whom, if the tool has that.
+    pub(crate) peers: Option<&'a dyn PeerView>,
 }
 
 impl TableReport<'_> {
@@ -104,6 +107,11 @@ impl TableReport<'_> {
         if view.lost() > 0 {
             writeln!(out, "{} {events} could not be counted: no memory", view.lost())?;
         }
+        let mut shown = SHOWN;
+        if let Some(matrix) = self.peers {
+            peers::text(out, matrix)?;
+            shown -= 1;
+        }
         // Rows by the first measure, those with most first: found one after the other, since nothing can be
         // sorted without memory.
         let name = table.measures().first().map_or("", |measure| measure.name);
@@ -111,7 +119,7 @@ impl TableReport<'_> {
         let mut last = (u64::MAX, Parts::default());
         let mut rows = 0_usize;
         view.each_row(&mut |_, _| rows += 1);
-        for _ in 0..rows.min(SHOWN) {
+        for _ in 0..rows.min(shown) {
             let mut next: Option<((u64, Parts), RowView)> = None;
             view.each_row(&mut |row, measures| {
                 let place = (measures(0).moments.sum, row.key);
@@ -126,8 +134,8 @@ impl TableReport<'_> {
             last = place;
             self.line(out, row, place.0, times.inside.sum)?;
         }
-        if rows > SHOWN {
-            writeln!(out, "and {} rows more: MPI_TOOL_FORMAT=json or csv has all", rows - SHOWN)?;
+        if rows > shown {
+            writeln!(out, "and {} rows more: MPI_TOOL_FORMAT=json or csv has all", rows - shown)?;
         }
         Ok(())
     }
@@ -280,7 +288,12 @@ impl TableReport<'_> {
             }
             out.write_str("}")
         })?;
-        out.write_str("\n]}\n")
+        out.write_str("\n]")?;
+        if let Some(matrix) = self.peers {
+            out.write_str(",\n\"matrix\":")?;
+            peers::json(out, matrix)?;
+        }
+        out.write_str("}\n")
     }
 
     /// The places of a site, as a list of JSON without its brackets.
@@ -378,7 +391,7 @@ impl TableReport<'_> {
 }
 
 /// The name of a function; of what is none, that it is all others.
-fn function(number: u32) -> &'static str {
+pub(crate) fn function(number: u32) -> &'static str {
     FunctionId::from_index(number as usize).map_or("others", FunctionId::name)
 }
 

@@ -78,19 +78,18 @@ pub(crate) fn word<const AT: usize>() -> usize {
 /// Is the stack pointer above the word of the outermost call? Without such a call, that is 0, below all stacks.
 #[inline(always)]
 pub(crate) fn is_above_outer() -> bool {
-    let is_above: u8;
     // SAFETY: as in `word`: one of the words is read.
     unsafe {
         asm!(
             "cmp rsp, qword ptr fs:[{words} + {at}]",
-            "seta {is_above}",
+            "jbe {inside}",
             words = in(reg) words(),
             at = const OUTER,
-            is_above = out(reg_byte) is_above,
+            inside = label { return false },
             options(readonly, nostack),
         );
     }
-    is_above != 0
+    true
 }
 
 /// The outermost call begins here.

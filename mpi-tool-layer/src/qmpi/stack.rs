@@ -16,8 +16,8 @@ use crate::host::options;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
 use crate::{
-    AnyTable, Counters, FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool,
-    UnsafeBox,
+    AnyTable, Counters, FunctionId, NextFunctions, NextTable, PeerTable, RawMpiInterceptionLayer,
+    Tool, UnsafeBox,
 };
 
 /// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
@@ -264,6 +264,10 @@ impl<L: Tool> Instance<L> {
             // SAFETY: as for `counters`.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.table()
         }
+        fn peers<L: Tool>(instance: *const ()) -> Option<&'static PeerTable> {
+            // SAFETY: as for `counters`.
+            unsafe { &*instance.cast::<Instance<L>>() }.layer.peers()
+        }
         fn configure<L: Tool>(instance: *const (), settings: &Settings) {
             // SAFETY: as for `counters`: `Setup` passes what the source has, and `configure` is called when all
             // fields are there.
@@ -279,7 +283,8 @@ impl<L: Tool> Instance<L> {
             let instance = &raw mut (*new).instance;
             let level = &raw mut (*new).level;
             (&raw mut (*new).info).write(ToolInfo::new(label, signalled, level.cast()));
-            let source = Source::new(counters::<L>, table::<L>, instance.cast::<()>().cast_const());
+            let of = instance.cast::<()>().cast_const();
+            let source = Source::new(counters::<L>, table::<L>, peers::<L>, of);
             let setup = Setup::new(L::SETTINGS, configure::<L>);
             let made = Level::in_stack(tool, version, &(*new).info, source, request);
             level.write(made.with_setup(setup));

@@ -1,6 +1,7 @@
 //! `mpi-tool report`: reads a report with a table, and prints it with source lines.
 
 mod csv;
+mod matrix;
 mod symbols;
 mod text;
 mod wait;
@@ -14,7 +15,7 @@ use mpi_facts::{FunctionClass, FunctionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::cli::{By, Format, Report};
+use crate::cli::{By, Flow, Format, Report};
 use symbols::{Frame, Symbols};
 
 /// A report as tools write it: what is used of it. `docs/report.md` describes all.
@@ -42,6 +43,8 @@ struct Table {
     #[serde(default)]
     communicators: Vec<Option<Communicator>>,
     rows: Vec<Value>,
+    /// Only where the tool tells peers apart.
+    matrix: Option<Vec<matrix::Entry>>,
 }
 
 /// A communicator of the application's.
@@ -132,7 +135,7 @@ impl What {
     /// What a row says.
     fn of(table: &Table, row: &Value, by: By) -> Result<Self> {
         let value = match by {
-            By::Function => return Ok(Self::All),
+            By::Function | By::Peer => return Ok(Self::All),
             By::Site => &row["site"],
             By::Communicator => &row["communicator"],
             By::Size => &row["size"],
@@ -142,7 +145,7 @@ impl What {
             Value::String(word) if word == "unknown" => return Ok(Self::Unknown),
             Value::String(_) => {
                 return Ok(Self::Others(match by {
-                    By::Function | By::Site => "other places",
+                    By::Function | By::Peer | By::Site => "other places",
                     By::Communicator => "other communicators",
                     By::Size => "other sizes",
                 }));
@@ -151,7 +154,7 @@ impl What {
         };
         let index = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
         Ok(match by {
-            By::Function => Self::All,
+            By::Function | By::Peer => Self::All,
             By::Site => Self::Site(
                 index
                     .filter(|index| *index < table.sites.len())
@@ -233,10 +236,20 @@ impl Report {
                 |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
             table.sites.iter().map(of_site).collect()
         };
-        if let Some(setting) = table.lacks(self.by) {
+        let by = if self.matrix.is_some() { By::Peer } else { self.by };
+        if let Some(setting) = table.lacks(by) {
             bail!("{name} does not tell that apart: set {setting} when the program runs");
         }
-        match (self.to, self.by) {
+        let matrix = table.matrix.as_deref().unwrap_or_default();
+        match (self.to, by) {
+            (to, By::Peer) if self.matrix.is_some() => {
+                let flow = self.matrix.unwrap_or(Flow::Sent);
+                matrix::write(&mut out, &table, matrix, flow, to).with_context(is_broken)?;
+            }
+            (to, By::Peer) => {
+                matrix::write_distances(&mut out, &table, matrix, to, self.top)
+                    .with_context(is_broken)?;
+            }
             (Format::Json, By::Site) => {
                 with_frames(&mut value, &table, &mut symbols);
                 writeln!(out, "{value:#}")?;
@@ -274,9 +287,13 @@ impl Table {
             By::Function | By::Site => return None,
             By::Communicator => "communicator",
             By::Size => "size",
+            By::Peer => "peer",
         };
         let tool = self.tool.to_uppercase().replace('-', "_");
-        let is_told = self.rows.iter().any(|row| !row[key].is_null());
+        let is_told = match by {
+            By::Peer => self.matrix.is_some(),
+            _ => self.rows.iter().any(|row| !row[key].is_null()),
+        };
         (!is_told).then(|| format!("MPI_TOOL_{tool}_{}=1", key.to_uppercase()))
     }
 }
@@ -338,7 +355,7 @@ fn added_up(table: &Table, by: By) -> Result<Value> {
             What::Size(most) => most.into(),
         };
         match by {
-            By::Function | By::Site => {}
+            By::Function | By::Peer | By::Site => {}
             By::Communicator => row["communicator"] = what,
             By::Size => row["size"] = what,
         }

@@ -170,7 +170,7 @@ fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
 }
 
 /// A number with its unit, in a few digits.
-fn amount(value: u64, unit: &str) -> String {
+pub(super) fn amount(value: u64, unit: &str) -> String {
     let value = value as f64;
     match unit {
         "nanoseconds" => format!("{:.6} s", value / 1e9),

@@ -1,5 +1,6 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
+mod peers;
 mod row;
 mod wait;
 
@@ -8,11 +9,12 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
-    AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Nesting, PredefinedDatatype, Setting, SettingDefault, Settings, Site,
-    SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId,
+    InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting, SettingDefault,
+    Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
+use peers::NowWithPeers;
 use row::{MEASURES, ROWS, Row};
 use wait::Start;
 
@@ -20,19 +22,21 @@ struct Profile {
     calls: Table<Row, { MEASURES.len() }>,
     traffic: Traffic<Row>,
     communicators: Communicators,
+    peers: PeerTable,
     keys: AtomicUsize,
 }
 
 /// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
-/// communicators, sizes, and waiting from the rest of the time.
+/// communicators, sizes and peers are told apart, and waiting from the rest of the time.
 #[derive(Clone, Copy)]
 struct Keys(usize);
 
 impl Keys {
     const COMMUNICATOR: usize = 1 << 8;
     const SIZE: usize = 1 << 9;
+    const PEER: usize = 1 << 10;
     /// The ranks wait for each other before a collective operation moves data.
-    const WAIT: usize = 1 << 10;
+    const WAIT: usize = 1 << 11;
 
     #[inline(always)]
     const fn depth(self) -> usize {
@@ -101,6 +105,13 @@ impl Now<'_> {
     }
 }
 
+impl AsRef<Self> for Now<'_> {
+    #[inline(always)]
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Tally<Row> for Now<'_> {
     #[inline(always)]
     fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
@@ -155,7 +166,11 @@ impl Profile {
     /// Passes on a call that moves no data, and adds its time to its row.
     #[inline(always)]
     fn timed<R>(&self, begun: Begun, next_f: impl FnOnce() -> R) -> R {
-        let nesting = Nesting::enter();
+        self.timed_in(Nesting::enter(), begun, next_f)
+    }
+
+    #[inline(always)]
+    fn timed_in<R>(&self, nesting: Nesting, begun: Begun, next_f: impl FnOnce() -> R) -> R {
         let start = Clock::now();
         let result = next_f();
         let time = Clock::now().wrapping_sub(start);
@@ -163,6 +178,58 @@ impl Profile {
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
         self.calls.add(begun.plain_row(), 1, [time, None, None, None]);
+        result
+    }
+
+    /// Passes on a call that may move data, and adds its time and its data to its row. `tally` makes of the call on its
+    /// way what is told of the data, and `start` begins to measure its time.
+    #[inline(always)]
+    fn measured<'a, 'c, T: Tally<Row> + AsRef<Now<'a>>>(
+        &'a self,
+        nesting: Nesting,
+        begun: Begun,
+        call: impl Call<'c>,
+        tally: impl FnOnce(Now<'a>) -> T,
+        start: impl FnOnce() -> Start,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let now = Now {
+            profile: self,
+            keys: begun.keys,
+            row: Cell::new(begun.row_at(Site::UNKNOWN)),
+            sent: Cell::new(0),
+            received: Cell::new(0),
+            later: Cell::new(0),
+        };
+        let tally = tally(now);
+        let now = tally.as_ref();
+        let (time, waited) = (Cell::new(0), Cell::new(None));
+        let timed = {
+            let (time, waited, row) = (&time, &waited, &now.row);
+            move || {
+                let start = start();
+                let result = next_f();
+                time.set(Clock::now().wrapping_sub(start.time));
+                waited.set(start.waited(time.get()));
+                row.set(begun.row());
+                result
+            }
+        };
+        let result = self.traffic.around(&tally, || now.row.get(), call, timed);
+        let is_outermost = nesting.is_outermost();
+        let time = is_outermost.then_some(time.get());
+        let waited = waited.get().filter(|_| is_outermost);
+        drop(nesting);
+        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
+            let bytes = bytes.get();
+            (bytes > 0).then_some(bytes)
+        });
+        self.calls.add(now.sized(), 1, [time, sent, received, waited]);
+        if let Ok(accepted) = result
+            && begun.keys.has(Keys::COMMUNICATOR | Keys::PEER | Keys::WAIT)
+        {
+            self.communicators.made(call, accepted);
+        }
         result
     }
 }
@@ -179,6 +246,12 @@ impl MpiInterceptionLayer for Profile {
     const SEES_UNTYPED: bool = true;
 
     #[inline(always)]
+    fn is_thorough(&self) -> bool {
+        self.keys().has(Keys::PEER | Keys::WAIT) || Nesting::is_inside()
+    }
+
+    /// A call that is in no other one, as most are: others go through `around_thoroughly`.
+    #[inline(always)]
     fn around<'c>(
         &self,
         call: impl Call<'c>,
@@ -191,47 +264,36 @@ impl MpiInterceptionLayer for Profile {
             self.calls.add(begun.plain_row(), 1, [None; MEASURES.len()]);
             return next_f();
         }
+        let nesting = Nesting::enter_outermost();
         if Traffic::<Row>::moves_nothing(call) {
-            return self.timed(begun, next_f);
+            return self.timed_in(nesting, begun, next_f);
         }
-        let now = Now {
-            profile: self,
-            keys: begun.keys,
-            row: Cell::new(begun.row_at(Site::UNKNOWN)),
-            sent: Cell::new(0),
-            received: Cell::new(0),
-            later: Cell::new(0),
-        };
+        self.measured(nesting, begun, call, |now| now, Start::now, next_f)
+    }
+
+    fn around_thoroughly<'c>(
+        &self,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let function = call.function();
+        if is_end(function) {
+            return self.around(call, next_f);
+        }
+        let begun = self.begin(function, || self.communicators.of(call));
         let nesting = Nesting::enter();
-        let (time, waited) = (Cell::new(0), Cell::new(None));
-        let timed = {
-            let (time, waited, row) = (&time, &waited, &now.row);
-            move || {
-                let waits = call.is_of_all() && begun.keys.has(Keys::WAIT);
-                let start = if waits { Start::of(call, &self.communicators) } else { Start::now() };
-                let result = next_f();
-                time.set(Clock::now().wrapping_sub(start.time));
-                waited.set(start.waited(time.get()));
-                row.set(begun.row());
-                result
-            }
-        };
-        let result = self.traffic.around(&now, || now.row.get(), call, timed);
-        let is_outermost = nesting.is_outermost();
-        let time = is_outermost.then_some(time.get());
-        let waited = waited.get().filter(|_| is_outermost);
-        drop(nesting);
-        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
-            let bytes = bytes.get();
-            (bytes > 0).then_some(bytes)
-        });
-        self.calls.add(now.sized(), 1, [time, sent, received, waited]);
-        if let Ok(accepted) = result
-            && begun.keys.has(Keys::COMMUNICATOR)
-        {
-            self.communicators.made(call, accepted);
+        if Traffic::<Row>::moves_nothing(call) {
+            return self.timed_in(nesting, begun, next_f);
         }
-        result
+        let start = || {
+            let waits = call.is_of_all() && begun.keys.has(Keys::WAIT);
+            if waits { Start::of(call, &self.communicators) } else { Start::now() }
+        };
+        if begun.keys.has(Keys::PEER) {
+            self.measured(nesting, begun, call, NowWithPeers::new, start, next_f)
+        } else {
+            self.measured(nesting, begun, call, |now| now, start, next_f)
+        }
     }
 
     #[inline(always)]
@@ -290,6 +352,7 @@ impl Tool for Profile {
         calls: Table::new("calls", MEASURES, ROWS),
         traffic: Traffic::new(),
         communicators: Communicators::new(),
+        peers: PeerTable::new(),
         keys: AtomicUsize::new(0),
     };
 
@@ -310,6 +373,11 @@ impl Tool for Profile {
             help: "tell calls with data of different sizes apart, by powers of two",
         },
         Setting {
+            name: "PEER",
+            default: SettingDefault::Switch(false),
+            help: "report how much each rank has sent to which, and received from which",
+        },
+        Setting {
             name: "WAIT",
             default: SettingDefault::Choice(&["off", "estimate", "sync"]),
             help: "tell waiting for other ranks from the rest: by the quickest call with data of this size, or by a \
@@ -320,7 +388,9 @@ impl Tool for Profile {
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         let key = |name, key| if settings.is_on(name) { key } else { 0 };
-        let keys = key("COMMUNICATOR", Keys::COMMUNICATOR) | key("SIZE", Keys::SIZE);
+        let keys = key("COMMUNICATOR", Keys::COMMUNICATOR)
+            | key("SIZE", Keys::SIZE)
+            | key("PEER", Keys::PEER);
         let waiting = match settings.text("WAIT") {
             "sync" => Keys::WAIT,
             // `mpi-tool report` compares calls with data of one size.
@@ -332,6 +402,10 @@ impl Tool for Profile {
 
     fn table(&self) -> Option<&AnyTable> {
         Some(self.calls.any())
+    }
+
+    fn peers(&self) -> Option<&PeerTable> {
+        self.keys().has(Keys::PEER).then_some(&self.peers)
     }
 }
 

@@ -42,7 +42,7 @@ use crate::host::unseen::why_nothing_was_seen;
 use crate::host::{options, signals, world};
 use crate::rows::Rows;
 use crate::settings::Setup;
-use crate::{AnyTable, Clock, Counters, FunctionId, NextTable};
+use crate::{AnyTable, Clock, Counters, FunctionId, NextTable, PeerTable};
 
 /// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
 /// tool. The layer itself is not in it: its counters and its settings are reached through functions
@@ -96,6 +96,7 @@ pub struct Level {
 pub struct Source {
     find: fn(*const ()) -> Option<&'static dyn Counters>,
     find_table: fn(*const ()) -> Option<&'static AnyTable>,
+    find_peers: fn(*const ()) -> Option<&'static PeerTable>,
     of: *const (),
 }
 
@@ -107,15 +108,16 @@ unsafe impl Send for Source {}
 unsafe impl Sync for Source {}
 
 impl Source {
-    /// Counters that `find` gets from `of`, and a table that `find_table` gets: null, or a layer's address that is
-    /// valid for ever.
+    /// Counters that `find` gets from `of`, a table that `find_table` gets, and the peers that `find_peers` gets: null,
+    /// or a layer's address that is valid for ever.
     #[doc(hidden)]
     pub const fn new(
         find: fn(*const ()) -> Option<&'static dyn Counters>,
         find_table: fn(*const ()) -> Option<&'static AnyTable>,
+        find_peers: fn(*const ()) -> Option<&'static PeerTable>,
         of: *const (),
     ) -> Self {
-        Self { find, find_table, of }
+        Self { find, find_table, find_peers, of }
     }
 
     /// Asks the tool. Runs its code, so not in a signal handler.
@@ -126,6 +128,11 @@ impl Source {
     /// Asks the tool for its table. Runs its code, too.
     fn table(&self) -> Option<&'static AnyTable> {
         (self.find_table)(self.of)
+    }
+
+    /// Asks the tool for its peers. Runs its code, too.
+    fn peers(&self) -> Option<&'static PeerTable> {
+        (self.find_peers)(self.of)
     }
 }
 

@@ -15,7 +15,6 @@ use std::ffi::CString;
 use mpi_sys::ABI;
 
 use super::{Level, process_id};
-use crate::AnyTable;
 use crate::host::file::ReportFile;
 use crate::host::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
 use crate::host::options::{Options, Output};
@@ -23,6 +22,7 @@ use crate::host::output::{is_terminal, say};
 use crate::host::{options, signals, world};
 use crate::kit::shard::Shard;
 use crate::rows::Rows;
+use crate::{AnyTable, PeerTable};
 
 /// What a report needs, made where allocation is allowed: at the first start of MPI in the process,
 /// or at its end if MPI has not started. It does not change any more, but for its atomics.
@@ -54,6 +54,8 @@ pub(super) struct PreparedTable {
     pub(super) table: &'static AnyTable,
     /// Where the rows of all threads are added up, if the system gives memory for it.
     pub(super) sum: Option<&'static Shard>,
+    /// The tool's peers, and where they are added up, if the tool has any.
+    pub(super) peers: Option<(&'static AnyTable, &'static Shard)>,
     /// How many events the last report had.
     pub(super) reported: AtomicU64,
     /// Is there a merged report?
@@ -61,9 +63,16 @@ pub(super) struct PreparedTable {
 }
 
 impl PreparedTable {
-    fn of(table: &'static AnyTable) -> Self {
-        let sum = Shard::map(table.shape().together());
-        Self { table, sum, reported: AtomicU64::new(0), merged: AtomicBool::new(false) }
+    fn of(table: &'static AnyTable, peers: Option<&'static PeerTable>) -> Self {
+        let sum_of = |table: &AnyTable| Shard::map(table.shape().together());
+        let peers = peers.map(PeerTable::any);
+        Self {
+            table,
+            sum: sum_of(table),
+            peers: peers.and_then(|peers| Some((peers, sum_of(peers)?))),
+            reported: AtomicU64::new(0),
+            merged: AtomicBool::new(false),
+        }
     }
 }
 
@@ -121,7 +130,8 @@ impl Level {
                 files = file(&world).zip(file(&process)).map(|(world, process)| [world, process]);
             }
             let rows = self.counters.get().map(Rows::of);
-            let table = self.counters.table().map(PreparedTable::of);
+            let table = self.counters.table();
+            let table = table.map(|table| PreparedTable::of(table, self.counters.peers()));
             let count = rows.as_ref().map_or(0, Rows::len);
             if options.signals && (count > 0 || table.is_some()) {
                 signals::watch(self.info);

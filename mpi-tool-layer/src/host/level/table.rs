@@ -12,6 +12,8 @@ use crate::host::output::say;
 use crate::host::report::Scope;
 use crate::kit::gather::gather;
 use crate::kit::merged::{Merged, Renumbered};
+use crate::kit::peers::merged::MergedPeers;
+use crate::kit::peers::report::{PeerView, ProcessPeers};
 use crate::kit::report::TableReport;
 use crate::kit::view::{Process, View};
 
@@ -23,18 +25,22 @@ impl Level {
         prepared_table: &PreparedTable,
         prepared: &Prepared,
     ) -> Result<(), c_int> {
-        let PreparedTable { table, sum, .. } = prepared_table;
+        let PreparedTable { table, sum, peers, .. } = prepared_table;
         let sum = sum.ok_or(mpi_sys::MPI_ERR_NO_MEM);
         let rank = self.known_rank().unwrap_or(0);
         let wall = self.wall_time();
         // A rank without memory takes part in the merging with an empty table, and reports for itself.
-        let own = match sum {
+        let mut own = match sum {
             Ok(rows) => {
                 table.add_up(rows);
                 Merged::of(table, rows, wall, rank)
             }
             Err(_) => Merged::empty(wall, rank, table.count()),
         };
+        if let Some((peers, rows)) = peers {
+            peers.add_up(rows);
+            own.peers = Some(MergedPeers::of(peers, rows, rank));
+        }
         let reported = own.events();
         let columns = table.parts().len() + 16 * table.measures().len();
         let renumbered = Renumbered::of(table);
@@ -45,7 +51,8 @@ impl Level {
         prepared_table.merged.store(true, Relaxed);
         if let Some(merged) = merged {
             let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
-            self.write_table(prepared, Scope::World { ranks }, table, &merged);
+            let peers = merged.peers.as_ref().map(|peers| -> &dyn PeerView { peers });
+            self.write_table(prepared, Scope::World { ranks }, table, &merged, peers);
         }
         Ok(())
     }
@@ -58,7 +65,7 @@ impl Level {
         prepared: &Prepared,
         reason: &str,
     ) {
-        let PreparedTable { table, sum, reported, merged } = prepared_table;
+        let PreparedTable { table, sum, peers, reported, merged } = prepared_table;
         let now = table.count();
         let before = reported.swap(now, Relaxed);
         if now == before {
@@ -78,7 +85,9 @@ impl Level {
         let Some(rows) = sum else { return };
         let rank = self.known_rank().unwrap_or(0);
         let process = Process::of(table, rows, self.wall_time(), rank);
-        self.write_table(prepared, self.of_process(reason), table, &process);
+        let peers = peers.map(|(peers, rows)| ProcessPeers::of(peers, rows, rank));
+        let peers = peers.as_ref().map(|peers| -> &dyn PeerView { peers });
+        self.write_table(prepared, self.of_process(reason), table, &process, peers);
     }
 
     fn write_table(
@@ -87,8 +96,9 @@ impl Level {
         scope: Scope<'_>,
         table: &AnyTable,
         view: &dyn View,
+        peers: Option<&dyn PeerView>,
     ) {
-        let report = TableReport { heading: self.heading(prepared, scope), table, view };
+        let report = TableReport { heading: self.heading(prepared, scope), table, view, peers };
         self.put(
             prepared,
             &Written {

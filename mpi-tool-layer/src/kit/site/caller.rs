@@ -156,6 +156,20 @@ impl Nesting {
         Self { is_outermost }
     }
 
+    /// Is the application in a call already? Asked at the beginning of the next one.
+    #[inline(always)]
+    pub fn is_inside() -> bool {
+        !is_above_outer()
+    }
+
+    /// Enters a call that is in no other one, as [`is_inside`](Self::is_inside) has just said: in fewer instructions than
+    /// by [`enter`](Self::enter).
+    #[inline(always)]
+    pub fn enter_outermost() -> Self {
+        begin_outer();
+        Self { is_outermost: true }
+    }
+
     /// Is the call in no other one?
     #[inline(always)]
     pub fn is_outermost(&self) -> bool {

@@ -30,7 +30,7 @@ mod handles;
 mod known;
 mod members;
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -96,8 +96,8 @@ use members::{Members, hash};
 /// memory only while they exist, and none that grows with the group if their world ranks are evenly spaced.
 #[derive(Debug)]
 pub struct Communicators {
-    /// Has `MPI_COMM_WORLD` been used? Most calls are on it, and it never ends.
-    has_world: AtomicBool,
+    /// `MPI_COMM_WORLD` as a word, once it has been used. Most calls are on it, and it never ends.
+    world: AtomicU64,
     handles: Handles,
     /// How many communicators were made of each, by its number.
     children: OnceLock<Box<[AtomicU32]>>,
@@ -107,9 +107,12 @@ pub struct Communicators {
     repeated: Mutex<BTreeMap<u64, u64>>,
 }
 
+/// What no handle is as a word: neither an `int` with its sign nor an address.
+const NO_HANDLE: u64 = 1 << 63 | 1;
+
 /// Who is in a communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Groups {
+pub(crate) struct Groups {
     own: Members,
     /// Of a communicator between two groups.
     other: Option<Members>,
@@ -135,7 +138,7 @@ impl Groups {
     }
 
     /// Those that this process sends to.
-    fn peers(&self) -> &Members {
+    pub(crate) fn peers(&self) -> &Members {
         self.other.as_ref().unwrap_or(&self.own)
     }
 }
@@ -197,7 +200,7 @@ impl Communicators {
     /// Nothing is known yet.
     pub const fn new() -> Self {
         Self {
-            has_world: AtomicBool::new(false),
+            world: AtomicU64::new(NO_HANDLE),
             handles: Handles::new(),
             children: OnceLock::new(),
             groups: HandleMap::new(),
@@ -215,7 +218,7 @@ impl Communicators {
     /// The communicator of a handle, as the application has passed it.
     #[inline(always)]
     pub fn of_handle(&self, comm: MPI_Comm) -> TrackedComm {
-        if comm == pmpi::MPI_COMM_WORLD && self.has_world.load(Relaxed) {
+        if comm.to_word() == self.world.load(Relaxed) {
             return TrackedComm::WORLD;
         }
         match self.handles.get(comm.to_word()) {
@@ -229,10 +232,15 @@ impl Communicators {
     /// are not known. Takes a lock for a moment.
     pub fn world_rank(&self, comm: MPI_Comm, rank: Rank) -> Option<u32> {
         let RankKind::Rank(rank) = rank.kind() else { return None };
+        self.groups_of(comm)?.peers().world_rank(rank)
+    }
+
+    /// The processes of a communicator, if they are known. Takes a lock for a moment.
+    pub(crate) fn groups_of(&self, comm: MPI_Comm) -> Option<Arc<Groups>> {
         if self.of_handle(comm) == TrackedComm::UNKNOWN {
             return None;
         }
-        self.groups.get(comm)?.peers().world_rank(rank)
+        self.groups.get(comm)
     }
 
     /// Waits until all processes of a call's communicator are in the same collective operation, by a barrier that no tool
@@ -312,7 +320,7 @@ impl Communicators {
         };
         self.keep(comm, known, Arc::new(Groups { own, other: None }));
         if is_world {
-            self.has_world.store(true, Relaxed);
+            self.world.store(comm.to_word(), Relaxed);
         }
         known
     }

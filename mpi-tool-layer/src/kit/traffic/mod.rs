@@ -1,14 +1,17 @@
 //! The data that calls move: when they have moved, and how many elements of which datatypes they were.
 
 mod pending;
+mod whom;
 
 use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
+use whom::{Among, Whom};
 
+use super::peers::Peer;
 use crate::{
-    Accepted, AnyCall, Call, CallResult, Contents, Datatypes, Flow, FunctionClass, HandleMap,
-    InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next, received_bytes,
-    received_bytes_at_once,
+    Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
+    HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next,
+    received_bytes, received_bytes_at_once,
 };
 
 /// What a layer does with data that have moved: see [`Traffic`].
@@ -23,6 +26,18 @@ pub trait Tally<T> {
     fn kept(&self, tag: T, bytes: u64) -> T {
         let _ = bytes;
         tag
+    }
+
+    /// The application's communicators, if the tool wants to know [with whom](Self::exchanged) data move. It must
+    /// have told them of all calls ([`Communicators::made`]).
+    fn communicators(&self) -> Option<&Communicators> {
+        None
+    }
+
+    /// A piece of data has moved to or from a process, as much as [`moved`](Self::moved) has told of since the last one.
+    /// Each message is a piece, also one without data. Only where there are [communicators](Self::communicators).
+    fn exchanged(&self, tag: T, flow: Flow, peer: Peer) {
+        let _ = (tag, flow, peer);
     }
 }
 
@@ -96,6 +111,7 @@ pub struct Traffic<T> {
     requests: PendingRequests<Pending<T>>,
     /// Split collective reads and writes, one a file.
     split: HandleMap<Pending<T>>,
+    whom: Whom,
 }
 
 impl<T: Copy + Send + Sync> Traffic<T> {
@@ -105,6 +121,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             datatypes: Datatypes::new(),
             requests: PendingRequests::new(),
             split: HandleMap::new(),
+            whom: Whom::new(),
         }
     }
 
@@ -129,7 +146,19 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             // Nothing will move, whatever comes of it.
             return next_f();
         }
+        let communicators = tally.communicators();
+        let some;
+        let among = match communicators {
+            Some(communicators) => {
+                some = self.whom.among(call.erase(), communicators);
+                &some
+            }
+            None => &Among::NOBODY,
+        };
         let accepted = next_f()?;
+        if let Some(communicators) = communicators {
+            self.whom.made(call.erase(), accepted, communicators);
+        }
         if call.starts_requests() {
             for request in call.requests() {
                 self.started(tally, *request);
@@ -139,13 +168,13 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             let tag = tag();
             let [first, second] = call.few_transfers(accepted);
             if let Some(transfer) = first {
-                self.moved_now(tally, tag, call, accepted, transfer);
+                self.moved_now(tally, tag, call, accepted, among, transfer);
             }
             if let Some(transfer) = second {
-                self.moved_now(tally, tag, call, accepted, transfer);
+                self.moved_now(tally, tag, call, accepted, among, transfer);
             }
         } else if call.moves_data() {
-            self.moved(tally, tag(), call.erase(), accepted);
+            self.moved(tally, tag(), call.erase(), accepted, among);
         }
         Ok(accepted)
     }
@@ -197,6 +226,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         tag: T,
         call: impl Call<'c>,
         accepted: Accepted<'c>,
+        among: &Among,
         transfer: Transfer<'c>,
     ) {
         let status = || call.status(accepted);
@@ -212,21 +242,34 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             }
             (_, bytes) => self.moved_slowly(tally, tag, accepted, transfer, bytes),
         }
+        if tally.communicators().is_some() {
+            let status = if transfer.at_most { status() } else { None };
+            if let Some(peer) = among.moved(&transfer, status) {
+                tally.exchanged(tag, transfer.flow, peer);
+            }
+        }
     }
 
     /// The data of any other call; not in each function's own code.
     #[inline(never)]
-    fn moved<'c>(&self, tally: &impl Tally<T>, tag: T, call: AnyCall<'c>, accepted: Accepted<'c>) {
+    fn moved<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        tag: T,
+        call: AnyCall<'c>,
+        accepted: Accepted<'c>,
+        among: &Among,
+    ) {
         if call.is_split_end() {
             let pending = call.file().and_then(|file| self.split.remove(file.raw()));
             if let Some(pending) = pending {
                 self.completed(tally, &pending, call.status(accepted));
             }
         } else if call.is_started() || call.is_persistent() {
-            self.prepared(tally, tag, call, accepted);
+            self.prepared(tally, tag, call, accepted, among);
         } else {
             for transfer in call.transfers(accepted) {
-                self.moved_now(tally, tag, call, accepted, transfer);
+                self.moved_now(tally, tag, call, accepted, among, transfer);
             }
         }
     }
@@ -252,13 +295,18 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         tag: T,
         call: AnyCall<'c>,
         accepted: Accepted<'c>,
+        among: &Among,
     ) {
         let mut pending: Option<Pending<T>> = None;
         let mut bytes = 0_u64;
+        let mut peers = Vec::new();
         for transfer in call.transfers(accepted) {
             if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
-                self.moved_now(tally, tag, call, accepted, transfer);
+                self.moved_now(tally, tag, call, accepted, among, transfer);
                 continue;
+            }
+            if tally.communicators().is_some() {
+                peers.push(among.kept(&transfer));
             }
             let contents = self.datatypes.contents(&transfer, accepted);
             let Transfer { flow, at_most, .. } = transfer;
@@ -273,6 +321,9 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         }
         let Some(mut pending) = pending else { return };
         pending.set_tag(tally.kept(tag, bytes));
+        if tally.communicators().is_some() {
+            pending.set_peers(peers);
+        }
         if let Some(request) = call.new_request(accepted) {
             self.requests.insert(request, pending);
         } else if let Some(file) = call.file() {
@@ -284,8 +335,11 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     fn started(&self, tally: &impl Tally<T>, request: MPI_Request) {
         self.requests.update(request, |pending| {
             pending.start();
-            for Amount { flow, contents, count, .. } in pending.at_start() {
+            for (Amount { flow, contents, count, .. }, peer) in pending.at_start() {
                 add(tally, pending.tag(), *flow, contents, *count, None);
+                if let Some(peer) = peer {
+                    tally.exchanged(pending.tag(), *flow, peer.known());
+                }
             }
         });
     }
@@ -317,9 +371,17 @@ fn is_to_nobody<'c>(call: impl Call<'c>) -> bool {
 
 #[inline(never)]
 fn completed_slowly<T: Copy>(tally: &impl Tally<T>, pending: &Pending<T>, status: &MPI_Status) {
-    for Amount { flow, contents, count, at_most } in pending.at_completion() {
+    for (Amount { flow, contents, count, at_most }, peer) in pending.at_completion() {
         let bytes = at_most.then(|| arrived(pending.class(), status));
         add(tally, pending.tag(), *flow, contents, *count, bytes);
+        let is_cancelled = || {
+            let is_message = pending.class() == FunctionClass::PointToPoint;
+            *at_most && is_message && received_bytes(status).is_none()
+        };
+        if let Some(peer) = peer.filter(|_| !is_cancelled()).and_then(|peer| peer.completed(status))
+        {
+            tally.exchanged(pending.tag(), *flow, peer);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! A persistent request is kept until it is freed, and counts at each start and each completion.
 
+use super::whom::Kept;
 use crate::{Contents, Flow, FunctionClass};
 
 /// The data of an operation, of one kind.
@@ -39,28 +40,47 @@ pub(super) struct Pending<T> {
     /// Started and not complete. An inactive persistent request may be waited for, too.
     active: bool,
     first: Amount,
-    /// As a rule there are none, and nothing is allocated.
-    #[allow(clippy::box_collection, reason = "one word, where it is always moved and seldom used")]
-    others: Option<Box<Vec<Amount>>>,
+    /// As a rule there is nothing, and nothing is allocated.
+    more: Option<Box<More>>,
+}
+
+/// What few operations have. One word elsewhere.
+#[derive(Debug, Clone, Default)]
+struct More {
+    /// Pieces of data but the first one.
+    others: Vec<Amount>,
+    /// With whom the pieces move, if the layer wants to know it: of each, in order.
+    peers: Vec<Kept>,
 }
 
 impl<T: Copy> Pending<T> {
     /// An operation with one piece of data.
     #[inline(always)]
     pub(super) fn new(tag: T, class: FunctionClass, persistent: bool, first: Amount) -> Self {
-        Self { tag, class, persistent, active: !persistent, first, others: None }
+        Self { tag, class, persistent, active: !persistent, first, more: None }
     }
 
     /// Adds a piece.
     #[cold]
     pub(super) fn push(&mut self, amount: Amount) {
-        self.others.get_or_insert_default().push(amount);
+        self.more.get_or_insert_default().others.push(amount);
     }
 
-    /// The one amount, if there is only one and a status says how much it is: a receive.
+    /// Keeps with whom the data move, piece by piece.
+    pub(super) fn set_peers(&mut self, peers: Vec<Kept>) {
+        self.more.get_or_insert_default().peers = peers;
+    }
+
+    /// With whom a piece moves, by its number; `None` if nobody wanted to know it.
+    fn peer(&self, piece: usize) -> Option<&Kept> {
+        self.more.as_ref()?.peers.get(piece)
+    }
+
+    /// The one amount, if there is only one and a status says how much it is, and nobody wants to know from whom: a
+    /// receive.
     #[inline(always)]
     pub(super) fn as_receive(&self) -> Option<&Amount> {
-        (self.others.is_none() && self.first.at_most).then_some(&self.first)
+        (self.more.is_none() && self.first.at_most).then_some(&self.first)
     }
 
     /// What the layer wanted to be remembered.
@@ -91,17 +111,19 @@ impl<T: Copy> Pending<T> {
         core::mem::replace(&mut self.active, false)
     }
 
-    fn amounts(&self) -> impl Iterator<Item = &Amount> {
-        std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()))
+    fn amounts(&self) -> impl Iterator<Item = (&Amount, Option<&Kept>)> {
+        let others = self.more.iter().flat_map(|more| more.others.iter());
+        let amounts = std::iter::once(&self.first).chain(others);
+        amounts.enumerate().map(|(piece, amount)| (amount, self.peer(piece)))
     }
 
     /// What counts each time that a persistent operation is started.
-    pub(super) fn at_start(&self) -> impl Iterator<Item = &Amount> {
-        self.amounts().filter(|amount| amount.is_at_start())
+    pub(super) fn at_start(&self) -> impl Iterator<Item = (&Amount, Option<&Kept>)> {
+        self.amounts().filter(|(amount, _)| amount.is_at_start())
     }
 
     /// What counts when the operation is complete.
-    pub(super) fn at_completion(&self) -> impl Iterator<Item = &Amount> {
-        self.amounts().filter(|amount| !amount.is_at_start())
+    pub(super) fn at_completion(&self) -> impl Iterator<Item = (&Amount, Option<&Kept>)> {
+        self.amounts().filter(|(amount, _)| !amount.is_at_start())
     }
 }

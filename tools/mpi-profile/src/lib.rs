@@ -1,6 +1,5 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
-mod peers;
 mod row;
 
 use core::cell::Cell;
@@ -9,7 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
     AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting, SettingDefault,
+    MpiInterceptionLayer, Nesting, Peer, PeerTable, PredefinedDatatype, Setting, SettingDefault,
     Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
@@ -100,13 +99,6 @@ impl Now<'_> {
     }
 }
 
-impl AsRef<Self> for Now<'_> {
-    #[inline(always)]
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
 impl Tally<Row> for Now<'_> {
     #[inline(always)]
     fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
@@ -119,6 +111,15 @@ impl Tally<Row> for Now<'_> {
         } else {
             self.sent.set(self.sent.get().wrapping_add(bytes));
         }
+    }
+
+    #[inline(always)]
+    fn communicators(&self) -> Option<&Communicators> {
+        self.keys.has(Keys::PEER).then_some(&self.profile.communicators)
+    }
+
+    fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
+        self.profile.peers.add(row.function, peer, flow, bytes);
     }
 
     /// What moves later counts in the row in which the call does.
@@ -170,54 +171,6 @@ impl Profile {
         self.calls.add(begun.plain_row(), 1, [time, None, None]);
         result
     }
-
-    /// Passes on a call that may move data, and adds its time and its data to its row. `tally` makes of the call on its
-    /// way what is told of the data.
-    #[inline(always)]
-    fn measured<'a, 'c, T: Tally<Row> + AsRef<Now<'a>>>(
-        &'a self,
-        begun: Begun,
-        call: impl Call<'c>,
-        tally: impl FnOnce(Now<'a>) -> T,
-        next_f: impl FnOnce() -> CallResult<'c>,
-    ) -> CallResult<'c> {
-        let now = Now {
-            profile: self,
-            keys: begun.keys,
-            row: Cell::new(begun.row_at(Site::UNKNOWN)),
-            sent: Cell::new(0),
-            received: Cell::new(0),
-            later: Cell::new(0),
-        };
-        let tally = tally(now);
-        let now = tally.as_ref();
-        let nesting = Nesting::enter();
-        let time = Cell::new(0);
-        let timed = {
-            let (time, row) = (&time, &now.row);
-            move || {
-                let start = Clock::now();
-                let result = next_f();
-                time.set(Clock::now().wrapping_sub(start));
-                row.set(begun.row());
-                result
-            }
-        };
-        let result = self.traffic.around(&tally, || now.row.get(), call, timed);
-        let time = nesting.is_outermost().then_some(time.get());
-        drop(nesting);
-        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
-            let bytes = bytes.get();
-            (bytes > 0).then_some(bytes)
-        });
-        self.calls.add(now.sized(), 1, [time, sent, received]);
-        if let Ok(accepted) = result
-            && begun.keys.has(Keys::COMMUNICATOR | Keys::PEER)
-        {
-            self.communicators.made(call, accepted);
-        }
-        result
-    }
 }
 
 #[inline(always)]
@@ -247,14 +200,40 @@ impl MpiInterceptionLayer for Profile {
         if Traffic::<Row>::moves_nothing(call) {
             return self.timed(begun, next_f);
         }
-        if begun.keys.has(Keys::PEER) {
-            let mut next_f = Some(next_f);
-            return self.around_with_peers(begun, call.erase(), &mut || match next_f.take() {
-                Some(next_f) => next_f(),
-                None => unreachable!("a call is passed on once"),
-            });
+        let now = Now {
+            profile: self,
+            keys: begun.keys,
+            row: Cell::new(begun.row_at(Site::UNKNOWN)),
+            sent: Cell::new(0),
+            received: Cell::new(0),
+            later: Cell::new(0),
+        };
+        let nesting = Nesting::enter();
+        let time = Cell::new(0);
+        let timed = {
+            let (time, row) = (&time, &now.row);
+            move || {
+                let start = Clock::now();
+                let result = next_f();
+                time.set(Clock::now().wrapping_sub(start));
+                row.set(begun.row());
+                result
+            }
+        };
+        let result = self.traffic.around(&now, || now.row.get(), call, timed);
+        let time = nesting.is_outermost().then_some(time.get());
+        drop(nesting);
+        let [sent, received] = [&now.sent, &now.received].map(|bytes| {
+            let bytes = bytes.get();
+            (bytes > 0).then_some(bytes)
+        });
+        self.calls.add(now.sized(), 1, [time, sent, received]);
+        if let Ok(accepted) = result
+            && begun.keys.has(Keys::COMMUNICATOR | Keys::PEER)
+        {
+            self.communicators.made(call, accepted);
         }
-        self.measured(begun, call, |now| now, next_f)
+        result
     }
 
     #[inline(always)]

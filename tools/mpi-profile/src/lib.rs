@@ -290,7 +290,7 @@ impl MpiInterceptionLayer for Profile {
             if waits { Start::of(call, &self.communicators) } else { Start::now() }
         };
         if begun.keys.has(Keys::PEER) {
-            self.measured(nesting, begun, call, NowWithPeers::new, start, next_f)
+            self.measured(nesting, begun, call, NowWithPeers, start, next_f)
         } else {
             self.measured(nesting, begun, call, |now| now, start, next_f)
         }

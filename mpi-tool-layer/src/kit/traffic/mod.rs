@@ -5,7 +5,10 @@ mod whom;
 
 use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
-use whom::{Among, Whom};
+use std::sync::Arc;
+
+use super::tracking::Groups;
+use whom::{Place, Whom, makes_place, receives_matched};
 
 use super::peers::Peer;
 use crate::{
@@ -34,10 +37,11 @@ pub trait Tally<T> {
         None
     }
 
-    /// A piece of data has moved to or from a process, as much as [`moved`](Self::moved) has told of since the last one.
-    /// Each message is a piece, also one without data. Only where there are [communicators](Self::communicators).
-    fn exchanged(&self, tag: T, flow: Flow, peer: Peer) {
-        let _ = (tag, flow, peer);
+    /// So many bytes have moved to or from a process, or with none in particular: each message is told of, also one
+    /// without data. They are those that [`moved`](Self::moved) has told of. Only where there are
+    /// [communicators](Self::communicators).
+    fn exchanged(&self, tag: T, flow: Flow, peer: Peer, bytes: u64) {
+        let _ = (tag, flow, peer, bytes);
     }
 }
 
@@ -146,17 +150,16 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             // Nothing will move, whatever comes of it.
             return next_f();
         }
-        let communicators = tally.communicators();
-        let some;
-        let among = match communicators {
-            Some(communicators) => {
-                some = self.whom.among(call.erase(), communicators);
-                &some
-            }
-            None => &Among::NOBODY,
+        let matched = if receives_matched(call.function()) && tally.communicators().is_some() {
+            self.whom.take_matched(call.erase())
+        } else {
+            None
         };
+        let matched = matched.as_ref();
         let accepted = next_f()?;
-        if let Some(communicators) = communicators {
+        if makes_place(call.function())
+            && let Some(communicators) = tally.communicators()
+        {
             self.whom.made(call.erase(), accepted, communicators);
         }
         if call.starts_requests() {
@@ -168,13 +171,13 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             let tag = tag();
             let [first, second] = call.few_transfers(accepted);
             if let Some(transfer) = first {
-                self.moved_now(tally, tag, call, accepted, among, transfer);
+                self.moved_now(tally, tag, call, accepted, matched, transfer);
             }
             if let Some(transfer) = second {
-                self.moved_now(tally, tag, call, accepted, among, transfer);
+                self.moved_now(tally, tag, call, accepted, matched, transfer);
             }
         } else if call.moves_data() {
-            self.moved(tally, tag(), call.erase(), accepted, among);
+            self.moved(tally, tag(), call.erase(), accepted, matched);
         }
         Ok(accepted)
     }
@@ -226,7 +229,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         tag: T,
         call: impl Call<'c>,
         accepted: Accepted<'c>,
-        among: &Among,
+        matched: Option<&Arc<Groups>>,
         transfer: Transfer<'c>,
     ) {
         let status = || call.status(accepted);
@@ -242,11 +245,40 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             }
             (_, bytes) => self.moved_slowly(tally, tag, accepted, transfer, bytes),
         }
-        if tally.communicators().is_some() {
+        if let Some(communicators) = tally.communicators() {
+            let place = Place::of(call, matched);
             let status = if transfer.at_most { status() } else { None };
-            if let Some(peer) = among.moved(&transfer, status) {
-                tally.exchanged(tag, transfer.flow, peer);
-            }
+            self.exchanged(tally, communicators, tag, accepted, place, transfer, status);
+        }
+    }
+
+    /// With whom a piece of data has moved.
+    #[cold]
+    #[inline(never)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "out of the way of calls whose peers nobody wants to know"
+    )]
+    fn exchanged<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        communicators: &Communicators,
+        tag: T,
+        accepted: Accepted<'c>,
+        place: Place<'_>,
+        transfer: Transfer<'c>,
+        status: Option<&MPI_Status>,
+    ) {
+        let kept = self.whom.kept(communicators, place, &transfer);
+        let peer = match status {
+            Some(status) => kept.completed(status),
+            None => Some(kept.known()),
+        };
+        if let Some(peer) = peer {
+            let contents = self.datatypes.contents(&transfer, accepted);
+            let bytes = transfer.at_most.then(|| status.map_or(0, received_bytes_at_once));
+            let bytes = moved_bytes(&contents, transfer.count(), bytes);
+            tally.exchanged(tag, transfer.flow, peer, bytes);
         }
     }
 
@@ -258,7 +290,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         tag: T,
         call: AnyCall<'c>,
         accepted: Accepted<'c>,
-        among: &Among,
+        matched: Option<&Arc<Groups>>,
     ) {
         if call.is_split_end() {
             let pending = call.file().and_then(|file| self.split.remove(file.raw()));
@@ -266,10 +298,10 @@ impl<T: Copy + Send + Sync> Traffic<T> {
                 self.completed(tally, &pending, call.status(accepted));
             }
         } else if call.is_started() || call.is_persistent() {
-            self.prepared(tally, tag, call, accepted, among);
+            self.prepared(tally, tag, call, accepted, matched);
         } else {
             for transfer in call.transfers(accepted) {
-                self.moved_now(tally, tag, call, accepted, among, transfer);
+                self.moved_now(tally, tag, call, accepted, matched, transfer);
             }
         }
     }
@@ -295,18 +327,19 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         tag: T,
         call: AnyCall<'c>,
         accepted: Accepted<'c>,
-        among: &Among,
+        matched: Option<&Arc<Groups>>,
     ) {
         let mut pending: Option<Pending<T>> = None;
         let mut bytes = 0_u64;
         let mut peers = Vec::new();
         for transfer in call.transfers(accepted) {
             if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
-                self.moved_now(tally, tag, call, accepted, among, transfer);
+                self.moved_now(tally, tag, call, accepted, matched, transfer);
                 continue;
             }
-            if tally.communicators().is_some() {
-                peers.push(among.kept(&transfer));
+            if let Some(communicators) = tally.communicators() {
+                let place = Place::of(call, matched);
+                peers.push(self.whom.kept(communicators, place, &transfer));
             }
             let contents = self.datatypes.contents(&transfer, accepted);
             let Transfer { flow, at_most, .. } = transfer;
@@ -338,7 +371,8 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             for (Amount { flow, contents, count, .. }, peer) in pending.at_start() {
                 add(tally, pending.tag(), *flow, contents, *count, None);
                 if let Some(peer) = peer {
-                    tally.exchanged(pending.tag(), *flow, peer.known());
+                    let bytes = moved_bytes(contents, *count, None);
+                    tally.exchanged(pending.tag(), *flow, peer.known(), bytes);
                 }
             }
         });
@@ -380,7 +414,7 @@ fn completed_slowly<T: Copy>(tally: &impl Tally<T>, pending: &Pending<T>, status
         };
         if let Some(peer) = peer.filter(|_| !is_cancelled()).and_then(|peer| peer.completed(status))
         {
-            tally.exchanged(pending.tag(), *flow, peer);
+            tally.exchanged(pending.tag(), *flow, peer, moved_bytes(contents, *count, bytes));
         }
     }
 }
@@ -400,6 +434,16 @@ fn add<T: Copy>(
         None => contents.elements(count, add),
         Some(bytes) if bytes > contents.size().saturating_mul(count) => {}
         Some(bytes) => contents.elements_in(bytes, add),
+    }
+}
+
+/// How many bytes [`add`] tells of.
+fn moved_bytes(contents: &Contents, count: u64, bytes: Option<u64>) -> u64 {
+    let most = contents.size().saturating_mul(count);
+    match bytes {
+        None => most,
+        Some(bytes) if bytes > most => 0,
+        Some(bytes) => bytes,
     }
 }
 

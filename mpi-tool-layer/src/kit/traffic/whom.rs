@@ -2,13 +2,12 @@
 //!
 //! A rank means a process only together with a group. That of a message is the communicator's; a message that
 //! `MPI_Mprobe` has matched is in the communicator of that call, and one-sided communication in the one of which the
-//! window was made. The groups are looked up before the call, and kept by requests, so that it does not matter
-//! when the application frees its communicator.
+//! window was made. Requests keep the groups, so that it does not matter when the application frees its communicator.
 
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use mpi_sys::{MPI_Message, MPI_Status, MPI_Win};
+use mpi_sys::{MPI_Comm, MPI_Message, MPI_Status, MPI_Win};
 
 use crate::call::Pattern;
 use crate::kit::peers::Peer;
@@ -26,17 +25,36 @@ pub(super) struct Whom {
     messages: HandleMap<Arc<Groups>>,
 }
 
-/// The processes among which a call communicates; none if it is not to single processes, or if they are not known.
-#[derive(Debug)]
-pub(super) struct Among {
-    /// Does the call move data to or from single processes?
-    single: bool,
-    groups: Option<Arc<Groups>>,
+/// Among which processes a call communicates.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// It is not to or from single processes.
+    Nowhere,
+    Communicator(MPI_Comm),
+    Window(MPI_Win),
+    /// Those among which a message was matched, if they are known.
+    Matched(Option<&'a Arc<Groups>>),
 }
 
-impl Among {
-    /// Of calls whose peers nobody wants to know.
-    pub(super) const NOBODY: Self = Self { single: false, groups: None };
+impl<'a> Place<'a> {
+    /// Of an accepted call. `matched` is what was kept of the message that it receives.
+    #[inline(always)]
+    pub(super) fn of<'c>(call: impl Call<'c>, matched: Option<&'a Arc<Groups>>) -> Self {
+        use Pattern::{
+            Accumulate, Get, GetAccumulate, NeighborAllgather, NeighborAlltoall, Put, Receive,
+            Send, SendReceive,
+        };
+        match call.shape().pattern {
+            Put | Get | Accumulate | GetAccumulate => {
+                call.window().map_or(Self::Nowhere, |window| Self::Window(window.raw()))
+            }
+            Receive if receives_matched(call.function()) => Self::Matched(matched),
+            Send | Receive | SendReceive | NeighborAllgather | NeighborAlltoall => {
+                call.communicator().map_or(Self::Nowhere, |comm| Self::Communicator(comm.raw()))
+            }
+            _ => Self::Nowhere,
+        }
+    }
 }
 
 /// The peer of an operation that is not complete.
@@ -76,20 +94,21 @@ fn peer_of(groups: Option<&Groups>, rank: c_int) -> Option<Peer> {
     }
 }
 
-/// What a function has to do with a matched message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Matched {
-    Makes,
-    Receives,
+/// Does a function receive a message that was matched before?
+#[inline(always)]
+pub(super) const fn receives_matched(function: FunctionId) -> bool {
+    matches!(function, FunctionId::MPI_Mrecv | FunctionId::MPI_Imrecv)
 }
 
-const fn matched(function: FunctionId) -> Option<Matched> {
-    use FunctionId::{MPI_Improbe, MPI_Imrecv, MPI_Mprobe, MPI_Mrecv};
-    match function {
-        MPI_Mprobe | MPI_Improbe => Some(Matched::Makes),
-        MPI_Mrecv | MPI_Imrecv => Some(Matched::Receives),
-        _ => None,
-    }
+/// Does a function match a message?
+const fn matches_message(function: FunctionId) -> bool {
+    matches!(function, FunctionId::MPI_Mprobe | FunctionId::MPI_Improbe)
+}
+
+/// Does a function make what [`Whom`] knows?
+#[inline(always)]
+pub(super) const fn makes_place(function: FunctionId) -> bool {
+    makes_window(function) || matches_message(function)
 }
 
 /// Does a function make a window of a communicator?
@@ -120,32 +139,41 @@ impl Whom {
         Self { windows: HandleMap::new(), messages: HandleMap::new() }
     }
 
-    /// The processes among which a call is going to communicate.
-    pub(super) fn among<'c>(&self, call: AnyCall<'c>, communicators: &Communicators) -> Among {
-        use Pattern::{
-            Accumulate, Get, GetAccumulate, NeighborAllgather, NeighborAlltoall, Put, Receive,
-            Send, SendReceive,
-        };
-        let in_communicator = || communicators.groups_of(call.communicator()?.raw());
-        let groups = match call.shape().pattern {
-            Put | Get | Accumulate | GetAccumulate => {
-                call.window().and_then(|window| self.windows.get(window.raw()))
-            }
-            Receive if matched(call.function()) == Some(Matched::Receives) => {
-                // SAFETY: the parameter is a message, which MPI reads when the call is passed on.
-                let message: Option<MPI_Message> =
-                    unsafe { handle_at(call, ParameterKind::Message) };
-                message.and_then(|message| self.messages.remove(message))
-            }
-            Send | Receive | SendReceive | NeighborAllgather | NeighborAlltoall => {
-                in_communicator()
-            }
-            _ => return Among::NOBODY,
-        };
-        Among { single: true, groups }
+    /// What is known of the message that a call is going to receive. Nothing is known of it afterwards.
+    #[cold]
+    pub(super) fn take_matched(&self, call: AnyCall<'_>) -> Option<Arc<Groups>> {
+        // SAFETY: the parameter is a message, which MPI reads when the call is passed on.
+        let message: Option<MPI_Message> = unsafe { handle_at(call, ParameterKind::Message) };
+        self.messages.remove(message?)
     }
 
-    /// Notes what an accepted call has made, if it matters here.
+    /// The peer of a piece of data that moves later.
+    pub(super) fn kept(
+        &self,
+        communicators: &Communicators,
+        place: Place<'_>,
+        transfer: &Transfer<'_>,
+    ) -> Kept {
+        let groups = match place {
+            Place::Nowhere => return Kept::Known(Peer::NONE),
+            Place::Communicator(comm) => communicators.groups_of(comm),
+            Place::Window(window) => self.windows.get(window),
+            Place::Matched(groups) => groups.cloned(),
+        };
+        match transfer.peer.map(Rank::kind) {
+            // What goes to several neighbours counts once.
+            None if !transfer.at_most => Kept::Known(Peer::NONE),
+            None => Kept::Source(groups),
+            Some(RankKind::AnySource) if transfer.at_most => Kept::Source(groups),
+            Some(_) => {
+                let rank = transfer.peer.map_or(mpi_sys::MPI_PROC_NULL, Rank::raw);
+                Kept::Known(peer_of(groups.as_deref(), rank).unwrap_or(Peer::NONE))
+            }
+        }
+    }
+
+    /// Notes what an accepted call has made.
+    #[cold]
     pub(super) fn made<'c>(
         &self,
         call: AnyCall<'c>,
@@ -161,7 +189,7 @@ impl Whom {
                 (Some(window), None) => drop(self.windows.remove(window)),
                 (None, _) => {}
             }
-        } else if matched(call.function()) == Some(Matched::Makes)
+        } else if matches_message(call.function())
             && call.has_flag_set(accepted)
             && let Some(groups) = groups()
         {
@@ -171,37 +199,6 @@ impl Whom {
             if let Some(message) = message {
                 self.messages.insert(message, groups);
             }
-        }
-    }
-}
-
-impl Among {
-    /// The peer of a piece of data that moves later.
-    pub(super) fn kept(&self, transfer: &Transfer<'_>) -> Kept {
-        if !self.single {
-            return Kept::Known(Peer::NONE);
-        }
-        match transfer.peer.map(Rank::kind) {
-            // What goes to several neighbours counts once.
-            None if !transfer.at_most => Kept::Known(Peer::NONE),
-            None => Kept::Source(self.groups.clone()),
-            Some(RankKind::AnySource) if transfer.at_most => Kept::Source(self.groups.clone()),
-            Some(_) => {
-                let rank = transfer.peer.map_or(mpi_sys::MPI_PROC_NULL, Rank::raw);
-                Kept::Known(peer_of(self.groups.as_deref(), rank).unwrap_or(Peer::NONE))
-            }
-        }
-    }
-
-    /// The peer of a piece of data that has moved; `None` if there is none after all.
-    pub(super) fn moved(
-        &self,
-        transfer: &Transfer<'_>,
-        status: Option<&MPI_Status>,
-    ) -> Option<Peer> {
-        match (self.kept(transfer), status) {
-            (Kept::Source(groups), Some(status)) => peer_of(groups.as_deref(), status.MPI_SOURCE),
-            (kept, _) => Some(kept.known()),
         }
     }
 }
@@ -226,11 +223,9 @@ mod tests {
                 && is_pointer(message)
                 && is_narrow
             {
-                let expected = match message.direction {
-                    Direction::Out => Matched::Makes,
-                    _ => Matched::Receives,
-                };
-                assert_eq!(matched(function), Some(expected), "{function}");
+                let is_made = message.direction == Direction::Out;
+                let known = [matches_message(function), receives_matched(function)];
+                assert_eq!(known, [is_made, !is_made], "{function}");
                 found += 1;
             }
             if let Some(window) = of_kind(ParameterKind::Window)

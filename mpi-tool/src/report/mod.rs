@@ -1,5 +1,6 @@
 //! `mpi-tool report`: reads a report with a table, and prints it with source lines.
 
+mod advice;
 mod csv;
 mod matrix;
 mod symbols;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::advice::advice;
 use super::symbols::Frame;
 use super::{Column, Communicator, Efficiency, Key, Line, Table, What};
 
@@ -63,6 +64,9 @@ pub(super) fn write(
             write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
         }
         writeln!(out, ") times communication efficiency {communication:.1} %")?;
+    }
+    for sentence in advice(table) {
+        writeln!(out, "{sentence}")?;
     }
     if table.lost > 0 {
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;

@@ -1,0 +1,90 @@
+//! What limits a run, in sentences, each with the numbers that it rests on. What the numbers do not support is not said.
+
+use super::{Extremes, Table};
+
+/// Less than this part of the run is not worth a sentence.
+const WORTH_SAYING: f64 = 0.05;
+
+/// What limits the run; nothing if little does, or if the report is not of several ranks.
+pub(super) fn advice(table: &Table) -> Vec<String> {
+    let (Some(useful), Some(ranks), true) = (&table.useful, table.ranks, table.complete) else {
+        return Vec::new();
+    };
+    let Extremes { sum, most, most_rank: busiest, .. } = *useful;
+    let (wall, mean) = (table.wall.most, sum / ranks as f64);
+    if ranks < 2 || most <= 0.0 || wall <= 0.0 {
+        return Vec::new();
+    }
+    let mut sentences = Vec::new();
+    let mut say = |lost: f64, sentence: &dyn Fn(String) -> String| {
+        if lost / wall >= WORTH_SAYING {
+            sentences.push(sentence(format!(
+                "{:.3} s ({:.1} % of the run)",
+                lost / 1e9,
+                lost / wall * 100.0
+            )));
+        }
+    };
+    say(most - mean, &|lost| {
+        format!(
+            "unequal work costs up to {lost}: rank {busiest} works for {:.3} s, all ranks for {:.3} s in the mean",
+            most / 1e9,
+            mean / 1e9
+        )
+    });
+    say(wall - most, &|lost| {
+        format!(
+            "communication costs {lost}: so long is MPI's part even of rank {busiest}, which works most"
+        )
+    });
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A run of four ranks and 10 s, with so many seconds of useful time.
+    fn advice_for(useful: [f64; 4]) -> Vec<String> {
+        let most = useful.into_iter().fold(0.0, f64::max);
+        let least = useful.into_iter().fold(f64::MAX, f64::min);
+        let rank = |value: f64| useful.iter().position(|useful| *useful == value);
+        let extremes = |sum: f64, least: f64, most: f64| {
+            json!({"sum": sum * 1e9, "least": least * 1e9, "least_rank": rank(least).unwrap_or(0),
+                "most": most * 1e9, "most_rank": rank(most).unwrap_or(0)})
+        };
+        let table: Table = serde_json::from_value(json!({
+            "tool": "t", "version": "1", "complete": true, "ranks": 4,
+            "wall": extremes(40.0, 10.0, 10.0), "inside": extremes(1.0, 0.0, 1.0),
+            "share": extremes(1.0, 0.0, 1.0), "lost": 0, "events": "calls",
+            "useful": extremes(useful.iter().sum(), least, most),
+            "measures": [], "sites": [], "rows": [],
+        }))
+        .unwrap();
+        advice(&table)
+    }
+
+    /// By hand: 9, 5, 5 and 5 of 10 s are 6 in the mean. With equal work the run would need 3 s less, and 1 s is MPI's
+    /// even where most work is.
+    #[test]
+    fn each_sentence_has_its_numbers() {
+        assert_eq!(
+            advice_for([5.0, 9.0, 5.0, 5.0]),
+            [
+                "unequal work costs up to 3.000 s (30.0 % of the run): rank 1 works for 9.000 s, all ranks for \
+                 6.000 s in the mean",
+                "communication costs 1.000 s (10.0 % of the run): so long is MPI's part even of rank 1, which \
+                 works most",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_costs_little_is_not_said() {
+        assert_eq!(advice_for([9.6, 9.6, 9.6, 9.6]), [""; 0]);
+        assert_eq!(advice_for([9.7, 9.6, 9.7, 9.3]), [""; 0]);
+        assert_eq!(advice_for([0.0; 4]), [""; 0]);
+    }
+}

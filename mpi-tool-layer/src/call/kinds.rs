@@ -44,6 +44,8 @@ impl<'c, const FUNCTION: usize> KnownCall<'c, FUNCTION> {
     };
     /// Where what is among the arguments of this function.
     const SHAPE: Shape = Shape::of(Self::ID);
+    /// See [`Call::moves_few`].
+    pub(crate) const MOVES_FEW: bool = super::moves_few(Self::SHAPE.pattern);
 
     /// A call for a layer's `around`, which is generic in `'c`: it can keep nothing of that
     /// lifetime. `wide` says whether arrays of counts have `MPI_Count`s, `before` are the requests
@@ -69,6 +71,7 @@ impl<'c, const FUNCTION: usize> KnownCall<'c, FUNCTION> {
 }
 
 impl<'c, const FUNCTION: usize> Call<'c> for KnownCall<'c, FUNCTION> {
+    const IS_KNOWN: bool = true;
     #[inline(always)]
     fn function(self) -> FunctionId {
         Self::ID
@@ -109,6 +112,7 @@ pub struct AnyCall<'c> {
 }
 
 impl<'c> Call<'c> for AnyCall<'c> {
+    const IS_KNOWN: bool = false;
     #[inline]
     fn function(self) -> FunctionId {
         self.function

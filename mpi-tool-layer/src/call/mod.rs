@@ -64,6 +64,10 @@ use crate::{FunctionClass, FunctionId};
 /// A call cannot be kept beyond `around`: what is to outlive it, a [`FunctionId`], a [`Transfer`]'s
 /// numbers or a request's handle, is copied out.
 pub trait Call<'c>: Copy {
+    /// Is the function a constant of the type?
+    #[doc(hidden)]
+    const IS_KNOWN: bool;
+
     /// Which function is called. Of `MPI_Send` and `MPI_Send_c`, a high-level layer sees the first;
     /// a raw one sees which it was.
     fn function(self) -> FunctionId;
@@ -346,23 +350,7 @@ pub trait Call<'c>: Copy {
     /// reduction's contribution and its result? Then [`few_transfers`](Self::few_transfers) tells all.
     #[inline(always)]
     fn moves_few(self) -> bool {
-        use Pattern::{
-            Accumulate, Allreduce, Broadcast, Get, GetAccumulate, Put, Read, Receive, Send,
-            SendReceive, Write,
-        };
-        matches!(
-            self.shape().pattern,
-            Send | Receive
-                | Broadcast
-                | Read
-                | Write
-                | SendReceive
-                | Allreduce
-                | Put
-                | Get
-                | Accumulate
-                | GetAccumulate
-        )
+        moves_few(self.shape().pattern)
     }
 
     /// All [transfers](Self::transfers) of a call that [moves few](Self::moves_few), and quicker then. Both `None` for any
@@ -380,4 +368,26 @@ pub trait Call<'c>: Copy {
         let sent = self.transfers(accepted).filter(|transfer| transfer.flow != Flow::Received);
         sent.map(|transfer| transfer.bytes(accepted)).sum()
     }
+}
+
+/// See [`Call::moves_few`].
+#[inline(always)]
+const fn moves_few(pattern: Pattern) -> bool {
+    use Pattern::{
+        Accumulate, Allreduce, Broadcast, Get, GetAccumulate, Put, Read, Receive, Send,
+        SendReceive, Write,
+    };
+    matches!(
+        pattern,
+        Send | Receive
+            | Broadcast
+            | Read
+            | Write
+            | SendReceive
+            | Allreduce
+            | Put
+            | Get
+            | Accumulate
+            | GetAccumulate
+    )
 }

@@ -70,6 +70,13 @@ fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer.around(call, || next.call())
 }
 
+/// More arguments has no function that moves few pieces of data.
+const MOST_WORDS: usize = 16;
+
+/// Says that a branch is seldom taken.
+#[cold]
+const fn cold() {}
+
 /// What a layer does with a call whose method it does not override: [`around`](MpiInterceptionLayer::around), compiled
 /// for the function or shared with others.
 ///
@@ -93,6 +100,20 @@ where
         // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
         let call =
             unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };
+        let mut next = ManuallyDrop::new(next);
+        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+        let next = unsafe { Once::new(&mut next) };
+        return around_any(layer, call, next);
+    }
+    if KnownCall::<FUNCTION>::MOVES_FEW && layer.wants_any_call() {
+        cold();
+        // A copy, so that the arguments need not be in memory for the other case.
+        let mut copy = [0; MOST_WORDS];
+        let copy = &mut copy[..words.len()];
+        copy.copy_from_slice(words);
+        // SAFETY: as above; the copy is there until this function returns.
+        let call =
+            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, copy, before, returned) };
         let mut next = ManuallyDrop::new(next);
         // SAFETY: the variable must be used for nothing else afterwards, which it is not.
         let next = unsafe { Once::new(&mut next) };
@@ -182,6 +203,14 @@ tool_macros::high_layer! {
 
         /// For which functions [`around`](Self::around) is compiled.
         const COMPILED: Compiled = Compiled::ForEachFunction;
+
+        /// Does [`around`](Self::around) want calls that move data to come as values of one type ([`AnyCall`]), as of
+        /// functions for which it is not compiled? Asked at each call of them, it lets a layer do seldom more than it
+        /// usually does, at the cost of two instructions where it does not.
+        #[inline(always)]
+        fn wants_any_call(&self) -> bool {
+            false
+        }
 
         /// Every call whose own method is not overridden, for layers that treat all functions
         /// alike.

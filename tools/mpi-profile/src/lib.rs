@@ -185,6 +185,11 @@ impl MpiInterceptionLayer for Profile {
     const SEES_UNTYPED: bool = true;
 
     #[inline(always)]
+    fn wants_any_call(&self) -> bool {
+        self.keys().has(Keys::PEER)
+    }
+
+    #[inline(always)]
     fn around<'c>(
         &self,
         call: impl Call<'c>,

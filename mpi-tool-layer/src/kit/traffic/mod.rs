@@ -32,7 +32,8 @@ pub trait Tally<T> {
     }
 
     /// The application's communicators, if the tool wants to know [with whom](Self::exchanged) data move. It must
-    /// have told them of all calls ([`Communicators::made`]).
+    /// have told them of all calls ([`Communicators::made`]), and
+    /// [want any calls](crate::MpiInterceptionLayer::wants_any_call) then.
     fn communicators(&self) -> Option<&Communicators> {
         None
     }
@@ -223,11 +224,11 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     }
     /// A piece of the data of a blocking call.
     #[inline(always)]
-    fn moved_now<'c>(
+    fn moved_now<'c, C: Call<'c>>(
         &self,
         tally: &impl Tally<T>,
         tag: T,
-        call: impl Call<'c>,
+        call: C,
         accepted: Accepted<'c>,
         matched: Option<&Arc<Groups>>,
         transfer: Transfer<'c>,
@@ -245,30 +246,27 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             }
             (_, bytes) => self.moved_slowly(tally, tag, accepted, transfer, bytes),
         }
-        if let Some(communicators) = tally.communicators() {
+        // The layer wants any calls: see `communicators`.
+        if !C::IS_KNOWN && tally.communicators().is_some() {
             let place = Place::of(call, matched);
             let status = if transfer.at_most { status() } else { None };
-            self.exchanged(tally, communicators, tag, accepted, place, transfer, status);
+            self.exchanged(tally, tag, accepted, place, transfer, status);
         }
     }
 
     /// With whom a piece of data has moved.
     #[cold]
     #[inline(never)]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "out of the way of calls whose peers nobody wants to know"
-    )]
     fn exchanged<'c>(
         &self,
         tally: &impl Tally<T>,
-        communicators: &Communicators,
         tag: T,
         accepted: Accepted<'c>,
         place: Place<'_>,
         transfer: Transfer<'c>,
         status: Option<&MPI_Status>,
     ) {
+        let Some(communicators) = tally.communicators() else { return };
         let kept = self.whom.kept(communicators, place, &transfer);
         let peer = match status {
             Some(status) => kept.completed(status),
@@ -331,15 +329,10 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     ) {
         let mut pending: Option<Pending<T>> = None;
         let mut bytes = 0_u64;
-        let mut peers = Vec::new();
         for transfer in call.transfers(accepted) {
             if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
                 self.moved_now(tally, tag, call, accepted, matched, transfer);
                 continue;
-            }
-            if let Some(communicators) = tally.communicators() {
-                let place = Place::of(call, matched);
-                peers.push(self.whom.kept(communicators, place, &transfer));
             }
             let contents = self.datatypes.contents(&transfer, accepted);
             let Transfer { flow, at_most, .. } = transfer;
@@ -355,13 +348,34 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         let Some(mut pending) = pending else { return };
         pending.set_tag(tally.kept(tag, bytes));
         if tally.communicators().is_some() {
-            pending.set_peers(peers);
+            let place = Place::of(call, matched);
+            self.keep_peers(tally, &mut pending, call, accepted, place);
         }
         if let Some(request) = call.new_request(accepted) {
             self.requests.insert(request, pending);
         } else if let Some(file) = call.file() {
             self.split.insert(file.raw(), pending);
         }
+    }
+
+    /// Keeps with whom the data of an operation will move.
+    #[cold]
+    #[inline(never)]
+    fn keep_peers<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        pending: &mut Pending<T>,
+        call: AnyCall<'c>,
+        accepted: Accepted<'c>,
+        place: Place<'_>,
+    ) {
+        let Some(communicators) = tally.communicators() else { return };
+        let is_later = |transfer: &Transfer<'_>| {
+            call.is_persistent() || !pending::is_at_start(transfer.flow, transfer.at_most)
+        };
+        let transfers = call.transfers(accepted).filter(is_later);
+        let peers = transfers.map(|transfer| self.whom.kept(communicators, place, &transfer));
+        pending.set_peers(peers.collect());
     }
 
     /// A persistent request is started.

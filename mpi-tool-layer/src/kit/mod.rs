@@ -50,5 +50,6 @@ pub use moments::Moments;
 pub use site::{Caller, CodePlace, Nesting, Site};
 pub use size::SizeClass;
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
-pub use tracking::{Communicators, KnownComm, TrackedComm};
+pub use thread::ThreadWord;
+pub use tracking::{Communicators, KnownComm, Members, TrackedComm};
 pub use traffic::{Tally, Traffic};

@@ -1,7 +1,7 @@
 //! `mpi-tool report`: reads a report with a table, and prints it with source lines.
 
 mod csv;
-mod symbols;
+pub(crate) mod symbols;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Format, Report};
-use symbols::{Frame, Symbols};
+use symbols::{Frame, Place, Symbols};
 
 /// A report as tools write it: what is used of it. `docs/report.md` describes all.
 #[derive(Debug, Deserialize)]
@@ -87,14 +87,6 @@ struct Efficiency {
 struct Column {
     name: String,
     unit: String,
-}
-
-/// A place in a program or library.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-struct Place {
-    file: String,
-    build_id: String,
-    offset: u64,
 }
 
 /// What a line of the printed report is about.

@@ -179,8 +179,8 @@ pub use high::*;
 pub use host::launcher::launched_rank;
 pub use host::options;
 pub use host::output::say;
-pub use host::world::position as world_position;
 pub use host::report::Counters;
+pub use host::world::position as world_position;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
 pub use kit::{

@@ -95,8 +95,6 @@ pub(super) struct Lock {
     pub(super) window: u64,
     /// `None` for all.
     pub(super) target: Option<i32>,
-    pub(super) is_exclusive: bool,
-    pub(super) site: Vec<Place>,
 }
 
 /// The words of a file, and what stands in them.
@@ -127,7 +125,9 @@ impl Words {
         let depth = self.0[header::DEPTH];
         let known = number >= 1 && number <= self.0[header::SITES];
         let at = number.wrapping_sub(1).checked_mul(depth).and_then(|at| usize::try_from(at).ok());
-        let (Some(at), true, Ok(depth)) = (at, known, usize::try_from(depth)) else { return vec![] };
+        let (Some(at), true, Ok(depth)) = (at, known, usize::try_from(depth)) else {
+            return vec![];
+        };
         let places = self.0[site::AREA..].iter().skip(at).take(depth);
         places.map_while(|word| self.place(*word)).collect()
     }
@@ -196,7 +196,8 @@ impl Words {
             group::LISTED => {
                 let member = |rank: u64| {
                     let half = usize::try_from(first.checked_add(rank)?).ok()?;
-                    let word = (half / 2 < members::WORDS).then(|| self.0[members::AREA + half / 2])?;
+                    let word =
+                        (half / 2 < members::WORDS).then(|| self.0[members::AREA + half / 2])?;
                     let member = (word >> (half % 2 * 32)) as u32;
                     Some(member).filter(|member| *member != group::NOBODY)
                 };
@@ -231,8 +232,6 @@ impl Words {
         is_held.then(|| Lock {
             window: word(lock::WINDOW),
             target: Some(word(lock::TARGET)).filter(|all| *all != UNKNOWN).map(|rank| rank as i32),
-            is_exclusive: word(lock::EXCLUSIVE) != 0,
-            site: self.site(word(lock::SITE)),
         })
     }
 }
@@ -268,7 +267,9 @@ impl Snapshot {
         }
         let words = Words(words);
         let word = |at: usize| words.0[at];
-        let number = |at: usize| Some(word(at)).filter(|number| *number != UNKNOWN).map(|number| number as u32);
+        let number = |at: usize| {
+            Some(word(at)).filter(|number| *number != UNKNOWN).map(|number| number as u32)
+        };
         Ok(Self {
             path: path.to_owned(),
             rank: number(header::RANK),
@@ -331,7 +332,8 @@ mod tests {
         let path = Path::new("x.watch");
         assert!(Snapshot::of(path, b"short").is_err());
         let mut words = vec![0_u64; WORDS];
-        let bytes = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        let bytes =
+            |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
         assert!(Snapshot::of(path, &bytes(&words)).is_err());
         words[header::MAGIC] = MAGIC;
         let other = Snapshot::of(path, &bytes(&words)).unwrap_err().to_string();

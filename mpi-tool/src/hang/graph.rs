@@ -348,7 +348,8 @@ impl World<'_> {
                         held == window && (*of == *target || of.is_none() || target.is_none())
                     })
                 };
-                let holders = self.states.iter().filter(|(rank, state)| **rank != from && holds(state));
+                let holders =
+                    self.states.iter().filter(|(rank, state)| **rank != from && holds(state));
                 let edges: Vec<_> = holders
                     .map(|(to, _)| Edge { from, to: *to, reason: Reason::Unlock, is_choice: false })
                     .collect();
@@ -357,11 +358,13 @@ impl World<'_> {
             What::Finalize => {
                 let is_there = |rank: &u32| {
                     let state = self.states.get(rank);
-                    state.is_some_and(|state| state.calls.iter().any(|call| call.what == What::Finalize))
-                        || matches!(self.condition(*rank), Condition::Finalized | Condition::Missing)
+                    state.is_some_and(|state| {
+                        state.calls.iter().any(|call| call.what == What::Finalize)
+                    }) || matches!(self.condition(*rank), Condition::Finalized | Condition::Missing)
                 };
                 let edge = |to| Edge { from, to, reason: Reason::Finalize, is_choice: false };
-                let edges: Vec<_> = (0..self.size).filter(|rank| !is_there(rank)).map(edge).collect();
+                let edges: Vec<_> =
+                    (0..self.size).filter(|rank| !is_there(rank)).map(edge).collect();
                 if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
             }
         }
@@ -406,7 +409,8 @@ impl World<'_> {
             })
             .collect();
         let edges: Vec<Edge> = needs.values().flat_map(|(edges, _)| edges).copied().collect();
-        let is_gone = |rank: u32| matches!(self.condition(rank), Condition::Dead | Condition::Finalized);
+        let is_gone =
+            |rank: u32| matches!(self.condition(rank), Condition::Dead | Condition::Finalized);
         let stuck = self.stuck(&needs, is_gone);
         if stuck.is_empty() {
             return self.waiting(edges);
@@ -420,7 +424,9 @@ impl World<'_> {
             .map(|rank| Culprit { rank, why: self.why_in(rank, &path) })
             .collect();
         // Who is gone or has turned away comes first, and then who waits in vain.
-        culprits.sort_by_key(|culprit| (culprit.why == Why::InVain, culprit.why == Why::Cycle, culprit.rank));
+        culprits.sort_by_key(|culprit| {
+            (culprit.why == Why::InVain, culprit.why == Why::Cycle, culprit.rank)
+        });
         Verdict { kind: Kind::Deadlock, edges, path, stuck, culprits }
     }
 
@@ -500,7 +506,8 @@ impl World<'_> {
             };
             culprits.push(Culprit { rank, why });
         }
-        let kind = if edges.is_empty() && culprits.is_empty() { Kind::Running } else { Kind::Waiting };
+        let kind =
+            if edges.is_empty() && culprits.is_empty() { Kind::Running } else { Kind::Waiting };
         Verdict { kind, edges, path: Vec::new(), stuck: BTreeSet::new(), culprits }
     }
 }
@@ -529,7 +536,8 @@ fn shortest(
             let back = |edge: &&Edge| in_vain(edge) && seen.contains_key(&edge.to);
             let next = edges.iter().find(turned);
             let next = next.or_else(|| edges.iter().find(|edge| is_gone(edge.to)));
-            let next = next.or_else(|| edges.iter().find(back)).or_else(|| edges.iter().find(in_vain));
+            let next =
+                next.or_else(|| edges.iter().find(back)).or_else(|| edges.iter().find(in_vain));
             let Some(next) = next else { break None };
             way.push(*next);
             if turned(&next) || is_gone(next.to) {
@@ -556,7 +564,8 @@ fn shortest(
 mod tests {
     use super::*;
     use FunctionId::{
-        MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait, MPI_Win_lock,
+        MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait,
+        MPI_Win_lock,
     };
 
     const WORLD: u64 = 1;
@@ -597,7 +606,13 @@ mod tests {
     fn collective(size: u32, history: &[FunctionId]) -> State {
         let (number, function) = (history.len() as u64, history[history.len() - 1]);
         let members = (0..size).collect();
-        let what = What::Collective(Collective { on: WORLD, number, function, members, needs: Needs::All });
+        let what = What::Collective(Collective {
+            on: WORLD,
+            number,
+            function,
+            members,
+            needs: Needs::All,
+        });
         State { progress: progress(history), ..inside(function, what) }
     }
 
@@ -627,7 +642,8 @@ mod tests {
     /// Two of many: those that wait for them are stuck and are not named.
     #[test]
     fn the_shortest_cycle_is_named() {
-        let mut states = vec![receives(1, 0), receives(2, 0), receives(0, 0), receives(4, 0), receives(3, 0)];
+        let mut states =
+            vec![receives(1, 0), receives(2, 0), receives(0, 0), receives(4, 0), receives(3, 0)];
         states.extend((5..40).map(|_| receives(0, 0)));
         let verdict = judge(states);
         assert_eq!(culprits(&verdict), [(3, Why::Cycle), (4, Why::Cycle)]);
@@ -647,7 +663,10 @@ mod tests {
         }
         assert_eq!(judge([receives(1, 5), other]).kind, Kind::Deadlock);
         // A request that is under way is enough.
-        let state = State { pending: vec![message(true, Who::Rank(0), 5)], ..collective(2, &[MPI_Barrier]) };
+        let state = State {
+            pending: vec![message(true, Who::Rank(0), 5)],
+            ..collective(2, &[MPI_Barrier])
+        };
         assert_eq!(judge([receives(1, 5), state]).kind, Kind::Waiting);
     }
 
@@ -683,7 +702,8 @@ mod tests {
     /// The first rank has left its broadcast as the root, and is in the barrier, which is the other one's first call.
     #[test]
     fn operations_in_another_order_are_named() {
-        let verdict = judge([collective(2, &[MPI_Bcast, MPI_Barrier]), collective(2, &[MPI_Barrier])]);
+        let verdict =
+            judge([collective(2, &[MPI_Bcast, MPI_Barrier]), collective(2, &[MPI_Barrier])]);
         assert_eq!(verdict.kind, Kind::Deadlock);
         assert_eq!(culprits(&verdict), [(0, Why::Mismatch), (1, Why::Mismatch)]);
         let reason = Reason::Mismatch { number: 1, ours: MPI_Barrier, theirs: MPI_Bcast };
@@ -724,7 +744,8 @@ mod tests {
     fn several_requests_accuse_nobody_too_early() {
         let receive = |from| Operation::Message(message(false, Who::Rank(from), 0));
         let waits = |of: Vec<Operation>| inside(MPI_Wait, What::Requests { of, is_known: true });
-        let verdict = judge([waits(vec![receive(1), receive(2)]), collective(3, &[MPI_Barrier]), outside()]);
+        let verdict =
+            judge([waits(vec![receive(1), receive(2)]), collective(3, &[MPI_Barrier]), outside()]);
         assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
         let verdict = judge([waits(vec![receive(1)]), finalizes()]);
         assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
@@ -778,7 +799,8 @@ mod tests {
     #[test]
     fn what_is_outside_of_mpi_is_told() {
         let what = What::Outside("a file");
-        let verdict = judge([inside(FunctionId::MPI_File_write_at, what), collective(2, &[MPI_Barrier])]);
+        let verdict =
+            judge([inside(FunctionId::MPI_File_write_at, what), collective(2, &[MPI_Barrier])]);
         assert_eq!(culprits(&verdict), [(0, Why::Outside("a file"))]);
     }
 }

@@ -28,6 +28,13 @@ pub(super) fn parent(pid: u32) -> Option<u32> {
     u32::try_from(started_and_parent(&stat)?.1).ok()
 }
 
+/// When a process started; `None` if it is not there, or has ended and nobody has asked for its status.
+pub(super) fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (started, _) = started_and_parent(&stat)?;
+    (!matches!(state(&stat), Some('Z' | 'X') | None)).then_some(started)
+}
+
 /// How a rank's process is. One with the same number that started at another time is another one.
 pub(super) fn life(snapshot: &Snapshot) -> Life {
     if snapshot.host != host() || !Path::new("/proc/self/stat").exists() {

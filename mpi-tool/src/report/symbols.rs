@@ -10,7 +10,6 @@ use object::read::elf::ElfFile64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-
 /// A place in a program or library.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Place {

@@ -139,7 +139,8 @@ fn end_handle(file: &Words, handle: u64, what: u64) {
         if file.get(at + group::KIND) == what && file.get(at + group::HANDLE) == handle {
             file.set(at + group::KIND, 0);
             if what == kind::COMMUNICATOR {
-                let entry = ENTRIES.iter().find(|entry| usize::from(entry.load(Relaxed)) == number + 1);
+                let entry =
+                    ENTRIES.iter().find(|entry| usize::from(entry.load(Relaxed)) == number + 1);
                 if let Some(entry) = entry {
                     entry.store(0, Release);
                 }

@@ -46,8 +46,8 @@ const fn is_start(function: FunctionId) -> bool {
 fn is_collective<'c>(call: impl Call<'c>) -> bool {
     use FunctionId::{
         MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_group, MPI_Comm_get_parent,
-        MPI_Comm_join, MPI_File_open, MPI_Intercomm_create, MPI_Win_allocate, MPI_Win_allocate_shared,
-        MPI_Win_create, MPI_Win_create_dynamic,
+        MPI_Comm_join, MPI_File_open, MPI_Intercomm_create, MPI_Win_allocate,
+        MPI_Win_allocate_shared, MPI_Win_create, MPI_Win_create_dynamic,
     };
     let function = call.function();
     match call.class() {
@@ -82,7 +82,8 @@ fn is_collective_on_object(function: FunctionId) -> bool {
     let of_file = || {
         let name = function.name();
         let is_transfer = function.class() == FunctionClass::Io;
-        is_transfer && (name.contains("_all") && !name.contains("_alloc") || name.contains("_ordered"))
+        is_transfer
+            && (name.contains("_all") && !name.contains("_alloc") || name.contains("_ordered"))
     };
     matches!(
         function,
@@ -111,7 +112,12 @@ impl Watch {
 
     /// A call begins: what all calls have.
     #[inline(always)]
-    fn begin(&self, function: FunctionId, nesting: &Nesting, caller: Caller) -> (&'static Slot, Site) {
+    fn begin(
+        &self,
+        function: FunctionId,
+        nesting: &Nesting,
+        caller: Caller,
+    ) -> (&'static Slot, Site) {
         let slot = Slot::of_call(nesting.is_outermost());
         slot.count();
         slot.set(slot::FUNCTION, function as u64);
@@ -127,7 +133,13 @@ impl Watch {
 
     /// A call begins that is not one of communication: its handle, if it has one, is in `field`.
     #[inline(always)]
-    fn plain<R>(&self, function: FunctionId, field: usize, handle: u64, next_f: impl FnOnce() -> R) -> R {
+    fn plain<R>(
+        &self,
+        function: FunctionId,
+        field: usize,
+        handle: u64,
+        next_f: impl FnOnce() -> R,
+    ) -> R {
         let caller = Caller::of_this_call();
         let nesting = Nesting::enter();
         let (slot, _) = self.begin(function, &nesting, caller);
@@ -227,7 +239,8 @@ impl Watch {
         }
         if function == FunctionId::MPI_Comm_set_name {
             let comm = self.communicators.of(call);
-            if let (Some(group), Some(file), Some(known)) = (Group::of(comm), file(), comm.known()) {
+            if let (Some(group), Some(file), Some(known)) = (Group::of(comm), file(), comm.known())
+            {
                 group.set_name(file, known.name);
             }
         }
@@ -253,7 +266,10 @@ impl Watch {
             MPI_Win_create_dynamic,
         };
         match call.function() {
-            MPI_Win_create | MPI_Win_allocate | MPI_Win_allocate_shared | MPI_Win_create_dynamic => {
+            MPI_Win_create
+            | MPI_Win_allocate
+            | MPI_Win_allocate_shared
+            | MPI_Win_create_dynamic => {
                 self.keep_object(call, ParameterKind::Window, kind::WINDOW);
             }
             MPI_File_open => self.keep_object(call, ParameterKind::File, kind::FILE),
@@ -264,10 +280,10 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn keep_object(&self, call: AnyCall<'_>, of: ParameterKind, kind: u64) {
-        let new = call
-            .arguments()
-            .find(|(what, _)| what.kind == of && what.direction == Direction::Out);
-        let (Some((_, address)), Some(parent)) = (new, Group::of(self.communicators.of(call))) else {
+        let new =
+            call.arguments().find(|(what, _)| what.kind == of && what.direction == Direction::Out);
+        let (Some((_, address)), Some(parent)) = (new, Group::of(self.communicators.of(call)))
+        else {
             return;
         };
         // SAFETY: the address must be that of a handle that MPI has written: it is the argument of the parameter by

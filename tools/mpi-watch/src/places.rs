@@ -1,6 +1,9 @@
 //! Call sites in the file: which places a site has, and in which modules they are.
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::{Acquire, Relaxed, Release}};
+use core::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, header, module, site, slot};

@@ -1,6 +1,9 @@
 //! The run folder, and this process's file in it: made before `MPI_Init`, removed after `MPI_Finalize`.
 
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::{AcqRel, Relaxed, Release}};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{AcqRel, Relaxed, Release},
+};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -27,8 +30,18 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 
 /// Programs that start ranks. What all ranks of a job on a host descend from is one of them.
 const STARTERS: [&str; 12] = [
-    "hydra_pmi_prox", "hydra_pmi_proxy", "pmi_proxy", "prterun", "prted", "orted", "mpiexec", "mpirun",
-    "mpiexec.hydra", "slurmstepd", "srun", "palsd",
+    "hydra_pmi_prox",
+    "hydra_pmi_proxy",
+    "pmi_proxy",
+    "prterun",
+    "prted",
+    "orted",
+    "mpiexec",
+    "mpirun",
+    "mpiexec.hydra",
+    "slurmstepd",
+    "srun",
+    "palsd",
 ];
 
 /// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
@@ -241,7 +254,8 @@ impl Job {
     /// the same.
     fn of_this_process() -> Self {
         let own = u64::from(std::process::id());
-        let stat = |pid: u64| started_and_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
+        let stat =
+            |pid: u64| started_and_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
         let (started, parent) = stat(own).unwrap_or((0, 0));
         let mut starter = None;
         let mut ancestor = parent;

@@ -209,12 +209,9 @@ pub(super) fn list(ranks: &[u32]) -> String {
     words.join(", ")
 }
 
-/// `rank 3, in MPI_Recv at a.c:5 main`
-fn who(world: &World, rank: u32, symbols: &mut Symbols) -> String {
-    match world.ranks.get(&rank) {
-        Some(state) => format!("rank {rank}, {}", doing(state, symbols)),
-        None => format!("rank {rank}, which has no file"),
-    }
+/// What a rank does, or that nobody knows.
+fn what(world: &World, rank: u32, symbols: &mut Symbols) -> String {
+    world.ranks.get(&rank).map_or_else(|| "without a file".into(), |state| doing(state, symbols))
 }
 
 /// ` with tag 5`, of a call or of the request that it waits for.
@@ -253,44 +250,44 @@ fn reason(world: &World, edge: &Edge) -> String {
 
 /// A wait in a sentence.
 pub(super) fn wait(world: &World, edge: &Edge, symbols: &mut Symbols) -> String {
+    format!("rank {}, {}", edge.from, waiting(world, edge, symbols))
+}
+
+/// The same without the rank.
+fn waiting(world: &World, edge: &Edge, symbols: &mut Symbols) -> String {
     let choice = if edge.is_choice { " or others" } else { "" };
-    let from = who(world, edge.from, symbols);
-    format!("{from}, waits for rank {}{choice} {}", edge.to, reason(world, edge))
+    let doing = what(world, edge.from, symbols);
+    format!("{doing}, waits for rank {}{choice} {}", edge.to, reason(world, edge))
 }
 
 /// Why a rank is named, in a sentence.
 pub(super) fn why(world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
-    let rank = who(world, culprit.rank, symbols);
-    let waiting = || {
-        let edge = world.verdict.path.iter().find(|edge| edge.from == culprit.rank);
-        edge.copied()
+    format!("rank {}, {}", culprit.rank, because(world, culprit, symbols))
+}
+
+/// The same without the rank.
+fn because(world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
+    let doing = what(world, culprit.rank, symbols);
+    let edge = world.verdict.path.iter().find(|edge| edge.from == culprit.rank).copied();
+    let has_exited = || {
+        let rank = world.ranks.get(&culprit.rank);
+        rank.is_some_and(|rank| rank.snapshot.phase == phase::EXITED)
     };
-    let wait = |symbols: &mut Symbols| match waiting() {
-        Some(edge) => wait(world, &edge, symbols),
-        None => format!("{rank}, is waited for"),
-    };
-    match culprit.why {
-        Why::Cycle | Why::InVain => wait(symbols),
-        Why::Mismatch => match waiting() {
-            Some(_) => wait(symbols),
-            None => format!("{rank}, has called another operation than the others"),
-        },
-        Why::Finalizing => format!("{rank}, will do nothing any more that others wait for"),
-        Why::Dead
-            if world
-                .ranks
-                .get(&culprit.rank)
-                .is_some_and(|rank| rank.snapshot.phase == phase::EXITED) =>
-        {
-            format!("{rank}: its process has ended without MPI_Finalize")
+    match (culprit.why, edge) {
+        (Why::Cycle | Why::InVain | Why::Mismatch, Some(edge)) => waiting(world, &edge, symbols),
+        (Why::Cycle | Why::InVain, None) => format!("{doing}, is waited for"),
+        (Why::Mismatch, None) => format!("{doing}, has called another operation than the others"),
+        (Why::Finalizing, _) => format!("{doing}, will do nothing any more that others wait for"),
+        (Why::Dead, _) if has_exited() => {
+            format!("{doing}: its process has ended without MPI_Finalize")
         }
-        Why::Dead => format!("{rank}: its process is gone"),
-        Why::Finalized => format!("{rank}"),
-        Why::Missing => format!("{rank}: it has not started MPI, or has finalized it"),
-        Why::Stopped => format!("{rank}: somebody has stopped it"),
-        Why::Computing => format!("{rank}: it is in its own code"),
-        Why::Outside(what) => format!("{rank}: it waits for {what}"),
-        Why::InCall => format!("{rank}: whom it waits for is not known"),
+        (Why::Dead, _) => format!("{doing}: its process is gone"),
+        (Why::Finalized, _) => doing,
+        (Why::Missing, _) => format!("{doing}: it has not started MPI, or has finalized it"),
+        (Why::Stopped, _) => format!("{doing}: somebody has stopped it"),
+        (Why::Computing, _) => format!("{doing}: it is in its own code"),
+        (Why::Outside(what), _) => format!("{doing}: it waits for {what}"),
+        (Why::InCall, _) => format!("{doing}: whom it waits for is not known"),
     }
 }
 
@@ -335,17 +332,28 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
         Kind::Waiting => {
             let mut from: Vec<u32> = verdict.edges.iter().map(|edge| edge.from).collect();
             from.dedup();
-            lines.push(format!("{} wait for ranks that are elsewhere:", count(from.len())));
+            let verb = if from.len() == 1 { "waits" } else { "wait" };
+            lines.push(format!("{} {verb} for ranks that are elsewhere:", count(from.len())));
         }
         Kind::Running if world.moves() => lines.push("No rank waits for another one".into()),
         Kind::Running => lines.push("No rank waits for another one, and none has made a call".into()),
     }
     const MOST: usize = 16;
-    for culprit in verdict.culprits.iter().take(MOST) {
-        lines.push(format!("  {}", why(world, culprit, symbols)));
+    // Ranks of which the same is to be said are named together.
+    let mut said: Vec<(String, Vec<u32>)> = Vec::new();
+    for culprit in &verdict.culprits {
+        let because = because(world, culprit, symbols);
+        match said.iter_mut().find(|(known, _)| *known == because) {
+            Some((_, ranks)) => ranks.push(culprit.rank),
+            None => said.push((because, vec![culprit.rank])),
+        }
     }
-    if verdict.culprits.len() > MOST {
-        lines.push(format!("  … and {} more", verdict.culprits.len() - MOST));
+    for (because, ranks) in said.iter().take(MOST) {
+        let many = if ranks.len() == 1 { "" } else { "s" };
+        lines.push(format!("  rank{many} {}, {because}", list(ranks)));
+    }
+    if said.len() > MOST {
+        lines.push(format!("  … and {} more lines", said.len() - MOST));
     }
     if world.is_past && verdict.kind != Kind::Running {
         lines.push(

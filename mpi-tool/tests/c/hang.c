@@ -36,13 +36,28 @@ static void missing_collective(void) {
 }
 
 static void other_order(void) {
-    int one = 1, sum = 0;
+    MPI_Comm one, other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &one);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_set_name(one, "one");
+    MPI_Comm_set_name(other, "other");
     if (rank == 0) {
-        MPI_Bcast(&one, 1, MPI_INT, 0, MPI_COMM_WORLD); /* broadcast first */
-        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Barrier(one); /* one first */
+        MPI_Barrier(other);
     } else {
-        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* reduction first */
-        MPI_Bcast(&one, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Barrier(other); /* other first */
+        MPI_Barrier(one);
+    }
+}
+
+/* A nonblocking operation does not match a blocking one. */
+static void other_function(void) {
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Ibarrier(MPI_COMM_WORLD, &request); /* nonblocking */
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits for the barrier */
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD); /* blocking */
     }
 }
 
@@ -71,9 +86,11 @@ static void stopped(void) {
     MPI_Barrier(MPI_COMM_WORLD); /* after the stop */
 }
 
-static void dead(void) {
+/* Without a signal, which would make launchers end the others at once. */
+static void dead(int by_exit) {
     MPI_Barrier(MPI_COMM_WORLD); /* before the end */
-    if (rank == 1) raise(SIGKILL);
+    if (rank == 1 && by_exit) exit(0);
+    if (rank == 1) _exit(0);
     MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* after the end */
 }
 
@@ -187,7 +204,9 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "wrong communicator") == 0) wrong_communicator();
     else if (strcmp(what, "endless loop") == 0) endless_loop();
     else if (strcmp(what, "stopped") == 0) stopped();
-    else if (strcmp(what, "dead") == 0) dead();
+    else if (strcmp(what, "other function") == 0) other_function();
+    else if (strcmp(what, "dead") == 0) dead(0);
+    else if (strcmp(what, "exited") == 0) dead(1);
     else if (strcmp(what, "request") == 0) request();
     else if (strcmp(what, "window lock") == 0) window_lock();
     else if (strcmp(what, "spawn") == 0) spawn(argument);

@@ -108,7 +108,7 @@ pub(crate) fn add_object(what: u64, handle: u64, parent: Group) {
     let (identity, number) = parent.last(file);
     let identity = identity.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number << 2 | what);
     let Some(at) = fill(file, handle, identity) else { return };
-    for word in group::OWN..group::LENGTH {
+    for word in group::NAME..group::LENGTH {
         file.set(at + word, file.get(parent.0 + word));
     }
     file.set(at + group::KIND, what);

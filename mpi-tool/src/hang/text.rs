@@ -240,9 +240,9 @@ fn reason(world: &World, edge: &Edge) -> String {
             let function = thread.map_or_else(String::new, |thread| thread.function.to_string());
             format!("to come to {function} #{number}")
         }
-        Reason::Mismatch { number, ours, theirs } => format!(
-            "to call {ours} as operation #{number} of the communicator, and that rank has called {theirs} as this operation"
-        ),
+        Reason::Mismatch { number, ours, theirs } => {
+            format!("to call {ours} as operation #{number}, but that rank has called {theirs}")
+        }
         Reason::Unlock => "to unlock the window".into(),
         Reason::Finalize => "to come to MPI_Finalize".into(),
     }

@@ -429,7 +429,8 @@ fn a_program_that_is_right_is_not_accused() {
     };
     let said = fs::read_to_string(job.folder.path().join("stderr")).unwrap();
     assert!(status.success(), "{said}");
-    assert_eq!(said, "");
+    // Open MPI may have lines of its own.
+    assert!(!said.contains("mpi-watch"), "{said}");
     assert!(readings > 0, "the program was too short to be looked at");
     assert_eq!(fs::read_dir(job.run_folder()).unwrap().count(), 0);
 }

@@ -51,12 +51,32 @@ pub(super) fn life(snapshot: &Snapshot) -> Life {
     }
 }
 
-/// Does a thread sleep, and how much of a processor has it had, in clock ticks?
-pub(super) fn effort(pid: u32, thread: u32) -> Option<(bool, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
+/// What a thread has had of a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effort {
+    /// Does it sleep?
+    pub(super) sleeps: bool,
+    /// For how long it has run, in nanoseconds.
+    pub(super) time: u64,
+    /// How often it was given a processor; 0 if the kernel does not say that.
+    pub(super) turns: u64,
+}
+
+/// What a thread has had of a processor so far.
+pub(super) fn effort(pid: u32, thread: u32) -> Option<Effort> {
+    let folder = format!("/proc/{pid}/task/{thread}");
+    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+    let sleeps = matches!(state(&stat)?, 'S' | 'D');
+    let scheduled = fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
+    let numbers: Vec<u64> =
+        scheduled.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect();
+    if let [time, _, turns] = numbers[..] {
+        return Some(Effort { sleeps, time, turns });
+    }
+    // In clock ticks, of which a second has 100.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let time = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some((matches!(state(&stat)?, 'S' | 'D'), time(11)? + time(12)?))
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Effort { sleeps, time: (ticks(11)? + ticks(12)?) * 10_000_000, turns: 0 })
 }
 
 /// The letter for a process's state.

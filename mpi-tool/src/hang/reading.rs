@@ -12,7 +12,7 @@ use super::convert::{Ranks, state};
 use super::file::{Snapshot, Thread};
 use super::find::Run;
 use super::graph::{Condition, Kind, State, Verdict, World as Graph};
-use super::process::{Life, effort, life};
+use super::process::{Effort, Life, effort, life};
 
 /// A run.
 #[derive(Debug)]
@@ -81,16 +81,17 @@ const SHORTEST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(10);
 /// How long between two readings.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A thread that has had so much of a processor, in ticks of which a second has 100 as a rule, would have seen a message
-/// that was there.
-const ENOUGH: u64 = 3;
+/// A thread that has had so many nanoseconds of a processor would have seen a message that was there, and so would one
+/// that has had so many turns: while they wait, MPIs give the processor away after each look, if there are many ranks.
+const ENOUGH_TIME: u64 = 30_000_000;
+const ENOUGH_TURNS: u64 = 40;
 
 /// The files of a run at one moment, with what the kernel says.
 struct Look {
     snapshots: Vec<Snapshot>,
     lives: Vec<Life>,
     /// By process and thread.
-    efforts: BTreeMap<(u32, u32), (bool, u64)>,
+    efforts: BTreeMap<(u32, u32), Effort>,
 }
 
 fn look(run: &Run, problems: &mut Vec<String>) -> Look {
@@ -222,10 +223,9 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             let inside: Vec<Thread> = threads.iter().filter(stands).cloned().collect();
             let effort = |look: &Look, id| look.efforts.get(&(snapshot.pid, id)).copied();
             let main = inside.first().or(snapshot.threads.first()).map(|thread| thread.id);
-            let sleeps = main.is_some_and(|id| {
-                let both = [effort(first, id), effort(now, id)];
-                both.iter().all(|one| one.is_some_and(|(sleeps, _)| sleeps))
-                    && both[0].map(|one| one.1) == both[1].map(|one| one.1)
+            let sleeps = main.is_some_and(|id| match (effort(first, id), effort(now, id)) {
+                (Some(then), Some(now)) => then.sleeps && now.sleeps && then.time == now.time,
+                _ => false,
             });
             let snapshot = snapshot.clone();
             ranks.insert(rank, Rank { snapshot, life, condition, moved, sleeps, inside });
@@ -238,7 +238,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 // A thread outside of MPI that has a processor may do what others wait for.
                 let works = rank.snapshot.threads.iter().any(|thread| {
                     let spent = |look: &Look| {
-                        look.efforts.get(&(rank.snapshot.pid, thread.id)).map(|one| one.1)
+                        look.efforts.get(&(rank.snapshot.pid, thread.id)).map(|one| one.time)
                     };
                     let is_outside = !rank.inside.iter().any(|inside| inside.id == thread.id);
                     is_outside && spent(now) > spent(first)
@@ -254,8 +254,10 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 let effort =
                     |look: &Look| look.efforts.get(&(rank.snapshot.pid, thread.id)).copied();
                 match (effort(first), effort(now)) {
-                    (Some((_, before)), Some((sleeps, after))) => {
-                        sleeps || after >= before + ENOUGH
+                    (Some(then), Some(now)) => {
+                        now.sleeps
+                            || now.time >= then.time + ENOUGH_TIME
+                            || now.turns >= then.turns + ENOUGH_TURNS
                     }
                     _ => true,
                 }

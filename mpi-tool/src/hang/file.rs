@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::watch::{
-    MAGIC, UNKNOWN, VERSION, WORDS, group, header, lock, members, module, request, site, slot,
+    MAGIC, UNKNOWN, VERSION, WORDS, group, header, is_message, lock, members, module, request,
+    site, slot,
 };
 
 use crate::report::symbols::Place;
@@ -157,7 +158,7 @@ impl Words {
             tag: word(slot::TAG) as i32,
             comm: word(slot::COMM),
             object: word(slot::OBJECT),
-            number: word(slot::NUMBER),
+            number: if is_message(function) { 0 } else { word(slot::NUMBER) },
             requests: word(slot::REQUESTS),
             handles: handles.collect(),
         })

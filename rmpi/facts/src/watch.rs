@@ -14,6 +14,8 @@
 use std::env;
 use std::path::PathBuf;
 
+use crate::{FunctionClass, FunctionId};
+
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
@@ -155,12 +157,15 @@ pub mod slot {
     pub const COMM: usize = 9;
     /// The window's or the file's handle.
     pub const OBJECT: usize = 10;
-    /// The number of the collective operation on its communicator, window or file, from 1; 0 if it is not counted.
+    /// The number of the collective operation on its communicator, window or file, from 1; 0 if it is not counted. Not
+    /// written by messages ([`is_message`]).
     pub const NUMBER: usize = 11;
     /// How many requests the call was given.
     pub const REQUESTS: usize = 12;
     /// The thread.
     pub const THREAD: usize = 13;
+    /// Where its stack was when it came into the call. Means nothing to readers.
+    pub const STACK: usize = 14;
     /// The places of a site for which there was no room elsewhere.
     pub const PLACES: usize = 16;
     /// The handles of the first requests.
@@ -302,6 +307,11 @@ pub mod site {
 }
 
 const _: () = assert!(site::AREA + 512 * 4 <= WORDS, "there is room for sites");
+
+/// Is the function one of messages between two ranks? Then it has no number.
+pub const fn is_message(function: FunctionId) -> bool {
+    matches!(function.class(), FunctionClass::PointToPoint | FunctionClass::Partitioned)
+}
 
 /// The folders below which runs have their folders, unless `MPI_TOOL_RUN` names one: the first one that can be had is
 /// taken. A user's own, by the user's number.

@@ -15,14 +15,14 @@ mod state;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{UNKNOWN, kind, slot};
+use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionClass, FunctionId, InOut, MpiInterceptionLayer, Nesting, ParameterKind, Setting,
-    SettingDefault, Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
+    FunctionClass, FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault,
+    Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
 };
 
 use groups::Group;
@@ -99,7 +99,6 @@ fn is_collective_on_object(function: FunctionId) -> bool {
 /// What is kept of a call until it is over.
 #[derive(Clone, Copy)]
 struct Entered {
-    slot: &'static Slot,
     site: Site,
     number: u64,
 }
@@ -112,13 +111,7 @@ impl Watch {
 
     /// A call begins: what all calls have.
     #[inline(always)]
-    fn begin(
-        &self,
-        function: FunctionId,
-        nesting: &Nesting,
-        caller: Caller,
-    ) -> (&'static Slot, Site) {
-        let slot = Slot::of_call(nesting.is_outermost());
+    fn begin(&self, slot: &Slot, function: FunctionId, caller: Caller) -> Site {
         slot.count();
         slot.set(slot::FUNCTION, function as u64);
         let depth = self.depth();
@@ -128,10 +121,10 @@ impl Watch {
             places::note(slot, site);
         }
         slot.set(slot::SINCE, Clock::now());
-        (slot, site)
+        site
     }
 
-    /// A call begins that is not one of communication: its handle, if it has one, is in `field`.
+    /// Passes on a call that is not one of communication: its handle, if it has one, is in `field`.
     #[inline(always)]
     fn plain<R>(
         &self,
@@ -141,47 +134,45 @@ impl Watch {
         next_f: impl FnOnce() -> R,
     ) -> R {
         let caller = Caller::of_this_call();
-        let nesting = Nesting::enter();
-        let (slot, _) = self.begin(function, &nesting, caller);
+        let Some(slot) = Slot::enter() else { return next_f() };
+        self.begin(slot, function, caller);
         slot.set(field, handle);
         slot.set(slot::NUMBER, 0);
         slot.set(slot::INSIDE, 1);
         let result = next_f();
-        slot.set(slot::INSIDE, 0);
+        slot.leave();
         result
     }
 
     /// A call begins: what its arguments say.
     #[inline(always)]
-    fn enter<'c>(&self, call: impl Call<'c>, nesting: &Nesting, caller: Caller) -> Entered {
+    fn enter<'c>(&self, slot: &'static Slot, call: impl Call<'c>, caller: Caller) -> Entered {
         let function = call.function();
-        let (slot, site) = self.begin(function, nesting, caller);
+        let site = self.begin(slot, function, caller);
         let mut number = 0;
         if let Some(comm) = call.communicator() {
             slot.set(slot::COMM, comm.raw().to_word());
-            if is_collective(call) && nesting.is_outermost() {
+            if is_collective(call) {
                 number = self.next_on(self.communicators.of(call), function, site);
             }
         }
         if !call.is_started() && !call.is_persistent() {
             if let Some(peer) = call.destination().or_else(|| call.root()) {
-                slot.set(slot::PEER, peer.raw().to_word());
+                slot.set_int(slot::PEER, peer.raw());
             }
             if let Some(source) = call.source() {
-                slot.set(slot::SOURCE, source.raw().to_word());
+                slot.set_int(slot::SOURCE, source.raw());
             }
             if let Some(tag) = call.tag() {
-                slot.set(slot::TAG, tag.raw().to_word());
+                slot.set_int(slot::TAG, tag.raw());
             }
         }
         let object = call.window().map(|window| window.raw().to_word());
         if let Some(object) = object.or_else(|| call.file().map(|file| file.raw().to_word())) {
             slot.set(slot::OBJECT, object);
-            if nesting.is_outermost() {
-                number = number_on_object(object, function, site);
-            }
+            number = number_on_object(object, function, site);
         }
-        if call.communicator().is_some() || call.window().is_some() || call.file().is_some() {
+        if !is_message(function) {
             slot.set(slot::NUMBER, number);
         }
         if call.completes_requests() || call.starts_requests() {
@@ -192,7 +183,7 @@ impl Watch {
             }
         }
         slot.set(slot::INSIDE, 1);
-        Entered { slot, site, number }
+        Entered { site, number }
     }
 
     /// The number of a collective operation on its communicator; 0 if nobody counts there.
@@ -204,9 +195,10 @@ impl Watch {
 
     /// A call is over: what it has made, started, completed, locked.
     #[inline(always)]
-    fn leave<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
-        let Some(file) = file() else { return };
-        if call.completes_requests() {
+    fn after<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
+        if call.completes_requests()
+            && let Some(file) = file()
+        {
             let requests = call.requests();
             call.finished(|position, _| {
                 if requests[position] != pmpi::MPI_REQUEST_NULL {
@@ -215,7 +207,9 @@ impl Watch {
             });
         }
         let Ok(accepted) = result else { return };
-        if call.starts_requests() {
+        if call.starts_requests()
+            && let Some(file) = file()
+        {
             for request in call.requests() {
                 file.start_request(request.to_word());
             }
@@ -374,18 +368,26 @@ impl MpiInterceptionLayer for Watch {
             run::begin(self.depth());
         }
         let caller = Caller::of_this_call();
-        let nesting = Nesting::enter();
-        let entered = self.enter(call, &nesting, caller);
+        let Some(slot) = Slot::enter() else {
+            let result = next_f();
+            if result.is_ok() && is_start(function) {
+                self.started();
+            }
+            if let Ok(accepted) = result {
+                self.note_made(call, accepted);
+            }
+            return result;
+        };
+        let entered = self.enter(slot, call, caller);
         let result = next_f();
-        entered.slot.set(slot::INSIDE, 0);
-        drop(nesting);
+        slot.leave();
         if result.is_ok() && is_start(function) {
             self.started();
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
             run::finished();
         }
-        self.leave(call, entered, result);
+        self.after(call, entered, result);
         result
     }
 

@@ -5,7 +5,7 @@
 
 use core::ptr::{null_mut, with_exposed_provenance};
 use core::sync::atomic::{
-    AtomicPtr, AtomicU64,
+    AtomicI32, AtomicPtr, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
@@ -73,9 +73,10 @@ impl Words {
 }
 
 /// What a thread is doing.
+#[repr(transparent)]
 pub(crate) struct Slot([AtomicU64; slot::LENGTH]);
 
-/// Takes what threads without a slot write, and calls inside of other calls. Nobody reads it.
+/// Takes what threads write for which there was no slot. Nobody reads it.
 static SINK: Slot = Slot([const { AtomicU64::new(0) }; slot::LENGTH]);
 
 impl Slot {
@@ -91,32 +92,58 @@ impl Slot {
         self.0[slot::ENTERED].store(calls.wrapping_add(1), Release);
     }
 
-    /// Where the slot of a call is: this thread's, or nowhere for a call inside of another one.
+    /// The lower half of a word, which is all that is read of an `int`.
     #[inline(always)]
-    pub(crate) fn of_call(is_outermost: bool) -> &'static Self {
-        let own = with_exposed_provenance::<Self>(ThreadWord::get());
-        // SAFETY: the word must be 0 or the address of a slot that stays. Only `claim` sets it in this tool, to the
-        // address of `SINK` or of a slot in the file, which is never unmapped, and has exposed it.
-        let own = unsafe { own.as_ref() };
-        match own {
-            Some(slot) if is_outermost => slot,
-            None if is_outermost => Self::claim(),
-            _ => &SINK,
-        }
+    pub(crate) fn set_int(&self, at: usize, value: i32) {
+        let half = (&raw const self.0[at]).cast::<AtomicI32>();
+        // SAFETY: the pointer must lead to four bytes of an atomic number that stays. They are the lower half of a word
+        // of the slot, where an `int` is in this processor's order; only this thread writes to it, and no other one of
+        // this process reads it.
+        unsafe { &*half }.store(value, Release);
     }
 
-    /// A slot for a thread that has none.
+    /// A call begins: the thread's slot. `None` of a call inside of another one, and as long as there is no file. To be
+    /// followed by [`leave`](Self::leave).
+    ///
+    /// While a thread is in a call, its word is 0, so that a call inside of that one takes the long way.
+    #[inline(always)]
+    pub(crate) fn enter() -> Option<&'static Self> {
+        let own = with_exposed_provenance::<Self>(ThreadWord::get());
+        // SAFETY: the word must be 0 or the address of a slot that stays. Only `leave` sets it to another number in this
+        // tool, to the address of a slot that `enter` has returned, which is `SINK` or in the file, which is never
+        // unmapped. `leave` has exposed it.
+        let slot = match unsafe { own.as_ref() } {
+            Some(slot) => slot,
+            None => Self::find()?,
+        };
+        ThreadWord::set(0);
+        slot.set(slot::STACK, stack_pointer());
+        Some(slot)
+    }
+
+    /// The call is over.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        self.set(slot::INSIDE, 0);
+        ThreadWord::set((&raw const *self).expose_provenance());
+    }
+
+    /// The slot of a thread whose word is 0: it has none yet, or it is in a call. A call that it has left by a jump is
+    /// over when the thread calls again from where its stack is shorter.
     #[cold]
     #[inline(never)]
-    fn claim() -> &'static Self {
-        // A thread's first call may come before the file is there.
-        let Some(file) = file() else { return &SINK };
+    fn find() -> Option<&'static Self> {
+        let file = file()?;
         // SAFETY: `gettid` takes nothing and always succeeds.
-        let thread = unsafe { libc::gettid() };
+        let thread = unsafe { libc::gettid() } as u64;
         let slots = || (0..slot::COUNT).map(|number| slot::AREA + number * slot::LENGTH);
+        if let Some(at) = slots().find(|at| file.get(at + slot::THREAD) == thread) {
+            let is_over = stack_pointer() > file.get(at + slot::STACK);
+            return is_over.then(|| file.slot(at));
+        }
         let take = |from: u64, at: usize| {
             let owner = file.word(at + slot::THREAD);
-            owner.compare_exchange(from, thread as u64, AcqRel, Relaxed).is_ok()
+            owner.compare_exchange(from, thread, AcqRel, Relaxed).is_ok()
         };
         let ended = |at: &usize| {
             let owner = file.get(at + slot::THREAD);
@@ -125,18 +152,36 @@ impl Slot {
         let free = slots().find(|at| take(0, *at)).or_else(|| slots().find(ended));
         let Some(at) = free else {
             file.mark_full(full::THREADS);
-            ThreadWord::set((&raw const SINK).expose_provenance());
-            return &SINK;
+            return Some(&SINK);
         };
         file.set(at + slot::INSIDE, 0);
-        let first = file.word(at);
-        // SAFETY: there must be `slot::LENGTH` words from `first` on that stay: the areas are within the file, which is
-        // never unmapped, and a `Slot` is nothing but such words. The pointer is made of the file's, not of one word's.
-        let own = unsafe { &*(&raw const *file).cast::<AtomicU64>().add(at).cast::<Self>() };
-        debug_assert!(core::ptr::eq(first, &raw const own.0[0]));
-        ThreadWord::set((&raw const *own).expose_provenance());
-        own
+        Some(file.slot(at))
     }
+}
+
+impl Words {
+    /// The slot that begins at a word.
+    fn slot(&'static self, at: usize) -> &'static Slot {
+        let words: &'static [AtomicU64; slot::LENGTH] =
+            self.0[at..].first_chunk().expect("slots are in the file");
+        // SAFETY: the pointer must lead to a `Slot`, which is nothing but so many words.
+        unsafe { &*(&raw const *words).cast() }
+    }
+}
+
+/// Where this thread's stack ends at this moment.
+#[inline(always)]
+fn stack_pointer() -> u64 {
+    let pointer;
+    // SAFETY: the assembly copies a register.
+    unsafe {
+        core::arch::asm!(
+            "mov {pointer}, rsp",
+            pointer = out(reg) pointer,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    pointer
 }
 
 /// Has a thread of this process ended?

@@ -176,14 +176,17 @@ pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
+pub use host::launcher::launched_rank;
 pub use host::options;
+pub use host::output::say;
 pub use host::report::Counters;
+pub use host::world::position as world_position;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, Communicators, KnownComm, Measure, MeasureUnit, Moments,
-    Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass, Table, Tally,
-    TrackedComm, Traffic,
+    AnyTable, Caller, Clock, CodePlace, Communicators, KnownComm, Measure, MeasureUnit, Members,
+    Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass, Table,
+    Tally, ThreadWord, TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

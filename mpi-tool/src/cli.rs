@@ -1,6 +1,7 @@
 //! The command line. Help, man pages and shell completion are made of it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -36,6 +37,10 @@ pub(crate) enum Command {
     List(List),
     Inspect(Inspect),
     Report(Report),
+    Hang(Hang),
+    Clean(Clean),
+    #[command(hide = true)]
+    Guard(Guard),
     New(New),
     Build(Build),
     Completions(Completions),
@@ -66,7 +71,12 @@ launcher does not exist.")]
 pub(crate) struct Run {
     /// A tool: its name, or the path of its shared object. The first tool sees a call first. Options
     /// for this tool only may follow: call-counter:output=PATH,format=json,merge=0,signals=0
-    #[arg(short, long = "tool", value_name = "TOOL[:OPTION=VALUE,…]", required = true)]
+    #[arg(
+        short,
+        long = "tool",
+        value_name = "TOOL[:OPTION=VALUE,…]",
+        required_unless_present = "hang_after"
+    )]
     pub(crate) tools: Vec<ToolRequest>,
     /// Where reports go: stderr, stdout, none, or a path (in it, %t is the tool's name, %p the
     /// process id, %h the host)
@@ -94,6 +104,13 @@ pub(crate) struct Run {
     /// Start nothing if a tool will not work, or if launcher and application belong to different MPIs
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Report on standard error which ranks hang, once no rank has made an MPI call for so long: 90s, 5m, 1h. Adds the tool
+    /// mpi-watch. The ranks of this host are watched, or those of all hosts that share the folder MPI_TOOL_RUN
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) hang_after: Option<Duration>,
+    /// End the launcher after that report (SIGTERM)
+    #[arg(long, requires = "hang_after")]
+    pub(crate) kill: bool,
     /// Print the command that would be started, for a shell, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -176,6 +193,67 @@ impl Flow {
             Self::Received => "received",
         }
     }
+}
+
+/// Tell which rank hangs, where, and whom it waits for
+///
+/// Reads what the ranks of a run with mpi-watch keep in their state files, while the run goes on or after it was killed.
+/// Attaches to nothing and stops nobody. Names ranks that wait for each other, or that others wait for, with source
+/// lines where the programs have debug information (-g).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool run --tool mpi-watch -- mpiexec -n 4 ./app &
+  mpi-tool hang                         the newest run of yours on this host
+  mpi-tool hang 12345                   the run of this process: a rank, or mpiexec
+  mpi-tool hang --json /path/to/folder  a run folder (MPI_TOOL_RUN), or a copy of one
+  mpi-tool hang --svg waits.svg
+
+Exit status: 0 if there is an answer, whatever it says; 2 if there is no such run.")]
+pub(crate) struct Hang {
+    /// The run: a folder with state files, or the number of a process that belongs to it [default: the newest run]
+    #[arg(value_name = "RUN|PID")]
+    pub(crate) run: Option<String>,
+    /// Print one JSON object, for programs to read
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) json: bool,
+    /// Print anew once a second, until the run is over
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Also draw who waits for whom, into this file
+    #[arg(long, value_name = "FILE", conflicts_with = "watch")]
+    pub(crate) svg: Option<PathBuf>,
+    /// How many lines the table of ranks has; 0 for all
+    #[arg(long, default_value_t = 20)]
+    pub(crate) top: usize,
+}
+
+/// Watch a run until its launcher has ended: what `run --hang-after` starts
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    /// The run folder
+    pub(crate) folder: PathBuf,
+    /// The launcher's process
+    pub(crate) launcher: u32,
+    /// For how many seconds nothing must have moved
+    pub(crate) after: u64,
+    /// End the launcher after the report
+    #[arg(long)]
+    pub(crate) kill: bool,
+    /// Remove the folder at the end, if it is empty
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+/// Remove the state files of runs that are over
+///
+/// Removes the folders of runs with mpi-watch whose processes have all ended without removing their state files
+/// themselves, as they do in MPI_Finalize. Prints the name of each folder.
+#[derive(Debug, Args)]
+pub(crate) struct Clean {
+    /// Print the names only
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// List the tools
@@ -309,6 +387,22 @@ pub(crate) struct Man {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// A time: `60`, `60s`, `5m` or `1h`, at least a second.
+fn duration(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[number.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => 0,
+    };
+    let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    match seconds {
+        Some(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds)),
+        _ => Err("it is a number with s, m or h behind it, such as 90s".into()),
+    }
+}
+
 /// The ABIs, by their names.
 fn abis() -> impl TypedValueParser<Value = Abi> {
     let value = |abi: Abi| {
@@ -325,6 +419,17 @@ fn abis() -> impl TypedValueParser<Value = Abi> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+
+    #[test]
+    fn times_have_units() {
+        use super::duration;
+        let seconds = |text| duration(text).map(|time| time.as_secs()).ok();
+        assert_eq!(["7", "90s", "5m", "1h"].map(seconds), [7, 90, 300, 3600].map(Some));
+        assert_eq!(
+            ["", "s", "0", "5d", "-1s", "1.5s", "99999999999999999999h"].map(seconds),
+            [None; 7]
+        );
+    }
 
     #[test]
     fn the_definition_is_consistent() {

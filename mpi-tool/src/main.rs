@@ -5,6 +5,7 @@ mod cli;
 mod elf;
 mod family;
 mod generated;
+mod hang;
 mod inspect;
 mod launcher;
 mod libraries;
@@ -33,6 +34,9 @@ fn main() -> ExitCode {
         Command::List(list) => list.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::Report(report) => report.run().map(|()| ExitCode::SUCCESS),
+        Command::Hang(hang) => hang.run().map(|()| ExitCode::SUCCESS),
+        Command::Clean(clean) => clean.run().map(|()| ExitCode::SUCCESS),
+        Command::Guard(guard) => guard.run().map(|()| ExitCode::SUCCESS),
         Command::New(new) => new.run().map(|()| ExitCode::SUCCESS),
         Command::Build(build) => build.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(completions) => completions.run().map(|()| ExitCode::SUCCESS),

@@ -6,17 +6,17 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{self, Command, ExitCode};
 
 use anyhow::{Result, bail};
 use mpi_facts::Abi;
 
-use crate::cli::{Format, Run};
+use crate::cli::{Format, Guard, Run};
 use crate::family::Launcher;
 use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
 use crate::problem::Problem;
-use crate::request::{absolute, own_variable};
+use crate::request::{ToolRequest, absolute, own_variable};
 use crate::selection::{Selection, Wanted};
 use crate::words::{behind_env, in_path, is_executable, preloads};
 
@@ -48,7 +48,11 @@ impl Run {
             eprintln!("mpi-tool: {missing}; nothing was started");
             return Ok(ExitCode::from(NOT_STARTED));
         }
-        let wanted = Wanted::find(&self.tools, self.qmpi)?;
+        let mut tools = self.tools.clone();
+        if self.hang_after.is_some() && !tools.iter().any(|tool| tool.name.contains("mpi-watch")) {
+            tools.push(ToolRequest { name: "mpi-watch".into(), options: Vec::new() });
+        }
+        let wanted = Wanted::find(&tools, self.qmpi)?;
         let mut problems = Vec::new();
         let plan = self.plan(&line, &wanted, &mut problems)?;
 
@@ -67,6 +71,16 @@ impl Run {
         }
         if self.strict && !problems.is_empty() {
             bail!("nothing was started (--strict)");
+        }
+        if let Some(after) = self.hang_after.filter(|_| !self.dry_run) {
+            let named = env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty());
+            let remove = named.is_none();
+            let folder = named.map_or_else(Guard::new_folder, |folder| Ok(folder.into()))?;
+            variables.retain(|(name, _)| name != "MPI_TOOL_RUN");
+            variables.push(("MPI_TOOL_RUN".into(), absolute(&folder.display().to_string())));
+            // This process becomes the launcher.
+            let (launcher, after) = (process::id(), after.as_secs());
+            Guard { folder, launcher, after, kill: self.kill, remove }.start()?;
         }
         self.start(&self.words(&line, &plan, &variables))
     }

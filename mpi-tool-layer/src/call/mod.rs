@@ -229,6 +229,13 @@ pub trait Call<'c>: Copy {
         Some(unsafe { *request })
     }
 
+    /// Does the function make a communicator, in this process or in others? `MPI_Comm_get_parent`, which returns one that
+    /// is there already, does so, too.
+    #[inline(always)]
+    fn makes_communicator(self) -> bool {
+        self.shape().new_communicator != NONE
+    }
+
     /// Does the call start persistent requests (`MPI_Start`, `MPI_Startall`)? Which ones,
     /// [`requests`](Self::requests) says.
     #[inline(always)]

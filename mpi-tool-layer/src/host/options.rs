@@ -204,8 +204,8 @@ impl Options {
             let specific = name.strip_prefix(&own);
             match NAMES.iter().find(|known| **known == specific.unwrap_or(name)) {
                 Some(known) => settings.push((specific.is_some(), known, variable, value)),
-                // The folders where `mpi-tool` looks for tools.
-                None if name == "PATH" => {}
+                // The folders where `mpi-tool` looks for tools, and the run folder.
+                None if matches!(name, "PATH" | "RUN") => {}
                 None if specific.is_some_and(|name| options.own.has(name)) => {
                     let specific = specific.unwrap_or_default();
                     if let Err(reason) = options.own.set(specific, &value.to_string_lossy()) {

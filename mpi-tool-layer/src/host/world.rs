@@ -101,8 +101,8 @@ pub(crate) fn has_handles() -> bool {
     ABI != Abi::OpenMpi || pmpi::MPI_COMM_WORLD as usize != 0
 }
 
-/// Rank and size of `MPI_COMM_WORLD`.
-pub(crate) fn position() -> Option<(u32, u32)> {
+/// Rank and size of `MPI_COMM_WORLD`; `None` where there is none, before `MPI_Init` and after `MPI_Finalize`.
+pub fn position() -> Option<(u32, u32)> {
     if out_of_reach().is_some() || !is_active() {
         return None;
     }

@@ -54,5 +54,6 @@ pub use peers::{Peer, PeerTable};
 pub use site::{Caller, CodePlace, Nesting, Site};
 pub use size::SizeClass;
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
-pub use tracking::{Communicators, KnownComm, TrackedComm};
+pub use thread::ThreadWord;
+pub use tracking::{Communicators, KnownComm, Members, TrackedComm};
 pub use traffic::{Tally, Traffic};

@@ -1,4 +1,4 @@
-//! What the kit keeps of each thread: four words in thread-local storage, and memory that one of them leads to.
+//! What the kit keeps of each thread: five words in thread-local storage, and memory that one of them leads to.
 //!
 //! The words are found at a distance from `fs` that the dynamic linker has put into the global offset table (the
 //! initial-exec model, see `counters/memory.rs`). All parts of the kit share them, so that a call of the application asks
@@ -22,15 +22,15 @@ pub(crate) struct ThreadMemory {
 }
 
 // The stack pointer at the last entry into the tool, the frame pointer there, the stack pointer of the outermost call,
-// and the thread's memory.
+// the thread's memory, and a word of the tool's own.
 global_asm! {
     ".pushsection .tbss.mpi_tool_caller, \"awT\", @nobits",
     ".balign 8",
     ".hidden mpi_tool_caller",
     ".globl mpi_tool_caller",
     ".type mpi_tool_caller, @object",
-    ".size mpi_tool_caller, 32",
-    "mpi_tool_caller: .zero 32",
+    ".size mpi_tool_caller, 40",
+    "mpi_tool_caller: .zero 40",
     ".popsection",
 }
 
@@ -39,6 +39,7 @@ pub(crate) const STACK: usize = 0;
 pub(crate) const FRAME: usize = 8;
 const OUTER: usize = 16;
 const MEMORY: usize = 24;
+const OWN: usize = 32;
 
 /// How far the words are from `fs`: the same in all threads and all the time, so that the compiler may ask once.
 #[inline(always)]
@@ -59,10 +60,10 @@ fn words() -> usize {
 /// One of this thread's words.
 #[inline(always)]
 pub(crate) fn word<const AT: usize>() -> usize {
-    const { assert!(AT <= MEMORY, "there are four words") };
+    const { assert!(AT <= OWN, "there are five words") };
     let word;
     // SAFETY: the assembly may only read, from memory that is there: `words` says how far from `fs` this thread has
-    // four words, and `AT` is one of them. Neither stack nor flags change.
+    // five words, and `AT` is one of them. Neither stack nor flags change.
     unsafe {
         asm!(
             "mov {word}, qword ptr fs:[{words} + {at}]",
@@ -144,5 +145,42 @@ pub(crate) unsafe fn set_memory(memory: *const ThreadMemory) {
             memory = in(reg) memory.expose_provenance(),
             options(nostack, preserves_flags),
         );
+    }
+}
+
+/// A word of each thread's for the tool's own use, 0 at first: found in two instructions, without a lock and in signal
+/// handlers, too. A tool has one, all its levels together.
+///
+/// ```
+/// use mpi_tool_layer::ThreadWord;
+///
+/// assert_eq!(ThreadWord::get(), 0);
+/// ThreadWord::set(7);
+/// assert_eq!(ThreadWord::get(), 7);
+/// std::thread::spawn(|| assert_eq!(ThreadWord::get(), 0)).join().unwrap();
+/// ```
+#[derive(Debug)]
+pub struct ThreadWord;
+
+impl ThreadWord {
+    /// This thread's word.
+    #[inline(always)]
+    pub fn get() -> usize {
+        word::<OWN>()
+    }
+
+    /// Changes this thread's word.
+    #[inline(always)]
+    pub fn set(own: usize) {
+        // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`.
+        unsafe {
+            asm!(
+                "mov qword ptr fs:[{words} + {at}], {own}",
+                words = in(reg) words(),
+                at = const OWN,
+                own = in(reg) own,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 }

@@ -3,7 +3,7 @@
 mod advice;
 mod csv;
 mod matrix;
-mod symbols;
+pub(crate) mod symbols;
 mod text;
 mod wait;
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Flow, Format, Report};
-use symbols::{Frame, Symbols};
+use symbols::{Frame, Place, Symbols};
 
 /// A report as tools write it: what is used of it. `docs/report.md` describes all.
 #[derive(Debug, Deserialize)]
@@ -98,14 +98,6 @@ struct Efficiency {
 struct Column {
     name: String,
     unit: String,
-}
-
-/// A place in a program or library.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-struct Place {
-    file: String,
-    build_id: String,
-    offset: u64,
 }
 
 /// What a line of the printed report is about.

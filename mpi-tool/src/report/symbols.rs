@@ -7,25 +7,32 @@ use addr2line::Loader;
 use object::Endianness;
 use object::read::Object as _;
 use object::read::elf::ElfFile64;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Place;
+/// A place in a program or library.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) build_id: String,
+    pub(crate) offset: u64,
+}
 
 /// A function of the source that a place is in. A place has several if the compiler has inlined some, the innermost
 /// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Its name, demangled.
-    pub(super) function: Option<String>,
+    pub(crate) function: Option<String>,
     /// File and line of the call, if they are known.
-    pub(super) line: Option<(String, u32)>,
+    pub(crate) line: Option<(String, u32)>,
     /// The place, where nothing better is known.
-    pub(super) place: String,
+    pub(crate) place: String,
 }
 
 impl Frame {
     /// `solver.c:12 solve`, or what is known of it.
-    pub(super) fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         let line = self.line.as_ref().map(|(file, line)| {
             let name = file.rsplit('/').next().unwrap_or(file);
             format!("{name}:{line}")
@@ -39,7 +46,7 @@ impl Frame {
     }
 
     /// The same with the file's path, for programs to read.
-    pub(super) fn long(&self) -> String {
+    pub(crate) fn long(&self) -> String {
         match &self.line {
             Some((file, line)) => {
                 format!("{file}:{line} {}", self.function.as_deref().unwrap_or("??"))
@@ -48,7 +55,7 @@ impl Frame {
         }
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let (file, line) = self.line.as_ref().map(|(file, line)| (file, line)).unzip();
         json!({"function": self.function, "file": file, "line": line})
     }
@@ -56,14 +63,14 @@ impl Frame {
 
 /// The debug information of all files, read when it is first asked for.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     files: BTreeMap<(String, String), Option<Loader>>,
     complaints: BTreeSet<String>,
 }
 
 impl Symbols {
     /// The functions that a place is in: at least one frame.
-    pub(super) fn of(&mut self, place: &Place) -> Vec<Frame> {
+    pub(crate) fn of(&mut self, place: &Place) -> Vec<Frame> {
         let name = place.file.rsplit('/').next().unwrap_or(&place.file);
         let shown = format!("{name}+{:#x}", place.offset);
         let unknown = Frame { function: None, line: None, place: shown.clone() };
@@ -103,7 +110,7 @@ impl Symbols {
     }
 
     /// Says of which files nothing is known.
-    pub(super) fn complain(&self) {
+    pub(crate) fn complain(&self) {
         for complaint in &self.complaints {
             eprintln!("mpi-tool: no source lines of {complaint}");
         }

@@ -3,6 +3,7 @@
 
 mod common;
 mod generated;
+mod hang;
 mod hosts;
 mod inspect;
 mod launchers;

@@ -5,7 +5,8 @@
 //! * [`Shape`]: which parameter of a function is what, and how its data move;
 //! * [`Width`]: how functions differ from their large-count twins;
 //! * [`Abi`]: the ABIs, and the names of the libraries that have them;
-//! * [`note`]: what a tool's file says of itself, and where a tool's builds lie.
+//! * [`note`]: what a tool's file says of itself, and where a tool's builds lie;
+//! * [`watch`]: what stands where in the state files of `mpi-watch`.
 //!
 //! The crate has no dependency and no build script. It does not know the ABI that it is compiled for, so that programs
 //! which run outside an MPI's process use it as well: `mpi-tool`, build scripts, procedural macros.
@@ -17,6 +18,7 @@ mod function;
 pub mod note;
 mod shape;
 mod twins;
+pub mod watch;
 
 pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
 pub use function::{

@@ -8,10 +8,17 @@ const NOBODY: u32 = u32::MAX;
 /// The world ranks of a group's processes, in the group's order. Regular groups, which are the most, take no memory
 /// that grows with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Members {
+pub enum Members {
     /// `first`, `first + stride`, `first + 2 * stride` and so on.
-    Regular { first: u32, stride: i64, size: u32 },
-    /// Any others.
+    Regular {
+        /// The first one's.
+        first: u32,
+        /// How far they are apart.
+        stride: i64,
+        /// How many.
+        size: u32,
+    },
+    /// Any others; `u32::MAX` is a process that is not in the world.
     Listed(Box<[u32]>),
 }
 
@@ -34,7 +41,7 @@ impl Members {
     }
 
     /// How many processes.
-    pub(crate) fn size(&self) -> u32 {
+    pub fn size(&self) -> u32 {
         match self {
             Self::Regular { size, .. } => *size,
             Self::Listed(ranks) => ranks.len() as u32,
@@ -51,7 +58,7 @@ impl Members {
 
     /// The world rank of a process by its rank in the group; `None` if there is no such rank, or if it is not in the
     /// world.
-    pub(crate) fn world_rank(&self, rank: u32) -> Option<u32> {
+    pub fn world_rank(&self, rank: u32) -> Option<u32> {
         match self {
             Self::Regular { first, stride, size } => {
                 let offset = (rank < *size).then(|| stride.checked_mul(rank.into()))??;

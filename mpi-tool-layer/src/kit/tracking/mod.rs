@@ -43,7 +43,8 @@ use crate::{
 };
 use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
-use members::{Members, hash};
+pub use members::Members;
+use members::hash;
 
 /// Follows the application's communicators, for a layer that wants to know in which one something happens, and which
 /// process of `MPI_COMM_WORLD` a rank is.
@@ -273,6 +274,16 @@ impl Communicators {
         unsafe { UsedComm::assume(comm) }.is_some_and(UsedComm::barrier)
     }
 
+    /// Who is in a communicator: the own group, and the other one of a communicator between two. `None` if it is not
+    /// known. Takes a lock for a moment, and copies lists.
+    pub fn members(&self, comm: MPI_Comm) -> Option<(Members, Option<Members>)> {
+        if self.of_handle(comm) == TrackedComm::UNKNOWN {
+            return None;
+        }
+        let groups = self.groups.get(comm)?;
+        Some((groups.own.clone(), groups.other.clone()))
+    }
+
     /// Notes what an accepted call has made or named: to be called for every call, after it has returned to the layer.
     /// Costs nothing but for functions that make or name communicators.
     #[inline(always)]
@@ -282,6 +293,14 @@ impl Communicators {
         } else if call.function() == FunctionId::MPI_Comm_set_name {
             self.note_name(call.erase(), accepted);
         }
+    }
+
+    /// The handle of the communicator that an accepted call has made in this process, if it has made one. A nonblocking
+    /// call's is to be asked about only when its request is complete.
+    #[inline(always)]
+    pub fn new_handle<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<MPI_Comm> {
+        origin(call.function())?;
+        Some(UsedComm::made(call.erase(), accepted)?.handle())
     }
 
     /// Passes on a call that ends what was known.

@@ -1,0 +1,259 @@
+//! From what a rank's file says to what the graph is made of: handles become identities, ranks in communicators ranks of
+//! the world, and a function what it waits for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mpi_facts::watch::{full, group, kind};
+use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
+
+use super::file::{Group, Request, Snapshot, Thread};
+use super::graph::{
+    Collective, Condition, Doing, Message, Needs, Operation, Progress, State, What, Who,
+};
+
+/// What the graph knows of a rank. `threads` are those that were in one call all the time.
+pub(super) fn state(snapshot: &Snapshot, threads: &[&Thread], condition: Condition) -> State {
+    let calls = threads
+        .iter()
+        .map(|thread| Doing { function: thread.function, what: what(snapshot, thread) });
+    let active = snapshot.requests.iter().filter(|request| request.is_active);
+    State {
+        condition,
+        calls: calls.collect(),
+        pending: active.filter_map(|request| message_of(snapshot, request)).collect(),
+        progress: snapshot.groups.iter().map(|group| (group.identity, progress(group))).collect(),
+        knows_all: snapshot.full & full::GROUPS == 0,
+        locks: snapshot
+            .locks
+            .iter()
+            .filter_map(|lock| {
+                let window = snapshot.group(kind::WINDOW, lock.window)?;
+                let target = match lock.target {
+                    Some(target) => Some(world_rank(window, target)?),
+                    None => None,
+                };
+                Some((window.identity, target))
+            })
+            .collect(),
+    }
+}
+
+fn progress(group: &Group) -> Progress {
+    let kept = group.history.len() as u64;
+    let first = group.number.saturating_sub(kept - 1).max(1);
+    let last = (first..=group.number).filter_map(|number| {
+        let word = group.history[number as usize % group::HISTORY_WORDS];
+        Some((number, FunctionId::from_index((word & 0xffff_ffff) as usize)?))
+    });
+    Progress { number: group.number, last: last.collect() }
+}
+
+/// Those that one communicates with: the other group, where there is one.
+fn peers(group: &Group) -> Option<&Vec<Option<u32>>> {
+    if group.sizes[1] > 0 { group.other.as_ref() } else { group.own.as_ref() }
+}
+
+fn world_rank(group: &Group, rank: i32) -> Option<u32> {
+    *peers(group)?.get(usize::try_from(rank).ok()?)?
+}
+
+/// All processes that a collective operation is of; `None` if one is not known or not of the world.
+fn members(group: &Group) -> Option<Vec<u32>> {
+    let mut all: Vec<u32> = group.own.as_ref()?.iter().copied().collect::<Option<_>>()?;
+    if group.sizes[1] > 0 {
+        all.extend(group.other.as_ref()?.iter().copied().collect::<Option<Vec<_>>>()?);
+    }
+    Some(all)
+}
+
+/// The other side of a message.
+fn who(snapshot: &Snapshot, comm: u64, rank: i32) -> Who {
+    if rank == snapshot.proc_null {
+        return Who::Nobody;
+    }
+    let Some(group) = snapshot.group(kind::COMMUNICATOR, comm) else { return Who::Unknown };
+    if rank == snapshot.any_source {
+        let all = peers(group).and_then(|all| all.iter().copied().collect::<Option<Vec<_>>>());
+        return all.map_or(Who::Unknown, Who::AnyOf);
+    }
+    world_rank(group, rank).map_or(Who::Unknown, Who::Rank)
+}
+
+fn message(snapshot: &Snapshot, is_sent: bool, comm: u64, rank: i32, tag: Option<i32>) -> Message {
+    Message {
+        is_sent,
+        with: who(snapshot, comm, rank),
+        tag: tag.filter(|tag| *tag != snapshot.any_tag),
+        comm: snapshot.group(kind::COMMUNICATOR, comm).map(|group| group.identity),
+    }
+}
+
+/// The message of a request.
+fn message_of(snapshot: &Snapshot, request: &Request) -> Option<Message> {
+    let is_sent = match Shape::looked_up(request.function).pattern {
+        Pattern::Send => true,
+        Pattern::Receive => false,
+        _ => return None,
+    };
+    Some(message(snapshot, is_sent, request.comm, request.peer, Some(request.tag)))
+}
+
+fn collective(
+    snapshot: &Snapshot,
+    group: &Group,
+    number: u64,
+    function: FunctionId,
+    root: Option<i32>,
+) -> Option<Collective> {
+    use Pattern::{Broadcast, Exscan, Gather, Reduce, Scatter};
+    let shape = Shape::looked_up(function);
+    let root = root.and_then(|root| world_rank(group, root));
+    let is_own = root.is_some() && root == snapshot.rank;
+    let needs = match (shape.pattern, root) {
+        (Broadcast | Scatter, Some(root)) if !is_own && group.sizes[1] == 0 => Needs::Root(root),
+        (Broadcast | Scatter | Gather | Reduce | Exscan, _) => Needs::Some,
+        _ if function == FunctionId::MPI_Scan || function == FunctionId::MPI_Iscan => Needs::Some,
+        _ if shape.class == FunctionClass::Neighborhood => Needs::Some,
+        _ => Needs::All,
+    };
+    let members = members(group)?;
+    (number > 0).then_some(Collective { on: group.identity, number, function, members, needs })
+}
+
+/// What a call waits for.
+fn what(snapshot: &Snapshot, thread: &Thread) -> What {
+    use FunctionId::{
+        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join, MPI_Finalize, MPI_Mprobe,
+        MPI_Probe,
+    };
+    let function = thread.function;
+    let shape = Shape::looked_up(function);
+    match function {
+        MPI_Finalize => return What::Finalize,
+        MPI_Bsend => return What::Nothing,
+        MPI_Comm_accept | MPI_Comm_connect | MPI_Comm_join => {
+            return What::Outside("another program to connect");
+        }
+        _ => {}
+    }
+    // A flag says that the function does not wait.
+    if shape.completion != Completion::None && shape.flag == NONE {
+        return requests(snapshot, thread);
+    }
+    if shape.timing != Timing::Blocking && shape.timing != Timing::Epoch || shape.flag != NONE {
+        return What::Nothing;
+    }
+    let has_comm = shape.communicator != NONE;
+    let sent = || message(snapshot, true, thread.comm, thread.peer, Some(thread.tag));
+    match shape.pattern {
+        Pattern::Send if has_comm => return What::Messages(vec![sent()]),
+        Pattern::Receive if shape.source != NONE && has_comm => {
+            let tag = Some(thread.tag);
+            return What::Messages(vec![message(snapshot, false, thread.comm, thread.source, tag)]);
+        }
+        Pattern::SendReceive if has_comm => {
+            // The receive's tag may be another one, and is not kept.
+            let received = message(snapshot, false, thread.comm, thread.source, None);
+            return What::Messages(vec![sent(), received]);
+        }
+        _ if matches!(function, MPI_Probe | MPI_Mprobe) => {
+            let tag = Some(thread.tag);
+            return What::Messages(vec![message(snapshot, false, thread.comm, thread.source, tag)]);
+        }
+        _ => {}
+    }
+    let on_object = |kind| snapshot.group(kind, thread.object);
+    let counted = |group: &Group| collective(snapshot, group, thread.number, function, None);
+    match shape.class {
+        FunctionClass::OneSided if shape.window != NONE => {
+            let Some(window) = on_object(kind::WINDOW) else { return What::Nothing };
+            if let Some(collective) = counted(window) {
+                return What::Collective(collective);
+            }
+            if !is_passive(function) {
+                return What::Nothing;
+            }
+            let target = (shape.target != NONE).then(|| world_rank(window, thread.peer)).flatten();
+            What::Lock { window: window.identity, target }
+        }
+        FunctionClass::Io if shape.file != NONE => match on_object(kind::FILE).and_then(counted) {
+            Some(collective) => What::Collective(collective),
+            None => What::Outside("the file system, or a lock of the file"),
+        },
+        _ if has_comm && thread.number > 0 => {
+            let Some(group) = snapshot.group(kind::COMMUNICATOR, thread.comm) else {
+                return What::Nothing;
+            };
+            let root = (shape.root != NONE).then_some(thread.peer);
+            let found = collective(snapshot, group, thread.number, function, root);
+            found.map_or(What::Nothing, What::Collective)
+        }
+        _ => What::Nothing,
+    }
+}
+
+/// May the function wait for a lock of a window, or for its end?
+fn is_passive(function: FunctionId) -> bool {
+    let name = function.name();
+    name.starts_with("MPI_Win_lock")
+        || name.starts_with("MPI_Win_unlock")
+        || name.starts_with("MPI_Win_flush")
+        || Shape::looked_up(function).timing == Timing::Epoch
+}
+
+/// What the requests of a call are for.
+fn requests(snapshot: &Snapshot, thread: &Thread) -> What {
+    let mut of = Vec::new();
+    let mut is_known = thread.requests as usize == thread.handles.len();
+    for handle in thread.handles.iter().filter(|handle| **handle != snapshot.request_null) {
+        let Some(request) = snapshot.requests.iter().find(|known| known.handle == *handle) else {
+            is_known = false;
+            continue;
+        };
+        if !request.is_active {
+            continue;
+        }
+        let group = snapshot.group(kind::COMMUNICATOR, request.comm);
+        let found = if request.number > 0 {
+            let root = Shape::looked_up(request.function).root != NONE;
+            let root = root.then_some(request.peer);
+            group
+                .and_then(|group| {
+                    collective(snapshot, group, request.number, request.function, root)
+                })
+                .map(Operation::Collective)
+        } else {
+            message_of(snapshot, request).map(Operation::Message)
+        };
+        match found {
+            Some(operation) => of.push(operation),
+            None => is_known = false,
+        }
+    }
+    What::Requests { of, is_known }
+}
+
+/// The ranks of the world that a call communicates with, as far as it says so.
+pub(super) fn peers_of(what: &What) -> Vec<u32> {
+    let of_message = |message: &Message| match &message.with {
+        Who::Rank(rank) => vec![*rank],
+        Who::AnyOf(ranks) => ranks.clone(),
+        Who::Nobody | Who::Unknown => vec![],
+    };
+    let all: BTreeSet<u32> = match what {
+        What::Messages(messages) => messages.iter().flat_map(of_message).collect(),
+        What::Requests { of, .. } => of
+            .iter()
+            .flat_map(|operation| match operation {
+                Operation::Message(message) => of_message(message),
+                Operation::Collective(_) => vec![],
+            })
+            .collect(),
+        What::Lock { target, .. } => target.iter().copied().collect(),
+        _ => BTreeSet::new(),
+    };
+    all.into_iter().collect()
+}
+
+/// The ranks of a world by their numbers.
+pub(super) type Ranks<T> = BTreeMap<u32, T>;

@@ -1,0 +1,358 @@
+//! A state file of `mpi-watch`, as `mpi_facts::watch` describes it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use mpi_facts::FunctionId;
+use mpi_facts::watch::{
+    MAGIC, UNKNOWN, VERSION, WORDS, group, header, is_message, lock, members, module, request,
+    site, slot,
+};
+
+use crate::report::symbols::Place;
+
+/// What a file said at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    pub(super) path: PathBuf,
+    pub(super) rank: Option<u32>,
+    pub(super) size: Option<u32>,
+    pub(super) pid: u32,
+    /// When the process started, in clock ticks after the machine did.
+    pub(super) started: u64,
+    pub(super) parent: u32,
+    /// When the file was made, in nanoseconds since 1970.
+    pub(super) created: u64,
+    pub(super) phase: u64,
+    /// For what there was no room.
+    pub(super) full: u64,
+    pub(super) host: String,
+    pub(super) program: String,
+    pub(super) world: String,
+    pub(super) threads: Vec<Thread>,
+    pub(super) groups: Vec<Group>,
+    pub(super) requests: Vec<Request>,
+    pub(super) locks: Vec<Lock>,
+    pub(super) any_source: i32,
+    pub(super) proc_null: i32,
+    pub(super) any_tag: i32,
+    pub(super) request_null: u64,
+    ticks: u64,
+    rate: f64,
+}
+
+/// A thread that has called MPI.
+#[derive(Debug, Clone)]
+pub(super) struct Thread {
+    pub(super) id: u32,
+    pub(super) calls: u64,
+    pub(super) is_inside: bool,
+    /// Of the call that it is in, or of its last one.
+    pub(super) function: FunctionId,
+    pub(super) since: u64,
+    pub(super) site: Vec<Place>,
+    pub(super) peer: i32,
+    pub(super) source: i32,
+    pub(super) tag: i32,
+    pub(super) comm: u64,
+    pub(super) object: u64,
+    pub(super) number: u64,
+    pub(super) requests: u64,
+    pub(super) handles: Vec<u64>,
+}
+
+/// A communicator, a window or a file.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub(super) kind: u64,
+    pub(super) handle: u64,
+    pub(super) identity: u64,
+    pub(super) number: u64,
+    pub(super) history: [u64; group::HISTORY_WORDS],
+    pub(super) name: String,
+    /// World ranks of both sides; `None` for what is not known, and for processes outside of the world.
+    pub(super) own: Option<Vec<Option<u32>>>,
+    pub(super) other: Option<Vec<Option<u32>>>,
+    pub(super) sizes: [u64; 2],
+}
+
+/// A request that is not complete.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) handle: u64,
+    pub(super) is_active: bool,
+    pub(super) function: FunctionId,
+    pub(super) peer: i32,
+    pub(super) tag: i32,
+    pub(super) comm: u64,
+    pub(super) number: u64,
+    pub(super) site: Vec<Place>,
+}
+
+/// A window's lock.
+#[derive(Debug, Clone)]
+pub(super) struct Lock {
+    pub(super) window: u64,
+    /// `None` for all.
+    pub(super) target: Option<i32>,
+}
+
+/// The words of a file, and what stands in them.
+struct Words(Vec<u64>);
+
+impl Words {
+    fn text(&self, at: usize, words: usize) -> String {
+        let bytes: Vec<u8> =
+            self.0[at..at + words].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    fn place(&self, word: u64) -> Option<Place> {
+        let number = (word >> site::MODULE_SHIFT).checked_sub(1)?;
+        let number = usize::try_from(number).ok().filter(|number| *number < module::COUNT)?;
+        let at = module::AREA + number * module::LENGTH;
+        let id = self.0[at + module::ID..at + module::ID + module::ID_WORDS].iter();
+        let id: Vec<u8> = id.flat_map(|word| word.to_le_bytes()).collect();
+        let length = usize::try_from(self.0[at + module::ID_LENGTH]).unwrap_or(0).min(id.len());
+        let build_id = id[..length].iter().map(|byte| format!("{byte:02x}")).collect();
+        let file = self.text(at + module::PATH, module::PATH_WORDS);
+        Some(Place { file, build_id, offset: word & ((1 << site::MODULE_SHIFT) - 1) })
+    }
+
+    /// The places of a site by its number; none if it is not there.
+    fn site(&self, number: u64) -> Vec<Place> {
+        let depth = self.0[header::DEPTH];
+        let known = number >= 1 && number <= self.0[header::SITES];
+        let at = number.wrapping_sub(1).checked_mul(depth).and_then(|at| usize::try_from(at).ok());
+        let (Some(at), true, Ok(depth)) = (at, known, usize::try_from(depth)) else {
+            return vec![];
+        };
+        let places = self.0[site::AREA..].iter().skip(at).take(depth);
+        places.map_while(|word| self.place(*word)).collect()
+    }
+
+    fn thread(&self, at: usize) -> Option<Thread> {
+        let word = |offset: usize| self.0[at + offset];
+        let function = FunctionId::from_index(usize::try_from(word(slot::FUNCTION)).ok()?)?;
+        if word(slot::ENTERED) == 0 {
+            return None;
+        }
+        let mut site = self.site(word(slot::SITE));
+        if site.is_empty() && word(slot::SITE) != 0 {
+            let places = (0..8).map_while(|place| self.place(word(slot::PLACES + place)));
+            site = places.collect();
+        }
+        let handles = usize::try_from(word(slot::REQUESTS)).unwrap_or(usize::MAX);
+        let handles = (0..handles.min(slot::MOST_HANDLES)).map(|i| word(slot::HANDLES + i));
+        Some(Thread {
+            id: word(slot::THREAD) as u32,
+            calls: word(slot::ENTERED),
+            is_inside: word(slot::INSIDE) != 0,
+            function,
+            since: word(slot::SINCE),
+            site,
+            peer: word(slot::PEER) as i32,
+            source: word(slot::SOURCE) as i32,
+            tag: word(slot::TAG) as i32,
+            comm: word(slot::COMM),
+            object: word(slot::OBJECT),
+            number: if is_message(function) { 0 } else { word(slot::NUMBER) },
+            requests: word(slot::REQUESTS),
+            handles: handles.collect(),
+        })
+    }
+
+    fn group(&self, at: usize) -> Option<Group> {
+        let word = |offset: usize| self.0[at + offset];
+        (word(group::KIND) != 0).then(|| Group {
+            kind: word(group::KIND),
+            handle: word(group::HANDLE),
+            identity: word(group::IDENTITY),
+            number: word(group::NUMBER),
+            history: core::array::from_fn(|i| word(group::HISTORY + i)),
+            name: self.text(at + group::NAME, group::NAME_WORDS),
+            own: self.members(at + group::OWN),
+            other: self.members(at + group::OTHER).filter(|other| !other.is_empty()),
+            sizes: [word(group::OWN + group::SIZE), word(group::OTHER + group::SIZE)],
+        })
+    }
+
+    fn members(&self, at: usize) -> Option<Vec<Option<u32>>> {
+        let word = |offset: usize| self.0[at + offset];
+        let (size, first) = (word(group::SIZE), word(group::FIRST));
+        match word(group::FORM) {
+            // No world has more processes; the file may be damaged.
+            _ if size > 1 << 22 => None,
+            _ if size == 0 => Some(vec![]),
+            group::REGULAR => {
+                let stride = word(group::STRIDE) as i64;
+                let member = |rank: u64| {
+                    let offset = stride.checked_mul(i64::try_from(rank).ok()?)?;
+                    u32::try_from(i64::try_from(first).ok()?.checked_add(offset)?).ok()
+                };
+                Some((0..size).map(member).collect())
+            }
+            group::LISTED => {
+                let member = |rank: u64| {
+                    let half = usize::try_from(first.checked_add(rank)?).ok()?;
+                    let word =
+                        (half / 2 < members::WORDS).then(|| self.0[members::AREA + half / 2])?;
+                    let member = (word >> (half % 2 * 32)) as u32;
+                    Some(member).filter(|member| *member != group::NOBODY)
+                };
+                Some((0..size).map(member).collect())
+            }
+            _ => None,
+        }
+    }
+
+    fn request(&self, at: usize) -> Option<Request> {
+        let word = |offset: usize| self.0[at + offset];
+        let state = word(request::STATE);
+        if state == 0 || state & request::CLAIMED != 0 {
+            return None;
+        }
+        let function = usize::try_from(state >> request::FUNCTION_SHIFT).ok()?;
+        Some(Request {
+            handle: word(request::HANDLE),
+            is_active: state & request::ACTIVE != 0,
+            function: FunctionId::from_index(function)?,
+            peer: word(request::PEER) as i32,
+            tag: word(request::TAG) as i32,
+            comm: word(request::COMM),
+            number: word(request::NUMBER),
+            site: self.site(word(request::SITE)),
+        })
+    }
+
+    fn lock(&self, at: usize) -> Option<Lock> {
+        let word = |offset: usize| self.0[at + offset];
+        let is_held = word(lock::WINDOW) != 0 && word(lock::WINDOW) != u64::MAX;
+        is_held.then(|| Lock {
+            window: word(lock::WINDOW),
+            target: Some(word(lock::TARGET)).filter(|all| *all != UNKNOWN).map(|rank| rank as i32),
+        })
+    }
+}
+
+/// The entries of an area.
+fn entries(area: usize, count: usize, length: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |number| area + number * length)
+}
+
+impl Snapshot {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path)?;
+        Self::of(path, &bytes)
+    }
+
+    /// What a file's contents say.
+    pub(super) fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let words: Vec<u64> = bytes
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("a word has eight bytes")))
+            .collect();
+        if words.len() != WORDS || words[header::MAGIC] != MAGIC {
+            bail!("{}: not a state file of mpi-watch", path.display());
+        }
+        if words[header::VERSION] != VERSION {
+            bail!(
+                "{}: written by another version of mpi-watch (layout {}, this program reads {VERSION}); \
+                 use the mpi-tool of that version",
+                path.display(),
+                words[header::VERSION]
+            );
+        }
+        let words = Words(words);
+        let word = |at: usize| words.0[at];
+        let number = |at: usize| {
+            Some(word(at)).filter(|number| *number != UNKNOWN).map(|number| number as u32)
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            rank: number(header::RANK),
+            size: number(header::SIZE),
+            pid: word(header::PID) as u32,
+            started: word(header::STARTED),
+            parent: word(header::PARENT) as u32,
+            created: word(header::CREATED),
+            phase: word(header::PHASE),
+            full: word(header::FULL),
+            host: words.text(header::HOST, header::HOST_WORDS),
+            program: words.text(header::PROGRAM, header::PROGRAM_WORDS),
+            world: words.text(header::WORLD, header::WORLD_WORDS),
+            threads: entries(slot::AREA, slot::COUNT, slot::LENGTH)
+                .filter_map(|at| words.thread(at))
+                .collect(),
+            groups: entries(group::AREA, group::COUNT, group::LENGTH)
+                .filter_map(|at| words.group(at))
+                .collect(),
+            requests: entries(request::AREA, request::COUNT, request::LENGTH)
+                .filter_map(|at| words.request(at))
+                .collect(),
+            locks: entries(lock::AREA, lock::COUNT, lock::LENGTH)
+                .filter_map(|at| words.lock(at))
+                .collect(),
+            any_source: word(header::ANY_SOURCE) as i32,
+            proc_null: word(header::PROC_NULL) as i32,
+            any_tag: word(header::ANY_TAG) as i32,
+            request_null: word(header::REQUEST_NULL),
+            ticks: word(header::TICKS),
+            rate: f64::from_bits(word(header::RATE)),
+        })
+    }
+
+    /// How long ago, in seconds, a moment of the process's clock was, at a time in nanoseconds since 1970.
+    pub(super) fn age(&self, ticks: u64, now: u64) -> Option<f64> {
+        let passed = now.checked_sub(self.created)? as f64;
+        let then = ticks.checked_sub(self.ticks)? as f64 * self.rate;
+        (self.rate > 0.0).then(|| ((passed - then) / 1e9).max(0.0))
+    }
+
+    /// How many calls all threads have made.
+    pub(super) fn calls(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.calls).sum()
+    }
+
+    /// A communicator, window or file by its handle.
+    pub(super) fn group(&self, kind: u64, handle: u64) -> Option<&Group> {
+        self.groups.iter().find(|group| group.kind == kind && group.handle == handle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is in a file, reading it fails or gives an answer.
+    #[test]
+    fn damaged_files_are_read_without_harm() {
+        let path = Path::new("x.watch");
+        assert!(Snapshot::of(path, b"short").is_err());
+        let mut words = vec![0_u64; WORDS];
+        let bytes =
+            |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        assert!(Snapshot::of(path, &bytes(&words)).is_err());
+        words[header::MAGIC] = MAGIC;
+        let other = Snapshot::of(path, &bytes(&words)).unwrap_err().to_string();
+        assert!(other.contains("another version"), "{other}");
+        for seed in 1..200_u64 {
+            let mut state = seed;
+            for word in &mut words {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed);
+                *word = match state >> 62 {
+                    0 => 0,
+                    1 => u64::MAX,
+                    2 => state >> 33 & 7,
+                    _ => state,
+                };
+            }
+            (words[header::MAGIC], words[header::VERSION]) = (MAGIC, VERSION);
+            let read = Snapshot::of(path, &bytes(&words)).unwrap();
+            let _ = (read.calls(), read.age(1, u64::MAX));
+        }
+    }
+}

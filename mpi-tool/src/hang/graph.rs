@@ -1,0 +1,806 @@
+//! Who waits for whom, and who is to blame: states of ranks in, verdict out. Nothing here reads files or the clock.
+//!
+//! A rank that waits needs others: all of them (a receive from one rank, a collective operation that some have not
+//! begun), or any (a receive from any source, several requests of which nobody knows which are complete). A rank can
+//! go on if it does not wait, or if those that it needs can go on. Ranks of which that cannot be said are stuck, and
+//! whoever waits for them is, too. What is not known counts as able to go on: a miss is better than a false alarm.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mpi_facts::FunctionId;
+
+/// What is known of a rank.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    pub(super) condition: Condition,
+    /// What its threads do that are in MPI; empty if none is.
+    pub(super) calls: Vec<Doing>,
+    /// The messages of its requests that are not complete.
+    pub(super) pending: Vec<Message>,
+    /// The collective operations on the communicators, windows and files that it knows, by their identities.
+    pub(super) progress: BTreeMap<u64, Progress>,
+    /// Are these all?
+    pub(super) knows_all: bool,
+    /// The window locks that it holds: identity and target.
+    pub(super) locks: Vec<(u64, Option<u32>)>,
+}
+
+/// How a rank is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// It has made calls from one reading to the next.
+    Moving,
+    /// It has made no calls.
+    Still,
+    /// A signal has stopped it.
+    Stopped,
+    /// Its process is gone, or has ended without `MPI_Finalize`, and others' processes are there.
+    Dead,
+    /// It has left MPI.
+    Finalized,
+    /// It has no file.
+    Missing,
+}
+
+/// A call that a thread is in.
+#[derive(Debug, Clone)]
+pub(super) struct Doing {
+    pub(super) function: FunctionId,
+    pub(super) what: What,
+}
+
+/// What a call waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// Nothing that others do, or nobody knows.
+    Nothing,
+    /// That the messages move: both of `MPI_Sendrecv`.
+    Messages(Vec<Message>),
+    /// That requests are complete. `is_known` says whether all of them are.
+    Requests { of: Vec<Operation>, is_known: bool },
+    /// That all come to a collective operation.
+    Collective(Collective),
+    /// That a window is unlocked by others.
+    Lock { window: u64, target: Option<u32> },
+    /// That all finalize.
+    Finalize,
+    /// Something outside of MPI, in words.
+    Outside(&'static str),
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// A message.
+    Message(Message),
+    /// A collective operation.
+    Collective(Collective),
+}
+
+/// A message that is to be sent or received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) is_sent: bool,
+    pub(super) with: Who,
+    /// `None` of any.
+    pub(super) tag: Option<i32>,
+    /// The communicator's identity.
+    pub(super) comm: Option<u64>,
+}
+
+/// The other side of a message, as ranks of the world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Who {
+    /// This one.
+    Rank(u32),
+    /// Any of these.
+    AnyOf(Vec<u32>),
+    /// `MPI_PROC_NULL`.
+    Nobody,
+    /// Not of this world, or on a communicator that nobody knows.
+    Unknown,
+}
+
+/// A collective operation on something with an identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Collective {
+    pub(super) on: u64,
+    pub(super) number: u64,
+    pub(super) function: FunctionId,
+    /// World ranks.
+    pub(super) members: Vec<u32>,
+    pub(super) needs: Needs,
+}
+
+/// Whom a collective operation cannot end without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// All its members: a barrier, a reduction to all.
+    All,
+    /// This rank of the world, the root that gives something, and some of the others.
+    Root(u32),
+    /// Some of the others, and nobody knows which: the way to or from a root leads by way of them.
+    Some,
+}
+
+/// How many collective operations a rank has begun on something, and which the last ones were.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    pub(super) number: u64,
+    pub(super) last: BTreeMap<u64, FunctionId>,
+}
+
+/// Why a rank waits for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    /// It is to call another function as the same operation on a communicator.
+    Mismatch { number: u64, ours: FunctionId, theirs: FunctionId },
+    /// It is to begin a collective operation.
+    Missing { number: u64 },
+    /// It is to send.
+    Send,
+    /// It is to receive.
+    Receive,
+    /// It is to unlock a window.
+    Unlock,
+    /// It is to finalize.
+    Finalize,
+}
+
+/// One rank waits for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) reason: Reason,
+    /// Would another one do, too?
+    pub(super) is_choice: bool,
+}
+
+/// What has come out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) kind: Kind,
+    /// All waits, in the ranks' order.
+    pub(super) edges: Vec<Edge>,
+    /// The waits of the cycle, or those that lead to who is gone.
+    pub(super) path: Vec<Edge>,
+    /// The ranks that can never go on.
+    pub(super) stuck: BTreeSet<u32>,
+    pub(super) culprits: Vec<Culprit>,
+}
+
+/// Which sort of verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Ranks wait for each other, or for one that is gone: nothing will go on by itself.
+    Deadlock,
+    /// Ranks wait for others, which may go on.
+    Waiting,
+    /// Nobody waits for another rank.
+    Running,
+}
+
+/// A rank that others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Culprit {
+    pub(super) rank: u32,
+    pub(super) why: Why,
+}
+
+/// What it does instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Why {
+    /// It is in a cycle of waits.
+    Cycle,
+    /// It waits for a rank that has gone, in vain.
+    InVain,
+    /// It has begun another operation than the others.
+    Mismatch,
+    /// It is in `MPI_Finalize`, and will do nothing any more that others wait for.
+    Finalizing,
+    /// Its process is gone.
+    Dead,
+    /// It has left MPI.
+    Finalized,
+    /// It has no file.
+    Missing,
+    /// A signal has stopped it.
+    Stopped,
+    /// It is in its own code.
+    Computing,
+    /// It waits for something outside of MPI's ranks.
+    Outside(&'static str),
+    /// It is in a call of which nobody knows whom it waits for.
+    InCall,
+}
+
+/// Whom a call needs.
+enum Need {
+    /// Nobody.
+    Nothing,
+    /// All, or one of these.
+    Ranks { edges: Vec<Edge>, any: bool },
+}
+
+/// All ranks of a world: those that are not in `states` have no file.
+pub(super) struct World<'a> {
+    pub(super) size: u32,
+    pub(super) states: &'a BTreeMap<u32, State>,
+}
+
+impl World<'_> {
+    fn condition(&self, rank: u32) -> Condition {
+        self.states.get(&rank).map_or(Condition::Missing, |state| state.condition)
+    }
+
+    /// Is a rank on the way of sending what another one receives, or the other way round? Then nobody waits in vain.
+    fn is_matched(&self, from: u32, message: &Message, with: u32) -> bool {
+        let Some(state) = self.states.get(&with) else { return false };
+        let fits = |other: &Message| {
+            let back = match &other.with {
+                Who::Rank(rank) => *rank == from,
+                Who::AnyOf(ranks) => ranks.contains(&from),
+                Who::Nobody => false,
+                Who::Unknown => true,
+            };
+            let tags = match (message.tag, other.tag) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                _ => true,
+            };
+            let comms = match (message.comm, other.comm) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                _ => true,
+            };
+            other.is_sent != message.is_sent && back && tags && comms
+        };
+        // A call to oneself is its own other side in `MPI_Sendrecv` only.
+        let current = state.calls.iter().flat_map(|call| match &call.what {
+            What::Messages(messages) => messages.as_slice(),
+            _ => &[],
+        });
+        current.chain(&state.pending).any(fits)
+    }
+
+    fn need_of_message(&self, from: u32, message: &Message) -> Need {
+        let reason = if message.is_sent { Reason::Receive } else { Reason::Send };
+        let edge = |to, is_choice| Edge { from, to, reason, is_choice };
+        match &message.with {
+            Who::Nobody | Who::Unknown => Need::Nothing,
+            Who::Rank(to) if self.is_matched(from, message, *to) => Need::Nothing,
+            Who::Rank(to) => Need::Ranks { edges: vec![edge(*to, false)], any: false },
+            Who::AnyOf(ranks) => {
+                if ranks.iter().any(|to| self.is_matched(from, message, *to)) {
+                    return Need::Nothing;
+                }
+                let others = ranks.iter().filter(|to| **to != from);
+                let edges: Vec<_> = others.map(|to| edge(*to, true)).collect();
+                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: true } }
+            }
+        }
+    }
+
+    fn need_of_collective(&self, from: u32, collective: &Collective) -> Need {
+        let Collective { on, number, function, members, needs } = collective;
+        let mut missing = Vec::new();
+        for &to in members.iter().filter(|to| **to != from) {
+            let edge = |reason| Edge { from, to, reason, is_choice: false };
+            let Some(state) = self.states.get(&to) else {
+                missing.push(edge(Reason::Missing { number: *number }));
+                continue;
+            };
+            match state.progress.get(on) {
+                Some(progress) if progress.number >= *number => {
+                    if let Some(theirs) = progress.last.get(number)
+                        && theirs != function
+                    {
+                        let reason =
+                            Reason::Mismatch { number: *number, ours: *function, theirs: *theirs };
+                        missing.push(edge(reason));
+                    }
+                }
+                Some(_) => missing.push(edge(Reason::Missing { number: *number })),
+                None if state.knows_all => missing.push(edge(Reason::Missing { number: *number })),
+                // Nobody knows.
+                None => return Need::Nothing,
+            }
+        }
+        if missing.is_empty() {
+            return Need::Nothing;
+        }
+        // One that has begun another operation will never begin this one, whatever the others do.
+        missing.sort_by_key(|edge| edge.reason);
+        let is_turned = |edge: &Edge| matches!(edge.reason, Reason::Mismatch { .. });
+        match needs {
+            _ if missing.iter().any(is_turned) => missing.retain(is_turned),
+            Needs::All => {}
+            Needs::Root(root) if missing.iter().any(|edge| edge.to == *root) => {
+                missing.retain(|edge| edge.to == *root);
+            }
+            Needs::Root(_) | Needs::Some => {
+                missing.iter_mut().for_each(|edge| edge.is_choice = true);
+                return Need::Ranks { edges: missing, any: true };
+            }
+        }
+        Need::Ranks { edges: missing, any: false }
+    }
+
+    fn need(&self, from: u32, what: &What) -> Need {
+        match what {
+            What::Nothing | What::Outside(_) => Need::Nothing,
+            What::Messages(messages) => {
+                // The first one that is not under way: the others may have moved.
+                let needs = messages.iter().map(|message| self.need_of_message(from, message));
+                self.any_of(needs.collect())
+            }
+            What::Requests { is_known: false, .. } => Need::Nothing,
+            What::Requests { of, .. } => {
+                let needs = of.iter().map(|operation| match operation {
+                    Operation::Message(message) => self.need_of_message(from, message),
+                    Operation::Collective(collective) => self.need_of_collective(from, collective),
+                });
+                self.any_of(needs.collect())
+            }
+            What::Collective(collective) => self.need_of_collective(from, collective),
+            What::Lock { window, target } => {
+                let holds = |state: &State| {
+                    state.locks.iter().any(|(held, of)| {
+                        held == window && (*of == *target || of.is_none() || target.is_none())
+                    })
+                };
+                let holders =
+                    self.states.iter().filter(|(rank, state)| **rank != from && holds(state));
+                let edges: Vec<_> = holders
+                    .map(|(to, _)| Edge { from, to: *to, reason: Reason::Unlock, is_choice: false })
+                    .collect();
+                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
+            }
+            What::Finalize => {
+                let is_there = |rank: &u32| {
+                    let state = self.states.get(rank);
+                    state.is_some_and(|state| {
+                        state.calls.iter().any(|call| call.what == What::Finalize)
+                    }) || matches!(self.condition(*rank), Condition::Finalized | Condition::Missing)
+                };
+                let edge = |to| Edge { from, to, reason: Reason::Finalize, is_choice: false };
+                let edges: Vec<_> =
+                    (0..self.size).filter(|rank| !is_there(rank)).map(edge).collect();
+                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
+            }
+        }
+    }
+
+    /// Several things of which some may have happened, and nobody knows which: if one of them needs nobody, nothing is
+    /// said of the others.
+    fn any_of(&self, needs: Vec<Need>) -> Need {
+        if needs.len() == 1 {
+            return needs.into_iter().next().unwrap_or(Need::Nothing);
+        }
+        let mut all = Vec::new();
+        for need in needs {
+            match need {
+                Need::Nothing => return Need::Nothing,
+                Need::Ranks { edges, .. } => all.extend(edges),
+            }
+        }
+        if all.is_empty() {
+            return Need::Nothing;
+        }
+        all.iter_mut().for_each(|edge| edge.is_choice = true);
+        Need::Ranks { edges: all, any: true }
+    }
+
+    /// Whom a rank needs, by all its threads: one that can go on is enough.
+    fn needs(&self, rank: u32, state: &State) -> Need {
+        if state.condition != Condition::Still || state.calls.is_empty() {
+            return Need::Nothing;
+        }
+        self.any_of(state.calls.iter().map(|call| self.need(rank, &call.what)).collect())
+    }
+
+    /// The verdict.
+    pub(super) fn judge(&self) -> Verdict {
+        let needs: BTreeMap<u32, (Vec<Edge>, bool)> = self
+            .states
+            .iter()
+            .filter_map(|(rank, state)| match self.needs(*rank, state) {
+                Need::Nothing => None,
+                Need::Ranks { edges, any } => Some((*rank, (edges, any))),
+            })
+            .collect();
+        let edges: Vec<Edge> = needs.values().flat_map(|(edges, _)| edges).copied().collect();
+        let is_gone =
+            |rank: u32| matches!(self.condition(rank), Condition::Dead | Condition::Finalized);
+        let stuck = self.stuck(&needs, is_gone);
+        if stuck.is_empty() {
+            return self.waiting(edges);
+        }
+        let path = shortest(&needs, &stuck, is_gone);
+        let mut culprits: Vec<Culprit> = path
+            .iter()
+            .flat_map(|edge| [edge.from, edge.to])
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .map(|rank| Culprit { rank, why: self.why_in(rank, &path) })
+            .collect();
+        // Who is gone or has turned away comes first, and then who waits in vain.
+        culprits.sort_by_key(|culprit| {
+            (culprit.why == Why::InVain, culprit.why == Why::Cycle, culprit.rank)
+        });
+        Verdict { kind: Kind::Deadlock, edges, path, stuck, culprits }
+    }
+
+    /// The ranks that can never go on: what is left when all that can has been taken out.
+    fn stuck(
+        &self,
+        needs: &BTreeMap<u32, (Vec<Edge>, bool)>,
+        is_gone: impl Fn(u32) -> bool,
+    ) -> BTreeSet<u32> {
+        let mut stuck: BTreeSet<u32> = needs.keys().copied().collect();
+        loop {
+            let goes_on = |edge: &Edge| {
+                let turned_away = matches!(edge.reason, Reason::Mismatch { .. });
+                !turned_away && !is_gone(edge.to) && !stuck.contains(&edge.to)
+            };
+            let free: Vec<u32> = stuck
+                .iter()
+                .filter(|rank| {
+                    let (edges, any) = &needs[rank];
+                    if *any { edges.iter().any(goes_on) } else { edges.iter().all(goes_on) }
+                })
+                .copied()
+                .collect();
+            if free.is_empty() {
+                return stuck;
+            }
+            free.iter().for_each(|rank| {
+                stuck.remove(rank);
+            });
+        }
+    }
+
+    /// Why a rank on the path is named.
+    fn why_in(&self, rank: u32, path: &[Edge]) -> Why {
+        match self.condition(rank) {
+            Condition::Dead => return Why::Dead,
+            Condition::Finalized => return Why::Finalized,
+            _ => {}
+        }
+        let mismatch = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
+        if path.iter().filter(mismatch).any(|edge| edge.from == rank || edge.to == rank) {
+            return Why::Mismatch;
+        }
+        let calls = self.states.get(&rank).map_or(&[][..], |state| &state.calls);
+        if calls.iter().any(|call| call.what == What::Finalize) {
+            return Why::Finalizing;
+        }
+        let begins: BTreeSet<u32> = path.iter().map(|edge| edge.from).collect();
+        if path.iter().all(|edge| begins.contains(&edge.to)) { Why::Cycle } else { Why::InVain }
+    }
+
+    /// Nobody is stuck: who is waited for and does not wait.
+    fn waiting(&self, edges: Vec<Edge>) -> Verdict {
+        let waiting: BTreeSet<u32> = edges.iter().map(|edge| edge.from).collect();
+        let awaited: BTreeSet<u32> =
+            edges.iter().map(|edge| edge.to).filter(|to| !waiting.contains(to)).collect();
+        let mut culprits = Vec::new();
+        for rank in 0..self.size {
+            let calls = self.states.get(&rank).map_or(&[][..], |state| &state.calls);
+            let outside = calls.iter().find_map(|call| match call.what {
+                What::Outside(what) => Some(what),
+                What::Collective(_) if is_spawn(call.function) && !waiting.contains(&rank) => {
+                    Some("the processes that it spawns, which have not started MPI")
+                }
+                _ => None,
+            });
+            let why = match (self.condition(rank), outside) {
+                (Condition::Stopped, _) => Why::Stopped,
+                (Condition::Dead, _) => Why::Dead,
+                (Condition::Still, Some(what)) => Why::Outside(what),
+                _ if !awaited.contains(&rank) => continue,
+                (Condition::Moving, _) => continue,
+                (Condition::Finalized, _) => Why::Finalized,
+                (Condition::Missing, _) => Why::Missing,
+                (Condition::Still, None) if calls.is_empty() => Why::Computing,
+                (Condition::Still, None) => Why::InCall,
+            };
+            culprits.push(Culprit { rank, why });
+        }
+        let kind =
+            if edges.is_empty() && culprits.is_empty() { Kind::Running } else { Kind::Waiting };
+        Verdict { kind, edges, path: Vec::new(), stuck: BTreeSet::new(), culprits }
+    }
+}
+
+/// Does a function wait for processes that are not in the world?
+const fn is_spawn(function: FunctionId) -> bool {
+    matches!(function, FunctionId::MPI_Comm_spawn | FunctionId::MPI_Comm_spawn_multiple)
+}
+
+/// Of the ways that lead from stuck ranks round in a circle, or to who is gone, the shortest one.
+fn shortest(
+    needs: &BTreeMap<u32, (Vec<Edge>, bool)>,
+    stuck: &BTreeSet<u32>,
+    is_gone: impl Fn(u32) -> bool,
+) -> Vec<Edge> {
+    let mut best: Vec<Edge> = Vec::new();
+    for &start in stuck {
+        // Along the first wait that cannot end: what differs in its reason is the first in the list.
+        let mut way: Vec<Edge> = Vec::new();
+        let mut seen = BTreeMap::from([(start, 0)]);
+        let mut at = start;
+        let found = loop {
+            let Some((edges, _)) = needs.get(&at) else { break None };
+            let turned = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
+            let in_vain = |edge: &&Edge| is_gone(edge.to) || stuck.contains(&edge.to);
+            let back = |edge: &&Edge| in_vain(edge) && seen.contains_key(&edge.to);
+            let next = edges.iter().find(turned);
+            let next = next.or_else(|| edges.iter().find(|edge| is_gone(edge.to)));
+            let next =
+                next.or_else(|| edges.iter().find(back)).or_else(|| edges.iter().find(in_vain));
+            let Some(next) = next else { break None };
+            way.push(*next);
+            if turned(&next) || is_gone(next.to) {
+                // What is wrong is this wait; how others came to wait for it does not matter.
+                break Some(way.len() - 1);
+            }
+            if let Some(begin) = seen.get(&next.to) {
+                break Some(*begin);
+            }
+            seen.insert(next.to, way.len());
+            at = next.to;
+        };
+        if let Some(begin) = found {
+            let way = &way[begin..];
+            if best.is_empty() || way.len() < best.len() {
+                best = way.to_vec();
+            }
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FunctionId::{
+        MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait,
+        MPI_Win_lock,
+    };
+
+    const WORLD: u64 = 1;
+
+    /// A rank in its own code.
+    fn outside() -> State {
+        State {
+            condition: Condition::Still,
+            calls: vec![],
+            pending: vec![],
+            progress: BTreeMap::new(),
+            knows_all: true,
+            locks: vec![],
+        }
+    }
+
+    fn inside(function: FunctionId, what: What) -> State {
+        State { calls: vec![Doing { function, what }], ..outside() }
+    }
+
+    fn message(is_sent: bool, with: Who, tag: i32) -> Message {
+        Message { is_sent, with, tag: Some(tag), comm: Some(WORLD) }
+    }
+
+    fn receives(from: u32, tag: i32) -> State {
+        inside(MPI_Recv, What::Messages(vec![message(false, Who::Rank(from), tag)]))
+    }
+
+    fn sends(to: u32, tag: i32) -> State {
+        inside(MPI_Send, What::Messages(vec![message(true, Who::Rank(to), tag)]))
+    }
+
+    fn finalizes() -> State {
+        inside(MPI_Finalize, What::Finalize)
+    }
+
+    /// In a collective operation on a world of so many ranks; `history` are the functions of operations 1, 2 and so on.
+    fn collective(size: u32, history: &[FunctionId]) -> State {
+        let (number, function) = (history.len() as u64, history[history.len() - 1]);
+        let members = (0..size).collect();
+        let what = What::Collective(Collective {
+            on: WORLD,
+            number,
+            function,
+            members,
+            needs: Needs::All,
+        });
+        State { progress: progress(history), ..inside(function, what) }
+    }
+
+    fn progress(history: &[FunctionId]) -> BTreeMap<u64, Progress> {
+        let last = (1..).zip(history.iter().copied()).collect();
+        BTreeMap::from([(WORLD, Progress { number: history.len() as u64, last })])
+    }
+
+    fn judge(states: impl IntoIterator<Item = State>) -> Verdict {
+        let states: BTreeMap<u32, State> = (0..).zip(states).collect();
+        World { size: states.len() as u32, states: &states }.judge()
+    }
+
+    fn culprits(verdict: &Verdict) -> Vec<(u32, Why)> {
+        verdict.culprits.iter().map(|culprit| (culprit.rank, culprit.why)).collect()
+    }
+
+    #[test]
+    fn receives_in_a_circle_are_a_cycle() {
+        let verdict = judge([receives(1, 0), receives(2, 0), receives(0, 0)]);
+        assert_eq!(verdict.kind, Kind::Deadlock);
+        assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle), (2, Why::Cycle)]);
+        let path: Vec<_> = verdict.path.iter().map(|edge| (edge.from, edge.to)).collect();
+        assert_eq!(path, [(0, 1), (1, 2), (2, 0)]);
+    }
+
+    /// Two of many: those that wait for them are stuck and are not named.
+    #[test]
+    fn the_shortest_cycle_is_named() {
+        let mut states =
+            vec![receives(1, 0), receives(2, 0), receives(0, 0), receives(4, 0), receives(3, 0)];
+        states.extend((5..40).map(|_| receives(0, 0)));
+        let verdict = judge(states);
+        assert_eq!(culprits(&verdict), [(3, Why::Cycle), (4, Why::Cycle)]);
+        assert_eq!(verdict.stuck.len(), 40);
+    }
+
+    #[test]
+    fn a_message_that_is_on_its_way_is_no_deadlock() {
+        let verdict = judge([receives(1, 5), sends(0, 5)]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Running, vec![]));
+        // Another tag, or another communicator.
+        let verdict = judge([receives(1, 5), sends(0, 6)]);
+        assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+        let mut other = sends(0, 5);
+        if let What::Messages(messages) = &mut other.calls[0].what {
+            messages[0].comm = Some(7);
+        }
+        assert_eq!(judge([receives(1, 5), other]).kind, Kind::Deadlock);
+        // A request that is under way is enough.
+        let state = State {
+            pending: vec![message(true, Who::Rank(0), 5)],
+            ..collective(2, &[MPI_Barrier])
+        };
+        assert_eq!(judge([receives(1, 5), state]).kind, Kind::Waiting);
+    }
+
+    #[test]
+    fn a_rank_that_computes_is_named_and_nobody_is_stuck() {
+        let states = [collective(3, &[MPI_Allreduce]), outside(), receives(0, 1)];
+        let verdict = judge(states);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+        assert!(verdict.stuck.is_empty());
+    }
+
+    #[test]
+    fn a_rank_that_makes_calls_is_not_named() {
+        for calls in [vec![], receives(0, 1).calls] {
+            let polling = State { condition: Condition::Moving, calls, ..outside() };
+            let verdict = judge([collective(2, &[MPI_Barrier]), polling]);
+            assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![]));
+        }
+    }
+
+    #[test]
+    fn who_finalizes_does_nothing_any_more() {
+        // A missing barrier, and a message that was never sent.
+        let verdict = judge([collective(2, &[MPI_Barrier]), finalizes()]);
+        assert_eq!(verdict.kind, Kind::Deadlock);
+        assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
+        let verdict = judge([receives(1, 3), finalizes()]);
+        assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
+        // All are there: nobody waits for anybody.
+        assert_eq!(judge([finalizes(), finalizes()]).kind, Kind::Running);
+    }
+
+    /// The first rank has left its broadcast as the root, and is in the barrier, which is the other one's first call.
+    #[test]
+    fn operations_in_another_order_are_named() {
+        let verdict =
+            judge([collective(2, &[MPI_Bcast, MPI_Barrier]), collective(2, &[MPI_Barrier])]);
+        assert_eq!(verdict.kind, Kind::Deadlock);
+        assert_eq!(culprits(&verdict), [(0, Why::Mismatch), (1, Why::Mismatch)]);
+        let reason = Reason::Mismatch { number: 1, ours: MPI_Barrier, theirs: MPI_Bcast };
+        assert_eq!(verdict.path, [Edge { from: 1, to: 0, reason, is_choice: false }]);
+        // The same operation, at which all are: it is under way.
+        let all = || collective(2, &[MPI_Bcast, MPI_Barrier]);
+        assert_eq!(judge([all(), all()]).kind, Kind::Running);
+    }
+
+    #[test]
+    fn who_has_ended_is_named() {
+        let dead = State { condition: Condition::Dead, ..outside() };
+        let verdict = judge([collective(3, &[MPI_Barrier]), dead, collective(3, &[MPI_Barrier])]);
+        assert_eq!(verdict.kind, Kind::Deadlock);
+        assert_eq!(culprits(&verdict), [(1, Why::Dead), (0, Why::InVain)]);
+        let stopped = State { condition: Condition::Stopped, ..receives(0, 1) };
+        let verdict = judge([collective(2, &[MPI_Barrier]), stopped]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Stopped)]));
+    }
+
+    /// A receive from any source ends if one of the others can go on, and does not if all are stuck.
+    #[test]
+    fn any_source_needs_one_of_many() {
+        let any = || {
+            let what = What::Messages(vec![message(false, Who::AnyOf(vec![0, 1, 2]), 0)]);
+            inside(MPI_Recv, what)
+        };
+        let verdict = judge([any(), collective(3, &[MPI_Barrier]), outside()]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
+        let verdict = judge([any(), collective(3, &[MPI_Barrier]), any()]);
+        assert_eq!(verdict.kind, Kind::Deadlock);
+        assert_eq!(verdict.stuck.len(), 3);
+        assert_eq!(judge([any(), sends(0, 0), outside()]).kind, Kind::Waiting);
+    }
+
+    /// Of several requests, some may be complete already: the barrier's rank is not named, as rank 2 may be the cause.
+    #[test]
+    fn several_requests_accuse_nobody_too_early() {
+        let receive = |from| Operation::Message(message(false, Who::Rank(from), 0));
+        let waits = |of: Vec<Operation>| inside(MPI_Wait, What::Requests { of, is_known: true });
+        let verdict =
+            judge([waits(vec![receive(1), receive(2)]), collective(3, &[MPI_Barrier]), outside()]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
+        let verdict = judge([waits(vec![receive(1)]), finalizes()]);
+        assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
+        let unknown = inside(MPI_Wait, What::Requests { of: vec![receive(1)], is_known: false });
+        assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
+    }
+
+    #[test]
+    fn a_lock_is_waited_for_at_its_holder() {
+        let waits = inside(MPI_Win_lock, What::Lock { window: 9, target: Some(0) });
+        let holder = State { locks: vec![(9, Some(0))], ..receives(0, 4) };
+        let verdict = judge([outside(), holder.clone(), waits.clone()]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(0, Why::Computing)]));
+        let verdict = judge([collective(3, &[MPI_Barrier]), holder, waits.clone()]);
+        assert_eq!(verdict.kind, Kind::Deadlock);
+        assert!(verdict.edges.iter().any(|edge| (edge.from, edge.to) == (2, 1)));
+        // Another target's lock, and one's own.
+        let other = State { locks: vec![(9, Some(1))], ..finalizes() };
+        assert_eq!(judge([outside(), other, waits]).kind, Kind::Waiting);
+    }
+
+    /// A broadcast's rank may get the data by way of a rank that computes: the one that waits for it in turn is not
+    /// accused. The root is needed in any case.
+    #[test]
+    fn a_broadcast_needs_its_root_and_some_others() {
+        let bcast = |needs| {
+            let mut state = collective(3, &[MPI_Bcast]);
+            if let What::Collective(collective) = &mut state.calls[0].what {
+                collective.needs = needs;
+            }
+            state
+        };
+        let verdict = judge([bcast(Needs::Some), receives(0, 1), outside()]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
+        let verdict = judge([bcast(Needs::Root(1)), receives(0, 1), outside()]);
+        assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+    }
+
+    /// Nobody is accused of what nobody knows.
+    #[test]
+    fn what_is_unknown_can_go_on() {
+        let unknown = inside(MPI_Recv, What::Messages(vec![message(false, Who::Unknown, 0)]));
+        assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
+        let full = State { knows_all: false, ..receives(0, 0) };
+        assert_eq!(judge([collective(2, &[MPI_Barrier]), full]).kind, Kind::Waiting);
+        let states = BTreeMap::from([(0, collective(2, &[MPI_Barrier]))]);
+        let verdict = World { size: 2, states: &states }.judge();
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Missing)]));
+    }
+
+    #[test]
+    fn what_is_outside_of_mpi_is_told() {
+        let what = What::Outside("a file");
+        let verdict =
+            judge([inside(FunctionId::MPI_File_write_at, what), collective(2, &[MPI_Barrier])]);
+        assert_eq!(culprits(&verdict), [(0, Why::Outside("a file"))]);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the kernel says of processes: whether they are there, run, sleep or are stopped.
+
+use std::fs;
+use std::path::Path;
+
+use mpi_facts::watch::started_and_parent;
+
+use super::file::Snapshot;
+
+/// How a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It is there.
+    Alive,
+    /// A signal has stopped it.
+    Stopped,
+    /// A debugger has stopped it.
+    Traced,
+    /// It is not there any more.
+    Gone,
+    /// It runs on another host.
+    Elsewhere,
+}
+
+/// A process that another one may descend from, by its number.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    u32::try_from(started_and_parent(&stat)?.1).ok()
+}
+
+/// When a process started; `None` if it is not there, or has ended and nobody has asked for its status.
+pub(super) fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (started, _) = started_and_parent(&stat)?;
+    (!matches!(state(&stat), Some('Z' | 'X') | None)).then_some(started)
+}
+
+/// How a rank's process is. One with the same number that started at another time is another one.
+pub(super) fn life(snapshot: &Snapshot) -> Life {
+    if snapshot.host != host() || !Path::new("/proc/self/stat").exists() {
+        return Life::Elsewhere;
+    }
+    let stat = fs::read_to_string(format!("/proc/{}/stat", snapshot.pid)).unwrap_or_default();
+    let is_it = started_and_parent(&stat).is_some_and(|(started, _)| started == snapshot.started);
+    match state(&stat) {
+        _ if !is_it => Life::Gone,
+        Some('Z' | 'X' | 'x') | None => Life::Gone,
+        Some('T') => Life::Stopped,
+        Some('t') => Life::Traced,
+        Some(_) => Life::Alive,
+    }
+}
+
+/// What a thread has had of a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effort {
+    /// Does it sleep?
+    pub(super) sleeps: bool,
+    /// For how long it has run, in nanoseconds.
+    pub(super) time: u64,
+    /// How often it was given a processor; 0 if the kernel does not say that.
+    pub(super) turns: u64,
+}
+
+/// What a thread has had of a processor so far.
+pub(super) fn effort(pid: u32, thread: u32) -> Option<Effort> {
+    let folder = format!("/proc/{pid}/task/{thread}");
+    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+    let sleeps = matches!(state(&stat)?, 'S' | 'D');
+    let scheduled = fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
+    let numbers: Vec<u64> =
+        scheduled.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect();
+    if let [time, _, turns] = numbers[..] {
+        return Some(Effort { sleeps, time, turns });
+    }
+    // In clock ticks, of which a second has 100.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Effort { sleeps, time: (ticks(11)? + ticks(12)?) * 10_000_000, turns: 0 })
+}
+
+/// The letter for a process's state.
+fn state(stat: &str) -> Option<char> {
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// This host's name, as the tool writes it.
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // As much of it as there is room for.
+    let name: Vec<u8> = name.trim().replace('/', "_").into_bytes().into_iter().take(63).collect();
+    String::from_utf8_lossy(&name).into_owned()
+}

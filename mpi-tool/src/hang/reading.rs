@@ -1,0 +1,286 @@
+//! All ranks of a run at two moments, and what has moved in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, bail};
+use mpi_facts::watch::phase;
+
+use super::convert::{Ranks, state};
+use super::file::{Snapshot, Thread};
+use super::find::Run;
+use super::graph::{Condition, Kind, State, Verdict, World as Graph};
+use super::process::{Effort, Life, effort, life};
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) folder: PathBuf,
+    pub(super) worlds: Vec<World>,
+    /// Files that could not be read.
+    pub(super) problems: Vec<String>,
+    /// For how long it was looked at; 0 of a run that is over.
+    pub(super) seconds: f64,
+    /// Nanoseconds since 1970.
+    pub(super) now: u64,
+}
+
+/// A world of a run: those that are spawned are worlds of their own.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) size: u32,
+    pub(super) ranks: Ranks<Rank>,
+    pub(super) states: BTreeMap<u32, State>,
+    pub(super) verdict: Verdict,
+    /// Is no process there any more?
+    pub(super) is_past: bool,
+    /// Have those that are to blame had too little of a processor to tell?
+    pub(super) is_uncertain: bool,
+}
+
+/// A rank.
+#[derive(Debug)]
+pub(super) struct Rank {
+    pub(super) snapshot: Snapshot,
+    pub(super) life: Life,
+    pub(super) condition: Condition,
+    /// Calls in the time that it was looked at.
+    pub(super) moved: u64,
+    /// Does the thread that matters sleep?
+    pub(super) sleeps: bool,
+    /// The threads that were in one call all the time.
+    pub(super) inside: Vec<Thread>,
+}
+
+impl Rank {
+    /// The thread that says most: one that is in a call, or that has called last.
+    pub(super) fn thread(&self) -> Option<&Thread> {
+        let last = || self.snapshot.threads.iter().max_by_key(|thread| thread.since);
+        self.inside.first().or_else(last)
+    }
+}
+
+impl World {
+    /// Has a rank made calls?
+    pub(super) fn moves(&self) -> bool {
+        self.ranks.values().any(|rank| rank.moved > 0)
+    }
+}
+
+impl Reading {
+    /// Is no process of the run there any more?
+    pub(super) fn is_past(&self) -> bool {
+        self.worlds.iter().all(|world| world.is_past)
+    }
+}
+
+/// How long a run is looked at, at least and at most.
+const SHORTEST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(10);
+/// How long between two readings.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A thread that has had so many nanoseconds of a processor would have seen a message that was there, and so would one
+/// that has had so many turns: while they wait, MPIs give the processor away after each look, if there are many ranks.
+const ENOUGH_TIME: u64 = 30_000_000;
+const ENOUGH_TURNS: u64 = 40;
+
+/// The files of a run at one moment, with what the kernel says.
+struct Look {
+    snapshots: Vec<Snapshot>,
+    lives: Vec<Life>,
+    /// By process and thread.
+    efforts: BTreeMap<(u32, u32), Effort>,
+}
+
+fn look(run: &Run, problems: &mut Vec<String>) -> Look {
+    let mut snapshots = Vec::new();
+    for file in &run.files {
+        match Snapshot::read(file) {
+            Ok(snapshot) => snapshots.push(snapshot),
+            // The rank has finalized meanwhile.
+            Err(_) if !file.exists() => {}
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    let lives: Vec<Life> = snapshots.iter().map(life).collect();
+    let mut efforts = BTreeMap::new();
+    for (snapshot, life) in snapshots.iter().zip(&lives) {
+        if !matches!(life, Life::Gone | Life::Elsewhere) {
+            for thread in &snapshot.threads {
+                if let Some(effort) = effort(snapshot.pid, thread.id) {
+                    efforts.insert((snapshot.pid, thread.id), effort);
+                }
+            }
+        }
+    }
+    Look { snapshots, lives, efforts }
+}
+
+/// A run as it is in two moments that are far enough apart to tell what stands still.
+pub(super) fn settled(run: &Run) -> Result<Reading> {
+    read(run, SHORTEST, LONGEST)
+}
+
+/// The same without waiting longer where that would tell more.
+pub(super) fn brief(run: &Run) -> Result<Reading> {
+    read(run, SHORTEST, SHORTEST)
+}
+
+fn read(run: &Run, shortest: Duration, longest: Duration) -> Result<Reading> {
+    let mut problems = Vec::new();
+    let first = look(run, &mut problems);
+    if first.snapshots.is_empty() {
+        let why =
+            if problems.is_empty() { String::new() } else { format!(": {}", problems.join(", ")) };
+        bail!("{}: there is no state file that can be read{why}", run.folder.display());
+    }
+    let begin = Instant::now();
+    let is_past = |life: &Life| matches!(life, Life::Gone | Life::Elsewhere);
+    if first.lives.iter().all(is_past) {
+        let worlds = worlds(&first, &first, &first);
+        return Ok(reading(run, worlds, problems, 0.0));
+    }
+    let mut before = None;
+    loop {
+        sleep(PAUSE);
+        let now = look(run, &mut Vec::new());
+        let worlds = worlds(&first, before.as_ref().unwrap_or(&first), &now);
+        let passed = begin.elapsed();
+        let is_enough = passed >= shortest && worlds.iter().all(|world| !world.is_uncertain);
+        if now.snapshots.is_empty() || is_enough || passed >= longest {
+            if worlds.is_empty() {
+                bail!("{}: the run is over", run.folder.display());
+            }
+            return Ok(reading(run, worlds, problems, passed.as_secs_f64()));
+        }
+        before = Some(now);
+    }
+}
+
+fn reading(run: &Run, worlds: Vec<World>, problems: Vec<String>, seconds: f64) -> Reading {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    Reading { folder: run.folder.clone(), worlds, problems, seconds, now }
+}
+
+/// What tells one process from another.
+fn identity(snapshot: &Snapshot) -> (String, u32, u64) {
+    (snapshot.host.clone(), snapshot.pid, snapshot.started)
+}
+
+/// The worlds of a run. What a rank does is what the second-last look says, if the last one has found it unchanged.
+fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
+    let by_identity = |look: &Look| -> BTreeMap<_, usize> {
+        look.snapshots.iter().enumerate().map(|(at, one)| (identity(one), at)).collect()
+    };
+    let (in_first, in_before) = (by_identity(first), by_identity(before));
+    let mut worlds: Vec<(Vec<usize>, BTreeSet<u32>)> = Vec::new();
+    for (at, snapshot) in now.snapshots.iter().enumerate() {
+        let rank = snapshot.rank.unwrap_or(u32::MAX);
+        let fits = |(members, ranks): &&mut (Vec<usize>, BTreeSet<u32>)| {
+            let other = &now.snapshots[members[0]];
+            let hosts = members.iter().all(|member| now.snapshots[*member].host != snapshot.host);
+            let one_world = other.world == snapshot.world || hosts;
+            !ranks.contains(&rank)
+                && one_world
+                && (other.size == snapshot.size || snapshot.size.is_none() || other.size.is_none())
+        };
+        match worlds.iter_mut().find(fits) {
+            Some((members, ranks)) => {
+                members.push(at);
+                ranks.insert(rank);
+            }
+            None => worlds.push((vec![at], BTreeSet::from([rank]))),
+        }
+    }
+    let worlds = worlds.into_iter().map(|(members, _)| {
+        let is_gone = |life: Life| matches!(life, Life::Gone | Life::Elsewhere);
+        let is_past = members.iter().all(|at| is_gone(now.lives[*at]));
+        let mut ranks = BTreeMap::new();
+        for at in members {
+            let snapshot = &now.snapshots[at];
+            let Some(rank) = snapshot.rank else { continue };
+            let old = in_first.get(&identity(snapshot)).map(|at| &first.snapshots[*at]);
+            let last = in_before.get(&identity(snapshot)).map(|at| &before.snapshots[*at]);
+            let moved = snapshot.calls().saturating_sub(old.map_or(0, Snapshot::calls));
+            let life = now.lives[at];
+            let condition = match (snapshot.phase, life) {
+                (phase::FINALIZED, _) => Condition::Finalized,
+                (phase::EXITED, _) => Condition::Dead,
+                (_, Life::Gone) if !is_past => Condition::Dead,
+                (_, Life::Stopped | Life::Traced) => Condition::Stopped,
+                _ if moved > 0 => Condition::Moving,
+                _ => Condition::Still,
+            };
+            // Of one call at both times, so the fields that the earlier look has read are that call's.
+            let stands = |thread: &&Thread| {
+                let same = |other: &Thread| other.id == thread.id && other.calls == thread.calls;
+                thread.is_inside
+                    && snapshot.threads.iter().any(|other| other.is_inside && same(other))
+            };
+            let threads = last.map_or(&[][..], |last| &last.threads);
+            let inside: Vec<Thread> = threads.iter().filter(stands).cloned().collect();
+            let effort = |look: &Look, id| look.efforts.get(&(snapshot.pid, id)).copied();
+            let main = inside.first().or(snapshot.threads.first()).map(|thread| thread.id);
+            let sleeps = main.is_some_and(|id| match (effort(first, id), effort(now, id)) {
+                (Some(then), Some(now)) => then.sleeps && now.sleeps && then.time == now.time,
+                _ => false,
+            });
+            let snapshot = snapshot.clone();
+            ranks.insert(rank, Rank { snapshot, life, condition, moved, sleeps, inside });
+        }
+        let largest = ranks.values().filter_map(|rank| rank.snapshot.size).max().unwrap_or(0);
+        let size = largest.max(ranks.keys().next_back().map_or(0, |rank| rank + 1));
+        let states: BTreeMap<u32, State> = ranks
+            .iter()
+            .map(|(number, rank)| {
+                // A thread outside of MPI that has a processor may do what others wait for.
+                let works = rank.snapshot.threads.iter().any(|thread| {
+                    let spent = |look: &Look| {
+                        look.efforts.get(&(rank.snapshot.pid, thread.id)).map(|one| one.time)
+                    };
+                    let is_outside = !rank.inside.iter().any(|inside| inside.id == thread.id);
+                    is_outside && spent(now) > spent(first)
+                });
+                let threads: Vec<&Thread> = rank.inside.iter().filter(|_| !works).collect();
+                (*number, state(&rank.snapshot, &threads, rank.condition))
+            })
+            .collect();
+        let verdict = Graph { size, states: &states }.judge();
+        let had_little = |rank: &u32| {
+            let Some(rank) = ranks.get(rank) else { return false };
+            !rank.inside.iter().all(|thread| {
+                let effort =
+                    |look: &Look| look.efforts.get(&(rank.snapshot.pid, thread.id)).copied();
+                match (effort(first), effort(now)) {
+                    (Some(then), Some(now)) => {
+                        now.sleeps
+                            || now.time >= then.time + ENOUGH_TIME
+                            || now.turns >= then.turns + ENOUGH_TURNS
+                    }
+                    _ => true,
+                }
+            })
+        };
+        let mut named = verdict.path.iter().flat_map(|edge| [edge.from, edge.to]);
+        let is_uncertain =
+            !is_past && verdict.kind == Kind::Deadlock && named.any(|rank| had_little(&rank));
+        World { size, ranks, states, verdict, is_past, is_uncertain }
+    });
+    worlds.filter(|world| !world.ranks.is_empty()).collect()
+}
+
+/// How many calls each file's process has made: to see whether anything moves.
+pub(super) fn calls(run: &Run) -> Vec<(PathBuf, u64)> {
+    let snapshots = run.files.iter().filter_map(|file| Snapshot::read(file).ok());
+    snapshots.map(|snapshot| (snapshot.path.clone(), snapshot.calls())).collect()
+}
+
+/// Is a run over: has each file's process of this host ended? What runs elsewhere may go on.
+pub(super) fn is_stale(run: &Run) -> bool {
+    run.files.iter().all(|file| {
+        Snapshot::read(file)
+            .map_or_else(|_| !file.exists(), |snapshot| life(&snapshot) == Life::Gone)
+    })
+}

@@ -1,0 +1,219 @@
+/*
+ * Programs that hang, one by one, by the first argument; and some that are right and look as if they did. Lines that a
+ * test asks for end in a comment. All run on two ranks or more.
+ */
+#include <mpi.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int rank, size;
+static char buffer[1 << 22];
+
+static int next(void) { return (rank + 1) % size; }
+
+/* Without an end, for as long as somebody lets it. */
+static void compute(void) {
+    volatile unsigned long steps = 0;
+    alarm(600);
+    for (;;) steps++;
+}
+
+static void receive_cycle(void) {
+    MPI_Recv(buffer, 1, MPI_CHAR, next(), 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* cycle */
+    MPI_Send(buffer, 1, MPI_CHAR, (rank + size - 1) % size, 5, MPI_COMM_WORLD);
+}
+
+static void missing_collective(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 1) MPI_Barrier(MPI_COMM_WORLD); /* barrier */
+    MPI_Finalize(); /* finalize */
+    exit(0);
+}
+
+static void other_order(void) {
+    MPI_Comm one, other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &one);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_set_name(one, "one");
+    MPI_Comm_set_name(other, "other");
+    if (rank == 0) {
+        MPI_Barrier(one); /* one first */
+        MPI_Barrier(other);
+    } else {
+        MPI_Barrier(other); /* other first */
+        MPI_Barrier(one);
+    }
+}
+
+/* A nonblocking operation does not match a blocking one. */
+static void other_function(void) {
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Ibarrier(MPI_COMM_WORLD, &request); /* nonblocking */
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits for the barrier */
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD); /* blocking */
+    }
+}
+
+static void wrong_tag(void) {
+    if (rank == 0) MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* tag 5 */
+    if (rank == 1) MPI_Ssend(buffer, 1, MPI_CHAR, 0, 6, MPI_COMM_WORLD); /* tag 6 */
+}
+
+static void wrong_communicator(void) {
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_set_name(other, "other");
+    if (rank == 0) MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, other, MPI_STATUS_IGNORE); /* on other */
+    if (rank == 1) MPI_Ssend(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD); /* on the world */
+}
+
+static void endless_loop(void) {
+    MPI_Barrier(MPI_COMM_WORLD); /* before the loop */
+    if (rank == 1) compute();
+    MPI_Barrier(MPI_COMM_WORLD); /* after the loop */
+}
+
+static void stopped(void) {
+    MPI_Barrier(MPI_COMM_WORLD); /* before the stop */
+    if (rank == 1) raise(SIGSTOP);
+    MPI_Barrier(MPI_COMM_WORLD); /* after the stop */
+}
+
+/* Without a signal, which would make launchers end the others at once. */
+static void dead(int by_exit) {
+    MPI_Barrier(MPI_COMM_WORLD); /* before the end */
+    if (rank == 1 && by_exit) exit(0);
+    if (rank == 1) _exit(0);
+    MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* after the end */
+}
+
+static void request(void) {
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Irecv(buffer, 1, MPI_CHAR, 1, 7, MPI_COMM_WORLD, &request); /* asks */
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits */
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* never comes */
+}
+
+static void window_lock(void) {
+    MPI_Win window;
+    int *memory, value = 1;
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    if (rank == 1) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window); /* locks */
+        MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+        MPI_Win_flush(0, window);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        /* Instead of unlocking it. */
+        MPI_Recv(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* keeps the lock */
+    } else if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window); /* wants the lock */
+        MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window); /* puts */
+        MPI_Win_unlock(0, window); /* unlocks */
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void spawn(const char *program) {
+    MPI_Comm children;
+    char *arguments[] = {"sleep", NULL};
+    MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE); /* spawns */
+}
+
+/* The second rank holds a lock of the file, and waits for the first one, which writes. */
+static void file_lock(const char *path) {
+    MPI_File file;
+    MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_set_atomicity(file, 1);
+    if (rank == 1) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        int descriptor = open(path, O_RDWR);
+        if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0) abort();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) MPI_File_write_at(file, 0, buffer, 8, MPI_CHAR, MPI_STATUS_IGNORE); /* writes */
+    MPI_Barrier(MPI_COMM_WORLD); /* after the write */
+}
+
+/* Right: the others wait for a rank that works, and makes calls. */
+static void polls(int by_probe) {
+    MPI_Request request;
+    int flag = 0;
+    if (rank == 1) {
+        if (!by_probe) MPI_Irecv(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, &request);
+        alarm(600);
+        while (!flag) {
+            if (by_probe) MPI_Iprobe(0, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            else MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* waits for who polls */
+}
+
+/* Right: nothing hangs. Collective operations, messages in a ring, requests, windows, files, communicators. */
+static void right(const char *path) {
+    MPI_Comm rows, pair;
+    MPI_Win window;
+    MPI_File file;
+    MPI_Request requests[64];
+    int *memory, sum, one = 1;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &rows);
+    MPI_Comm_dup(rows, &pair);
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 32; i++) {
+            MPI_Irecv(buffer + i, 1, MPI_CHAR, (rank + size - 1) % size, i, MPI_COMM_WORLD, &requests[i]);
+            MPI_Isend(buffer + 64, 1, MPI_CHAR, next(), i, MPI_COMM_WORLD, &requests[32 + i]);
+        }
+        MPI_Waitall(64, requests, MPI_STATUSES_IGNORE);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, pair);
+        MPI_Win_lock(MPI_LOCK_SHARED, next(), 0, window);
+        MPI_Put(&one, 1, MPI_INT, next(), 0, 1, MPI_INT, window);
+        MPI_Win_unlock(next(), window);
+        MPI_Win_fence(0, window);
+        MPI_File_write_at(file, rank, buffer, 1, MPI_CHAR, MPI_STATUS_IGNORE);
+    }
+    MPI_File_close(&file);
+    MPI_Win_free(&window);
+    MPI_Comm_free(&pair);
+    MPI_Comm_free(&rows);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    const char *argument = argc > 2 ? argv[2] : "";
+    if (strcmp(what, "nothing") == 0) return 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(what, "receive cycle") == 0) receive_cycle();
+    else if (strcmp(what, "missing collective") == 0) missing_collective();
+    else if (strcmp(what, "other order") == 0) other_order();
+    else if (strcmp(what, "wrong tag") == 0) wrong_tag();
+    else if (strcmp(what, "wrong communicator") == 0) wrong_communicator();
+    else if (strcmp(what, "endless loop") == 0) endless_loop();
+    else if (strcmp(what, "stopped") == 0) stopped();
+    else if (strcmp(what, "other function") == 0) other_function();
+    else if (strcmp(what, "dead") == 0) dead(0);
+    else if (strcmp(what, "exited") == 0) dead(1);
+    else if (strcmp(what, "request") == 0) request();
+    else if (strcmp(what, "window lock") == 0) window_lock();
+    else if (strcmp(what, "spawn") == 0) spawn(argument);
+    else if (strcmp(what, "file lock") == 0) file_lock(argument);
+    else if (strcmp(what, "test loop") == 0) polls(0);
+    else if (strcmp(what, "probe loop") == 0) polls(1);
+    else if (strcmp(what, "right") == 0) right(argument);
+    MPI_Finalize();
+    return 0;
+}

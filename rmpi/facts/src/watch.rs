@@ -1,0 +1,329 @@
+//! The state file of `mpi-watch`: where each number stands, for the tool that writes it and the program that reads it.
+//!
+//! A file is an array of [`WORDS`] 64-bit words in the processor's order. Areas of it are tables of entries with one
+//! length each; a constant names the first word of an area, and constants of an entry are relative to the entry.
+//! The files of all ranks of a run lie in one folder, and nothing in them is an address that a reader could follow.
+//!
+//! # How a moment is read
+//!
+//! The process writes with plain stores in this order: [`slot::ENTERED`] becomes one more, then come the call's
+//! fields, then [`slot::INSIDE`] becomes 1, and 0 when the call is over. Whoever copies the whole file twice, one
+//! after the other, and finds one `ENTERED` in both and `INSIDE` set in the first, has fields of one call in the first.
+//! What a function has no parameter for is not written: those words are an earlier call's.
+
+use std::env;
+use std::path::PathBuf;
+
+use crate::{FunctionClass, FunctionId};
+
+/// The first word, written last: `MPIWATCH`.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
+/// Which layout this is. It becomes another one whenever a constant here does.
+pub const VERSION: u64 = 1;
+/// The length of a file.
+pub const WORDS: usize = 8192;
+/// How a file's name ends.
+pub const EXTENSION: &str = "watch";
+/// A number that is not known.
+pub const UNKNOWN: u64 = u64::MAX;
+
+/// Words of the header.
+pub mod header {
+    /// [`super::MAGIC`]
+    pub const MAGIC: usize = 0;
+    /// [`super::VERSION`]
+    pub const VERSION: usize = 1;
+    /// The rank in `MPI_COMM_WORLD`, or [`super::UNKNOWN`].
+    pub const RANK: usize = 2;
+    /// The size of `MPI_COMM_WORLD`, or [`super::UNKNOWN`].
+    pub const SIZE: usize = 3;
+    /// The process.
+    pub const PID: usize = 4;
+    /// When the process started, as `/proc/PID/stat` says it.
+    pub const STARTED: usize = 5;
+    /// When the file was made, in nanoseconds since 1970, and the clock's ticks at that moment.
+    pub const CREATED: usize = 6;
+    /// The ticks at [`CREATED`].
+    pub const TICKS: usize = 7;
+    /// Nanoseconds a tick, as the bits of a `f64`; 0 as long as that is not known.
+    pub const RATE: usize = 8;
+    /// What has become of the process: [`super::phase`].
+    pub const PHASE: usize = 9;
+    /// For what there was no room: [`super::full`].
+    pub const FULL: usize = 10;
+    /// How many places a call site has.
+    pub const DEPTH: usize = 11;
+    /// How many modules there are.
+    pub const MODULES: usize = 12;
+    /// How many sites there are.
+    pub const SITES: usize = 13;
+    /// The process that started this one.
+    pub const PARENT: usize = 14;
+    /// The host's name, in bytes up to a NUL.
+    pub const HOST: usize = 16;
+    /// Its words.
+    pub const HOST_WORDS: usize = 8;
+    /// The program's path, its last bytes if it is long.
+    pub const PROGRAM: usize = 24;
+    /// Its words.
+    pub const PROGRAM_WORDS: usize = 24;
+    /// What tells worlds apart: the launcher's name for the job.
+    pub const WORLD: usize = 48;
+    /// Its words.
+    pub const WORLD_WORDS: usize = 12;
+    /// The MPI's `MPI_ANY_SOURCE`, whose number depends on the ABI.
+    pub const ANY_SOURCE: usize = 60;
+    /// `MPI_PROC_NULL`.
+    pub const PROC_NULL: usize = 61;
+    /// `MPI_ANY_TAG`.
+    pub const ANY_TAG: usize = 62;
+    /// `MPI_REQUEST_NULL`.
+    pub const REQUEST_NULL: usize = 63;
+    /// The header's length.
+    pub const LENGTH: usize = 64;
+}
+
+/// Values of [`header::PHASE`].
+pub mod phase {
+    /// Before `MPI_Init` has returned.
+    pub const STARTING: u64 = 0;
+    /// In between.
+    pub const RUNNING: u64 = 1;
+    /// `MPI_Finalize` has returned.
+    pub const FINALIZED: u64 = 2;
+    /// The process has ended without `MPI_Finalize`.
+    pub const EXITED: u64 = 3;
+}
+
+/// Bits of [`header::FULL`].
+pub mod full {
+    /// Threads.
+    pub const THREADS: u64 = 1;
+    /// Communicators, windows and files.
+    pub const GROUPS: u64 = 2;
+    /// Members of them.
+    pub const MEMBERS: u64 = 4;
+    /// Requests.
+    pub const REQUESTS: u64 = 8;
+    /// Window locks.
+    pub const LOCKS: u64 = 16;
+    /// Modules.
+    pub const MODULES: u64 = 32;
+}
+
+/// Programs and libraries that call sites are in.
+pub mod module {
+    /// The first one's first word.
+    pub const AREA: usize = super::header::LENGTH;
+    /// How many there may be.
+    pub const COUNT: usize = 16;
+    /// The path, in bytes up to a NUL.
+    pub const PATH: usize = 0;
+    /// Its words.
+    pub const PATH_WORDS: usize = 27;
+    /// How many bytes the build ID has.
+    pub const ID_LENGTH: usize = 27;
+    /// The build ID.
+    pub const ID: usize = 28;
+    /// Its words.
+    pub const ID_WORDS: usize = 4;
+    /// The length of an entry.
+    pub const LENGTH: usize = 32;
+}
+
+/// What a thread is doing.
+pub mod slot {
+    /// The first one's first word.
+    pub const AREA: usize = super::module::AREA + super::module::COUNT * super::module::LENGTH;
+    /// How many threads have one.
+    pub const COUNT: usize = 8;
+    /// How many calls the thread has made, with the one that it is in.
+    pub const ENTERED: usize = 0;
+    /// Is it in a call?
+    pub const INSIDE: usize = 1;
+    /// The function of the call, or of the last one: the index of a [`FunctionId`](crate::FunctionId).
+    pub const FUNCTION: usize = 2;
+    /// When it was entered, in ticks.
+    pub const SINCE: usize = 3;
+    /// The number of the call's site.
+    pub const SITE: usize = 4;
+    /// Destination, target or root, as the application has passed it.
+    pub const PEER: usize = 5;
+    /// The source, as the application has passed it.
+    pub const SOURCE: usize = 6;
+    /// The first tag.
+    pub const TAG: usize = 7;
+    /// The communicator's handle.
+    pub const COMM: usize = 9;
+    /// The window's or the file's handle.
+    pub const OBJECT: usize = 10;
+    /// The number of the collective operation on its communicator, window or file, from 1; 0 if it is not counted. Not
+    /// written by messages ([`is_message`]).
+    pub const NUMBER: usize = 11;
+    /// How many requests the call was given.
+    pub const REQUESTS: usize = 12;
+    /// The thread.
+    pub const THREAD: usize = 13;
+    /// Where its stack was when it came into the call. Means nothing to readers.
+    pub const STACK: usize = 14;
+    /// The places of a site for which there was no room elsewhere.
+    pub const PLACES: usize = 16;
+    /// The handles of the first requests.
+    pub const HANDLES: usize = 24;
+    /// How many of them there may be.
+    pub const MOST_HANDLES: usize = 64;
+    /// The length of an entry.
+    pub const LENGTH: usize = HANDLES + MOST_HANDLES;
+}
+
+/// Who is in a communicator, a window or a file, and which collective operations there were on it.
+pub mod group {
+    /// The first one's first word.
+    pub const AREA: usize = super::slot::AREA + super::slot::COUNT * super::slot::LENGTH;
+    /// How many there may be.
+    pub const COUNT: usize = 44;
+    /// What it is, [`super::kind`]; 0 of a free entry. Written last.
+    pub const KIND: usize = 0;
+    /// The handle.
+    pub const HANDLE: usize = 1;
+    /// The same on all ranks.
+    pub const IDENTITY: usize = 2;
+    /// How many collective operations have begun on it.
+    pub const NUMBER: usize = 3;
+    /// The last operations, by their numbers modulo [`HISTORY_WORDS`]: function, and site from bit 32.
+    pub const HISTORY: usize = 4;
+    /// How many.
+    pub const HISTORY_WORDS: usize = 4;
+    /// Its name, in bytes up to a NUL.
+    pub const NAME: usize = 8;
+    /// Its words.
+    pub const NAME_WORDS: usize = 8;
+    /// The own group.
+    pub const OWN: usize = 16;
+    /// The other group, of a communicator between two; its size is 0 elsewhere.
+    pub const OTHER: usize = 20;
+    /// Relative to one of the two: how many processes.
+    pub const SIZE: usize = 0;
+    /// The first one's world rank, or where the list of world ranks begins in the area of members, in halves of words.
+    pub const FIRST: usize = 1;
+    /// How far they are apart.
+    pub const STRIDE: usize = 2;
+    /// Whether that is so ([`REGULAR`]), or there is a list ([`LISTED`]), or neither.
+    pub const FORM: usize = 3;
+    /// World ranks are evenly spaced.
+    pub const REGULAR: u64 = 1;
+    /// World ranks are listed.
+    pub const LISTED: u64 = 2;
+    /// In a list: a process that is not in the world.
+    pub const NOBODY: u32 = u32::MAX;
+    /// The length of an entry.
+    pub const LENGTH: usize = 24;
+}
+
+/// Values of [`group::KIND`].
+pub mod kind {
+    /// A communicator.
+    pub const COMMUNICATOR: u64 = 1;
+    /// A window.
+    pub const WINDOW: u64 = 2;
+    /// A file.
+    pub const FILE: u64 = 3;
+}
+
+/// World ranks of members, two in a word, the lower half first.
+pub mod members {
+    /// The first word.
+    pub const AREA: usize = super::group::AREA + super::group::COUNT * super::group::LENGTH;
+    /// How many words.
+    pub const WORDS: usize = 512;
+}
+
+/// Requests that are not complete.
+pub mod request {
+    /// The first one's first word.
+    pub const AREA: usize = super::members::AREA + super::members::WORDS;
+    /// How many there may be.
+    pub const COUNT: usize = 256;
+    /// An entry is one of so many that follow the one of the handle's hash.
+    pub const REACH: usize = 8;
+    /// The handle.
+    pub const HANDLE: usize = 0;
+    /// [`ACTIVE`], [`PERSISTENT`], [`CLAIMED`], and the function from bit 8; 0 of a free entry.
+    pub const STATE: usize = 1;
+    /// The operation is under way.
+    pub const ACTIVE: u64 = 1;
+    /// It is started again and again.
+    pub const PERSISTENT: u64 = 2;
+    /// The entry is being written.
+    pub const CLAIMED: u64 = 4;
+    /// The function in the state: so many bits.
+    pub const FUNCTION_SHIFT: u32 = 8;
+    /// Destination, source or root, as the application has passed it.
+    pub const PEER: usize = 2;
+    /// The tag.
+    pub const TAG: usize = 3;
+    /// The communicator's handle.
+    pub const COMM: usize = 4;
+    /// The site of the call that has made it.
+    pub const SITE: usize = 5;
+    /// The number of the collective operation, or 0.
+    pub const NUMBER: usize = 6;
+    /// The length of an entry.
+    pub const LENGTH: usize = 8;
+
+    /// Where a handle is first looked for.
+    pub const fn place(handle: u64) -> usize {
+        (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % COUNT
+    }
+}
+
+/// Locks of windows that this process holds.
+pub mod lock {
+    /// The first one's first word.
+    pub const AREA: usize = super::request::AREA + super::request::COUNT * super::request::LENGTH;
+    /// How many there may be.
+    pub const COUNT: usize = 16;
+    /// The window's handle; 0 of a free entry.
+    pub const WINDOW: usize = 0;
+    /// The target, or [`super::UNKNOWN`] for all.
+    pub const TARGET: usize = 1;
+    /// Is it exclusive?
+    pub const EXCLUSIVE: usize = 2;
+    /// The site of the call.
+    pub const SITE: usize = 3;
+    /// The length of an entry.
+    pub const LENGTH: usize = 4;
+}
+
+/// Call sites: [`header::DEPTH`] words each, of places: the module's number plus 1 from bit 56, and the offset in it. 0 is
+/// no place. The site of number 1 is the first.
+pub mod site {
+    /// The first one's first word.
+    pub const AREA: usize = super::lock::AREA + super::lock::COUNT * super::lock::LENGTH;
+    /// How many words there are.
+    pub const WORDS: usize = super::WORDS - AREA;
+    /// The module of a place: so many bits.
+    pub const MODULE_SHIFT: u32 = 56;
+}
+
+const _: () = assert!(site::AREA + 512 * 4 <= WORDS, "there is room for sites");
+
+/// Is the function one of messages between two ranks? Then it has no number.
+pub const fn is_message(function: FunctionId) -> bool {
+    matches!(function.class(), FunctionClass::PointToPoint | FunctionClass::Partitioned)
+}
+
+/// The folders below which runs have their folders, unless `MPI_TOOL_RUN` names one: the first one that can be had is
+/// taken. A user's own, by the user's number.
+pub fn run_roots(user: u32) -> [PathBuf; 2] {
+    let temporary = env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
+    let temporary = temporary.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    [PathBuf::from("/dev/shm"), temporary].map(|folder| folder.join(format!("mpi-tool-{user}")))
+}
+
+/// When a process started, in clock ticks after the machine did, and which process has started it: by the contents of
+/// `/proc/PID/stat`. A process's name, which is in parentheses, may contain anything.
+pub fn started_and_parent(stat: &str) -> Option<(u64, u64)> {
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    Some((fields.get(19)?.parse().ok()?, fields.get(1)?.parse().ok()?))
+}

@@ -1,0 +1,478 @@
+//! Keeps what each rank is doing in a mapped file, where `mpi-tool hang` finds it while the rank runs and after it was
+//! killed: function, call site, peers, communicator, requests.
+//!
+//! * `state.rs`: what calls write, with plain stores.
+//! * `places.rs`: call sites. `groups.rs`: communicators, windows and files.
+//! * `run.rs`: the file, and the folder that it is in.
+//!
+//! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
+//! writes.
+
+mod groups;
+mod places;
+mod run;
+mod state;
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
+use mpi_tool_layer::mpi_sys::{
+    MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
+};
+use mpi_tool_layer::{
+    Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
+    FunctionClass, FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault,
+    Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
+};
+
+use groups::Group;
+use state::{NewRequest, Slot, file};
+
+struct Watch {
+    communicators: Communicators,
+    depth: AtomicUsize,
+}
+
+/// Does the function start MPI?
+#[inline(always)]
+const fn is_start(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
+    matches!(function, MPI_Init | MPI_Init_thread | MPI_Session_init)
+}
+
+/// Do all processes of the call's communicator call the function in the same order? It makes a communicator, a window
+/// or a file, or it is a collective operation.
+#[inline(always)]
+fn is_collective<'c>(call: impl Call<'c>) -> bool {
+    use FunctionId::{
+        MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_group, MPI_Comm_get_parent,
+        MPI_Comm_join, MPI_File_open, MPI_Intercomm_create, MPI_Win_allocate,
+        MPI_Win_allocate_shared, MPI_Win_create, MPI_Win_create_dynamic,
+    };
+    let function = call.function();
+    match call.class() {
+        FunctionClass::Collective | FunctionClass::Neighborhood => true,
+        _ if call.makes_communicator() => !matches!(
+            function,
+            MPI_Comm_create_group
+                | MPI_Intercomm_create
+                | MPI_Comm_accept
+                | MPI_Comm_connect
+                | MPI_Comm_get_parent
+                | MPI_Comm_join
+        ),
+        _ => matches!(
+            function,
+            MPI_Win_create
+                | MPI_Win_allocate
+                | MPI_Win_allocate_shared
+                | MPI_Win_create_dynamic
+                | MPI_File_open
+        ),
+    }
+}
+
+/// Do all processes of the call's window or file call the function in the same order? The standard says so by the
+/// function's name.
+fn is_collective_on_object(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_File_preallocate, MPI_File_set_atomicity, MPI_File_set_size, MPI_File_set_view,
+        MPI_File_sync, MPI_Win_fence,
+    };
+    let of_file = || {
+        let name = function.name();
+        let is_transfer = function.class() == FunctionClass::Io;
+        is_transfer
+            && (name.contains("_all") && !name.contains("_alloc") || name.contains("_ordered"))
+    };
+    matches!(
+        function,
+        MPI_File_preallocate
+            | MPI_File_set_atomicity
+            | MPI_File_set_size
+            | MPI_File_set_view
+            | MPI_File_sync
+            | MPI_Win_fence
+    ) || of_file()
+}
+
+/// What is kept of a call until it is over.
+#[derive(Clone, Copy)]
+struct Entered {
+    site: Site,
+    number: u64,
+}
+
+impl Watch {
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        self.depth.load(Relaxed)
+    }
+
+    /// A call begins: what all calls have.
+    #[inline(always)]
+    fn begin(&self, slot: &Slot, function: FunctionId, caller: Caller) -> Site {
+        slot.count();
+        slot.set(slot::FUNCTION, function as u64);
+        let depth = self.depth();
+        let mut site = Site::UNKNOWN;
+        if depth > 0 {
+            site = caller.site(depth);
+            places::note(slot, site);
+        }
+        slot.set(slot::SINCE, Clock::now());
+        site
+    }
+
+    /// Passes on a call that is not one of communication: its handle, if it has one, is in `field`.
+    #[inline(always)]
+    fn plain<R>(
+        &self,
+        function: FunctionId,
+        field: usize,
+        handle: u64,
+        next_f: impl FnOnce() -> R,
+    ) -> R {
+        let caller = Caller::of_this_call();
+        let Some(slot) = Slot::enter() else { return next_f() };
+        self.begin(slot, function, caller);
+        slot.set(field, handle);
+        slot.set(slot::NUMBER, 0);
+        slot.set(slot::INSIDE, 1);
+        let result = next_f();
+        slot.leave();
+        result
+    }
+
+    /// A call begins: what its arguments say.
+    #[inline(always)]
+    fn enter<'c>(&self, slot: &'static Slot, call: impl Call<'c>, caller: Caller) -> Entered {
+        let function = call.function();
+        let site = self.begin(slot, function, caller);
+        let mut number = 0;
+        if let Some(comm) = call.communicator() {
+            slot.set(slot::COMM, comm.raw().to_word());
+            if is_collective(call) {
+                number = self.next_on(self.communicators.of(call), function, site);
+            }
+        }
+        if !call.is_started() && !call.is_persistent() {
+            if let Some(peer) = call.destination().or_else(|| call.root()) {
+                slot.set_int(slot::PEER, peer.raw());
+            }
+            if let Some(source) = call.source() {
+                slot.set_int(slot::SOURCE, source.raw());
+            }
+            if let Some(tag) = call.tag() {
+                slot.set_int(slot::TAG, tag.raw());
+            }
+        }
+        let object = call.window().map(|window| window.raw().to_word());
+        if let Some(object) = object.or_else(|| call.file().map(|file| file.raw().to_word())) {
+            slot.set(slot::OBJECT, object);
+            number = number_on_object(object, function, site);
+        }
+        if !is_message(function) {
+            slot.set(slot::NUMBER, number);
+        }
+        if call.completes_requests() || call.starts_requests() {
+            let requests = call.requests();
+            slot.set(slot::REQUESTS, requests.len() as u64);
+            for (request, at) in requests.iter().zip(slot::HANDLES..slot::LENGTH) {
+                slot.set(at, request.to_word());
+            }
+        }
+        slot.set(slot::INSIDE, 1);
+        Entered { site, number }
+    }
+
+    /// The number of a collective operation on its communicator; 0 if nobody counts there.
+    #[inline(always)]
+    fn next_on(&self, comm: TrackedComm, function: FunctionId, site: Site) -> u64 {
+        let Some((group, file)) = Group::of(comm).zip(file()) else { return 0 };
+        group.next(file, function as u64, site.number().into())
+    }
+
+    /// A call is over: what it has made, started, completed, locked.
+    #[inline(always)]
+    fn after<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
+        if call.completes_requests()
+            && let Some(file) = file()
+        {
+            let requests = call.requests();
+            call.finished(|position, _| {
+                if requests[position] != pmpi::MPI_REQUEST_NULL {
+                    file.end_request(requests[position].to_word());
+                }
+            });
+        }
+        let Ok(accepted) = result else { return };
+        if call.starts_requests()
+            && let Some(file) = file()
+        {
+            for request in call.requests() {
+                file.start_request(request.to_word());
+            }
+        }
+        if call.is_started() || call.is_persistent() {
+            keep_request(call, entered, accepted);
+        }
+        if call.window().is_some() {
+            note_lock(call, entered.site);
+        }
+        self.note_made(call, accepted);
+    }
+
+    /// Communicators, windows and files that a call has made, and names.
+    #[inline(always)]
+    fn note_made<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) {
+        let function = call.function();
+        self.communicators.made(call, accepted);
+        if let Some(comm) = Communicators::new_handle(call, accepted) {
+            self.keep_comm(comm);
+        }
+        if function == FunctionId::MPI_Comm_set_name {
+            let comm = self.communicators.of(call);
+            if let (Some(group), Some(file), Some(known)) = (Group::of(comm), file(), comm.known())
+            {
+                group.set_name(file, known.name);
+            }
+        }
+        if is_collective(call) && !call.makes_communicator() {
+            self.note_object(call.erase(), accepted);
+        }
+    }
+
+    /// A communicator is there from now on.
+    #[cold]
+    #[inline(never)]
+    fn keep_comm(&self, comm: MPI_Comm) {
+        if let Some(groups) = self.communicators.members(comm) {
+            groups::add_comm(self.communicators.of_handle(comm), comm.to_word(), groups);
+        }
+    }
+
+    /// A window or a file may have been made.
+    #[inline(always)]
+    fn note_object<'c>(&self, call: AnyCall<'c>, _: Accepted<'c>) {
+        use FunctionId::{
+            MPI_File_open, MPI_Win_allocate, MPI_Win_allocate_shared, MPI_Win_create,
+            MPI_Win_create_dynamic,
+        };
+        match call.function() {
+            MPI_Win_create
+            | MPI_Win_allocate
+            | MPI_Win_allocate_shared
+            | MPI_Win_create_dynamic => {
+                self.keep_object(call, ParameterKind::Window, kind::WINDOW);
+            }
+            MPI_File_open => self.keep_object(call, ParameterKind::File, kind::FILE),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_object(&self, call: AnyCall<'_>, of: ParameterKind, kind: u64) {
+        let new =
+            call.arguments().find(|(what, _)| what.kind == of && what.direction == Direction::Out);
+        let (Some((_, address)), Some(parent)) = (new, Group::of(self.communicators.of(call)))
+        else {
+            return;
+        };
+        // SAFETY: the address must be that of a handle that MPI has written: it is the argument of the parameter by
+        // which the function returns what it makes, and the caller has the proof that MPI has accepted the call.
+        let handle = unsafe {
+            match of {
+                ParameterKind::Window => (*<*const MPI_Win>::from_word(address)).to_word(),
+                _ => (*<*const MPI_File>::from_word(address)).to_word(),
+            }
+        };
+        groups::add_object(kind, handle, parent);
+    }
+
+    /// MPI has started.
+    #[cold]
+    #[inline(never)]
+    fn started(&self) {
+        run::started();
+        if groups::is_first_world() && mpi_tool_layer::world_position().is_some() {
+            for comm in [pmpi::MPI_COMM_WORLD, pmpi::MPI_COMM_SELF] {
+                self.keep_comm(comm);
+            }
+        }
+    }
+}
+
+/// The same on a window or a file.
+#[inline(never)]
+fn number_on_object(object: u64, function: FunctionId, site: Site) -> u64 {
+    if !is_collective_on_object(function) {
+        return 0;
+    }
+    let Some((group, file)) = Group::of_object(object).zip(file()) else { return 0 };
+    group.next(file, function as u64, site.number().into())
+}
+
+/// A request is there from now on.
+#[inline(always)]
+fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c>) {
+    let (Some(request), Some(file)) = (call.new_request(accepted), file()) else { return };
+    if request == pmpi::MPI_REQUEST_NULL {
+        return;
+    }
+    let peer = call.destination().or_else(|| call.source()).or_else(|| call.root());
+    file.add_request(NewRequest {
+        handle: request.to_word(),
+        function: call.function() as u64,
+        is_persistent: call.is_persistent(),
+        peer: peer.map_or(UNKNOWN, |peer| peer.raw().to_word()),
+        tag: call.tag().map_or(UNKNOWN, |tag| tag.raw().to_word()),
+        comm: call.communicator().map_or(0, |comm| comm.raw().to_word()),
+        site: entered.site.number().into(),
+        number: entered.number,
+    });
+}
+
+/// A window may have been locked or unlocked.
+#[inline(always)]
+fn note_lock<'c>(call: impl Call<'c>, site: Site) {
+    use FunctionId::{MPI_Win_lock, MPI_Win_lock_all, MPI_Win_unlock, MPI_Win_unlock_all};
+    let (Some(file), Some(window)) = (file(), call.window()) else { return };
+    let window = window.raw().to_word();
+    let target = call.destination().map_or(UNKNOWN, |target| target.raw().to_word());
+    match call.function() {
+        MPI_Win_lock => {
+            let first = call.arguments().next().map_or(0, |(_, word)| word);
+            let is_exclusive = c_int::from_word(first) == MPI_LOCK_EXCLUSIVE;
+            file.add_lock(window, target, is_exclusive, site.number().into());
+        }
+        MPI_Win_lock_all => file.add_lock(window, target, false, site.number().into()),
+        MPI_Win_unlock | MPI_Win_unlock_all => file.end_lock(window, target),
+        _ => {}
+    }
+}
+
+impl MpiInterceptionLayer for Watch {
+    const WATCHES_COMPLETION: bool = true;
+    const COMPILED: Compiled = Compiled::ForCommunication;
+
+    #[inline(always)]
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let function = call.function();
+        if is_start(function) {
+            run::begin(self.depth());
+        }
+        let caller = Caller::of_this_call();
+        let Some(slot) = Slot::enter() else {
+            let result = next_f();
+            if result.is_ok() && is_start(function) {
+                self.started();
+            }
+            if let Ok(accepted) = result {
+                self.note_made(call, accepted);
+            }
+            return result;
+        };
+        let entered = self.enter(slot, call, caller);
+        let result = next_f();
+        slot.leave();
+        if result.is_ok() && is_start(function) {
+            self.started();
+        }
+        if result.is_ok() && function == FunctionId::MPI_Finalize {
+            run::finished();
+        }
+        self.after(call, entered, result);
+        result
+    }
+
+    fn request_free<'c>(
+        &self,
+        next_f: impl next::MPI_Request_free<'c>,
+        request: InOut<'c, MPI_Request>,
+    ) -> CallResult<'c> {
+        let handle = request.get();
+        if let Some((handle, file)) = handle.zip(file()) {
+            file.free_request(handle.to_word());
+        }
+        self.plain(FunctionId::MPI_Request_free, slot::REQUESTS, 0, || next_f(request))
+    }
+
+    fn comm_free<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_free<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let handle = comm.get().map_or(0, Word::to_word);
+        let next_f = || self.communicators.comm_free(next_f, comm);
+        let result = self.plain(FunctionId::MPI_Comm_free, slot::COMM, handle, next_f);
+        if result.is_ok() {
+            groups::end_comm(handle);
+        }
+        result
+    }
+
+    fn comm_disconnect<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_disconnect<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let handle = comm.get().map_or(0, Word::to_word);
+        let next_f = || self.communicators.comm_disconnect(next_f, comm);
+        let result = self.plain(FunctionId::MPI_Comm_disconnect, slot::COMM, handle, next_f);
+        if result.is_ok() {
+            groups::end_comm(handle);
+        }
+        result
+    }
+
+    fn win_free<'c>(
+        &self,
+        next_f: impl next::MPI_Win_free<'c>,
+        win: InOut<'c, MPI_Win>,
+    ) -> CallResult<'c> {
+        let handle = win.get().map_or(0, Word::to_word);
+        let result = self.plain(FunctionId::MPI_Win_free, slot::OBJECT, handle, || next_f(win));
+        if result.is_ok() {
+            groups::end_object(kind::WINDOW, handle);
+        }
+        result
+    }
+
+    fn file_close<'c>(
+        &self,
+        next_f: impl next::MPI_File_close<'c>,
+        fh: InOut<'c, MPI_File>,
+    ) -> CallResult<'c> {
+        let handle = fh.get().map_or(0, Word::to_word);
+        let result = self.plain(FunctionId::MPI_File_close, slot::OBJECT, handle, || next_f(fh));
+        if result.is_ok() {
+            groups::end_object(kind::FILE, handle);
+        }
+        result
+    }
+}
+
+impl Tool for Watch {
+    const NEW: Self = Self { communicators: Communicators::new(), depth: AtomicUsize::new(0) };
+
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "DEPTH",
+        default: SettingDefault::Number(4),
+        help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
+    }];
+
+    fn configure(&self, settings: &Settings) {
+        let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
+        let depth = depth.min(Site::DEEPEST);
+        places::set_depth(depth);
+        self.depth.store(depth, Relaxed);
+    }
+}
+
+install_qmpi_layer!(Watch, name = "mpi-watch", call_sites);

@@ -1,0 +1,91 @@
+//! Call sites in the file: which places a site has, and in which modules they are.
+
+use core::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, PoisonError};
+
+use mpi_facts::watch::{full, header, module, site, slot};
+use mpi_tool_layer::{CodePlace, Site};
+
+use crate::state::{Slot, Words, file};
+
+/// Sites up to this number are in the file.
+static WRITTEN: AtomicU32 = AtomicU32::new(0);
+
+/// How many places each has in the file.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+
+/// One thread at a time adds sites.
+static ADDING: Mutex<()> = Mutex::new(());
+
+/// Tells how many places sites have.
+pub(crate) fn set_depth(depth: usize) {
+    DEPTH.store(depth, Relaxed);
+}
+
+/// Writes the site of a call to its slot, and its places to the file if they are not there.
+#[inline(always)]
+pub(crate) fn note(slot: &Slot, site: Site) {
+    slot.set(slot::SITE, site.number().into());
+    if site.number() > WRITTEN.load(Acquire) {
+        add(slot, site);
+    }
+}
+
+/// A site that is not in the file: it and all before it are written there, or to the slot where there is no room.
+#[cold]
+#[inline(never)]
+fn add(slot: &Slot, wanted: Site) {
+    let Some(file) = file() else { return };
+    let depth = DEPTH.load(Relaxed);
+    // Where the thread holds the lock itself, in a signal handler, the site waits for the next call.
+    let Ok(_adding) = ADDING.try_lock() else { return };
+    let first = WRITTEN.load(Acquire);
+    for number in first + 1..=wanted.number().min(site::WORDS as u32) {
+        let at = site::AREA + (number as usize - 1) * depth;
+        if depth == 0 || at + depth > site::AREA + site::WORDS {
+            break;
+        }
+        let places = Site::from_number(number).places();
+        for place in 0..depth {
+            file.set(at + place, places.get(place).map_or(0, |place| packed(file, place)));
+        }
+        WRITTEN.store(number, Release);
+        file.set(header::SITES, number.into());
+    }
+    let places = wanted.places();
+    for place in 0..Site::DEEPEST {
+        let packed = places.get(place).map_or(0, |place| packed(file, place));
+        slot.set(slot::PLACES + place, packed);
+    }
+}
+
+/// A place as a word: its module's number plus 1, and the offset.
+fn packed(file: &Words, place: &CodePlace) -> u64 {
+    /// The paths of the modules in the file.
+    static MODULES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = modules.iter().position(|path| *path == place.file());
+    let number = known.or_else(|| {
+        let number = modules.len();
+        if number == module::COUNT {
+            file.mark_full(full::MODULES);
+            return None;
+        }
+        let at = module::AREA + number * module::LENGTH;
+        file.set_text(at + module::PATH, module::PATH_WORDS, place.file().as_bytes(), true);
+        let id = place.build_id();
+        file.set(at + module::ID_LENGTH, id.len() as u64);
+        for (word, bytes) in id.chunks(8).take(module::ID_WORDS).enumerate() {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            file.set(at + module::ID + word, u64::from_le_bytes(padded));
+        }
+        modules.push(place.file());
+        file.set(header::MODULES, modules.len() as u64);
+        Some(number)
+    });
+    number.map_or(0, |number| (number as u64 + 1) << site::MODULE_SHIFT | place.offset())
+}

@@ -1,0 +1,279 @@
+//! The run folder, and this process's file in it: made before `MPI_Init`, removed after `MPI_Finalize`.
+
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{AcqRel, Relaxed, Release},
+};
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mpi_facts::watch::{
+    EXTENSION, MAGIC, UNKNOWN, VERSION, WORDS, header, phase, run_roots, started_and_parent,
+};
+use mpi_tool_layer::mpi_sys::{self, pmpi};
+use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
+
+use crate::state::{Words, file, set_file};
+
+/// The path of this process's file.
+static PATH: AtomicPtr<PathBuf> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The process whose file it is: a forked child removes nothing.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+
+/// Programs that start ranks. What all ranks of a job on a host descend from is one of them.
+const STARTERS: [&str; 12] = [
+    "hydra_pmi_prox",
+    "hydra_pmi_proxy",
+    "pmi_proxy",
+    "prterun",
+    "prted",
+    "orted",
+    "mpiexec",
+    "mpirun",
+    "mpiexec.hydra",
+    "slurmstepd",
+    "srun",
+    "palsd",
+];
+
+/// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
+pub(crate) fn begin(depth: usize) {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.swap(true, AcqRel) {
+        return;
+    }
+    if let Err(problem) = make(depth)
+        && launched_rank().unwrap_or(0) == 0
+        && !options::is_silent("mpi-watch")
+    {
+        say(format_args!("mpi-watch: {problem}; nothing is recorded of this run"));
+    }
+}
+
+/// After MPI has started: rank and size are known.
+pub(crate) fn started() {
+    let Some(file) = file() else { return };
+    if let Some((rank, size)) = world_position() {
+        file.set(header::RANK, rank.into());
+        file.set(header::SIZE, size.into());
+    }
+    // Open MPI's is an address, which is known when MPI is there.
+    file.set(header::REQUEST_NULL, pmpi::MPI_REQUEST_NULL.to_word());
+    file.set(header::RATE, Clock::nanoseconds_per_tick().to_bits());
+    file.set(header::PHASE, phase::RUNNING);
+}
+
+/// After `MPI_Finalize`: the process has nothing to tell any more. The last one removes the folder.
+pub(crate) fn finished() {
+    let Some(file) = file() else { return };
+    file.set(header::PHASE, phase::FINALIZED);
+    let path = PATH.swap(core::ptr::null_mut(), AcqRel);
+    if path.is_null() || PROCESS.load(Relaxed) != u64::from(std::process::id()) {
+        return;
+    }
+    // SAFETY: the pointer must be of a box that nobody else has: `make` has put it there, and it is taken out once.
+    let path = unsafe { Box::from_raw(path) };
+    let _ = fs::remove_file(&*path);
+    // A folder that the user has named stays. Others are empty when the last rank has left.
+    if env::var_os("MPI_TOOL_RUN").is_none_or(|folder| folder.is_empty())
+        && let Some(folder) = path.parent()
+    {
+        let _ = fs::remove_dir(folder);
+        let _ = folder.parent().map(fs::remove_dir);
+    }
+}
+
+/// At the process's end: if MPI has not been finalized, the file stays, and says so.
+extern "C" fn exited() {
+    if let Some(file) = file()
+        && PROCESS.load(Relaxed) == u64::from(std::process::id())
+        && file.get(header::PHASE) != phase::FINALIZED
+    {
+        file.set(header::PHASE, phase::EXITED);
+    }
+}
+
+/// Makes the file and fills its header.
+fn make(depth: usize) -> Result<(), String> {
+    let job = Job::of_this_process();
+    let named = env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty());
+    let (words, path) = match named {
+        Some(folder) => {
+            let folder = PathBuf::from(folder);
+            fs::create_dir_all(&folder)
+                .and_then(|()| make_file(&folder))
+                .map_err(|error| problem(&folder, &error, "set MPI_TOOL_RUN to another folder"))?
+        }
+        None => in_default_folder(&job)?,
+    };
+    // SAFETY: `map` says so, and nobody unmaps the file.
+    unsafe { set_file(words) };
+    let Some(file) = file() else { return Ok(()) };
+    let (rank, size) = (launched_rank().map_or(UNKNOWN, u64::from), UNKNOWN);
+    let pid = std::process::id().into();
+    PROCESS.store(pid, Relaxed);
+    PATH.store(Box::into_raw(Box::new(path)), Release);
+    file.set(header::VERSION, VERSION);
+    file.set(header::RANK, rank);
+    file.set(header::SIZE, size);
+    file.set(header::PID, pid);
+    file.set(header::STARTED, job.started);
+    file.set(header::PARENT, job.parent);
+    file.set(header::DEPTH, depth as u64);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    file.set(header::TICKS, Clock::now());
+    file.set(header::CREATED, now);
+    file.set_text(header::HOST, header::HOST_WORDS, host().as_bytes(), false);
+    file.set(header::ANY_SOURCE, mpi_sys::MPI_ANY_SOURCE.to_word());
+    file.set(header::PROC_NULL, mpi_sys::MPI_PROC_NULL.to_word());
+    file.set(header::ANY_TAG, mpi_sys::MPI_ANY_TAG.to_word());
+    let program = env::current_exe().unwrap_or_default();
+    file.set_text(header::PROGRAM, header::PROGRAM_WORDS, program.as_os_str().as_bytes(), true);
+    file.set_text(header::WORLD, header::WORLD_WORDS, job.world.as_bytes(), true);
+    file.set(header::PHASE, phase::STARTING);
+    file.set(header::MAGIC, MAGIC);
+    // SAFETY: `atexit` takes a function that may run at the end of the process: `exited` writes to the mapped file only.
+    // Tools are never unloaded, and the C library takes the function off its list where one is.
+    unsafe { libc::atexit(exited) };
+    Ok(())
+}
+
+/// What the user reads where there can be no file.
+fn problem(folder: &Path, error: &io::Error, advice: &str) -> String {
+    format!("{}: {error}; {advice}", folder.display())
+}
+
+/// The file in the first default folder that can be had.
+fn in_default_folder(job: &Job) -> Result<(*mut Words, PathBuf), String> {
+    // SAFETY: `geteuid` takes nothing and always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let mut said = Vec::new();
+    for root in run_roots(user) {
+        let folder = root.join(&job.name);
+        // The last rank of another run may be removing the folders at this moment.
+        for attempt in 0.. {
+            let made = own_folder(&root, user)
+                .and_then(|()| own_folder(&folder, user))
+                .and_then(|()| make_file(&folder));
+            match made {
+                Ok(made) => return Ok(made),
+                Err(error) if error.kind() == ErrorKind::NotFound && attempt < 8 => {}
+                Err(error) => {
+                    said.push(problem(&folder, &error, "").trim_end_matches("; ").to_owned());
+                    break;
+                }
+            }
+        }
+    }
+    Err(said.join(", ") + "; set MPI_TOOL_RUN to a folder")
+}
+
+/// A folder that is this user's and nobody else's, made if it is not there.
+fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(io::Error::other("it is not a folder that only this user can write to"))
+}
+
+/// A new file in a folder, mapped.
+fn make_file(folder: &Path) -> io::Result<(*mut Words, PathBuf)> {
+    let mut name = OsString::from(host());
+    name.push(format!("-{}.{EXTENSION}", std::process::id()));
+    let path = folder.join(name);
+    // Of an earlier process with this number.
+    let _ = fs::remove_file(&path);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW).open(&path)?;
+    let mapped = map(&file);
+    if mapped.is_err() {
+        let _ = fs::remove_file(&path);
+    }
+    Ok((mapped?, path))
+}
+
+/// Maps a new file, for as long as the process lives. Its memory is there at once, so that no store can fail later.
+fn map(file: &fs::File) -> io::Result<*mut Words> {
+    let length = WORDS * 8;
+    // SAFETY: `posix_fallocate` takes a descriptor, which `file` has, and numbers.
+    let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as libc::off_t) };
+    if code != 0 {
+        return Err(io::Error::from_raw_os_error(code));
+    }
+    // SAFETY: `mmap` may choose the address, so nothing that is there is lost. The file has the length.
+    let address = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(address.cast())
+}
+
+/// The host's name.
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().replace('/', "_")
+}
+
+/// What this process belongs to.
+struct Job {
+    /// The run folder's name.
+    name: String,
+    /// Tells the worlds of a run apart.
+    world: String,
+    /// When the process started.
+    started: u64,
+    /// Which process has started it.
+    parent: u64,
+}
+
+impl Job {
+    /// By what the launcher says, and by the processes that this one descends from. All ranks of a job on a host come to
+    /// the same.
+    fn of_this_process() -> Self {
+        let own = u64::from(std::process::id());
+        let stat =
+            |pid: u64| started_and_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
+        let (started, parent) = stat(own).unwrap_or((0, 0));
+        let mut starter = None;
+        let mut ancestor = parent;
+        for _ in 0..16 {
+            let name = fs::read_to_string(format!("/proc/{ancestor}/comm")).unwrap_or_default();
+            let Some((begun, above)) = stat(ancestor) else { break };
+            if STARTERS.contains(&name.trim()) {
+                starter = Some(format!("{}-{ancestor}-{begun}", name.trim()));
+                break;
+            }
+            ancestor = above;
+        }
+        let set = |variable| env::var(variable).ok().filter(|value| !value.is_empty());
+        let slurm = || Some(format!("slurm-{}.{}", set("SLURM_JOB_ID")?, set("SLURM_STEP_ID")?));
+        let space = set("PMIX_NAMESPACE");
+        let alone = || format!("process-{own}-{started}");
+        let name = starter.or_else(slurm).or_else(|| space.clone()).unwrap_or_else(alone);
+        let world = space.unwrap_or_else(|| name.clone());
+        Self { name: name.replace('/', "_"), world, started, parent }
+    }
+}

@@ -1,0 +1,307 @@
+//! The mapped file: its words, each thread's slot in it, and the areas that calls write to.
+//!
+//! All words are atomics that are written by plain stores. Whoever reads them does so in another process, and knows by
+//! the order of the stores what belongs together (`mpi_facts::watch`).
+
+use core::ptr::{null_mut, with_exposed_provenance};
+use core::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
+use mpi_tool_layer::ThreadWord;
+
+/// A file's words.
+pub(crate) struct Words([AtomicU64; WORDS]);
+
+/// The process's file; null as long as there is none.
+static FILE: AtomicPtr<Words> = AtomicPtr::new(null_mut());
+
+/// The file, if this process has one.
+#[inline(always)]
+pub(crate) fn file() -> Option<&'static Words> {
+    let file = FILE.load(Acquire);
+    // SAFETY: the pointer must be null or lead to words that stay: `set_file` is promised that.
+    unsafe { file.as_ref() }
+}
+
+/// The process has a file from now on.
+///
+/// # Safety
+/// It leads to [`WORDS`] words that can be read and written, and stay mapped as long as the process lives.
+pub(crate) unsafe fn set_file(words: *mut Words) {
+    FILE.store(words, Release);
+}
+
+impl Words {
+    /// A word of the file.
+    #[inline(always)]
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
+        &self.0[at]
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, at: usize, value: u64) {
+        self.0[at].store(value, Release);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, at: usize) -> u64 {
+        self.0[at].load(Acquire)
+    }
+
+    /// There was no room for something.
+    #[cold]
+    pub(crate) fn mark_full(&self, what: u64) {
+        self.0[header::FULL].fetch_or(what, Relaxed);
+    }
+
+    /// Writes bytes, with a NUL behind them: the last ones of a text that is too long, or the first ones.
+    pub(crate) fn set_text(&self, at: usize, words: usize, text: &[u8], keep_end: bool) {
+        let most = words * 8 - 1;
+        let cut = text.len().saturating_sub(most);
+        let text = if keep_end { &text[cut..] } else { &text[..text.len() - cut] };
+        for word in 0..words {
+            let mut bytes = [0; 8];
+            for (byte, from) in bytes.iter_mut().zip(text.iter().skip(word * 8)) {
+                *byte = *from;
+            }
+            self.set(at + word, u64::from_le_bytes(bytes));
+        }
+    }
+}
+
+/// What a thread is doing.
+#[repr(transparent)]
+pub(crate) struct Slot([AtomicU64; slot::LENGTH]);
+
+/// Takes what threads write for which there was no slot. Nobody reads it.
+static SINK: Slot = Slot([const { AtomicU64::new(0) }; slot::LENGTH]);
+
+impl Slot {
+    #[inline(always)]
+    pub(crate) fn set(&self, at: usize, value: u64) {
+        self.0[at].store(value, Release);
+    }
+
+    /// One more call.
+    #[inline(always)]
+    pub(crate) fn count(&self) {
+        let calls = self.0[slot::ENTERED].load(Relaxed);
+        self.0[slot::ENTERED].store(calls.wrapping_add(1), Release);
+    }
+
+    /// The lower half of a word, which is all that is read of an `int`.
+    #[inline(always)]
+    pub(crate) fn set_int(&self, at: usize, value: i32) {
+        let half = (&raw const self.0[at]).cast::<AtomicI32>();
+        // SAFETY: the pointer must lead to four bytes of an atomic number that stays. They are the lower half of a word
+        // of the slot, where an `int` is in this processor's order; only this thread writes to it, and no other one of
+        // this process reads it.
+        unsafe { &*half }.store(value, Release);
+    }
+
+    /// A call begins: the thread's slot. `None` of a call inside of another one, and as long as there is no file. To be
+    /// followed by [`leave`](Self::leave).
+    ///
+    /// While a thread is in a call, its word is 0, so that a call inside of that one takes the long way.
+    #[inline(always)]
+    pub(crate) fn enter() -> Option<&'static Self> {
+        let own = with_exposed_provenance::<Self>(ThreadWord::get());
+        // SAFETY: the word must be 0 or the address of a slot that stays. Only `leave` sets it to another number in this
+        // tool, to the address of a slot that `enter` has returned, which is `SINK` or in the file, which is never
+        // unmapped. `leave` has exposed it.
+        let slot = match unsafe { own.as_ref() } {
+            Some(slot) => slot,
+            None => Self::find()?,
+        };
+        ThreadWord::set(0);
+        slot.set(slot::STACK, stack_pointer());
+        Some(slot)
+    }
+
+    /// The call is over.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        self.set(slot::INSIDE, 0);
+        ThreadWord::set((&raw const *self).expose_provenance());
+    }
+
+    /// The slot of a thread whose word is 0: it has none yet, or it is in a call. A call that it has left by a jump is
+    /// over when the thread calls again from where its stack is shorter.
+    #[cold]
+    #[inline(never)]
+    fn find() -> Option<&'static Self> {
+        let file = file()?;
+        // SAFETY: `gettid` takes nothing and always succeeds.
+        let thread = unsafe { libc::gettid() } as u64;
+        let slots = || (0..slot::COUNT).map(|number| slot::AREA + number * slot::LENGTH);
+        if let Some(at) = slots().find(|at| file.get(at + slot::THREAD) == thread) {
+            let is_over = stack_pointer() > file.get(at + slot::STACK);
+            return is_over.then(|| file.slot(at));
+        }
+        let take = |from: u64, at: usize| {
+            let owner = file.word(at + slot::THREAD);
+            owner.compare_exchange(from, thread, AcqRel, Relaxed).is_ok()
+        };
+        let ended = |at: &usize| {
+            let owner = file.get(at + slot::THREAD);
+            is_gone(owner) && take(owner, *at)
+        };
+        let free = slots().find(|at| take(0, *at)).or_else(|| slots().find(ended));
+        let Some(at) = free else {
+            file.mark_full(full::THREADS);
+            return Some(&SINK);
+        };
+        file.set(at + slot::INSIDE, 0);
+        Some(file.slot(at))
+    }
+}
+
+impl Words {
+    /// The slot that begins at a word.
+    fn slot(&'static self, at: usize) -> &'static Slot {
+        let words: &'static [AtomicU64; slot::LENGTH] =
+            self.0[at..].first_chunk().expect("slots are in the file");
+        // SAFETY: the pointer must lead to a `Slot`, which is nothing but so many words.
+        unsafe { &*(&raw const *words).cast() }
+    }
+}
+
+/// Where this thread's stack ends at this moment.
+#[inline(always)]
+fn stack_pointer() -> u64 {
+    let pointer;
+    // SAFETY: the assembly copies a register.
+    unsafe {
+        core::arch::asm!(
+            "mov {pointer}, rsp",
+            pointer = out(reg) pointer,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    pointer
+}
+
+/// Has a thread of this process ended?
+fn is_gone(thread: u64) -> bool {
+    // SAFETY: `tgkill` with signal 0 sends nothing, and may be asked about any number.
+    let result =
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as libc::pid_t, 0) };
+    result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+/// A request that a call has made.
+#[derive(Clone, Copy)]
+pub(crate) struct NewRequest {
+    /// Its handle.
+    pub(crate) handle: u64,
+    /// The function's number.
+    pub(crate) function: u64,
+    /// Is it started by `MPI_Start`?
+    pub(crate) is_persistent: bool,
+    /// The other rank, as the application has passed it.
+    pub(crate) peer: u64,
+    /// The tag.
+    pub(crate) tag: u64,
+    /// The communicator's handle.
+    pub(crate) comm: u64,
+    /// The call's site.
+    pub(crate) site: u64,
+    /// The number of the collective operation.
+    pub(crate) number: u64,
+}
+
+/// The entries in which a request may be.
+#[inline(always)]
+fn entries(handle: u64) -> impl Iterator<Item = usize> {
+    let first = request::place(handle);
+    (first..first + request::REACH)
+        .map(|number| request::AREA + number % request::COUNT * request::LENGTH)
+}
+
+impl Words {
+    /// The entry of a request.
+    #[inline(always)]
+    fn request(&self, handle: u64) -> Option<usize> {
+        entries(handle).find(|at| {
+            self.get(at + request::HANDLE) == handle && self.get(at + request::STATE) != 0
+        })
+    }
+
+    /// A request has been made.
+    #[inline(always)]
+    pub(crate) fn add_request(&self, new: NewRequest) {
+        // What had the handle before is gone, whether anybody has seen that or not.
+        let at = self.request(new.handle).or_else(|| {
+            entries(new.handle).find(|at| {
+                let state = self.word(at + request::STATE);
+                state.load(Relaxed) == 0
+                    && state.compare_exchange(0, request::CLAIMED, AcqRel, Relaxed).is_ok()
+            })
+        });
+        let Some(at) = at else {
+            self.mark_full(full::REQUESTS);
+            return;
+        };
+        self.set(at + request::STATE, request::CLAIMED);
+        self.set(at + request::HANDLE, new.handle);
+        self.set(at + request::PEER, new.peer);
+        self.set(at + request::TAG, new.tag);
+        self.set(at + request::COMM, new.comm);
+        self.set(at + request::SITE, new.site);
+        self.set(at + request::NUMBER, new.number);
+        let kind = if new.is_persistent { request::PERSISTENT } else { request::ACTIVE };
+        self.set(at + request::STATE, new.function << request::FUNCTION_SHIFT | kind);
+    }
+
+    /// A persistent request has been started.
+    pub(crate) fn start_request(&self, handle: u64) {
+        if let Some(at) = self.request(handle) {
+            self.word(at + request::STATE).fetch_or(request::ACTIVE, AcqRel);
+        }
+    }
+
+    /// A request is complete.
+    #[inline(always)]
+    pub(crate) fn end_request(&self, handle: u64) {
+        if let Some(at) = self.request(handle) {
+            let state = self.get(at + request::STATE);
+            let stays = state & request::PERSISTENT != 0;
+            self.set(at + request::STATE, if stays { state & !request::ACTIVE } else { 0 });
+        }
+    }
+
+    /// A request has been freed.
+    pub(crate) fn free_request(&self, handle: u64) {
+        if let Some(at) = self.request(handle) {
+            self.set(at + request::STATE, 0);
+        }
+    }
+
+    /// This process has locked a window.
+    pub(crate) fn add_lock(&self, window: u64, target: u64, is_exclusive: bool, site: u64) {
+        for at in (0..lock::COUNT).map(|number| lock::AREA + number * lock::LENGTH) {
+            let free = self.word(at + lock::WINDOW);
+            if free.compare_exchange(0, u64::MAX, AcqRel, Relaxed).is_ok() {
+                self.set(at + lock::TARGET, target);
+                self.set(at + lock::EXCLUSIVE, is_exclusive.into());
+                self.set(at + lock::SITE, site);
+                self.set(at + lock::WINDOW, window);
+                return;
+            }
+        }
+        self.mark_full(full::LOCKS);
+    }
+
+    /// This process has unlocked a window.
+    pub(crate) fn end_lock(&self, window: u64, target: u64) {
+        for at in (0..lock::COUNT).map(|number| lock::AREA + number * lock::LENGTH) {
+            if self.get(at + lock::WINDOW) == window && self.get(at + lock::TARGET) == target {
+                self.set(at + lock::WINDOW, 0);
+                return;
+            }
+        }
+    }
+}

@@ -190,3 +190,29 @@ fn the_text_has_a_line() {
     assert_eq!(count, 1, "{}", outcome.stderr);
     assert!(lines.len() <= 25, "{}", outcome.stderr);
 }
+
+/// A signal comes in the middle of an endless loop: the process's report is there, whole, and its parts fit each other but
+/// for the one call that was not over.
+#[test]
+fn an_endless_program_leaves_a_report_when_it_is_terminated() {
+    let program = compile("endless");
+    let run = with_peers(Run::new(&program, 1));
+    let outcome = run.run();
+    assert_ne!(outcome.status, Some(0));
+    let profile = profile(&run);
+    assert_eq!((&profile["complete"], &profile["reason"]), (&false.into(), &"SIGTERM".into()));
+    let calls = by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Sendrecv"];
+    assert!(calls > 100, "{calls}");
+    let fits = |number: u64, what: &str| assert!(number.abs_diff(calls) <= 1, "{number} {what}");
+    for flow in ["sent", "received"] {
+        fits(by_function(&profile, |row| sum(row, flow))["MPI_Sendrecv"] / 4, flow);
+        let pairs = pairs(&profile, flow);
+        let (messages, bytes) = pairs[&("MPI_Sendrecv".to_owned(), 0, "0".to_owned())];
+        fits(messages, "messages");
+        fits(bytes / 4, "messages' bytes");
+    }
+    fits(
+        by_function(&profile, |row| row["time"]["count"].as_u64().unwrap_or(0))["MPI_Sendrecv"],
+        "times",
+    );
+}

@@ -276,7 +276,7 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
     let mut watched = Vec::new();
     let mut before = quote!(&[]);
     let mut returned = quote!(None);
-    let mut next = quote!(next_f(#(#names),*));
+    let mut next = quote!(move || next_f(#(#names),*));
     for argument in arguments {
         let value = &argument.name;
         if argument.is("StatusMut") && (moves_data || completes) {
@@ -299,7 +299,7 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
             before = quote!(snapshot.as_slice());
             watched.push(quote!(let returned = Returns::nothing();));
             returned = quote!(Some(&returned));
-            next = quote! {{
+            next = quote! {|| {
                 let result = next_f(#(#names),*);
                 if Self::WATCHES_COMPLETION {
                     returned.set(crate::call::code(result));
@@ -339,7 +339,7 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
                 #(#take_apart)*
                 ([#(#words),*], #wide)
             };
-            let next = || #next;
+            let next = #next;
             // SAFETY: `words` are the call's arguments, and `next` puts into `returned` what the next function
             // returns, and nobody else can.
             unsafe {

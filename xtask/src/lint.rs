@@ -43,6 +43,8 @@ const NAMED: &[&str] = &[
     "Cargo.lock",
     "LICENSE-*",
     "bench-harness/tests/thesis_reference.json",
+    "docs/schemas/mpi-tool-report-1.json",
+    "docs/schemas/mpi-tool-report-2.json",
     "mpi-tool-layer/tests/programs/*",
     "mpi-tool-layer/tests/visibility/rsmpi/Cargo.lock",
     "mpi-tool-layer/LICENSE-*",

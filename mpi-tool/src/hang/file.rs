@@ -158,7 +158,7 @@ impl Words {
             tag: word(slot::TAG) as i32,
             comm: word(slot::COMM),
             object: word(slot::OBJECT),
-            number: if is_message(function) { 0 } else { word(slot::NUMBER) },
+            number: if is_message(function.class()) { 0 } else { word(slot::NUMBER) },
             requests: word(slot::REQUESTS),
             handles: handles.collect(),
         })

@@ -34,10 +34,14 @@ impl Job {
     }
 
     fn start_in(ranks: u32, arguments: &[&str], is_named: bool) -> Self {
+        Self::of(&program(), ranks, arguments, is_named)
+    }
+
+    fn of(program: &Path, ranks: u32, arguments: &[&str], is_named: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [mpiexec, option, ranks] = launcher(&ranks.to_string());
         let mut command = limited(mpiexec);
-        command.args([option, ranks]).arg(program()).args(arguments).current_dir(folder.path());
+        command.args([option, ranks]).arg(program).args(arguments).current_dir(folder.path());
         command.env("LD_PRELOAD", tool("mpi_watch"));
         if is_named {
             command.env("MPI_TOOL_RUN", folder.path().join("run"));
@@ -392,6 +396,27 @@ fn a_spawn_that_waits_is_named() {
         let spawns = (0, "MPI_Comm_spawn".to_owned(), line_of("spawns"), "outside".to_owned());
         culprits(answer) == BTreeSet::from([spawns])
     });
+}
+
+/// All threads that are in MPI are known, and those that wait for them outside of it do not matter.
+#[test]
+fn threads_are_told_apart() {
+    let program =
+        compile_with(setting("MPICC"), "hang_threads", "hang_threads", &["-g", "-pthread"]);
+    let mut job = Job::of(&program, 2, &[], true);
+    let answer = job.until("threads", |answer| {
+        let ranks = answer["ranks"].as_array().unwrap();
+        verdict(answer) == "deadlock"
+            && answer["worlds"][0]["certain"] == true
+            && ranks.len() == 2
+            && ranks.iter().all(|rank| rank["threads"] == 3)
+    });
+    for (rank, other) in [(0, 1), (1, 0)] {
+        let rank = &answer["ranks"][rank];
+        assert_eq!((&rank["function"], &rank["peers"][0]), (&"MPI_Recv".into(), &other.into()));
+        // MPI_Init_thread, MPI_Comm_rank, and three receives.
+        assert_eq!(rank["calls"], 5);
+    }
 }
 
 /// Who asks MPI again and again whether something has come is alive, and is not named.

@@ -14,7 +14,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use crate::{FunctionClass, FunctionId};
+use crate::FunctionClass;
 
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
@@ -308,9 +308,9 @@ pub mod site {
 
 const _: () = assert!(site::AREA + 512 * 4 <= WORDS, "there is room for sites");
 
-/// Is the function one of messages between two ranks? Then it has no number.
-pub const fn is_message(function: FunctionId) -> bool {
-    matches!(function.class(), FunctionClass::PointToPoint | FunctionClass::Partitioned)
+/// Are functions of a class about messages between two ranks? Then their calls have no number.
+pub const fn is_message(class: FunctionClass) -> bool {
+    matches!(class, FunctionClass::PointToPoint | FunctionClass::Partitioned)
 }
 
 /// The folders below which runs have their folders, unless `MPI_TOOL_RUN` names one: the first one that can be had is

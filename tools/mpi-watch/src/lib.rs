@@ -172,7 +172,7 @@ impl Watch {
             slot.set(slot::OBJECT, object);
             number = number_on_object(object, function, site);
         }
-        if !is_message(function) {
+        if !is_message(call.class()) {
             slot.set(slot::NUMBER, number);
         }
         if call.completes_requests() || call.starts_requests() {

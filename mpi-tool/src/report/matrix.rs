@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(lines.len(), 3 + 32);
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(lines[3])[..7], ["0", "1", "B", "1", "B", "-", "-"]);
-        assert_eq!(words(lines[34])[33..], ["1", "B", "1", "B"]);
+        assert_eq!(words(lines[34])[32..], ["1", "B", "1", "B"]);
         assert!(written(&table(64), &entries, Flow::Sent, Format::Csv).lines().count() == 64);
     }
 

@@ -158,7 +158,7 @@ pub mod slot {
     /// The window's or the file's handle.
     pub const OBJECT: usize = 10;
     /// The number of the collective operation on its communicator, window or file, from 1; 0 if it is not counted. Not
-    /// written by messages ([`is_message`]).
+    /// written by messages ([`super::is_message`]).
     pub const NUMBER: usize = 11;
     /// How many requests the call was given.
     pub const REQUESTS: usize = 12;

@@ -242,8 +242,10 @@ mod tests {
             {
                 let (_, higher) = parts.pop().unwrap();
                 let (level, lower) = parts.last_mut().unwrap();
-                let numbers = higher.to_numbers();
-                assert_eq!(MergedPeers::from_numbers(&numbers).as_ref(), Some(&higher));
+                if *level > 5 {
+                    let numbers = higher.to_numbers();
+                    assert_eq!(MergedPeers::from_numbers(&numbers).as_ref(), Some(&higher));
+                }
                 lower.add(higher);
                 *level += 1;
                 most = most.max(lower.blocks);

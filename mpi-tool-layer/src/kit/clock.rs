@@ -61,6 +61,14 @@ impl Clock {
         read(KIND.load(Acquire))
     }
 
+    /// Is a tick one of the processor's cycle counter? Then `rdtsc` tells what [`now`](Self::now) does.
+    pub fn counts_cycles() -> bool {
+        if KIND.load(Acquire) == UNKNOWN {
+            start();
+        }
+        KIND.load(Acquire) == CYCLES
+    }
+
     /// How many nanoseconds so many ticks are. For signal handlers, too. Asked within the first
     /// millisecond, it waits until that is over, as the rate is not known before.
     pub fn nanoseconds(ticks: u64) -> u64 {

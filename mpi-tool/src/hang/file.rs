@@ -314,7 +314,7 @@ impl Snapshot {
 
     /// How many calls all threads have made.
     pub(super) fn calls(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.calls).sum()
+        self.threads.iter().fold(0, |sum, thread| thread.calls.wrapping_add(sum))
     }
 
     /// A communicator, window or file by its handle.

@@ -3,11 +3,12 @@
 //!
 //! * `state.rs`: what calls write, with plain stores.
 //! * `places.rs`: call sites. `groups.rs`: communicators, windows and files.
-//! * `run.rs`: the file, and the folder that it is in.
+//! * `aside.rs`: how rare things are kept out of the way. `run.rs`: the file, and the folder that it is in.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
 
+mod aside;
 mod groups;
 mod places;
 mod run;
@@ -20,9 +21,9 @@ use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionClass, FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault,
-    Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
+    Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Direction, FunctionClass,
+    FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings,
+    Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
 };
 
 use groups::Group;
@@ -30,8 +31,14 @@ use state::{NewRequest, Slot, file};
 
 struct Watch {
     communicators: Communicators,
-    depth: AtomicUsize,
+    /// What calls do, as one number: how many places a call site has, and [`CYCLES`].
+    mode: AtomicUsize,
 }
+
+/// The part of the mode that is a number of places.
+const DEPTH: usize = 0xff;
+/// Time is the cycle counter's.
+const CYCLES: usize = 1 << 8;
 
 /// Does the function start MPI?
 #[inline(always)]
@@ -99,29 +106,25 @@ fn is_collective_on_object(function: FunctionId) -> bool {
 /// What is kept of a call until it is over.
 #[derive(Clone, Copy)]
 struct Entered {
-    site: Site,
+    slot: &'static Slot,
     number: u64,
 }
 
 impl Watch {
-    #[inline(always)]
     fn depth(&self) -> usize {
-        self.depth.load(Relaxed)
+        self.mode.load(Relaxed) & DEPTH
     }
 
     /// A call begins: what all calls have.
     #[inline(always)]
-    fn begin(&self, slot: &Slot, function: FunctionId, caller: Caller) -> Site {
+    fn begin(&self, slot: &'static Slot, function: FunctionId) {
         slot.count();
         slot.set(slot::FUNCTION, function as u64);
-        let depth = self.depth();
-        let mut site = Site::UNKNOWN;
-        if depth > 0 {
-            site = caller.site(depth);
-            places::note(slot, site);
+        let mode = self.mode.load(Relaxed);
+        if mode & DEPTH != 0 {
+            places::note(slot);
         }
-        slot.set(slot::SINCE, Clock::now());
-        site
+        slot.note_time(mode & CYCLES != 0);
     }
 
     /// Passes on a call that is not one of communication: its handle, if it has one, is in `field`.
@@ -133,9 +136,8 @@ impl Watch {
         handle: u64,
         next_f: impl FnOnce() -> R,
     ) -> R {
-        let caller = Caller::of_this_call();
         let Some(slot) = Slot::enter() else { return next_f() };
-        self.begin(slot, function, caller);
+        self.begin(slot, function);
         slot.set(field, handle);
         slot.set(slot::NUMBER, 0);
         slot.set(slot::INSIDE, 1);
@@ -146,14 +148,14 @@ impl Watch {
 
     /// A call begins: what its arguments say.
     #[inline(always)]
-    fn enter<'c>(&self, slot: &'static Slot, call: impl Call<'c>, caller: Caller) -> Entered {
+    fn enter<'c>(&self, slot: &'static Slot, call: impl Call<'c>) -> Entered {
         let function = call.function();
-        let site = self.begin(slot, function, caller);
+        self.begin(slot, function);
         let mut number = 0;
         if let Some(comm) = call.communicator() {
             slot.set(slot::COMM, comm.raw().to_word());
             if is_collective(call) {
-                number = self.next_on(self.communicators.of(call), function, site);
+                number = self.next_on(self.communicators.of(call), function, slot);
             }
         }
         if !call.is_started() && !call.is_persistent() {
@@ -170,7 +172,7 @@ impl Watch {
         let object = call.window().map(|window| window.raw().to_word());
         if let Some(object) = object.or_else(|| call.file().map(|file| file.raw().to_word())) {
             slot.set(slot::OBJECT, object);
-            number = number_on_object(object, function, site);
+            number = number_on_object(object, function, slot);
         }
         if !is_message(call.class()) {
             slot.set(slot::NUMBER, number);
@@ -183,14 +185,14 @@ impl Watch {
             }
         }
         slot.set(slot::INSIDE, 1);
-        Entered { site, number }
+        Entered { slot, number }
     }
 
     /// The number of a collective operation on its communicator; 0 if nobody counts there.
     #[inline(always)]
-    fn next_on(&self, comm: TrackedComm, function: FunctionId, site: Site) -> u64 {
+    fn next_on(&self, comm: TrackedComm, function: FunctionId, slot: &Slot) -> u64 {
         let Some((group, file)) = Group::of(comm).zip(file()) else { return 0 };
-        group.next(file, function as u64, site.number().into())
+        group.next(file, function as u64, slot.get(slot::SITE))
     }
 
     /// A call is over: what it has made, started, completed, locked.
@@ -218,7 +220,7 @@ impl Watch {
             keep_request(call, entered, accepted);
         }
         if call.window().is_some() {
-            note_lock(call, entered.site);
+            note_lock(call, entered.slot);
         }
         self.note_made(call, accepted);
     }
@@ -306,12 +308,12 @@ impl Watch {
 
 /// The same on a window or a file.
 #[inline(never)]
-fn number_on_object(object: u64, function: FunctionId, site: Site) -> u64 {
+fn number_on_object(object: u64, function: FunctionId, slot: &Slot) -> u64 {
     if !is_collective_on_object(function) {
         return 0;
     }
     let Some((group, file)) = Group::of_object(object).zip(file()) else { return 0 };
-    group.next(file, function as u64, site.number().into())
+    group.next(file, function as u64, slot.get(slot::SITE))
 }
 
 /// A request is there from now on.
@@ -329,14 +331,14 @@ fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c
         peer: peer.map_or(UNKNOWN, |peer| peer.raw().to_word()),
         tag: call.tag().map_or(UNKNOWN, |tag| tag.raw().to_word()),
         comm: call.communicator().map_or(0, |comm| comm.raw().to_word()),
-        site: entered.site.number().into(),
+        site: entered.slot.get(slot::SITE),
         number: entered.number,
     });
 }
 
 /// A window may have been locked or unlocked.
 #[inline(always)]
-fn note_lock<'c>(call: impl Call<'c>, site: Site) {
+fn note_lock<'c>(call: impl Call<'c>, slot: &Slot) {
     use FunctionId::{MPI_Win_lock, MPI_Win_lock_all, MPI_Win_unlock, MPI_Win_unlock_all};
     let (Some(file), Some(window)) = (file(), call.window()) else { return };
     let window = window.raw().to_word();
@@ -345,9 +347,9 @@ fn note_lock<'c>(call: impl Call<'c>, site: Site) {
         MPI_Win_lock => {
             let first = call.arguments().next().map_or(0, |(_, word)| word);
             let is_exclusive = c_int::from_word(first) == MPI_LOCK_EXCLUSIVE;
-            file.add_lock(window, target, is_exclusive, site.number().into());
+            file.add_lock(window, target, is_exclusive, slot.get(slot::SITE));
         }
-        MPI_Win_lock_all => file.add_lock(window, target, false, site.number().into()),
+        MPI_Win_lock_all => file.add_lock(window, target, false, slot.get(slot::SITE)),
         MPI_Win_unlock | MPI_Win_unlock_all => file.end_lock(window, target),
         _ => {}
     }
@@ -367,7 +369,6 @@ impl MpiInterceptionLayer for Watch {
         if is_start(function) {
             run::begin(self.depth());
         }
-        let caller = Caller::of_this_call();
         let Some(slot) = Slot::enter() else {
             let result = next_f();
             if result.is_ok() && is_start(function) {
@@ -378,7 +379,7 @@ impl MpiInterceptionLayer for Watch {
             }
             return result;
         };
-        let entered = self.enter(slot, call, caller);
+        let entered = self.enter(slot, call);
         let result = next_f();
         slot.leave();
         if result.is_ok() && is_start(function) {
@@ -459,7 +460,7 @@ impl MpiInterceptionLayer for Watch {
 }
 
 impl Tool for Watch {
-    const NEW: Self = Self { communicators: Communicators::new(), depth: AtomicUsize::new(0) };
+    const NEW: Self = Self { communicators: Communicators::new(), mode: AtomicUsize::new(0) };
 
     const SETTINGS: &'static [Setting] = &[Setting {
         name: "DEPTH",
@@ -471,7 +472,8 @@ impl Tool for Watch {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         let depth = depth.min(Site::DEEPEST);
         places::set_depth(depth);
-        self.depth.store(depth, Relaxed);
+        let cycles = if Clock::counts_cycles() { CYCLES } else { 0 };
+        self.mode.store(depth | cycles, Relaxed);
     }
 }
 

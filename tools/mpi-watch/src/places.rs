@@ -7,8 +7,9 @@ use core::sync::atomic::{
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, header, module, site, slot};
-use mpi_tool_layer::{CodePlace, Site};
+use mpi_tool_layer::{Caller, CodePlace, Site};
 
+use crate::aside::aside;
 use crate::state::{Slot, Words, file};
 
 /// Sites up to this number are in the file.
@@ -25,18 +26,31 @@ pub(crate) fn set_depth(depth: usize) {
     DEPTH.store(depth, Relaxed);
 }
 
-/// Writes the site of a call to its slot, and its places to the file if they are not there.
+/// Writes the site of the thread's call to its slot, and its places to the file if they are not there.
 #[inline(always)]
-pub(crate) fn note(slot: &Slot, site: Site) {
+pub(crate) fn note(slot: &'static Slot) {
+    match Site::at_once() {
+        Some(site) if site.number() <= WRITTEN.load(Acquire) => {
+            slot.set(slot::SITE, site.number().into());
+        }
+        _ => {
+            aside!(note_slowly, slot);
+        }
+    }
+}
+
+/// The same, of a site that is not found at once, or not in the file.
+extern "C" fn note_slowly(slot: &'static Slot) -> usize {
+    let site = Caller::of_this_call().site(DEPTH.load(Relaxed));
     slot.set(slot::SITE, site.number().into());
     if site.number() > WRITTEN.load(Acquire) {
         add(slot, site);
     }
+    0
 }
 
 /// A site that is not in the file: it and all before it are written there, or to the slot where there is no room.
 #[cold]
-#[inline(never)]
 fn add(slot: &Slot, wanted: Site) {
     let Some(file) = file() else { return };
     let depth = DEPTH.load(Relaxed);

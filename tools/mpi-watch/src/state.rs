@@ -10,7 +10,9 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
-use mpi_tool_layer::ThreadWord;
+use mpi_tool_layer::{Clock, ThreadWord};
+
+use crate::aside::aside;
 
 /// A file's words.
 pub(crate) struct Words([AtomicU64; WORDS]);
@@ -85,6 +87,11 @@ impl Slot {
         self.0[at].store(value, Release);
     }
 
+    #[inline(always)]
+    pub(crate) fn get(&self, at: usize) -> u64 {
+        self.0[at].load(Relaxed)
+    }
+
     /// One more call.
     #[inline(always)]
     pub(crate) fn count(&self) {
@@ -114,11 +121,27 @@ impl Slot {
         // unmapped. `leave` has exposed it.
         let slot = match unsafe { own.as_ref() } {
             Some(slot) => slot,
-            None => Self::find()?,
+            None => {
+                let found = aside!(find_slot, &raw const SINK);
+                // SAFETY: the address must be 0 or that of a slot that stays: `find_slot` returns no others, and has
+                // exposed it.
+                unsafe { with_exposed_provenance::<Self>(found).as_ref() }?
+            }
         };
         ThreadWord::set(0);
         slot.set(slot::STACK, stack_pointer());
         Some(slot)
+    }
+
+    /// Notes when the call began.
+    #[inline(always)]
+    pub(crate) fn note_time(&'static self, counts_cycles: bool) {
+        if counts_cycles {
+            // SAFETY: `rdtsc` is in every processor of this kind, and reads nothing but the counter.
+            self.set(slot::SINCE, unsafe { core::arch::x86_64::_rdtsc() });
+        } else {
+            aside!(note_time_slowly, self);
+        }
     }
 
     /// The call is over.
@@ -131,7 +154,6 @@ impl Slot {
     /// The slot of a thread whose word is 0: it has none yet, or it is in a call. A call that it has left by a jump is
     /// over when the thread calls again from where its stack is shorter.
     #[cold]
-    #[inline(never)]
     fn find() -> Option<&'static Self> {
         let file = file()?;
         // SAFETY: `gettid` takes nothing and always succeeds.
@@ -157,6 +179,17 @@ impl Slot {
         file.set(at + slot::INSIDE, 0);
         Some(file.slot(at))
     }
+}
+
+/// By another clock.
+extern "C" fn note_time_slowly(slot: &'static Slot) -> usize {
+    slot.set(slot::SINCE, Clock::now());
+    0
+}
+
+/// The address of the slot of a thread whose word is 0, or 0.
+extern "C" fn find_slot(_: &'static Slot) -> usize {
+    Slot::find().map_or(0, |slot| (&raw const *slot).expose_provenance())
 }
 
 impl Words {

@@ -109,6 +109,12 @@ impl Caller {
         Self { stack: word::<STACK>(), frame: word::<FRAME>(), not_send: PhantomData }
     }
 
+    /// The same without the frame pointer: for a site that is known already.
+    #[inline(always)]
+    pub(super) fn without_frame() -> Self {
+        Self { stack: word::<STACK>(), frame: 0, not_send: PhantomData }
+    }
+
     /// Is that known? It is not in a level of a stack, whose entries note nothing, and where a signal handler has called
     /// MPI in between.
     #[inline(always)]

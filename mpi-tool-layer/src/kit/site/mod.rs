@@ -85,6 +85,15 @@ impl Site {
         Caller::of_this_call().site(depth)
     }
 
+    /// The site of the call that this thread is in, if it is found where most are: without calling a function. `None`
+    /// does not mean that it is not known.
+    #[inline(always)]
+    pub fn at_once() -> Option<Self> {
+        let caller = Caller::without_frame();
+        let returns_to = caller.returns_to()?;
+        thread::memory()?.sites.find(caller.stack, returns_to).map(Self)
+    }
+
     /// The site as a number, for a part of a [key](crate::RowKey): it means something in this process only.
     pub const fn number(self) -> u32 {
         self.0

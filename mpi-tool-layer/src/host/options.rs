@@ -10,6 +10,8 @@
 //! | `MPI_TOOL_VERBOSE` | `0`, `1` | say where a report is |
 //! | `MPI_TOOL_HELP` | `1` | say all this |
 //!
+//! `MPI_TOOL_RUN` names the run folder, for the tools that keep files there.
+//!
 //! With the tool's name in it, a variable is for that tool alone: `MPI_TOOL_CALL_COUNTER_FORMAT`. A
 //! tool may have [settings](crate::Setting) of its own, which are named so, too.
 //! In a path, `%t` is the tool's name, `%p` the process id, `%h` the host's name and `%%` a `%`.

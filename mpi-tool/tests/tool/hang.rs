@@ -354,6 +354,23 @@ fn a_rank_that_is_gone_is_named() {
     signal("CONT", parent);
 }
 
+/// The launcher ends the others then, or leaves them waiting.
+#[test]
+fn a_rank_that_exits_without_finalize_is_named() {
+    let job = Job::start(3, &["exited"]);
+    let exited = expected(&[(1, "MPI_Barrier", "before the end", "exited")]);
+    let begin = Instant::now();
+    let mut last = None;
+    while begin.elapsed() < LIMIT {
+        last = job.hang();
+        if last.as_ref().is_some_and(|answer| culprits(answer).is_superset(&exited)) {
+            return;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("{:#}", last.unwrap_or_default());
+}
+
 #[test]
 fn a_window_that_stays_locked_is_named() {
     // Where the lock is waited for is the MPI's choice.

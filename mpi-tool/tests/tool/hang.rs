@@ -492,15 +492,14 @@ fn a_run_is_found_and_cleaned() {
     job.kill();
     let begin = Instant::now();
     let clean = |options: &[&str]| {
-        let arguments: Vec<_> = ["clean"].iter().chain(options).copied().collect();
+        let arguments: Vec<_> = ["clean", text(&folder)].iter().chain(options).copied().collect();
         mpi_tool(job.folder.path(), &arguments).stdout
     };
     while !clean(&["--dry-run"]).contains(text(&folder)) && begin.elapsed() < LIMIT {
         sleep(Duration::from_millis(50));
     }
     assert!(hang(job.folder.path(), &process).is_some());
-    // Other tests may clean at the same time.
-    clean(&[]);
+    assert_eq!(clean(&[]), format!("removed {}\n", folder.display()));
     assert!(!folder.exists());
     assert!(hang(job.folder.path(), &process).is_none());
 }

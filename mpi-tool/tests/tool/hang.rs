@@ -1,4 +1,5 @@
-//! `mpi-watch` and `mpi-tool hang`: programs that hang, of which rank and line must be named, and programs that are right,
+//! `mpi-watch` and `mpi-tool hang`: programs that hang, of which rank and line must be named, and programs that are
+//! right,
 //! which must not be accused. Nothing here depends on how long something takes: tests ask until the state is there.
 
 use std::collections::BTreeSet;
@@ -504,7 +505,8 @@ fn a_run_is_found_and_cleaned() {
     assert!(hang(job.folder.path(), &process).is_none());
 }
 
-/// A process that never starts MPI leaves nothing, and neither does one that finalizes; and neither says anything. (Of a
+/// A process that never starts MPI leaves nothing, and neither does one that finalizes; and neither says anything.
+/// (Of a
 /// program with MPI that does not start it, every tool says so.)
 #[test]
 fn nothing_is_left_and_nothing_is_said() {

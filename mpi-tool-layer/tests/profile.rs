@@ -298,6 +298,40 @@ fn waiting_is_told_from_the_rest() {
     assert!(rows.iter().all(|row| row["wait"].is_null()));
 }
 
+/// A process that is killed by what nobody can catch leaves what it had at most a second before.
+#[test]
+fn a_killed_process_leaves_an_early_report() {
+    let run = profiled(Run::new(&compile("interval"), 1).arguments(&["35", "kill"]));
+    let run = run.variable("MPI_TOOL_MPI_PROFILE_INTERVAL", "1");
+    let outcome = run.run();
+    assert_ne!(outcome.status, Some(0), "{}", outcome.stderr);
+    let profile = profile(&run);
+    assert_eq!((&profile["complete"], &profile["rank"]), (&false.into(), &0.into()));
+    assert_eq!(profile["reason"], "the program is still running");
+    assert!(run.folder.path().join("profile.json.rank0").exists());
+    // Of 3.5 s, the last one at most may be missing, and what the machine was busy with others.
+    let wall = profile["wall"]["most"].as_f64().unwrap() / 1e9;
+    assert!(wall > 2.0, "{wall} s");
+    let calls = by_function(&profile, |row| row["calls"].as_u64().unwrap());
+    assert!(calls["MPI_Sendrecv"] > 100, "{calls:?}");
+}
+
+/// A run that ends well has its one report, and early ones are gone.
+#[test]
+fn early_reports_go_when_the_run_ends() {
+    let run = profiled(Run::new(&compile("interval"), 2).arguments(&["25"]));
+    let run = run.variable("MPI_TOOL_MPI_PROFILE_INTERVAL", "1");
+    let outcome = run.run();
+    outcome.expect_success("interval");
+    let profile = profile(&run);
+    assert_eq!((&profile["complete"], &profile["ranks"]), (&true.into(), &2.into()));
+    // Without files, there are none.
+    let run = Run::new(&compile("interval"), 2).arguments(&["15"]).preload(tool("mpi_profile"));
+    let outcome = run.variable("MPI_TOOL_MPI_PROFILE_INTERVAL", "1").run();
+    outcome.expect_success("interval");
+    assert_eq!(outcome.stderr.matches("# mpi-profile").count(), 1, "{}", outcome.stderr);
+}
+
 /// On a terminal: one report, of at most so many lines, and a line for what came after it.
 #[test]
 fn the_text_is_short_and_calls_after_it_are_a_line() {

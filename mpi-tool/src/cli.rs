@@ -251,6 +251,9 @@ pub(crate) struct Guard {
 /// themselves, as they do in MPI_Finalize. Prints the name of each folder.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {
+    /// Remove those of this run folder only [default: all of yours on this host]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
     /// Print the names only
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -70,6 +70,15 @@ impl ReportFile {
         placed
     }
 
+    /// Removes the report that this process has written, if it is there still.
+    pub(crate) fn remove_own(&self) {
+        let own = self.own.each_ref().map(|word| word.swap(0, Relaxed));
+        if own != [0; 2] && look(&self.path).is_ok_and(|there| [there.st_dev, there.st_ino] == own)
+        {
+            remove(&self.path);
+        }
+    }
+
     fn write_to(&self, path: &CStr, fill: &mut dyn FnMut(&mut Sink)) -> Result<(), c_int> {
         let mut sink = Sink::create(path)?;
         fill(&mut sink);
@@ -242,6 +251,22 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(names(folder.path()), ["report"]);
+    }
+
+    #[test]
+    fn only_ones_own_report_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report");
+        let report = file(&path, "here");
+        report.remove_own();
+        write(&report, "early").unwrap();
+        report.remove_own();
+        assert_eq!(names(folder.path()), [""; 0]);
+        write(&report, "early").unwrap();
+        fs::rename(&path, folder.path().join("kept")).unwrap();
+        fs::write(&path, "another one's").unwrap();
+        report.remove_own();
+        assert_eq!(names(folder.path()), ["kept", "report"]);
     }
 
     /// As two singletons that were told the same path: the hosts' names stand for two processes.

@@ -51,6 +51,9 @@ pub struct ToolInfo {
 // of a level, which is `Sync`; `new` and who calls it see to that. The other fields are `Sync`.
 unsafe impl Sync for ToolInfo {}
 
+/// Instead of a signal: the process goes on, and a tool wants to write what there is.
+pub(crate) const STILL_RUNNING: c_int = 0;
+
 const SYMBOL: &CStr = c"mpi_tool_info";
 
 impl ToolInfo {

@@ -76,6 +76,11 @@ impl Clock {
         if rate == 1.0 { ticks } else { (ticks as f64 * rate) as u64 }
     }
 
+    /// How many ticks so many nanoseconds are. For signal handlers, too. Waits as [`nanoseconds`](Self::nanoseconds).
+    pub fn ticks(nanoseconds: u64) -> u64 {
+        (nanoseconds as f64 / Self::nanoseconds_per_tick()) as u64
+    }
+
     /// The length of a tick, as well as it is known by now.
     pub fn nanoseconds_per_tick() -> f64 {
         if KIND.load(Acquire) == UNKNOWN {

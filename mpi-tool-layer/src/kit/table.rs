@@ -12,6 +12,7 @@ use super::moments::Moments;
 use super::shard::{Row, Shape, Shard};
 use super::thread::{self, TABLES};
 use crate::counters::memory;
+use crate::host::neighbours::{STILL_RUNNING, ToolInfo};
 
 /// The numbers of a key's parts, in the order of [`RowKey::PARTS`]; those that the key does not have are 0.
 /// `u32::MAX` stands for all that have no row of their own.
@@ -205,6 +206,8 @@ pub struct AnyTable {
     writer: AtomicI32,
     /// Events that could not be counted: the system gave no memory.
     lost: AtomicU64,
+    /// The tool that reports it, once MPI has started.
+    tool: AtomicPtr<ToolInfo>,
 }
 
 impl AnyTable {
@@ -223,6 +226,23 @@ impl AnyTable {
             shared: AtomicPtr::new(core::ptr::null_mut()),
             writer: AtomicI32::new(0),
             lost: AtomicU64::new(0),
+            tool: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// Has a tool report the table.
+    pub(crate) fn set_tool(&self, tool: &'static ToolInfo) {
+        self.tool.store(core::ptr::from_ref(tool).cast_mut(), Release);
+    }
+
+    /// Writes what this process has in its table by now into the process's file, of a program that goes on: so not all is
+    /// lost if it is killed, and one can see how it is getting on. The report has a [reason](crate::Tool::table), and goes
+    /// away when the report of all ranks is there. Nothing happens where reports do not go to files, before MPI has
+    /// started, and after the report of all ranks.
+    pub fn write_early(&self) {
+        // SAFETY: the pointer must be null or of a `ToolInfo` that stays: `set_tool` has it from a `&'static ToolInfo`.
+        if let Some(tool) = unsafe { self.tool.load(Acquire).as_ref() } {
+            tool.signalled(STILL_RUNNING);
         }
     }
 

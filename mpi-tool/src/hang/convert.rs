@@ -1,4 +1,5 @@
-//! From what a rank's file says to what the graph is made of: handles become identities, ranks in communicators ranks of
+//! From what a rank's file says to what the graph is made of: handles become identities, ranks in communicators ranks
+//! of
 //! the world, and a function what it waits for.
 
 use std::collections::{BTreeMap, BTreeSet};

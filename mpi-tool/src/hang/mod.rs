@@ -82,12 +82,11 @@ fn print(text: &str) -> Result<()> {
 
 impl Clean {
     pub(crate) fn run(&self) -> Result<()> {
-        let mut runs = Vec::new();
-        for run in Run::all()? {
-            if reading::is_stale(&run) {
-                runs.push(run);
-            }
-        }
+        let mut runs = match &self.run {
+            Some(folder) => vec![Run::in_folder(folder)?],
+            None => Run::all()?,
+        };
+        runs.retain(|run| !run.files.is_empty() && reading::is_stale(run));
         if runs.is_empty() {
             println!("there are no folders of runs that are over");
         }

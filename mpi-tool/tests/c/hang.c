@@ -171,7 +171,7 @@ static void right(const char *path) {
     MPI_Comm_dup(rows, &pair);
     MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
     MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 60; round++) {
         for (int i = 0; i < 32; i++) {
             MPI_Irecv(buffer + i, 1, MPI_CHAR, (rank + size - 1) % size, i, MPI_COMM_WORLD, &requests[i]);
             MPI_Isend(buffer + 64, 1, MPI_CHAR, next(), i, MPI_COMM_WORLD, &requests[32 + i]);

@@ -1,4 +1,5 @@
-//! `mpi-watch` and `mpi-tool hang`: programs that hang, of which rank and line must be named, and programs that are right,
+//! `mpi-watch` and `mpi-tool hang`: programs that hang, of which rank and line must be named, and programs that are
+//! right,
 //! which must not be accused. Nothing here depends on how long something takes: tests ask until the state is there.
 
 use std::collections::BTreeSet;
@@ -354,6 +355,23 @@ fn a_rank_that_is_gone_is_named() {
     signal("CONT", parent);
 }
 
+/// The launcher ends the others then, or leaves them waiting.
+#[test]
+fn a_rank_that_exits_without_finalize_is_named() {
+    let job = Job::start(3, &["exited"]);
+    let exited = expected(&[(1, "MPI_Barrier", "before the end", "exited")]);
+    let begin = Instant::now();
+    let mut last = None;
+    while begin.elapsed() < LIMIT {
+        last = job.hang();
+        if last.as_ref().is_some_and(|answer| culprits(answer).is_superset(&exited)) {
+            return;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("{:#}", last.unwrap_or_default());
+}
+
 #[test]
 fn a_window_that_stays_locked_is_named() {
     // Where the lock is waited for is the MPI's choice.
@@ -475,20 +493,20 @@ fn a_run_is_found_and_cleaned() {
     job.kill();
     let begin = Instant::now();
     let clean = |options: &[&str]| {
-        let arguments: Vec<_> = ["clean"].iter().chain(options).copied().collect();
+        let arguments: Vec<_> = ["clean", text(&folder)].iter().chain(options).copied().collect();
         mpi_tool(job.folder.path(), &arguments).stdout
     };
     while !clean(&["--dry-run"]).contains(text(&folder)) && begin.elapsed() < LIMIT {
         sleep(Duration::from_millis(50));
     }
     assert!(hang(job.folder.path(), &process).is_some());
-    // Other tests may clean at the same time.
-    clean(&[]);
+    assert_eq!(clean(&[]), format!("removed {}\n", folder.display()));
     assert!(!folder.exists());
     assert!(hang(job.folder.path(), &process).is_none());
 }
 
-/// A process that never starts MPI leaves nothing, and neither does one that finalizes; and neither says anything. (Of a
+/// A process that never starts MPI leaves nothing, and neither does one that finalizes; and neither says anything.
+/// (Of a
 /// program with MPI that does not start it, every tool says so.)
 #[test]
 fn nothing_is_left_and_nothing_is_said() {

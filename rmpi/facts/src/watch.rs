@@ -295,7 +295,8 @@ pub mod lock {
     pub const LENGTH: usize = 4;
 }
 
-/// Call sites: [`header::DEPTH`] words each, of places: the module's number plus 1 from bit 56, and the offset in it. 0 is
+/// Call sites: [`header::DEPTH`] words each, of places: the module's number plus 1 from bit 56, and the offset in it.
+/// 0 is
 /// no place. The site of number 1 is the first.
 pub mod site {
     /// The first one's first word.

@@ -1,5 +1,6 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
+mod early;
 mod peers;
 mod row;
 mod wait;
@@ -14,6 +15,7 @@ use mpi_tool_layer::{
     Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
+use early::Early;
 use peers::NowWithPeers;
 use row::{MEASURES, ROWS, Row};
 use wait::Start;
@@ -24,6 +26,7 @@ struct Profile {
     communicators: Communicators,
     peers: PeerTable,
     keys: AtomicUsize,
+    early: Early,
 }
 
 /// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
@@ -173,7 +176,9 @@ impl Profile {
     fn timed_in<R>(&self, nesting: Nesting, begun: Begun, next_f: impl FnOnce() -> R) -> R {
         let start = Clock::now();
         let result = next_f();
-        let time = Clock::now().wrapping_sub(start);
+        let end = Clock::now();
+        self.early.look(end, self.calls.any());
+        let time = end.wrapping_sub(start);
         // The time of a call inside of another one is a part of that one's.
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
@@ -209,7 +214,9 @@ impl Profile {
             move || {
                 let start = start();
                 let result = next_f();
-                time.set(Clock::now().wrapping_sub(start.time));
+                let end = Clock::now();
+                self.early.look(end, self.calls.any());
+                time.set(end.wrapping_sub(start.time));
                 waited.set(start.waited(time.get()));
                 row.set(begun.row());
                 result
@@ -354,6 +361,7 @@ impl Tool for Profile {
         communicators: Communicators::new(),
         peers: PeerTable::new(),
         keys: AtomicUsize::new(0),
+        early: Early::never(),
     };
 
     const SETTINGS: &'static [Setting] = &[
@@ -383,6 +391,11 @@ impl Tool for Profile {
             help: "tell waiting for other ranks from the rest: by the quickest call with data of this size, or by a \
                    barrier before each blocking collective operation",
         },
+        Setting {
+            name: "INTERVAL",
+            default: SettingDefault::Number(0),
+            help: "each process writes its report so far to its file, every so many seconds; 0 for never",
+        },
     ];
 
     fn configure(&self, settings: &Settings) {
@@ -398,6 +411,7 @@ impl Tool for Profile {
             _ => 0,
         };
         self.keys.store(depth.min(Site::DEEPEST) | keys | waiting, Relaxed);
+        self.early.every(settings.number("INTERVAL"));
     }
 
     fn table(&self) -> Option<&AnyTable> {

@@ -140,7 +140,8 @@ fn make(depth: usize) -> Result<(), String> {
     file.set_text(header::WORLD, header::WORLD_WORDS, job.world.as_bytes(), true);
     file.set(header::PHASE, phase::STARTING);
     file.set(header::MAGIC, MAGIC);
-    // SAFETY: `atexit` takes a function that may run at the end of the process: `exited` writes to the mapped file only.
+    // SAFETY: `atexit` takes a function that may run at the end of the process: `exited` writes to the mapped file
+    // only.
     // Tools are never unloaded, and the C library takes the function off its list where one is.
     unsafe { libc::atexit(exited) };
     Ok(())
@@ -250,7 +251,8 @@ struct Job {
 }
 
 impl Job {
-    /// By what the launcher says, and by the processes that this one descends from. All ranks of a job on a host come to
+    /// By what the launcher says, and by the processes that this one descends from. All ranks of a job on a host come
+    /// to
     /// the same.
     fn of_this_process() -> Self {
         let own = u64::from(std::process::id());

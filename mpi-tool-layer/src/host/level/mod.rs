@@ -35,7 +35,7 @@ use prepared::Prepared;
 use report::NOT_MERGED;
 
 use crate::host::launcher::launched_rank;
-use crate::host::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi};
+use crate::host::neighbours::{STILL_RUNNING, ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::host::options::Output;
 use crate::host::output::say;
 use crate::host::unseen::why_nothing_was_seen;
@@ -364,10 +364,13 @@ impl Level {
         }
     }
 
-    /// For [`ToolInfo`]: a signal is about to end the process. Runs in the signal's handler, so it
-    /// takes what is prepared, and does nothing before MPI has started.
+    /// For [`ToolInfo`]: a signal is about to end the process, or none is ([`STILL_RUNNING`]). May run in a signal's
+    /// handler, so it takes what is prepared, and does nothing before MPI has started.
     #[doc(hidden)]
     pub fn signalled(&self, signal: c_int) {
+        if signal == STILL_RUNNING {
+            return self.report_early();
+        }
         if self.prepared.get().is_some_and(|prepared| prepared.options.signals) {
             self.report_process(signals::name(signal));
         }

@@ -17,6 +17,7 @@ use mpi_sys::ABI;
 use super::{Level, process_id};
 use crate::host::file::ReportFile;
 use crate::host::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
+use crate::host::neighbours::ToolInfo;
 use crate::host::options::{Options, Output};
 use crate::host::output::{is_terminal, say};
 use crate::host::{options, signals, world};
@@ -63,7 +64,12 @@ pub(super) struct PreparedTable {
 }
 
 impl PreparedTable {
-    fn of(table: &'static AnyTable, peers: Option<&'static PeerTable>) -> Self {
+    fn of(
+        table: &'static AnyTable,
+        peers: Option<&'static PeerTable>,
+        info: &'static ToolInfo,
+    ) -> Self {
+        table.set_tool(info);
         let sum_of = |table: &AnyTable| Shard::map(table.shape().together());
         let peers = peers.map(PeerTable::any);
         Self {
@@ -131,7 +137,8 @@ impl Level {
             }
             let rows = self.counters.get().map(Rows::of);
             let table = self.counters.table();
-            let table = table.map(|table| PreparedTable::of(table, self.counters.peers()));
+            let table =
+                table.map(|table| PreparedTable::of(table, self.counters.peers(), self.info));
             let count = rows.as_ref().map_or(0, Rows::len);
             if options.signals && (count > 0 || table.is_some()) {
                 signals::watch(self.info);

@@ -29,6 +29,9 @@ const LATE: &str = "calls after the merged report";
 /// The user wants a report a rank.
 pub(super) const NOT_MERGED: &str = "MPI_TOOL_MERGE=0";
 
+/// The process goes on.
+pub(super) const EARLY: &str = "the program is still running";
+
 /// A report of any kind, to be put where the user wants it.
 pub(super) struct Written<'a> {
     pub(super) scope: Scope<'a>,
@@ -84,6 +87,15 @@ impl Level {
             self.report_counters(counters, prepared, reason);
         }
         self.writing.store(false, Release);
+    }
+
+    /// Writes what this process has counted by now, if reports go to files and there is no merged one.
+    pub(super) fn report_early(&self) {
+        let Some(prepared) = self.prepared.get() else { return };
+        let is_over = prepared.table.as_ref().is_none_or(|table| table.merged.load(Relaxed));
+        if matches!(prepared.options.output, Output::File(_)) && !is_over {
+            self.report_process(EARLY);
+        }
     }
 
     /// The report of this process's counters.
@@ -172,13 +184,15 @@ impl Level {
     /// Writes a report to its file, and to standard error if that fails.
     fn write_file(&self, prepared: &Prepared, report: &Written<'_>, asked: bool) {
         let Some([world, process]) = &prepared.files else { return };
-        let file = match report.scope {
-            Scope::World { .. } => world,
-            Scope::Process { .. } => process,
+        let (file, is_early) = match report.scope {
+            Scope::World { .. } => (world, false),
+            Scope::Process { reason, .. } => (process, reason == EARLY),
         };
         let tool = self.label;
         let format = prepared.options.format;
         match file.write(|sink| (report.write)(sink, format)) {
+            // Another one will come, which tells of what is wrong.
+            _ if is_early => {}
             Ok(path) if prepared.says_where && prepared.prints => {
                 say(format_args!("{tool}: report in {}", Path(path)));
             }

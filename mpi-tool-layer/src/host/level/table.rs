@@ -54,6 +54,10 @@ impl Level {
             let peers = merged.peers.as_ref().map(|peers| -> &dyn PeerView { peers });
             self.write_table(prepared, Scope::World { ranks }, table, &merged, peers);
         }
+        // All that this process's earlier report had is in the merged one.
+        if let Some([_, process]) = &prepared.files {
+            process.remove_own();
+        }
         Ok(())
     }
 

@@ -116,8 +116,7 @@ impl Slot {
     #[inline(always)]
     pub(crate) fn enter() -> Option<&'static Self> {
         let own = with_exposed_provenance::<Self>(ThreadWord::get());
-        // SAFETY: the word must be 0 or the address of a slot that stays. Only `leave` sets it to another number in
-        // this
+        // SAFETY: the word must be 0 or the address of a slot that stays. Only `leave` sets it to another number in this
         // tool, to the address of a slot that `enter` has returned, which is `SINK` or in the file, which is never
         // unmapped. `leave` has exposed it.
         let slot = match unsafe { own.as_ref() } {

@@ -332,6 +332,32 @@ fn early_reports_go_when_the_run_ends() {
     assert_eq!(outcome.stderr.matches("# mpi-profile").count(), 1, "{}", outcome.stderr);
 }
 
+/// By hand, from the program's comments: calls, and bytes that are sent and received, of two ranks.
+#[test]
+fn phases_are_told_apart_and_what_is_switched_off_is_left_out() {
+    let run = profiled(Run::new(&compile("phases"), 2));
+    run.run().expect_success("phases");
+    let profile = profile(&run);
+    let of = |function: &str, phase: Option<u64>| {
+        let rows = profile["rows"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["function"] == function && row["phase"].as_u64() == phase);
+        rows.fold((0, 0, 0), |(calls, sent, received), row| {
+            let more = row["calls"].as_u64().unwrap();
+            (calls + more, sent + sum(row, "sent"), received + sum(row, "received"))
+        })
+    };
+    let calls = |function| [None, Some(2), Some(3)].map(|phase| of(function, phase).0);
+    assert_eq!(calls("MPI_Barrier"), [14, 14, 2]);
+    assert_eq!(calls("MPI_Waitall"), [0, 2, 2]);
+    assert_eq!(of("MPI_Isend", Some(2)), (4, 16, 0));
+    assert_eq!(of("MPI_Irecv", Some(2)), (4, 0, 16));
+    for function in ["MPI_Isend", "MPI_Irecv"] {
+        assert_eq!(calls(function), [0, 4, 0]);
+    }
+    // Those that begin a phase are in it, and so is the one that switches measuring on again.
+    assert_eq!(calls("MPI_Pcontrol"), [2, 6, 2]);
+}
+
 /// On a terminal: one report, of at most so many lines, and a line for what came after it.
 #[test]
 fn the_text_is_short_and_calls_after_it_are_a_line() {

@@ -172,6 +172,8 @@ pub(crate) enum By {
     Communicator,
     /// Each MPI function, with data of each size, by powers of two
     Size,
+    /// Each MPI function, in each phase that the program has begun by MPI_Pcontrol
+    Phase,
     /// Each MPI function, with the peers at each distance from the own rank
     Peer,
 }

@@ -211,6 +211,16 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
                 self.around_untyped(function, || unsafe { call.unwrap()() })
             }
 
+            #[inline(always)]
+            fn pcontrol<F>(&self, next_f: UnsafeBox<'_, F>, level: ::core::ffi::c_int) -> ::core::ffi::c_int
+            where
+                F: FnOnce(::core::ffi::c_int) -> ::core::ffi::c_int,
+            {
+                self.profiling_level(level);
+                // SAFETY: as above.
+                self.around_untyped(FunctionId::MPI_Pcontrol, || unsafe { next_f.unwrap()(level) })
+            }
+
             #(#raw)*
         }
     }

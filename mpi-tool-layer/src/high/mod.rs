@@ -250,6 +250,14 @@ tool_macros::high_layer! {
             self.around(call, next_f)
         }
 
+        /// The application calls `MPI_Pcontrol` with this level, which is passed on afterwards. What a level means is
+        /// the tool's own matter; the standard suggests that 0 switches profiling off, and 1 on. Further arguments of
+        /// the application's are not told, as nobody knows whether there are any.
+        #[inline(always)]
+        fn profiling_level(&self, level: c_int) {
+            let _ = level;
+        }
+
         /// Does the layer see functions without typed arguments, too
         /// ([`around_untyped`](Self::around_untyped))?
         const SEES_UNTYPED: bool = false;

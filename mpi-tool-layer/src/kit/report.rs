@@ -155,6 +155,9 @@ impl TableReport<'_> {
                 PartKind::Site => self.site(out, number)?,
                 PartKind::Communicator => self.communicator(out, number)?,
                 PartKind::Size => write!(out, "{}", SizeClass::from_number(number))?,
+                PartKind::Phase if number == 0 => {}
+                PartKind::Phase if number == u32::MAX => out.write_str(", other phases")?,
+                PartKind::Phase => write!(out, ", phase {number}")?,
                 PartKind::Number => write!(out, " {} {number}", part.name)?,
             }
         }
@@ -274,7 +277,9 @@ impl TableReport<'_> {
                     PartKind::Communicator if number == TrackedComm::UNKNOWN.number() => {
                         out.write_str("\"unknown\",")?;
                     }
-                    PartKind::Site | PartKind::Communicator => write!(out, "{number},")?,
+                    PartKind::Site | PartKind::Communicator | PartKind::Phase => {
+                        write!(out, "{number},")?;
+                    }
                     PartKind::Size => write!(out, "{},", SizeClass::from_number(number).most())?,
                 }
             }
@@ -349,6 +354,7 @@ impl TableReport<'_> {
                         None => out.write_str(",unknown")?,
                     },
                     PartKind::Size => write!(out, ",{}", SizeClass::from_number(number).most())?,
+                    PartKind::Phase => write!(out, ",{number}")?,
                 }
             }
             write!(out, ",{},{}", row.events, row.ranks)?;
@@ -401,6 +407,7 @@ fn kind_name(kind: PartKind) -> &'static str {
         PartKind::Site => "site",
         PartKind::Communicator => "communicator",
         PartKind::Size => "size",
+        PartKind::Phase => "phase",
         PartKind::Number => "number",
     }
 }

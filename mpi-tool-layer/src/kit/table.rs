@@ -55,6 +55,8 @@ pub enum PartKind {
     Communicator,
     /// [`SizeClass::number`](crate::SizeClass::number).
     Size,
+    /// A phase of the application's, which has the same number on all ranks; 0 of what is in none.
+    Phase,
     /// A number that means the same on all ranks.
     Number,
 }
@@ -64,7 +66,7 @@ impl PartKind {
     pub const fn bits(self) -> u32 {
         match self {
             Self::Function | Self::Size => 16,
-            Self::Site | Self::Communicator | Self::Number => 32,
+            Self::Site | Self::Communicator | Self::Phase | Self::Number => 32,
         }
     }
 }

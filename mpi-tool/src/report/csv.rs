@@ -24,6 +24,7 @@ pub(super) fn write(
         By::Site => &["site"],
         By::Communicator => &["communicator", "identity", "size", "remote_size"],
         By::Size => &["size"],
+        By::Phase => &["phase"],
     };
     header.extend(of_keys.iter().map(|name| (*name).to_owned()));
     header.push(table.events.clone());
@@ -51,6 +52,7 @@ pub(super) fn write(
                     known.map_or(String::new(), |known| known.name.clone())
                 }
                 What::Size(most) => most.to_string(),
+                What::Phase(phase) => phase.to_string(),
             });
         }
         if by == By::Communicator {

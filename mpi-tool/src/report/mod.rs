@@ -122,6 +122,8 @@ enum What {
     Communicator(usize),
     /// With data of up to so many bytes.
     Size(u64),
+    /// In a phase.
+    Phase(u64),
 }
 
 impl What {
@@ -132,6 +134,7 @@ impl What {
             By::Site => &row["site"],
             By::Communicator => &row["communicator"],
             By::Size => &row["size"],
+            By::Phase => &row["phase"],
         };
         let number = match value {
             Value::Null => return Ok(Self::All),
@@ -141,6 +144,7 @@ impl What {
                     By::Function | By::Peer | By::Site => "other places",
                     By::Communicator => "other communicators",
                     By::Size => "other sizes",
+                    By::Phase => "other phases",
                 }));
             }
             number => number.as_u64(),
@@ -159,6 +163,7 @@ impl What {
                     .context("a row has a communicator that is not there")?,
             ),
             By::Size => Self::Size(number.context("a row has a size that is no number")?),
+            By::Phase => Self::Phase(number.context("a row has a phase that is no number")?),
         })
     }
 }
@@ -230,8 +235,8 @@ impl Report {
             table.sites.iter().map(of_site).collect()
         };
         let by = if self.matrix.is_some() { By::Peer } else { self.by };
-        if let Some(setting) = table.lacks(by) {
-            bail!("{name} does not tell that apart: set {setting} when the program runs");
+        if let Some(what_to_do) = table.lacks(by) {
+            bail!("{name} does not tell that apart: {what_to_do}");
         }
         let matrix = table.matrix.as_deref().unwrap_or_default();
         match (self.to, by) {
@@ -274,12 +279,13 @@ impl Report {
 }
 
 impl Table {
-    /// The setting with which rows would tell apart what lines are about, if they do not.
+    /// How rows would tell apart what lines are about, if they do not.
     fn lacks(&self, by: By) -> Option<String> {
         let key = match by {
             By::Function | By::Site => return None,
             By::Communicator => "communicator",
             By::Size => "size",
+            By::Phase => "phase",
             By::Peer => "peer",
         };
         let tool = self.tool.to_uppercase().replace('-', "_");
@@ -287,7 +293,12 @@ impl Table {
             By::Peer => self.matrix.is_some(),
             _ => self.rows.iter().any(|row| !row[key].is_null()),
         };
-        (!is_told).then(|| format!("MPI_TOOL_{tool}_{}=1", key.to_uppercase()))
+        (!is_told).then(|| match by {
+            By::Phase => {
+                "have the program begin phases by MPI_Pcontrol, with levels from 2".to_owned()
+            }
+            _ => format!("set MPI_TOOL_{tool}_{}=1 when the program runs", key.to_uppercase()),
+        })
     }
 }
 
@@ -346,11 +357,13 @@ fn added_up(table: &Table, by: By) -> Result<Value> {
             What::Unknown => "unknown".into(),
             What::Communicator(number) => json!(table.communicators[number]),
             What::Size(most) => most.into(),
+            What::Phase(phase) => phase.into(),
         };
         match by {
             By::Function | By::Peer | By::Site => {}
             By::Communicator => row["communicator"] = what,
             By::Size => row["size"] = what,
+            By::Phase => row["phase"] = what,
         }
         row[&table.events] = line.events.into();
         for (column, sums) in table.measures.iter().zip(&line.measures) {

@@ -8,7 +8,7 @@ mod wait;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId,
     InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting, SettingDefault,
@@ -17,7 +17,7 @@ use mpi_tool_layer::{
 
 use early::Early;
 use peers::NowWithPeers;
-use row::{MEASURES, ROWS, Row};
+use row::{MEASURES, ROWS, Row, UNMEASURED};
 use wait::Start;
 
 struct Profile {
@@ -40,6 +40,10 @@ impl Keys {
     const PEER: usize = 1 << 10;
     /// The ranks wait for each other before a collective operation moves data.
     const WAIT: usize = 1 << 11;
+    /// The application has switched measuring off.
+    const OFF: usize = 1 << 12;
+    /// Where the number of the phase begins that the application is in.
+    const PHASE: u32 = 32;
 
     #[inline(always)]
     const fn depth(self) -> usize {
@@ -49,6 +53,24 @@ impl Keys {
     #[inline(always)]
     const fn has(self, key: usize) -> bool {
         self.0 & key != 0
+    }
+
+    /// The phase that the application is in.
+    #[inline(always)]
+    const fn phase(self) -> u32 {
+        (self.0 >> Self::PHASE) as u32
+    }
+
+    /// What follows from a level of `MPI_Pcontrol`: 0 switches measuring off and 1 on, other levels begin a phase, and
+    /// negative ones end it.
+    const fn at_level(self, level: c_int) -> Self {
+        let flags = self.0 & ((1 << Self::PHASE) - 1);
+        match level {
+            0 => Self(self.0 | Self::OFF),
+            1 => Self(self.0 & !Self::OFF),
+            ..0 => Self(flags),
+            2.. => Self(flags | (level as usize) << Self::PHASE),
+        }
     }
 }
 
@@ -71,8 +93,13 @@ impl Begun {
 
     #[inline(always)]
     const fn row_at(self, site: Site) -> Row {
-        let Self { function, communicator, .. } = self;
-        Row { function, site, communicator, size: SizeClass::NONE }
+        let Self { function, communicator, keys, .. } = self;
+        Row { function, site, communicator, size: SizeClass::NONE, phase: keys.phase() }
+    }
+
+    /// Is the call of no row, since measuring is switched off?
+    fn is_unmeasured(self) -> bool {
+        self.keys.has(Keys::OFF)
     }
 
     /// The row of a call that moves no data.
@@ -136,9 +163,21 @@ impl Tally<Row> for Now<'_> {
     }
 }
 
+/// A call while measuring is switched off. What an earlier call has started still counts.
+struct Unmeasured<'a>(&'a Profile);
+
+impl Tally<Row> for Unmeasured<'_> {
+    fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
+        self.0.moved_before(row, flow, elements.wrapping_mul(datatype.size()));
+    }
+}
+
 impl Profile {
     #[cold]
     fn moved_before(&self, row: Row, flow: Flow, bytes: u64) {
+        if row.phase == UNMEASURED {
+            return;
+        }
         let some = (bytes > 0).then_some(bytes);
         let (sent, received) = if flow == Flow::Received { (None, some) } else { (some, None) };
         let values = [None, sent, received, None];
@@ -169,6 +208,9 @@ impl Profile {
     /// Passes on a call that moves no data, and adds its time to its row.
     #[inline(always)]
     fn timed<R>(&self, begun: Begun, next_f: impl FnOnce() -> R) -> R {
+        if begun.is_unmeasured() {
+            return next_f();
+        }
         self.timed_in(Nesting::enter(), begun, next_f)
     }
 
@@ -183,6 +225,21 @@ impl Profile {
         let time = nesting.is_outermost().then_some(time);
         drop(nesting);
         self.calls.add(begun.plain_row(), 1, [time, None, None, None]);
+        result
+    }
+
+    /// Passes on a call while measuring is switched off: what it makes, starts and completes is followed all the same.
+    fn unmeasured<'c>(
+        &self,
+        begun: Begun,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let row = Row { phase: UNMEASURED, ..begun.row_at(Site::UNKNOWN) };
+        let result = self.traffic.around(&Unmeasured(self), || row, call, next_f);
+        if let Ok(accepted) = result {
+            self.communicators.made(call, accepted);
+        }
         result
     }
 
@@ -252,9 +309,14 @@ impl MpiInterceptionLayer for Profile {
     const COMPILED: Compiled = Compiled::ForCommunication;
     const SEES_UNTYPED: bool = true;
 
+    fn profiling_level(&self, level: c_int) {
+        let at_level = |keys| Some(Keys(keys).at_level(level).0);
+        let _ = self.keys.fetch_update(Relaxed, Relaxed, at_level);
+    }
+
     #[inline(always)]
     fn is_thorough(&self) -> bool {
-        self.keys().has(Keys::PEER | Keys::WAIT) || Nesting::is_inside()
+        self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
     }
 
     /// A call that is in no other one, as most are: others go through `around_thoroughly`.
@@ -284,11 +346,14 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         let function = call.function();
-        if is_end(function) {
-            return self.around(call, next_f);
-        }
         let begun = self.begin(function, || self.communicators.of(call));
+        if is_end(function) {
+            return if begun.is_unmeasured() { next_f() } else { self.around(call, next_f) };
+        }
         let nesting = Nesting::enter();
+        if begun.is_unmeasured() {
+            return self.unmeasured(begun, call, next_f);
+        }
         if Traffic::<Row>::moves_nothing(call) {
             return self.timed_in(nesting, begun, next_f);
         }

@@ -12,7 +12,14 @@ pub(crate) struct Row {
     pub(crate) site: Site,
     pub(crate) communicator: TrackedComm,
     pub(crate) size: SizeClass,
+    /// The phase that the application is in; 0 for none.
+    pub(crate) phase: u32,
 }
+
+/// Stands for a phase in which nothing is measured: such a row is never added to.
+pub(crate) const UNMEASURED: u32 = u32::MAX - 1;
+/// Stands for all phases together, where there is no room for each.
+const OTHER_PHASES: u32 = u32::MAX;
 
 impl RowKey for Row {
     const PARTS: &'static [Part] = &[
@@ -20,22 +27,23 @@ impl RowKey for Row {
         Part { name: "site", kind: PartKind::Site },
         Part { name: "communicator", kind: PartKind::Communicator },
         Part { name: "size", kind: PartKind::Size },
+        Part { name: "phase", kind: PartKind::Phase },
     ];
 
-    /// A function has a communicator or none, and so it is with sizes.
-    const COARSE: usize = FunctionId::COUNT;
+    /// A function has a communicator or none, and so it is with sizes. It may be called in a phase and in none.
+    const COARSE: usize = 2 * FunctionId::COUNT;
 
     #[inline(always)]
     fn parts(self) -> Parts {
-        let Self { function, site, communicator, size } = self;
-        [function as u32, site.number(), communicator.number(), size.number(), 0]
+        let Self { function, site, communicator, size, phase } = self;
+        [function as u32, site.number(), communicator.number(), size.number(), phase]
     }
 
-    fn coarse([function, _, communicator, size, _]: Parts) -> Parts {
+    fn coarse([function, _, communicator, size, phase]: Parts) -> Parts {
         let others = |part, others| if part == 0 { 0 } else { others };
         let communicator = others(communicator, TrackedComm::OTHERS.number());
         let size = others(size, SizeClass::OTHERS.number());
-        [function, Site::OTHERS.number(), communicator, size, 0]
+        [function, Site::OTHERS.number(), communicator, size, others(phase, OTHER_PHASES)]
     }
 }
 

@@ -216,3 +216,14 @@ fn an_endless_program_leaves_a_report_when_it_is_terminated() {
         "times",
     );
 }
+
+/// Messages that are under way when measuring is switched off or on: both tables leave out the same ones.
+#[test]
+fn what_is_switched_off_is_left_out() {
+    let run = with_peers(Run::new(&compile("phases"), 2));
+    run.run().expect_success("phases");
+    let profile = profile(&run);
+    sums_are_those_of_rows(&profile);
+    let sent: u64 = pairs(&profile, "sent").values().map(|(_, bytes)| bytes).sum();
+    assert_eq!(sent, 16);
+}

@@ -11,8 +11,9 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId,
-    InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting, SettingDefault,
-    Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    InOut, MpiInterceptionLayer, Nesting, Peer, PeerTable, PredefinedDatatype, Setting,
+    SettingDefault, Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic,
+    install_qmpi_layer, next,
 };
 
 use early::Early;
@@ -170,6 +171,14 @@ impl Tally<Row> for Unmeasured<'_> {
     fn moved(&self, row: Row, flow: Flow, datatype: PredefinedDatatype, elements: u64) {
         self.0.moved_before(row, flow, elements.wrapping_mul(datatype.size()));
     }
+
+    fn communicators(&self) -> Option<&Communicators> {
+        self.0.keys().has(Keys::PEER).then_some(&self.0.communicators)
+    }
+
+    fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
+        self.0.exchanged(row, flow, peer, bytes);
+    }
 }
 
 impl Profile {
@@ -182,6 +191,13 @@ impl Profile {
         let (sent, received) = if flow == Flow::Received { (None, some) } else { (some, None) };
         let values = [None, sent, received, None];
         self.calls.add(row, 0, values);
+    }
+
+    /// Data have moved to or from a peer, by a call of this row.
+    fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
+        if row.phase != UNMEASURED {
+            self.peers.add(row.function, peer, flow, bytes);
+        }
     }
 
     #[inline(always)]

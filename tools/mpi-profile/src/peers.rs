@@ -28,6 +28,6 @@ impl Tally<Row> for NowWithPeers<'_> {
     }
 
     fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
-        self.0.profile.peers.add(row.function, peer, flow, bytes);
+        self.0.profile.exchanged(row, flow, peer, bytes);
     }
 }

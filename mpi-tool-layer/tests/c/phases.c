@@ -20,23 +20,24 @@ int main(int argc, char **argv)
 {
     int out = 1, in;
     MPI_Request requests[2];
+    MPI_Status statuses[2];
     MPI_Init(&argc, &argv);
     barriers(3); /* in no phase */
     MPI_Pcontrol(2);
     barriers(2); /* in phase 2, and a message that arrives in phase 3 */
     start(&out, &in, requests);
     MPI_Pcontrol(3, "with a name");
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, requests, statuses);
     barriers(1); /* in phase 3 */
     MPI_Pcontrol(2);
     barriers(5); /* in phase 2 again */
     start(&out, &in, requests);
     MPI_Pcontrol(0);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* not measured, but what has arrived is */
+    MPI_Waitall(2, requests, statuses); /* not measured, but what has arrived is */
     barriers(7);
     start(&out, &in, requests); /* not measured, and neither is what arrives later */
     MPI_Pcontrol(1);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, requests, statuses);
     MPI_Pcontrol(-1);
     barriers(4); /* in no phase */
     MPI_Finalize();

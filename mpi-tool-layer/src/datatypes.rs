@@ -135,6 +135,14 @@ impl PredefinedDatatype {
         SIZES[self.index()].load(Relaxed)
     }
 
+    /// The predefined datatype of a handle, if it is one, whether the application has used it or not. Asks MPI nothing.
+    /// To be called when MPI has been started: before, handles that are addresses may not be known.
+    #[inline]
+    pub fn of_handle(datatype: MPI_Datatype) -> Option<Self> {
+        TABLE.get_or_init(Table::new);
+        Self::of(datatype)
+    }
+
     /// The predefined datatype of a handle, if it is one.
     #[inline(always)]
     fn of(datatype: MPI_Datatype) -> Option<Self> {

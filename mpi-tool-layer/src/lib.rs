@@ -182,11 +182,11 @@ pub use host::output::say;
 pub use host::report::Counters;
 pub use host::world::position as world_position;
 #[doc(hidden)]
-pub use host::{entry, install, linker, note};
+pub use host::{entry, install, linker, note, run};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, Communicators, KnownComm, Measure, MeasureUnit, Members,
-    Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass, Table,
-    Tally, ThreadWord, TrackedComm, Traffic,
+    AnyTable, Caller, Clock, CodePlace, Communicators, Exchange, KnownComm, Measure, MeasureUnit,
+    Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass,
+    Table, Tally, ThreadWord, TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -204,12 +204,12 @@ fn process_start() -> i64 {
     // SAFETY: `sysconf` takes any number and touches no memory of the caller's.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     let tick = SECOND / ticks.clamp(1, SECOND);
-    let after_name = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
-        // The name, in parentheses, may have anything in it. Field 22, the 20th behind it.
-        stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse::<i64>().ok()
+    let started = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
+        let (started, _) = mpi_facts::watch::started_and_parent(&stat)?;
+        i64::try_from(started).ok()
     });
     // Without /proc: now, so that more is from before, and nothing of an earlier run is kept.
-    after_name.map_or_else(clock, |ticks| (ticks + 1) * tick)
+    started.map_or_else(clock, |ticks| (ticks + 1) * tick)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! * *The process.* `linker.rs` and `objects.rs` ask the dynamic linker what is loaded. `neighbours.rs` finds the other
 //!   tools and MPI, which `slot.rs` lets talk to each other. `unseen.rs` says why a tool saw nothing. `note.rs` is what
 //!   a tool's file says of itself.
-//! * *The run.* `launcher.rs` and `forward.rs`: what launchers say, and what they must be told. `world.rs` asks all
-//!   ranks.
+//! * *The run.* `launcher.rs` and `forward.rs`: what launchers say, and what they must be told. `run.rs`: which job this
+//!   process belongs to, and where its files go. `world.rs` asks all ranks.
 //! * *Users.* `options.rs`: what they set. `report.rs`, `file.rs`, `output.rs`, `signals.rs`: what they read, and when.
 
 pub mod entry;
@@ -25,6 +25,8 @@ pub mod options;
 pub(crate) mod output;
 mod panics;
 pub(crate) mod report;
+#[doc(hidden)]
+pub mod run;
 mod signals;
 pub(crate) mod slot;
 mod unseen;

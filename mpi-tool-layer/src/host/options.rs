@@ -141,6 +141,12 @@ pub fn is_silent(tool: &str) -> bool {
     Options::read(tool, None, &[]).output == Output::None
 }
 
+/// Where a tool that writes its report itself shall put it, and in which format. Reads the environment anew.
+pub fn report_options(tool: &str) -> (Output, Format) {
+    let options = Options::read(tool, None, &[]);
+    (options.output, options.format)
+}
+
 /// `call-counter` → `CALL_COUNTER`: a tool's name as it stands in the names of variables.
 fn variable_part(tool: &str) -> String {
     tool.chars()

@@ -2,15 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use super::merged::Spread;
+use super::merged::{RunTimes, Spread};
 use crate::host::options::host_name;
 
 /// So many hosts are told apart: further ones are one host without a name.
 const MOST_HOSTS: usize = 1 << 16;
 
-/// The useful time of the ranks of each host, by its name.
+/// So many ranks have their times in a report: of more, only the extremes are kept.
+const MOST_RANKS: usize = 1 << 16;
+
+/// The ranks of each host, by its name.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Hosts(pub(crate) BTreeMap<String, Spread>);
+pub(crate) struct Hosts(pub(crate) BTreeMap<String, Host>);
+
+/// The ranks of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Host {
+    /// Their useful time.
+    pub(crate) useful: Spread,
+    /// Each of them; none on any host if there are too many.
+    pub(crate) ranks: Vec<RankTimes>,
+}
+
+/// The times of a rank, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RankTimes {
+    pub(crate) rank: u64,
+    pub(crate) wall: u64,
+    pub(crate) inside: u64,
+}
 
 /// The load balance of ranks in two factors: within the hosts and between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,19 +43,38 @@ pub(crate) struct HostBalance {
 
 impl Hosts {
     /// Of one rank, on this host.
-    pub(crate) fn of(useful: Spread) -> Self {
-        Self(BTreeMap::from([(host_name(), useful)]))
+    pub(crate) fn of(times: RunTimes) -> Self {
+        let RunTimes { wall, inside, useful, .. } = times;
+        let rank = RankTimes { rank: wall.most.rank, wall: wall.sum, inside: inside.sum };
+        Self(BTreeMap::from([(host_name(), Host { useful, ranks: vec![rank] })]))
     }
 
     /// Adds other ranks'.
     pub(crate) fn add(&mut self, other: Self) {
-        for (mut name, useful) in other.0 {
+        let is_short = self.has_each_rank() && other.has_each_rank();
+        for (mut name, host) in other.0 {
             if self.0.len() >= MOST_HOSTS && !self.0.contains_key(&name) {
                 name.clear();
             }
-            let all = self.0.get(&name).map_or(useful, |here| here.and(useful));
-            self.0.insert(name, all);
+            match self.0.get_mut(&name) {
+                None => {
+                    self.0.insert(name, host);
+                }
+                Some(here) => {
+                    here.useful = here.useful.and(host.useful);
+                    here.ranks.extend(host.ranks);
+                }
+            }
         }
+        let known: usize = self.0.values().map(|host| host.ranks.len()).sum();
+        if !is_short || known > MOST_RANKS {
+            self.0.values_mut().for_each(|host| host.ranks = Vec::new());
+        }
+    }
+
+    /// Is each rank known, so that no other one was left out?
+    fn has_each_rank(&self) -> bool {
+        self.0.values().all(|host| host.ranks.len() as u64 == host.useful.ranks)
     }
 
     /// How many hosts there are, with those of no name as one.
@@ -45,11 +84,11 @@ impl Hosts {
 
     /// Load balance within and between hosts; none on one host, or if no rank has done anything of its own.
     pub(crate) fn balance(&self) -> Option<HostBalance> {
-        let all = self.0.values().copied().reduce(Spread::and)?;
+        let all = self.0.values().map(|host| host.useful).reduce(Spread::and)?;
         if self.0.len() < 2 || all.most.value == 0 {
             return None;
         }
-        let greatest = self.0.values().map(Spread::mean).fold(0.0, f64::max);
+        let greatest = self.0.values().map(|host| host.useful.mean()).fold(0.0, f64::max);
         let most = all.most.value as f64;
         Some(HostBalance { within: greatest / most, between: all.mean() / greatest })
     }
@@ -59,12 +98,46 @@ impl Hosts {
 mod tests {
     use super::*;
 
+    /// A rank on a host, which was in MPI for as many nanoseconds as its number is.
+    fn host(useful: u64, rank: u64) -> Host {
+        let ranks = vec![RankTimes { rank, wall: useful + rank, inside: rank }];
+        Host { useful: Spread::of(useful, rank), ranks }
+    }
+
     fn hosts(useful: &[(&str, u64)]) -> Hosts {
         let mut hosts = Hosts::default();
-        for ((host, useful), rank) in useful.iter().zip(0..) {
-            hosts.add(Hosts(BTreeMap::from([((*host).into(), Spread::of(*useful, rank))])));
+        for ((name, useful), rank) in useful.iter().zip(0..) {
+            hosts.add(Hosts(BTreeMap::from([((*name).into(), host(*useful, rank))])));
         }
         hosts
+    }
+
+    #[test]
+    fn each_rank_is_on_its_host() {
+        let hosts = hosts(&[("one", 6), ("two", 8), ("one", 2)]);
+        let times = |rank, wall, inside| RankTimes { rank, wall, inside };
+        assert_eq!(hosts.0["one"].ranks, [times(0, 6, 0), times(2, 4, 2)]);
+        assert_eq!(hosts.0["two"].ranks, [times(1, 9, 1)]);
+    }
+
+    /// Then nobody's times are kept: not those of later ranks either.
+    #[test]
+    fn too_many_ranks_are_not_told_apart() {
+        let many = |first: u64, count: u64| {
+            let mut all = host(1, first);
+            for rank in first + 1..first + count {
+                all.useful = all.useful.and(Spread::of(1, rank));
+                all.ranks.push(RankTimes { rank, wall: 1, inside: 0 });
+            }
+            Hosts(BTreeMap::from([("one".into(), all)]))
+        };
+        let most = MOST_RANKS as u64;
+        let mut all = many(0, most - 1);
+        all.add(many(most - 1, 1));
+        assert_eq!(all.0["one"].ranks.len(), MOST_RANKS);
+        all.add(many(most, 1));
+        all.add(many(most + 1, 1));
+        assert_eq!((all.0["one"].ranks.len(), all.0["one"].useful.ranks), (0, most + 2));
     }
 
     /// By hand: ranks of 6 and 2 on one host are 4 in the mean, those of 8 and 8 on another one 8, all are 6. So the
@@ -92,12 +165,14 @@ mod tests {
 
     #[test]
     fn too_many_hosts_lose_their_names_and_no_rank() {
-        let mut all = Hosts::default();
-        for host in 0..MOST_HOSTS as u64 + 10 {
-            all.add(Hosts(BTreeMap::from([(host.to_string(), Spread::of(1, host))])));
-        }
+        let some = |ranks: core::ops::Range<u64>| {
+            Hosts(ranks.map(|rank| (rank.to_string(), host(1, rank))).collect())
+        };
+        let most = MOST_HOSTS as u64;
+        let mut all = some(0..most);
+        all.add(some(most..most + 10));
         assert_eq!(all.count(), MOST_HOSTS + 1);
-        assert_eq!(all.0[""].ranks, 10);
-        assert_eq!(all.0.values().map(|useful| useful.ranks).sum::<u64>(), MOST_HOSTS as u64 + 10);
+        assert_eq!(all.0[""].useful.ranks, 10);
+        assert_eq!(all.0.values().map(|host| host.useful.ranks).sum::<u64>(), most + 10);
     }
 }

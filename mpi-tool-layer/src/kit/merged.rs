@@ -322,7 +322,7 @@ impl Merged {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
         let times = RunTimes::of(wall, inside, rank);
-        let hosts = Hosts::of(times.useful);
+        let hosts = Hosts::of(times);
         let (rows, lost, peers) = (merged, table.lost(), None);
         Self { files, sites, communicators, rows, times, hosts, lost, peers }
     }
@@ -331,7 +331,7 @@ impl Merged {
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
         let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
-        let (rows, hosts) = (BTreeMap::new(), Hosts::of(times.useful));
+        let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
         Self { files, sites, communicators, rows, times, hosts, lost, peers: None }
     }
 

@@ -7,7 +7,8 @@
 //! * the list of communicators: of each its identity, its name and the sizes of its two groups;
 //! * the list of rows: of each the parts of its key, its events, and the list of its measures;
 //! * wall time, time in MPI, share of MPI and useful time, each as a [`Spread`];
-//! * the list of hosts: of each its name and the useful time of its ranks;
+//! * the list of hosts: of each its name, the useful time of its ranks, and the list of these: of each the number, the wall time
+//!   and the time in MPI;
 //! * the events that were lost;
 //! * the list of the peers' numbers, which is empty if there are no peers.
 //!
@@ -16,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use super::hosts::Hosts;
+use super::hosts::{Host, Hosts, RankTimes};
 use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, Spread};
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
@@ -55,9 +56,13 @@ impl Merged {
         let RunTimes { wall, inside, share, useful } = self.times;
         [wall, inside, share, useful].iter().for_each(|spread| out.spread(spread));
         out.number(self.hosts.0.len() as u64);
-        for (name, useful) in &self.hosts.0 {
+        for (name, Host { useful, ranks }) in &self.hosts.0 {
             out.bytes(name.as_bytes());
             out.spread(useful);
+            out.number(ranks.len() as u64);
+            for RankTimes { rank, wall, inside } in ranks {
+                [rank, wall, inside].into_iter().for_each(|number| out.number(*number));
+            }
         }
         out.number(self.lost);
         let peers = self.peers.as_ref().map(MergedPeers::to_numbers).unwrap_or_default();
@@ -97,7 +102,12 @@ impl Merged {
         };
         let hosts = from.list(|from| {
             let name = String::from_utf8_lossy(from.bytes()?).into_owned();
-            Some((name, from.spread()?))
+            let useful = from.spread()?;
+            let ranks = from.list(|from| {
+                let (rank, wall, inside) = (from.number()?, from.number()?, from.number()?);
+                Some(RankTimes { rank, wall, inside })
+            })?;
+            Some((name, Host { useful, ranks }))
         })?;
         let hosts = Hosts(hosts.into_iter().collect());
         let lost = from.number()?;
@@ -202,7 +212,13 @@ mod tests {
             }],
             rows: BTreeMap::from([([1, 2, 3, u32::MAX, 5], row.clone()), (Parts::default(), row)]),
             times: RunTimes::of(7, 8, 9),
-            hosts: Hosts(BTreeMap::from([("node 1".into(), Spread::of(6, 9))])),
+            hosts: Hosts(BTreeMap::from([(
+                "node 1".into(),
+                Host {
+                    useful: Spread::of(6, 9),
+                    ranks: vec![RankTimes { rank: 9, wall: 10, inside: 4 }],
+                },
+            )])),
             lost: 10,
             peers: Some(MergedPeers::default()),
         };

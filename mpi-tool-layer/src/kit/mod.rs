@@ -56,4 +56,4 @@ pub use size::SizeClass;
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
 pub use thread::ThreadWord;
 pub use tracking::{Communicators, KnownComm, Members, TrackedComm};
-pub use traffic::{Tally, Traffic};
+pub use traffic::{Exchange, Tally, Traffic};

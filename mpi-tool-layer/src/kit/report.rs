@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::hosts::{HostBalance, Hosts};
+use super::hosts::{Host, HostBalance, Hosts, RankTimes};
 use super::merged::{Efficiency, Extreme, Measured, Spread};
 use super::peers::report::{self as peers, PeerView};
 use super::size::SizeClass;
@@ -224,12 +224,16 @@ impl TableReport<'_> {
             }
         }
         out.write_str(",\n\"hosts\":[")?;
-        for (position, (name, useful)) in view.hosts().iter().flat_map(|hosts| &hosts.0).enumerate()
+        for (position, (name, Host { useful, ranks })) in
+            view.hosts().iter().flat_map(|hosts| &hosts.0).enumerate()
         {
             out.write_str(if position == 0 { "\n  {\"name\":" } else { ",\n  {\"name\":" })?;
             quote(out, name)?;
             write!(out, ",\"ranks\":{},\"useful\":", useful.ranks)?;
             spread(out, *useful)?;
+            if !ranks.is_empty() {
+                each_rank(out, ranks)?;
+            }
             out.write_str("}")?;
         }
         out.write_str("]")?;
@@ -434,6 +438,22 @@ fn spread(out: &mut dyn Write, spread: Spread) -> fmt::Result {
     write!(out, "{{\"sum\":{sum},\"mean\":{}", spread.mean())?;
     extremes(out, least, most)?;
     out.write_str("}")
+}
+
+/// The times of a host's ranks, as lists of numbers.
+fn each_rank(out: &mut dyn Write, ranks: &[RankTimes]) -> fmt::Result {
+    let mut list = |before: &str, number: fn(&RankTimes) -> u64| {
+        out.write_str(before)?;
+        for (position, times) in ranks.iter().enumerate() {
+            let before = if position == 0 { "" } else { "," };
+            write!(out, "{before}{}", number(times))?;
+        }
+        Ok(())
+    };
+    list(",\"by_rank\":{\"rank\":[", |times| times.rank)?;
+    list("],\"wall\":[", |times| times.wall)?;
+    list("],\"inside\":[", |times| times.inside)?;
+    out.write_str("]}")
 }
 
 fn extremes(out: &mut dyn Write, least: Extreme, most: Extreme) -> fmt::Result {

@@ -238,8 +238,8 @@ impl AnyTable {
     }
 
     /// Writes what this process has in its table by now into the process's file, of a program that goes on: so not all is
-    /// lost if it is killed, and one can see how it is getting on. The report has a [reason](crate::Tool::table), and goes
-    /// away when the report of all ranks is there. Nothing happens where reports do not go to files, before MPI has
+    /// lost if it is killed, and one can see how it is getting on. The report says that the program is still running, and
+    /// goes away when the report of all ranks is there. Nothing happens where reports do not go to files, before MPI has
     /// started, and after the report of all ranks.
     pub fn write_early(&self) {
         // SAFETY: the pointer must be null or of a `ToolInfo` that stays: `set_tool` has it from a `&'static ToolInfo`.

@@ -6,6 +6,7 @@
 //! * [`Width`]: how functions differ from their large-count twins;
 //! * [`Abi`]: the ABIs, and the names of the libraries that have them;
 //! * [`note`]: what a tool's file says of itself, and where a tool's builds lie;
+//! * [`trace`]: the trace files of `mpi-trace`;
 //! * [`watch`]: what stands where in the state files of `mpi-watch`.
 //!
 //! The crate has no dependency and no build script. It does not know the ABI that it is compiled for, so that programs
@@ -17,6 +18,7 @@ mod abi;
 mod function;
 pub mod note;
 mod shape;
+pub mod trace;
 mod twins;
 pub mod watch;
 
@@ -24,7 +26,7 @@ pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
-pub use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
+pub use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing, is_collective};
 pub use twins::Width;
 
 /// The example of the README is compiled.

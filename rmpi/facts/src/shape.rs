@@ -521,6 +521,43 @@ impl Shape {
     }
 }
 
+/// Do all processes of the call's communicator call the function in the same order? It is a collective operation, or it
+/// makes a communicator, a window or a file.
+///
+/// `class` and `makes_communicator` are the function's.
+#[inline(always)]
+pub const fn is_collective(
+    function: FunctionId,
+    class: FunctionClass,
+    makes_communicator: bool,
+) -> bool {
+    use FunctionId::{
+        MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_group, MPI_Comm_get_parent,
+        MPI_Comm_join, MPI_File_open, MPI_Intercomm_create, MPI_Win_allocate,
+        MPI_Win_allocate_shared, MPI_Win_create, MPI_Win_create_dynamic,
+    };
+    match class {
+        FunctionClass::Collective | FunctionClass::Neighborhood => true,
+        _ if makes_communicator => !matches!(
+            function,
+            MPI_Comm_create_group
+                | MPI_Intercomm_create
+                | MPI_Comm_accept
+                | MPI_Comm_connect
+                | MPI_Comm_get_parent
+                | MPI_Comm_join
+        ),
+        _ => matches!(
+            function,
+            MPI_Win_create
+                | MPI_Win_allocate
+                | MPI_Win_allocate_shared
+                | MPI_Win_create_dynamic
+                | MPI_File_open
+        ),
+    }
+}
+
 /// The kind of the parameter at a position; one that nobody asks for where there is none.
 const fn kind_of(parameters: &[Parameter], position: Position) -> ParameterKind {
     if position == NONE { ParameterKind::Info } else { parameters[position as usize].kind }

@@ -296,8 +296,7 @@ pub mod lock {
 }
 
 /// Call sites: [`header::DEPTH`] words each, of places: the module's number plus 1 from bit 56, and the offset in it.
-/// 0 is
-/// no place. The site of number 1 is the first.
+/// 0 is no place. The site of number 1 is the first.
 pub mod site {
     /// The first one's first word.
     pub const AREA: usize = super::lock::AREA + super::lock::COUNT * super::lock::LENGTH;

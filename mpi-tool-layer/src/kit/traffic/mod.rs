@@ -3,6 +3,8 @@
 mod pending;
 mod whom;
 
+use core::ffi::c_int;
+
 use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
 use std::sync::Arc;
@@ -31,18 +33,36 @@ pub trait Tally<T> {
         tag
     }
 
+    /// A persistent operation that moves data is started. The tag is that of the call that has prepared it.
+    fn restarted(&self, tag: T) {
+        let _ = tag;
+    }
+
     /// The application's communicators, if the tool wants to know [with whom](Self::exchanged) data move. It must
     /// have told them of all calls ([`Communicators::made`]).
     fn communicators(&self) -> Option<&Communicators> {
         None
     }
 
-    /// So many bytes have moved to or from a process, or with none in particular: each message is told of, also one
-    /// without data. They are those that [`moved`](Self::moved) has told of. Only where there are
+    /// Data have moved to or from a process, or with none in particular: each message is told of, also one without
+    /// data. They are those that [`moved`](Self::moved) has told of. Only where there are
     /// [communicators](Self::communicators).
-    fn exchanged(&self, tag: T, flow: Flow, peer: Peer, bytes: u64) {
-        let _ = (tag, flow, peer, bytes);
+    fn exchanged(&self, tag: T, exchange: Exchange) {
+        let _ = (tag, exchange);
     }
+}
+
+/// Data that have moved between this process and a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Which way.
+    pub flow: Flow,
+    /// With whom.
+    pub peer: Peer,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The message's tag, as its status says it: of what was received.
+    pub message_tag: Option<c_int>,
 }
 
 /// Follows the data of all calls, for a layer that wants to know what an application sends, receives and reduces,
@@ -278,7 +298,8 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             let contents = self.datatypes.contents(&transfer, accepted);
             let bytes = transfer.at_most.then(|| status.map_or(0, received_bytes_at_once));
             let bytes = moved_bytes(&contents, transfer.count(), bytes);
-            tally.exchanged(tag, transfer.flow, peer, bytes);
+            let message_tag = status.map(|status| status.MPI_TAG);
+            tally.exchanged(tag, Exchange { flow: transfer.flow, peer, bytes, message_tag });
         }
     }
 
@@ -368,11 +389,14 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     fn started(&self, tally: &impl Tally<T>, request: MPI_Request) {
         self.requests.update(request, |pending| {
             pending.start();
+            tally.restarted(pending.tag());
             for (Amount { flow, contents, count, .. }, peer) in pending.at_start() {
                 add(tally, pending.tag(), *flow, contents, *count, None);
                 if let Some(peer) = peer {
                     let bytes = moved_bytes(contents, *count, None);
-                    tally.exchanged(pending.tag(), *flow, peer.known(), bytes);
+                    let (flow, peer) = (*flow, peer.known());
+                    let exchange = Exchange { flow, peer, bytes, message_tag: None };
+                    tally.exchanged(pending.tag(), exchange);
                 }
             }
         });
@@ -414,7 +438,9 @@ fn completed_slowly<T: Copy>(tally: &impl Tally<T>, pending: &Pending<T>, status
         };
         if let Some(peer) = peer.filter(|_| !is_cancelled()).and_then(|peer| peer.completed(status))
         {
-            tally.exchanged(pending.tag(), *flow, peer, moved_bytes(contents, *count, bytes));
+            let message_tag = at_most.then_some(status.MPI_TAG);
+            let bytes = moved_bytes(contents, *count, bytes);
+            tally.exchanged(pending.tag(), Exchange { flow: *flow, peer, bytes, message_tag });
         }
     }
 }

@@ -1,0 +1,417 @@
+//! The trace files of `mpi-trace`: where each number stands, for the tool that writes them and the program that reads
+//! them.
+//!
+//! A process has one file. It begins with a header of 64-bit words in the processor's order, [`HEADER`] bytes. Behind it
+//! lie *chunks*, one after the other, each of a length that is a multiple of [`PAGE`]: a few words ([`chunk`]) and then
+//! records. A chunk is a thread's, or it has definitions ([`define`]). It is written with plain stores, and
+//! [`chunk::USED`] grows when a record is whole, so a file is whole at any moment, also when the process is killed.
+//!
+//! # Records
+//!
+//! Numbers are in LEB128, signed ones in zigzag order first. A record begins with its kind:
+//!
+//! * [`STARTS`] says that the next call starts a persistent operation.
+//! * Below that it is a piece of data that has moved ([`Moved`]). It belongs to the next call in the thread's
+//!   records, in which it moved, and tells of that call's own data or of those of an operation that an earlier call has
+//!   started.
+//! * From [`CALL`] on it is a call that is over. The kind less [`CALL`] is the function, by its number in this file.
+//!   The calls of a thread have numbers from 0. There follow: the beginning, as a signed distance from the end of the
+//!   thread's call before it; the duration, doubled, plus 1 if MPI has refused the call; then, as far as the function has
+//!   them ([`Fields`]), the communicator's number in this file, the tags of what is sent and received, the source as it
+//!   was asked for, the destination, and the root.
+//!
+//! A call inside of another one ends first, and so stands before it.
+//!
+//! Times are the clock's ticks, shifted to the right by [`header::SHIFT`]; a chunk begins with the time from which its
+//! first distance counts.
+
+use crate::{FunctionId, NONE, Shape};
+
+/// The first word: `MPITRACE`.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"MPITRACE");
+/// Which layout this is. It becomes another one whenever something here does.
+pub const VERSION: u64 = 1;
+/// How a file's name ends.
+pub const EXTENSION: &str = "trace";
+/// A number that is not known.
+pub const UNKNOWN: u64 = u64::MAX;
+/// The length of the header, in bytes.
+pub const HEADER: usize = PAGE;
+/// What lengths of chunks are multiples of, in bytes.
+pub const PAGE: usize = 4096;
+
+/// Words of the header.
+pub mod header {
+    /// [`super::MAGIC`], written last.
+    pub const MAGIC: usize = 0;
+    /// [`super::VERSION`]
+    pub const VERSION: usize = 1;
+    /// The rank in `MPI_COMM_WORLD`, or [`super::UNKNOWN`].
+    pub const RANK: usize = 2;
+    /// The size of `MPI_COMM_WORLD`, or [`super::UNKNOWN`].
+    pub const SIZE: usize = 3;
+    /// The process.
+    pub const PID: usize = 4;
+    /// By how many bits ticks are shifted to the right.
+    pub const SHIFT: usize = 5;
+    /// Nanoseconds a tick, as the bits of a `f64`; 0 as long as that is not known.
+    pub const RATE: usize = 6;
+    /// The clock's ticks, not shifted, at a moment when the file was made.
+    pub const TICKS: usize = 7;
+    /// Nanoseconds since 1970 at that moment.
+    pub const CREATED: usize = 8;
+    /// The ticks at `MPI_Finalize`, or 0.
+    pub const END_TICKS: usize = 9;
+    /// Nanoseconds since 1970 then.
+    pub const ENDED: usize = 10;
+    /// Calls that are not in the file, since there was no room for them.
+    pub const LOST: usize = 11;
+    /// Bytes of chunks that were used again for later calls, in a file that keeps the last ones only.
+    pub const OVERWRITTEN: usize = 12;
+    /// What the MPI calls `MPI_ANY_SOURCE`.
+    pub const ANY_SOURCE: usize = 13;
+    /// `MPI_ANY_TAG`.
+    pub const ANY_TAG: usize = 14;
+    /// `MPI_PROC_NULL`.
+    pub const PROC_NULL: usize = 15;
+    /// The host's name, in bytes up to a NUL.
+    pub const HOST: usize = 16;
+    /// Its words.
+    pub const HOST_WORDS: usize = 16;
+    /// The program's path, its last bytes if it is long.
+    pub const PROGRAM: usize = 32;
+    /// Its words.
+    pub const PROGRAM_WORDS: usize = 64;
+    /// What tells worlds apart: the launcher's name for the job.
+    pub const WORLD: usize = 96;
+    /// Its words.
+    pub const WORLD_WORDS: usize = 16;
+}
+
+/// Words at the beginning of a chunk.
+pub mod chunk {
+    /// The whole chunk's length in bytes; 0 where no chunk is.
+    pub const LENGTH: usize = 0;
+    /// How many bytes of records there are.
+    pub const USED: usize = 1;
+    /// The thread's number in the process, from 0, or [`super::UNKNOWN`] if the chunk has definitions.
+    pub const THREAD: usize = 2;
+    /// The how-manieth chunk of the thread it is, from 0.
+    pub const SEQUENCE: usize = 3;
+    /// The number of the thread's first call in it.
+    pub const FIRST: usize = 4;
+    /// The time from which the first distance counts.
+    pub const TIME: usize = 5;
+    /// How many words these are.
+    pub const WORDS: usize = 6;
+    /// Where records begin, in bytes.
+    pub const RECORDS: usize = WORDS * 8;
+}
+
+/// Kinds of definitions. Each is followed by the length of the rest in bytes, so that a reader may skip it. Numbers come
+/// first, and the rest of the rest is a name.
+pub mod define {
+    /// A function: its number in this file, and its name.
+    pub const FUNCTION: u64 = 1;
+    /// A communicator: its number in this file, its identity, the sizes of its group and of the other one (or 0), and its
+    /// name.
+    pub const COMMUNICATOR: u64 = 2;
+}
+
+/// The kind of record that says that the next call starts a persistent operation: the thread and the number of the call
+/// that has made its request.
+pub const STARTS: u64 = 7;
+
+/// The first kind of record that is a call.
+pub const CALL: u64 = 16;
+
+/// No record is longer, in bytes.
+pub const LONGEST: usize = 128;
+
+/// A piece of data that has moved, as a record: kind, if it is of an earlier call that one's thread and number, the peer,
+/// if it was received the message's tag as a status said it (doubled and zigzag, plus 1; 0 if none did), and the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// Which way.
+    pub way: Way,
+    /// The thread and the number of the call that has started the operation; `None` of the call's own data.
+    pub of: Option<(u64, u64)>,
+    /// With whom.
+    pub peer: Partner,
+    /// The tag that a status has told of.
+    pub tag: Option<i64>,
+    /// How much.
+    pub bytes: u64,
+}
+
+/// Which way data go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From this process.
+    Sent,
+    /// To it.
+    Received,
+    /// Into a reduction.
+    Reduced,
+}
+
+/// With whom data move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partner {
+    /// With no process in particular.
+    Nobody,
+    /// A process that is not in this world.
+    Outside,
+    /// Nobody knows.
+    Unknown,
+    /// A process, as its rank in the world less the own one.
+    At(i64),
+}
+
+/// Writes a record.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    bytes: &'a mut [u8; LONGEST],
+    length: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// Into this memory, from its beginning.
+    #[inline(always)]
+    pub const fn new(bytes: &'a mut [u8; LONGEST]) -> Self {
+        Self { bytes, length: 0 }
+    }
+
+    /// How many bytes were written.
+    #[inline(always)]
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// A number. What finds no room is left out, which cannot be in a record that this module describes.
+    #[inline(always)]
+    pub fn put(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.put_byte(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.put_byte(number as u8);
+    }
+
+    /// A number with a sign.
+    #[inline(always)]
+    pub fn put_signed(&mut self, number: i64) {
+        self.put(zigzag(number));
+    }
+
+    /// A byte of a text.
+    #[inline(always)]
+    pub fn put_byte(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+
+    /// A piece of data.
+    #[inline(always)]
+    pub fn put_moved(&mut self, moved: &Moved) {
+        let way = match moved.way {
+            Way::Sent => 0,
+            Way::Received => 1,
+            Way::Reduced => 2,
+        };
+        self.put(1 + way + if moved.of.is_some() { 3 } else { 0 });
+        if let Some((thread, number)) = moved.of {
+            self.put(thread);
+            self.put(number);
+        }
+        self.put(match moved.peer {
+            Partner::Nobody => 0,
+            Partner::Outside => 1,
+            Partner::Unknown => 2,
+            Partner::At(distance) => 3 + zigzag(distance),
+        });
+        if moved.way == Way::Received {
+            self.put(moved.tag.map_or(0, |tag| zigzag(tag) + 1));
+        }
+        self.put(moved.bytes);
+    }
+}
+
+/// A number with a sign as one without, small if it is near 0.
+#[inline(always)]
+pub const fn zigzag(number: i64) -> u64 {
+    (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned()
+}
+
+/// The other way round.
+const fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+/// Reads numbers, from bytes that may be damaged: `None` where there is none.
+#[derive(Debug, Clone)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// At the beginning.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Is nothing left?
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A number.
+    pub fn number(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// All that is left.
+    pub const fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// A number with a sign.
+    pub fn signed(&mut self) -> Option<i64> {
+        self.number().map(unzigzag)
+    }
+
+    /// So many bytes.
+    pub fn bytes(&mut self, count: u64) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// The rest of a piece of data, behind its kind.
+    pub fn moved(&mut self, kind: u64) -> Option<Moved> {
+        let kind = kind.checked_sub(1).filter(|kind| *kind < 6)?;
+        let way = [Way::Sent, Way::Received, Way::Reduced][kind as usize % 3];
+        let of = if kind < 3 { None } else { Some((self.number()?, self.number()?)) };
+        let peer = match self.number()? {
+            0 => Partner::Nobody,
+            1 => Partner::Outside,
+            2 => Partner::Unknown,
+            distance => Partner::At(unzigzag(distance - 3)),
+        };
+        let tag = if way == Way::Received { self.number()? } else { 0 };
+        let bytes = self.number()?;
+        Some(Moved { way, of, peer, tag: tag.checked_sub(1).map(unzigzag), bytes })
+    }
+}
+
+/// What a call's record says of its arguments: which of these the function has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fields {
+    /// A communicator.
+    pub communicator: bool,
+    /// A tag; of what is sent, if there are two.
+    pub tag: bool,
+    /// Another tag, of what is received.
+    pub received_tag: bool,
+    /// A source.
+    pub source: bool,
+    /// A destination, or a target.
+    pub destination: bool,
+    /// A root.
+    pub root: bool,
+}
+
+impl Fields {
+    /// Of a function.
+    #[inline(always)]
+    pub const fn of(function: FunctionId) -> Self {
+        Self::of_shape(&Shape::of(function))
+    }
+
+    /// Of a function with this shape.
+    #[inline(always)]
+    pub const fn of_shape(shape: &Shape) -> Self {
+        Self {
+            communicator: shape.communicator != NONE,
+            tag: shape.tags.0 != NONE,
+            received_tag: shape.tags.0 != NONE && shape.tags.1 != shape.tags.0,
+            source: shape.source != NONE,
+            destination: shape.destination != NONE || shape.target != NONE,
+            root: shape.root != NONE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        let numbers = [0, 1, 127, 128, 300, 1 << 32, u64::MAX];
+        let signed = [0, -1, 1, i64::MIN, i64::MAX, -70000];
+        let mut bytes = [0; LONGEST];
+        let mut writer = Writer::new(&mut bytes);
+        numbers.into_iter().for_each(|number| writer.put(number));
+        signed.into_iter().for_each(|number| writer.put_signed(number));
+        let length = writer.length();
+        let mut reader = Reader::new(&bytes[..length]);
+        assert_eq!(numbers.map(|_| reader.number().unwrap()), numbers);
+        assert_eq!(signed.map(|_| reader.signed().unwrap()), signed);
+        assert_eq!(reader.number(), None);
+    }
+
+    #[test]
+    fn data_come_back() {
+        let peers = [Partner::Nobody, Partner::Outside, Partner::Unknown, Partner::At(-5)];
+        for (way, peer) in [Way::Sent, Way::Received, Way::Reduced].into_iter().zip(peers) {
+            for of in [None, Some((3, 70_000))] {
+                let tag = (way == Way::Received).then_some(-1);
+                let moved = Moved { way, of, peer, tag, bytes: 1 << 40 };
+                let mut bytes = [0; LONGEST];
+                let mut writer = Writer::new(&mut bytes);
+                writer.put_moved(&moved);
+                let length = writer.length();
+                let mut reader = Reader::new(&bytes[..length]);
+                let kind = reader.number().unwrap();
+                assert!(kind < CALL);
+                assert_eq!(reader.moved(kind), Some(moved));
+                assert!(reader.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_no_numbers() {
+        assert_eq!(Reader::new(&[0xff; 11]).number(), None);
+        assert_eq!(Reader::new(&[0x80]).number(), None);
+        assert_eq!(Reader::new(&[]).signed(), None);
+        assert_eq!(Reader::new(&[1, 2]).bytes(3), None);
+        assert_eq!(Reader::new(&[0, 0]).moved(7), None);
+    }
+
+    /// What the standard says of these functions.
+    #[test]
+    fn fields_are_those_of_the_functions() {
+        let of = |function: FunctionId| {
+            let Fields { communicator, tag, received_tag, source, destination, root } =
+                Fields::of(function);
+            [communicator, tag, received_tag, source, destination, root].map(u8::from)
+        };
+        assert_eq!(of(FunctionId::MPI_Send), [1, 1, 0, 0, 1, 0]);
+        assert_eq!(of(FunctionId::MPI_Sendrecv), [1, 1, 1, 1, 1, 0]);
+        assert_eq!(of(FunctionId::MPI_Irecv), [1, 1, 0, 1, 0, 0]);
+        assert_eq!(of(FunctionId::MPI_Bcast), [1, 0, 0, 0, 0, 1]);
+        assert_eq!(of(FunctionId::MPI_Put), [0, 0, 0, 0, 1, 0]);
+        assert_eq!(of(FunctionId::MPI_Waitall), [0; 6]);
+    }
+}

@@ -359,6 +359,16 @@ fn phases_are_told_apart_and_what_is_switched_off_is_left_out() {
     assert_eq!(calls("MPI_Pcontrol"), [2, 6, 2]);
 }
 
+/// The ranks wait for each other in the tool's barriers, also those that do not measure: else they would wait for ever.
+#[test]
+fn a_rank_that_is_switched_off_keeps_nobody_waiting() {
+    let run = profiled(Run::new(&compile("one_is_off"), 3));
+    let run = run.variable("MPI_TOOL_MPI_PROFILE_WAIT", "sync");
+    run.run().expect_success("one_is_off");
+    let calls = by_function(&profile(&run), |row| row["calls"].as_u64().unwrap());
+    assert_eq!([calls["MPI_Bcast"], calls["MPI_Allreduce"]], [10, 10]);
+}
+
 /// On a terminal: one report, of at most so many lines, and a line for what came after it.
 #[test]
 fn the_text_is_short_and_calls_after_it_are_a_line() {

@@ -118,7 +118,7 @@ impl Words {
         let length = usize::try_from(self.0[at + module::ID_LENGTH]).unwrap_or(0).min(id.len());
         let build_id = id[..length].iter().map(|byte| format!("{byte:02x}")).collect();
         let file = self.text(at + module::PATH, module::PATH_WORDS);
-        Some(Place { file, build_id, offset: word & ((1 << site::MODULE_SHIFT) - 1) })
+        Some(Place::new(file, build_id, word & ((1 << site::MODULE_SHIFT) - 1)))
     }
 
     /// The places of a site by its number; none if it is not there.

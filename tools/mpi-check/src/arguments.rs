@@ -1,0 +1,599 @@
+//! Arguments that the standard forbids, looked at before MPI sees them: by the kinds of the parameters, so that one code
+//! checks all functions.
+//!
+//! What is not significant in this process is not looked at, and what cannot be known counts as right.
+
+mod buffers;
+
+use std::sync::Arc;
+
+use mpi_facts::{Data, NONE, Pattern, Position, Shape};
+use mpi_tool_layer::mpi_sys::{
+    self, ABI, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Datatype, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT,
+    MPI_UNDEFINED, c_int, pmpi,
+};
+use mpi_tool_layer::{
+    AnyCall, Call as _, Direction, FunctionClass, FunctionId, Parameter, ParameterKind, Site, Word,
+};
+
+use crate::comms::Comm;
+use crate::findings::{Class, Other, report};
+use crate::objects::{self, Kind};
+use crate::operations;
+use crate::types::{self, TypeInfo};
+
+/// A call whose arguments are looked at.
+pub(crate) struct Checked<'c> {
+    pub(crate) call: AnyCall<'c>,
+    pub(crate) function: FunctionId,
+    pub(crate) shape: &'static Shape,
+    pub(crate) site: Site,
+    pub(crate) comm: Option<Arc<Comm>>,
+    /// No fault was found that would make other checks misleading.
+    pub(crate) is_sound: bool,
+}
+
+/// Is the parameter an address or an array?
+fn is_address(parameter: &Parameter) -> bool {
+    parameter.rust_type.starts_with('*')
+}
+
+/// The null handle, a freed one, or no handle at all.
+enum Fault {
+    Null,
+    Freed(FunctionId, Site),
+    Garbage,
+}
+
+/// What is wrong with a handle, as far as that is known.
+fn fault(kind: Kind, handle: u64) -> Option<Fault> {
+    if handle == kind.null() {
+        return Some(Fault::Null);
+    }
+    if let Some(object) = objects::get(kind, handle) {
+        return object.is_freed().then_some(Fault::Freed(object.function, object.site));
+    }
+    is_garbage(kind, handle).then_some(Fault::Garbage)
+}
+
+/// Can the number not be a handle of the kind? In MPICH's ABI handles say their kind, in others they are addresses.
+fn is_garbage(kind: Kind, handle: u64) -> bool {
+    if kind == Kind::Keyval {
+        return false;
+    }
+    match ABI {
+        mpi_facts::Abi::Mpich => {
+            let number = match kind {
+                Kind::Communicator => 1,
+                Kind::Group => 2,
+                Kind::Datatype => 3,
+                Kind::File => return handle < 4096,
+                Kind::Errhandler => 5,
+                Kind::Operation => 6,
+                Kind::Info => 7,
+                Kind::Window => 8,
+                _ => return false,
+            };
+            (handle as u32) >> 30 == 0 || (handle as u32) >> 26 & 0xf != number
+        }
+        mpi_facts::Abi::OpenMpi => handle < 4096 || !handle.is_multiple_of(4),
+        _ => handle == 0,
+    }
+}
+
+impl<'c> Checked<'c> {
+    pub(crate) fn new(call: AnyCall<'c>, site: Site, comm: Option<Arc<Comm>>) -> Self {
+        let function = call.function();
+        Self { call, function, shape: Shape::looked_up(function), site, comm, is_sound: true }
+    }
+
+    pub(crate) fn word(&self, position: Position) -> Option<u64> {
+        (position != NONE).then(|| self.call.words()[usize::from(position)])
+    }
+
+    pub(crate) fn int(&self, position: Position) -> Option<i64> {
+        self.word(position).map(|word| word as i64)
+    }
+
+    fn name_of(&self, position: usize) -> &'static str {
+        self.function.parameters()[position].name
+    }
+
+    /// Reports an argument.
+    fn wrong(&mut self, what: &str, message: &str, other: Option<Other<'_>>) {
+        self.is_sound = false;
+        let message = format!("{message}, in {}", self.describe());
+        report(Class::InvalidArgument, self.function, self.site, what, &message, other);
+    }
+
+    /// The call with its arguments in words: those that are numbers or have names.
+    pub(crate) fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        for (parameter, word) in self.call.arguments() {
+            if is_address(parameter) && parameter.kind != ParameterKind::Buffer {
+                continue;
+            }
+            let value = match parameter.kind {
+                ParameterKind::Buffer if word == MPI_IN_PLACE.to_word() => "MPI_IN_PLACE".into(),
+                ParameterKind::Buffer if word == 0 => "NULL".into(),
+                ParameterKind::Rank | ParameterKind::Tag => special(parameter.kind, word as i64),
+                ParameterKind::Datatype => datatype_name(word),
+                ParameterKind::Operation => operations::name(word).into(),
+                ParameterKind::Communicator => match &self.comm {
+                    _ if word == Kind::Communicator.null() => "MPI_COMM_NULL".into(),
+                    Some(comm) if !comm.name.is_empty() => comm.name.clone(),
+                    _ => continue,
+                },
+                ParameterKind::XferNumElem
+                | ParameterKind::DtypeNumElem
+                | ParameterKind::ArrayLength
+                | ParameterKind::NumDims
+                | ParameterKind::Dimension
+                | ParameterKind::Color => (word as i64).to_string(),
+                _ => continue,
+            };
+            parts.push(format!("{}={value}", parameter.name));
+        }
+        format!("{}({})", self.function, parts.join(", "))
+    }
+
+    /// Looks at all arguments.
+    pub(crate) fn check(&mut self) {
+        for position in 0..self.function.parameters().len() {
+            let parameter = &self.function.parameters()[position];
+            let word = self.call.words()[position];
+            if parameter.root_only && !self.is_root() {
+                continue;
+            }
+            if is_address(parameter) {
+                self.check_address(position, parameter, word);
+            } else {
+                self.check_value(position, parameter, word);
+            }
+        }
+        if self.shape.pattern != Pattern::Nothing {
+            self.check_data();
+        }
+        operations::check(self);
+    }
+
+    /// Reports a wrong operation.
+    pub(crate) fn wrong_operation(&mut self, message: &str) {
+        self.wrong("op", message, None);
+    }
+
+    /// Is this process the call's root? `true` where there is none.
+    pub(crate) fn is_root(&self) -> bool {
+        let Some(root) = self.int(self.shape.root) else { return true };
+        match &self.comm {
+            Some(comm) if comm.is_inter => root == i64::from(MPI_ROOT),
+            Some(comm) => root == i64::from(comm.rank),
+            None => false,
+        }
+    }
+
+    fn is_inter(&self) -> bool {
+        self.comm.as_ref().is_some_and(|comm| comm.is_inter)
+    }
+
+    fn check_value(&mut self, position: usize, parameter: &'static Parameter, word: u64) {
+        let number = word as i64;
+        match parameter.kind {
+            ParameterKind::Rank => self.check_rank(position, number),
+            ParameterKind::Tag => self.check_tag(position, number),
+            ParameterKind::XferNumElem if number < 0 && self.is_significant(position) => {
+                self.negative(parameter.name, number);
+            }
+            ParameterKind::DtypeNumElem
+                if number < 0
+                    && matches!(
+                        parameter.name,
+                        "count" | "blocklength" | "incount" | "outcount"
+                    ) =>
+            {
+                self.negative(parameter.name, number);
+            }
+            ParameterKind::ArrayLength | ParameterKind::NumDims if number < 0 => {
+                self.negative(parameter.name, number);
+            }
+            ParameterKind::WindowSize if number < 0 => self.negative(parameter.name, number),
+            ParameterKind::RmaDisplacement if parameter.name == "disp_unit" && number <= 0 => {
+                let message = format!("disp_unit is {number}, and must be positive");
+                self.wrong(parameter.name, &message, None);
+            }
+            ParameterKind::Color
+                if number < 0
+                    && number != i64::from(MPI_UNDEFINED)
+                    && self.function == FunctionId::MPI_Comm_split =>
+            {
+                let message = format!(
+                    "color is {number}, and must not be negative (but may be MPI_UNDEFINED)"
+                );
+                self.wrong(parameter.name, &message, None);
+            }
+            kind => {
+                if let Some(kind) = Kind::of(kind) {
+                    self.check_handle(position, kind, word);
+                }
+            }
+        }
+    }
+
+    fn negative(&mut self, name: &str, number: i64) {
+        let message = format!("{name} is {number}, and must not be negative");
+        self.wrong(name, &message, None);
+    }
+
+    /// Is an argument that describes data significant in this process?
+    fn is_significant(&self, position: usize) -> bool {
+        let of = |data: &Data| {
+            [data.buffer, data.count, data.datatype].contains(&(position as Position))
+        };
+        if self.is_inter() && self.shape.root != NONE {
+            return false;
+        }
+        let in_place = MPI_IN_PLACE.to_word();
+        let data = if of(&self.shape.sent) {
+            &self.shape.sent
+        } else if of(&self.shape.received) {
+            &self.shape.received
+        } else {
+            return true;
+        };
+        // The buffer itself is looked at by `check_data`.
+        !(matches!(self.shape.class, FunctionClass::Collective)
+            && self.word(data.buffer) == Some(in_place)
+            && data.buffer != position as Position)
+    }
+
+    fn check_handle(&mut self, position: usize, kind: Kind, word: u64) {
+        use FunctionId::{
+            MPI_Abort, MPI_Comm_get_name, MPI_File_call_errhandler, MPI_File_get_errhandler,
+            MPI_File_set_errhandler, MPI_Intercomm_create, MPI_Intercomm_create_from_groups,
+            MPI_Type_get_name, MPI_Win_get_name,
+        };
+        let name = self.name_of(position);
+        // Where null is allowed, or not significant everywhere.
+        let may_be_null = match kind {
+            Kind::Info => self.shape.class != FunctionClass::Info,
+            Kind::File => matches!(
+                self.function,
+                MPI_File_get_errhandler | MPI_File_set_errhandler | MPI_File_call_errhandler
+            ),
+            Kind::Communicator => {
+                matches!(self.function, MPI_Abort | MPI_Comm_get_name) || name == "peer_comm"
+            }
+            Kind::Datatype => {
+                self.function == MPI_Type_get_name
+                    || !self.is_significant(position)
+                    || self.has_no_data(position)
+            }
+            Kind::Window => self.function == MPI_Win_get_name,
+            Kind::Group => {
+                self.function == MPI_Intercomm_create_from_groups
+                    || self.function == MPI_Intercomm_create
+            }
+            Kind::Session => true,
+            _ => false,
+        };
+        if kind == Kind::Datatype && !self.is_significant(position) {
+            return;
+        }
+        let what = kind.name();
+        match fault(kind, word) {
+            None => {}
+            Some(Fault::Null) if may_be_null => {}
+            Some(_) if name == "peer_comm" => {}
+            // A keyval lives on as long as an attribute has it, which is deleted by it.
+            Some(Fault::Freed(..)) if kind == Kind::Keyval => {}
+            Some(Fault::Null) => {
+                let message = format!("the {what} ({name}) is {}", kind.null_name());
+                self.wrong(name, &message, None);
+            }
+            Some(Fault::Freed(by, site)) => {
+                let message = format!("the {what} ({name}) was freed before, by {by}");
+                self.wrong(name, &message, Some(Other::new("freed at", site)));
+            }
+            Some(Fault::Garbage) => {
+                let message =
+                    format!("the {what} ({name}) is no handle of a {what}: {:#x}", word as u32);
+                self.wrong(name, &message, None);
+            }
+        }
+        if kind == Kind::Datatype
+            && self.is_sound
+            && self.shape.pattern != Pattern::Nothing
+            && !self.has_no_data(position)
+            && let Some(object) = objects::get(kind, word)
+            && object.datatype.as_ref().is_some_and(|info| !info.is_committed)
+        {
+            let message = format!("the datatype ({name}) was not committed (MPI_Type_commit)");
+            self.wrong(name, &message, Some(Other::new("made at", object.site)));
+        }
+    }
+
+    /// Is the count 0 that belongs to a datatype, or is it not for a peer?
+    fn has_no_data(&self, position: usize) -> bool {
+        for data in [&self.shape.sent, &self.shape.received] {
+            if usize::from(data.datatype) == position && !data.array_of_counts {
+                return self.int(data.count) == Some(0) || self.is_for_nobody();
+            }
+        }
+        self.function.parameters()[..position].iter().zip(self.call.words()).any(
+            |(parameter, word)| {
+                matches!(parameter.kind, ParameterKind::DtypeNumElem)
+                    && *word == 0
+                    && !is_address(parameter)
+            },
+        )
+    }
+
+    /// Does the message go to or come from `MPI_PROC_NULL`?
+    pub(crate) fn is_for_nobody(&self) -> bool {
+        let null = i64::from(MPI_PROC_NULL);
+        [self.shape.destination, self.shape.source, self.shape.target]
+            .into_iter()
+            .filter_map(|position| self.int(position))
+            .any(|rank| rank == null)
+    }
+
+    fn check_rank(&mut self, position: usize, number: i64) {
+        use FunctionId::{MPI_Cart_coords, MPI_Graph_neighbors, MPI_Graph_neighbors_count};
+        let Some(comm) = self.comm.clone() else {
+            self.check_target(position, number);
+            return;
+        };
+        let at = position as Position;
+        let size = i64::from(comm.peer_count());
+        let is_rank = number >= 0 && number < size;
+        let name = self.name_of(position);
+        let shape = self.shape;
+        let allowed = if at == shape.root {
+            match comm.is_inter {
+                true => {
+                    is_rank || number == i64::from(MPI_ROOT) || number == i64::from(MPI_PROC_NULL)
+                }
+                false => is_rank,
+            }
+        } else if at == shape.destination {
+            is_rank || number == i64::from(MPI_PROC_NULL)
+        } else if at == shape.source {
+            is_rank
+                || number == i64::from(MPI_PROC_NULL)
+                || number == i64::from(MPI_ANY_SOURCE)
+                    && self.function != FunctionId::MPI_Precv_init
+        } else if matches!(
+            self.function,
+            MPI_Cart_coords | MPI_Graph_neighbors | MPI_Graph_neighbors_count
+        ) || name == "local_leader"
+        {
+            is_rank
+        } else {
+            return;
+        };
+        if allowed {
+            return;
+        }
+        let what = match at {
+            at if at == shape.root => "the root",
+            at if at == shape.destination => "the destination",
+            at if at == shape.source => "the source",
+            _ => name,
+        };
+        let shown = special(ParameterKind::Rank, number);
+        let message = match number < 0 {
+            true => format!("{what} is {shown}, which is no rank that is allowed here"),
+            false => {
+                format!("{what} is rank {shown}, but {} has {size} processes", comm.describe())
+            }
+        };
+        self.wrong(name, &message, None);
+    }
+
+    /// The target of one-sided communication.
+    fn check_target(&mut self, position: usize, number: i64) {
+        if self.function.class() != FunctionClass::OneSided {
+            return;
+        }
+        let Some(window) = self.word(self.shape.window) else { return };
+        let size = objects::get(Kind::Window, window).map_or(0, |object| i64::from(object.size));
+        if size == 0 || number >= 0 && number < size || number == i64::from(MPI_PROC_NULL) {
+            return;
+        }
+        let shown = special(ParameterKind::Rank, number);
+        let message = format!("the target is rank {shown}, but the window has {size} processes");
+        self.wrong(self.name_of(position), &message, None);
+    }
+
+    fn check_tag(&mut self, position: usize, number: i64) {
+        if self.is_for_nobody() {
+            return;
+        }
+        let at = position as Position;
+        let receives = at == self.shape.tags.1
+            && self.shape.source != NONE
+            && (self.shape.destination == NONE || self.shape.tags.0 != self.shape.tags.1);
+        if receives
+            && number == i64::from(MPI_ANY_TAG)
+            && self.function != FunctionId::MPI_Precv_init
+        {
+            return;
+        }
+        let most = tag_bound();
+        if (0..=most).contains(&number) {
+            return;
+        }
+        let message = if number > most {
+            format!("the tag is {number}, and the greatest one is {most} (MPI_TAG_UB)")
+        } else {
+            format!("the tag is {}, and must not be negative", special(ParameterKind::Tag, number))
+        };
+        self.wrong(self.name_of(position), &message, None);
+    }
+
+    fn check_address(&mut self, position: usize, parameter: &'static Parameter, word: u64) {
+        let is_result = parameter.direction == Direction::Out;
+        match parameter.kind {
+            // What is made is put there.
+            kind if word == 0
+                && (is_result && Kind::of(kind).is_some() || kind == ParameterKind::Request)
+                && parameter.length.is_none() =>
+            {
+                let message = format!("{} is a null pointer", parameter.name);
+                self.wrong(parameter.name, &message, None);
+            }
+            ParameterKind::XferNumElem
+                if word != 0 && !is_result && self.is_significant(position) =>
+            {
+                self.check_counts(position, parameter, word);
+            }
+            ParameterKind::Dimension if word != 0 && parameter.direction != Direction::Out => {
+                self.check_dimensions(parameter, word);
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts of a collective operation, one for each process.
+    fn check_counts(&mut self, position: usize, parameter: &'static Parameter, word: u64) {
+        let Some(comm) = &self.comm else { return };
+        if comm.is_inter || self.shape.class != FunctionClass::Collective {
+            return;
+        }
+        let _ = position;
+        for index in 0..comm.size as usize {
+            let count = self.count_at(word, index);
+            if count < 0 {
+                let message =
+                    format!("{}[{index}] is {count}, and must not be negative", parameter.name);
+                self.wrong(parameter.name, &message, None);
+                return;
+            }
+        }
+    }
+
+    /// An element of an array of counts of a collective operation.
+    pub(crate) fn count_at(&self, address: u64, index: usize) -> i64 {
+        // SAFETY: the array must have the element: the standard asks for as many as the communicator has processes, and
+        // MPI, which the call goes to next, reads them all.
+        unsafe {
+            if self.call.is_wide() {
+                *<*const i64>::from_word(address).add(index)
+            } else {
+                i64::from(*<*const c_int>::from_word(address).add(index))
+            }
+        }
+    }
+
+    fn check_dimensions(&mut self, parameter: &'static Parameter, word: u64) {
+        use FunctionId::{MPI_Cart_create, MPI_Cart_map, MPI_Dims_create};
+        if !matches!(self.function, MPI_Cart_create | MPI_Cart_map | MPI_Dims_create) {
+            return;
+        }
+        let parameters = self.function.parameters();
+        let Some(count) = parameters.iter().position(|p| p.kind == ParameterKind::NumDims) else {
+            return;
+        };
+        let count = self.call.words()[count] as i64;
+        if !(0..=64).contains(&count) {
+            return;
+        }
+        let mut product: i64 = 1;
+        for index in 0..count as usize {
+            // SAFETY: the array must have the element: it has `ndims` of them, which MPI reads next.
+            let dimension = i64::from(unsafe { *<*const c_int>::from_word(word).add(index) });
+            if dimension < 0 {
+                let message =
+                    format!("{}[{index}] is {dimension}, and must not be negative", parameter.name);
+                self.wrong(parameter.name, &message, None);
+                return;
+            }
+            product = product.saturating_mul(dimension);
+        }
+        if self.function != MPI_Dims_create
+            && let Some(comm) = &self.comm
+            && product > i64::from(comm.size)
+        {
+            let message = format!(
+                "the grid has {product} places, but {} has {} processes",
+                comm.describe(),
+                comm.size
+            );
+            self.wrong(parameter.name, &message, None);
+        }
+    }
+
+    /// What is known of a datatype argument, if the handle is good.
+    pub(crate) fn datatype(&self, position: Position) -> Option<TypeInfo> {
+        datatype(self.word(position)?)
+    }
+}
+
+/// What is known of a datatype.
+pub(crate) fn datatype(handle: u64) -> Option<TypeInfo> {
+    if let Some(info) = types::predefined(MPI_Datatype::from_word(handle)) {
+        return Some(*info);
+    }
+    let object = objects::get(Kind::Datatype, handle)?;
+    if object.is_freed() {
+        return None;
+    }
+    object.datatype.as_deref().copied()
+}
+
+/// A datatype in words.
+fn datatype_name(handle: u64) -> String {
+    use mpi_tool_layer::PredefinedDatatype;
+    if handle == Kind::Datatype.null() {
+        return "MPI_DATATYPE_NULL".into();
+    }
+    match PredefinedDatatype::of_handle(MPI_Datatype::from_word(handle)) {
+        Some(known) => known.name().into(),
+        None => "a derived datatype".into(),
+    }
+}
+
+/// A rank or a tag, by its name if it has one.
+pub(crate) fn special(kind: ParameterKind, number: i64) -> String {
+    let is = |constant: c_int| number == i64::from(constant);
+    if kind == ParameterKind::Tag {
+        return if is(MPI_ANY_TAG) { "MPI_ANY_TAG".into() } else { number.to_string() };
+    }
+    if is(MPI_PROC_NULL) {
+        "MPI_PROC_NULL".into()
+    } else if is(MPI_ANY_SOURCE) {
+        "MPI_ANY_SOURCE".into()
+    } else if is(MPI_ROOT) {
+        "MPI_ROOT".into()
+    } else {
+        number.to_string()
+    }
+}
+
+/// The greatest tag.
+fn tag_bound() -> i64 {
+    use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
+    static BOUND: AtomicI64 = AtomicI64::new(-1);
+    let known = BOUND.load(Relaxed);
+    if known >= 0 {
+        return known;
+    }
+    if mpi_tool_layer::world_position().is_none() {
+        return i64::from(c_int::MAX);
+    }
+    let mut value: *mut c_int = core::ptr::null_mut();
+    let mut is_set = 0;
+    // SAFETY: `MPI_Comm_get_attr` wants a valid communicator, which the world is while it has a position, and writes the
+    // address of an `int` for this attribute, and a flag.
+    let bound = unsafe {
+        pmpi::MPI_Comm_get_attr(
+            pmpi::MPI_COMM_WORLD,
+            mpi_sys::MPI_TAG_UB,
+            (&raw mut value).cast(),
+            &mut is_set,
+        );
+        if is_set != 0 && !value.is_null() { i64::from(*value) } else { i64::from(c_int::MAX) }
+    };
+    BOUND.store(bound, Relaxed);
+    bound
+}

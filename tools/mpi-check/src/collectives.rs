@@ -1,0 +1,455 @@
+//! Collective operations, matched before they are entered: by a table in shared memory with an entry for each operation
+//! under way, found by the communicator's identity and the number of the operation on it.
+//!
+//! The first rank that comes writes what it calls, all others compare. When all have come, the entry is free again.
+
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use mpi_facts::{NONE, Pattern};
+use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
+use mpi_tool_layer::{FunctionClass, FunctionId, Word};
+
+use crate::arguments::Checked;
+use crate::comms::Comm;
+use crate::findings::{Class, Place, rank, report_of};
+use crate::operations;
+use crate::places::{self, Mark};
+use crate::shared::{COLLECTIVES, Shared, limit, shared};
+use crate::types::Signature;
+
+/// How many ranks of an operation with a count for each are compared pairwise.
+const BLOCKS: usize = 16;
+/// How many communicators can be left alone, because their ranks do not agree any more.
+const BROKEN: usize = 16;
+
+/// An operation under way.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// 0 if the place is free.
+    key: AtomicU64,
+    identity: AtomicU64,
+    number: AtomicU64,
+    arrived: AtomicU32,
+    expected: AtomicU32,
+    function: AtomicU32,
+    rank: AtomicU32,
+    root: AtomicU64,
+    operation: AtomicU64,
+    elements: AtomicU64,
+    hash: AtomicU64,
+    uniform: AtomicU32,
+    /// Bits of [`has`].
+    has: AtomicU32,
+    /// The root has come.
+    root_is_here: AtomicU32,
+    module: AtomicU64,
+    offset: AtomicU64,
+    /// A hash of counts that are the same on all ranks.
+    counts: AtomicU64,
+    /// Elements of each rank's block plus 1, as the rank says, and as the root says.
+    own_blocks: [AtomicU64; BLOCKS],
+    root_blocks: [AtomicU64; BLOCKS],
+}
+
+mod has {
+    pub(super) const SIGNATURE: u32 = 1;
+    pub(super) const TOLD: u32 = 2;
+}
+
+/// What this rank calls.
+#[derive(Default)]
+struct Contribution {
+    root: Option<i64>,
+    operation: Option<u64>,
+    signature: Option<Signature>,
+    counts: Option<u64>,
+    own_block: Option<(usize, u64)>,
+    root_blocks: Vec<u64>,
+}
+
+/// Is the call one that all processes of its communicator make in the same order?
+pub(crate) fn is_ordered(checked: &Checked<'_>) -> bool {
+    mpi_facts::is_collective(
+        checked.function,
+        checked.shape.class,
+        checked.shape.new_communicator != NONE,
+    )
+}
+
+/// Compares a call with those of the others. To be called before it is passed on.
+pub(crate) fn enter(checked: &Checked<'_>, comm: &Comm) -> u64 {
+    let number = comm.next();
+    let expected =
+        u64::from(comm.size) + if comm.is_inter { u64::from(comm.peer_count()) } else { 0 };
+    let shared = shared();
+    if expected == 1 {
+        return number;
+    }
+    if !shared.is_whole() {
+        if shared.size.load(Relaxed) > 1 {
+            shared.reached(limit::HOSTS);
+        }
+        return number;
+    }
+    if shared.has_reached(limit::COLLECTIVES) || is_broken(shared, comm.identity) {
+        return number;
+    }
+    let own = contribution(checked, comm);
+    if let Some(problem) = meet(shared, checked, comm, number, expected as u32, &own) {
+        problem.tell(checked, comm);
+    }
+    number
+}
+
+/// How two calls differ.
+struct Problem {
+    what: &'static str,
+    /// What the other one has.
+    theirs: String,
+    ours: String,
+    rank: u32,
+    function: FunctionId,
+    mark: Mark,
+}
+
+impl Problem {
+    fn tell(&self, checked: &Checked<'_>, comm: &Comm) {
+        let place = places::of_mark(self.mark);
+        let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        let message = format!(
+            "{} of the same collective operation on {} differ: {} in {} on rank {}, {} in {} on rank {}{at}",
+            self.what,
+            comm.describe(),
+            self.ours,
+            checked.function,
+            rank(),
+            self.theirs,
+            self.function,
+            self.rank,
+        );
+        report_of(
+            Class::CollectiveMismatch,
+            checked.function,
+            Place::Here(checked.site),
+            self.what,
+            &message,
+            None,
+            &[rank(), self.rank],
+        );
+    }
+}
+
+fn bucket_of(key: u64) -> usize {
+    (key >> 40) as usize % COLLECTIVES.0
+}
+
+fn key_of(identity: u64, number: u64) -> u64 {
+    let mixed =
+        (identity ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed ^ mixed >> 29).wrapping_mul(0xc4ce_b9fe_1a85_ec53) | 1
+}
+
+/// Has an operation ended, or has its root come if that is enough?
+pub(crate) fn is_over(identity: u64, number: u64, root_only: bool) -> bool {
+    let key = key_of(identity, number);
+    let bucket = &shared().collectives[bucket_of(key)];
+    let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Acquire) == key) else {
+        return true;
+    };
+    root_only && slot.root_is_here.load(Acquire) != 0
+}
+
+fn meet(
+    shared: &Shared,
+    checked: &Checked<'_>,
+    comm: &Comm,
+    number: u64,
+    expected: u32,
+    own: &Contribution,
+) -> Option<Problem> {
+    let key = key_of(comm.identity, number);
+    let bucket = &shared.collectives[bucket_of(key)];
+    let Some(_held) = bucket.lock.take() else {
+        shared.reached(limit::COLLECTIVES);
+        return None;
+    };
+    if let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key) {
+        let problem = slot.compare(checked, own);
+        if checked.is_root() {
+            slot.root_is_here.store(1, Release);
+        }
+        if problem.as_ref().is_some_and(|problem| problem.what == FUNCTIONS) {
+            mark_broken(shared, comm.identity);
+        }
+        let arrived = slot.arrived.load(Relaxed) + 1;
+        slot.arrived.store(arrived, Release);
+        if arrived >= slot.expected.load(Relaxed) {
+            slot.key.store(0, Release);
+        }
+        return problem;
+    }
+    let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == 0) else {
+        shared.reached(limit::COLLECTIVES);
+        return None;
+    };
+    slot.identity.store(comm.identity, Relaxed);
+    slot.number.store(number, Relaxed);
+    slot.expected.store(expected, Relaxed);
+    slot.fill(checked, own);
+    slot.arrived.store(1, Relaxed);
+    slot.key.store(key, Release);
+    None
+}
+
+const FUNCTIONS: &str = "the functions";
+
+impl Slot {
+    fn fill(&self, checked: &Checked<'_>, own: &Contribution) {
+        let mark = Mark::of(checked.site);
+        self.function.store(checked.function as u32, Relaxed);
+        self.root_is_here.store(checked.is_root().into(), Relaxed);
+        self.rank.store(rank(), Relaxed);
+        self.module.store(mark.module, Relaxed);
+        self.offset.store(mark.offset, Relaxed);
+        self.root.store(own.root.map_or(u64::MAX, |root| root as u64), Relaxed);
+        self.operation.store(own.operation.unwrap_or(u64::MAX), Relaxed);
+        self.counts.store(own.counts.unwrap_or(0), Relaxed);
+        self.has.store(0, Relaxed);
+        for block in self.own_blocks.iter().chain(&self.root_blocks) {
+            block.store(0, Relaxed);
+        }
+        self.add_signature(own);
+        self.add_blocks(own);
+    }
+
+    fn add_signature(&self, own: &Contribution) {
+        if let Some(signature) = own.signature.filter(|signature| !signature.is_any) {
+            self.elements.store(signature.elements, Relaxed);
+            self.hash.store(signature.hash, Relaxed);
+            self.uniform.store(signature.uniform.into(), Relaxed);
+            self.has.fetch_or(has::SIGNATURE, Relaxed);
+        }
+    }
+
+    fn add_blocks(&self, own: &Contribution) {
+        if let Some((at, elements)) = own.own_block
+            && let Some(block) = self.own_blocks.get(at)
+        {
+            block.store(elements + 1, Relaxed);
+        }
+        for (block, elements) in self.root_blocks.iter().zip(&own.root_blocks) {
+            block.store(elements + 1, Relaxed);
+        }
+    }
+
+    fn compare(&self, checked: &Checked<'_>, own: &Contribution) -> Option<Problem> {
+        let problem = self.difference(checked, own);
+        if self.has.load(Relaxed) & has::SIGNATURE == 0 {
+            self.add_signature(own);
+        }
+        self.add_blocks(own);
+        let (what, ours, theirs) = problem?;
+        // One finding for one operation.
+        if self.has.fetch_or(has::TOLD, Relaxed) & has::TOLD != 0 {
+            return None;
+        }
+        Some(Problem {
+            what,
+            theirs,
+            ours,
+            rank: self.rank.load(Relaxed),
+            function: FunctionId::from_index(self.function.load(Relaxed) as usize)?,
+            mark: Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) },
+        })
+    }
+
+    fn difference(
+        &self,
+        checked: &Checked<'_>,
+        own: &Contribution,
+    ) -> Option<(&'static str, String, String)> {
+        let theirs = self.function.load(Relaxed);
+        if theirs != checked.function as u32 {
+            let name = FunctionId::from_index(theirs as usize).map_or("?", FunctionId::name);
+            return Some((FUNCTIONS, checked.function.to_string(), name.into()));
+        }
+        let root = self.root.load(Relaxed);
+        if let Some(ours) = own.root
+            && root != u64::MAX
+            && ours as u64 != root
+        {
+            return Some(("the roots", format!("root {ours}"), format!("root {}", root as i64)));
+        }
+        let operation = self.operation.load(Relaxed);
+        if let Some(ours) = own.operation
+            && operation != u64::MAX
+            && ours != operation
+        {
+            let names = [ours, operation].map(|number| operations::name_of_number(number).into());
+            let [ours, theirs] = names;
+            return Some(("the operations", ours, theirs));
+        }
+        if let Some(ours) = own.signature.filter(|ours| !ours.is_any)
+            && self.has.load(Relaxed) & has::SIGNATURE != 0
+        {
+            let theirs = Signature {
+                elements: self.elements.load(Relaxed),
+                hash: self.hash.load(Relaxed),
+                uniform: self.uniform.load(Relaxed) as u8,
+                is_any: false,
+            };
+            if !ours.may_equal(theirs) {
+                return Some(("the data", ours.describe(), theirs.describe()));
+            }
+        }
+        let counts = self.counts.load(Relaxed);
+        if let Some(ours) = own.counts
+            && counts != 0
+            && ours != counts
+        {
+            return Some(("the arrays of counts", "an array".into(), "another array".into()));
+        }
+        if let Some((at, ours)) = own.own_block
+            && let Some(theirs) = self.root_blocks.get(at).map(|block| block.load(Relaxed))
+            && theirs != 0
+            && theirs - 1 != ours
+        {
+            let [ours, theirs] =
+                [ours, theirs - 1].map(|count| format!("{count} elements of rank {at}"));
+            return Some(("the data", ours, theirs));
+        }
+        for (at, ours) in own.root_blocks.iter().enumerate() {
+            let Some(theirs) = self.own_blocks.get(at).map(|block| block.load(Relaxed)) else {
+                break;
+            };
+            if theirs != 0 && theirs - 1 != *ours {
+                let [ours, theirs] =
+                    [*ours, theirs - 1].map(|count| format!("{count} elements of rank {at}"));
+                return Some(("the data", ours, theirs));
+            }
+        }
+        None
+    }
+}
+
+/// Signature of a buffer with one count and one datatype.
+fn signature(checked: &Checked<'_>, count: u8, datatype: u8) -> Option<Signature> {
+    let count = u64::try_from(checked.int(count)?).ok()?;
+    Some(checked.datatype(datatype)?.signature.times(count))
+}
+
+/// What a rank says of an operation.
+fn contribution(checked: &Checked<'_>, comm: &Comm) -> Contribution {
+    let mut own = Contribution::default();
+    let shape = checked.shape;
+    if shape.class != FunctionClass::Collective || comm.is_inter {
+        return own;
+    }
+    own.root = checked.int(shape.root);
+    own.operation = checked.word(shape.operation).map(operations::number);
+    if !checked.is_sound {
+        return own;
+    }
+    let (sent, received) = (shape.sent, shape.received);
+    let in_place = |position| checked.word(position) == Some(MPI_IN_PLACE.to_word());
+    let simple_sent = || signature(checked, sent.count, sent.datatype);
+    let simple_received = || signature(checked, received.count, received.datatype);
+    let is_root = checked.is_root();
+    match shape.pattern {
+        Pattern::Broadcast => own.signature = simple_received(),
+        Pattern::Reduce | Pattern::Allreduce | Pattern::Exscan => {
+            let (count, datatype) = one_description(checked);
+            own.signature = signature(checked, count, datatype);
+        }
+        Pattern::ReduceScatter => {
+            let (count, datatype) = one_description(checked);
+            if checked.shape.received.array_of_counts || checked.shape.sent.array_of_counts {
+                own.counts = counts_hash(checked, comm, count);
+                own.signature = checked.datatype(datatype).map(|info| info.signature);
+            } else {
+                own.signature = signature(checked, count, datatype);
+            }
+        }
+        Pattern::Gather | Pattern::Scatter => {
+            let is_gather = shape.pattern == Pattern::Gather;
+            // The many blocks are at the root.
+            let (at_root, elsewhere) = if is_gather { (received, sent) } else { (sent, received) };
+            if !at_root.array_of_counts {
+                let of = if is_root { at_root } else { elsewhere };
+                own.signature = signature(checked, of.count, of.datatype);
+            } else if is_root {
+                own.root_blocks = block_elements(checked, comm, at_root.count, at_root.datatype);
+                if !in_place(elsewhere.buffer) {
+                    own.own_block = own_block(checked, comm, elsewhere.count, elsewhere.datatype);
+                }
+            } else {
+                own.own_block = own_block(checked, comm, elsewhere.count, elsewhere.datatype);
+            }
+        }
+        Pattern::Allgather if received.array_of_counts => {
+            own.counts = counts_hash(checked, comm, received.count);
+        }
+        Pattern::Allgather | Pattern::Alltoall if !received.array_of_counts => {
+            own.signature = simple_received().or_else(simple_sent);
+        }
+        _ => {}
+    }
+    own
+}
+
+/// Count and datatype of a reduction.
+fn one_description(checked: &Checked<'_>) -> (u8, u8) {
+    let shape = checked.shape;
+    match shape.received.datatype {
+        NONE => (shape.sent.count, shape.sent.datatype),
+        datatype if shape.received.count != NONE => (shape.received.count, datatype),
+        datatype => (shape.sent.count, datatype),
+    }
+}
+
+fn counts_hash(checked: &Checked<'_>, comm: &Comm, position: u8) -> Option<u64> {
+    let address = checked.word(position).filter(|address| *address != 0)?;
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for index in 0..comm.size as usize {
+        hash = (hash ^ checked.count_at(address, index) as u64).wrapping_mul(0x100_0000_01b3);
+    }
+    Some(hash | 1)
+}
+
+fn own_block(checked: &Checked<'_>, comm: &Comm, count: u8, datatype: u8) -> Option<(usize, u64)> {
+    let signature = signature(checked, count, datatype).filter(|found| !found.is_any)?;
+    Some((usize::try_from(comm.rank).ok()?, signature.elements))
+}
+
+fn block_elements(checked: &Checked<'_>, comm: &Comm, counts: u8, datatype: u8) -> Vec<u64> {
+    let (Some(address), Some(info)) = (checked.word(counts), checked.datatype(datatype)) else {
+        return Vec::new();
+    };
+    if address == 0 || info.signature.is_any || comm.size as usize > BLOCKS {
+        return Vec::new();
+    }
+    (0..comm.size as usize)
+        .map(|index| checked.count_at(address, index).max(0) as u64 * info.signature.elements)
+        .collect()
+}
+
+/// The ranks of a communicator do not agree any more: what comes on it would only repeat that.
+fn mark_broken(shared: &Shared, identity: u64) {
+    let free = shared
+        .broken
+        .iter()
+        .find(|place| place.compare_exchange(0, identity.max(1), Relaxed, Relaxed).is_ok());
+    if free.is_none() {
+        shared.reached(limit::COLLECTIVES);
+    }
+}
+
+fn is_broken(shared: &Shared, identity: u64) -> bool {
+    shared.broken.iter().any(|place| place.load(Relaxed) == identity.max(1))
+}
+
+/// Communicators whose ranks do not agree any more.
+pub(crate) type Broken = [AtomicU64; BROKEN];

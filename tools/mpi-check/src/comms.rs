@@ -1,0 +1,87 @@
+//! What the checks ask of a communicator: its size, this process's rank in it, and how many collective operations it
+//! has had.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int, pmpi};
+use mpi_tool_layer::{Communicators, Members, Word};
+use rustc_hash::FxHashMap;
+
+/// A communicator that is there.
+#[derive(Debug)]
+pub(crate) struct Comm {
+    /// The same on all ranks.
+    pub(crate) identity: u64,
+    pub(crate) name: String,
+    /// The own rank in the own group.
+    pub(crate) rank: c_int,
+    /// Processes of the own group.
+    pub(crate) size: u32,
+    /// Those that this process sends to: the other group's, where there is one.
+    pub(crate) peers: Members,
+    pub(crate) is_inter: bool,
+    /// How many collective operations it has had.
+    pub(crate) collectives: AtomicU64,
+}
+
+impl Comm {
+    /// The ranks in the world of those that this process sends to.
+    pub(crate) fn world_rank(&self, rank: c_int) -> Option<u32> {
+        self.peers.world_rank(u32::try_from(rank).ok()?)
+    }
+
+    /// How many ranks can be named as a peer.
+    pub(crate) fn peer_count(&self) -> u32 {
+        self.peers.size()
+    }
+
+    /// The next collective operation's number, from 1.
+    pub(crate) fn next(&self) -> u64 {
+        self.collectives.fetch_add(1, Relaxed) + 1
+    }
+
+    /// The name, or what it is.
+    pub(crate) fn describe(&self) -> String {
+        match &*self.name {
+            "" => format!("a communicator of {} processes", self.size),
+            name => name.to_owned(),
+        }
+    }
+}
+
+static COMMS: Mutex<Option<FxHashMap<u64, Arc<Comm>>>> = Mutex::new(None);
+
+/// What is known of a communicator; `None` where its processes are not.
+pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<Arc<Comm>> {
+    let key = comm.to_word();
+    {
+        let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = comms.get_or_insert_default().get(&key) {
+            return Some(known.clone());
+        }
+    }
+    let known = communicators.of_handle(comm).known()?;
+    let (own, other) = communicators.members(comm)?;
+    let mut rank = -1;
+    // SAFETY: `MPI_Comm_rank` wants a valid communicator and writes one `int`. The communicator is known: MPI has made
+    // it or it is predefined, and it has not been freed, as `members` tells of those only.
+    unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
+    let made = Arc::new(Comm {
+        identity: known.identity,
+        name: known.name.to_owned(),
+        rank,
+        size: own.size(),
+        is_inter: other.is_some(),
+        peers: other.unwrap_or_else(|| own.clone()),
+        collectives: AtomicU64::new(0),
+    });
+    let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+    Some(comms.get_or_insert_default().entry(key).or_insert(made).clone())
+}
+
+/// A communicator is gone.
+pub(crate) fn forget(comm: MPI_Comm) {
+    let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+    comms.get_or_insert_default().remove(&comm.to_word());
+}

@@ -1,0 +1,503 @@
+//! Findings: what is wrong, kept once for all ranks of the host, said when it is found, and reported at the end.
+//!
+//! The first rank that finds something says so at once, as the program may not live much longer. Whoever finds the
+//! same at the same place only counts. The last process in `MPI_Finalize` writes the report.
+
+use core::fmt::Write as _;
+use core::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use mpi_tool_layer::options::{Format, Output, report_options};
+use mpi_tool_layer::{FunctionId, Site, launched_rank, say};
+
+use crate::messages;
+use crate::places::{self, Mark};
+use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
+
+/// What kind of fault a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub(crate) enum Class {
+    InvalidArgument,
+    CallOrder,
+    CollectiveMismatch,
+    DatatypeMismatch,
+    Truncation,
+    LostMessage,
+    Deadlock,
+    BufferInUse,
+    RequestLifecycle,
+    Leak,
+    EpochLifecycle,
+    RmaConflict,
+}
+
+impl Class {
+    const NAMES: [&str; 12] = [
+        "invalid-argument",
+        "call-order",
+        "collective-mismatch",
+        "datatype-mismatch",
+        "truncation",
+        "lost-message",
+        "deadlock",
+        "buffer-in-use",
+        "request-lifecycle",
+        "leak",
+        "epoch-lifecycle",
+        "rma-conflict",
+    ];
+}
+
+/// A finding in shared memory.
+#[repr(C)]
+pub(crate) struct Entry {
+    key: AtomicU64,
+    class: AtomicU32,
+    function: AtomicU32,
+    count: AtomicU64,
+    ranks: [AtomicU64; RANKS / 64],
+    /// Ranks beyond those are among them.
+    others: AtomicBool,
+    site: Text<200>,
+    other_site: Text<200>,
+    message: Text<1200>,
+}
+
+/// What a call site tells of a finding: the place, and a word for what it is.
+pub(crate) struct Other<'a> {
+    /// Such as `started at`.
+    what: &'a str,
+    /// A place in this process.
+    site: Site,
+    /// Or one in any.
+    mark: Option<Mark>,
+}
+
+impl<'a> Other<'a> {
+    /// A place in this process.
+    pub(crate) fn new(what: &'a str, site: Site) -> Self {
+        Self { what, site, mark: None }
+    }
+
+    /// A place in any process of the host.
+    pub(crate) fn at(what: &'a str, mark: Mark) -> Self {
+        Self { what, site: Site::UNKNOWN, mark: Some(mark) }
+    }
+
+    fn describe(&self) -> String {
+        self.mark.map_or_else(|| places::describe(self.site), places::of_mark)
+    }
+}
+
+/// The rank in the world, or what is known of it.
+static RANK: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// MPI has told the rank.
+pub(crate) fn set_rank(rank: u32) {
+    RANK.store(rank, Relaxed);
+}
+
+/// This process's rank.
+pub(crate) fn rank() -> u32 {
+    match RANK.load(Relaxed) {
+        u32::MAX => launched_rank().unwrap_or(0),
+        rank => rank,
+    }
+}
+
+/// Something is wrong. `what` tells faults of one class at one place apart, and is the same in each call that has it;
+/// `message` says it in words.
+#[cold]
+pub(crate) fn report(
+    class: Class,
+    function: FunctionId,
+    site: Site,
+    what: &str,
+    message: &str,
+    other: Option<Other<'_>>,
+) {
+    let others = [rank()];
+    report_of(class, function, Place::Here(site), what, message, other, &others);
+}
+
+/// Class, function, site and what it is about.
+type LocalKey = (u32, u32, u32, u64);
+
+/// Where a finding is.
+pub(crate) enum Place<'a> {
+    /// In this process.
+    Here(Site),
+    /// Described by another one.
+    Text(&'a str),
+}
+
+/// The same, with ranks of the world.
+#[cold]
+pub(crate) fn report_of(
+    class: Class,
+    function: FunctionId,
+    place: Place<'_>,
+    what: &str,
+    message: &str,
+    other: Option<Other<'_>>,
+    ranks: &[u32],
+) {
+    /// The keys of what this process has found.
+    static KNOWN: Mutex<Option<HashMap<LocalKey, u64>>> = Mutex::new(None);
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    let number = match place {
+        Place::Here(site) => site.number(),
+        Place::Text(text) => {
+            text.hash(&mut hasher);
+            0
+        }
+    };
+    let local = (class as u32, function as u32, number, hasher.finish());
+    let known = {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_default().get(&local).copied()
+    };
+    if let Some(key) = known {
+        count_again(key, ranks);
+        return;
+    }
+    let text = match place {
+        Place::Here(site) => places::describe(site),
+        Place::Text(text) => text.to_owned(),
+    };
+    // The same on all ranks: by texts.
+    let mut hasher = DefaultHasher::new();
+    (class, function as u32, &text, what).hash(&mut hasher);
+    let key = hasher.finish() | 1;
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(local, key);
+    let other = other.map(|other| (other.what, other.describe()));
+    let other = match other {
+        Some((what, place)) if !place.is_empty() => format!("{what} {place}"),
+        _ => String::new(),
+    };
+    let shared = shared();
+    let is_new = {
+        let _held = shared.findings_lock.take();
+        match find(shared, key) {
+            Some(entry) => {
+                entry.add(ranks);
+                false
+            }
+            None => add(shared, key, class, function, &text, &other, message, ranks),
+        }
+    };
+    if is_new {
+        announce(Class::NAMES[class as usize], &text, &other, message, ranks);
+        write_file(true);
+    }
+}
+
+fn find(shared: &Shared, key: u64) -> Option<&Entry> {
+    let count = (shared.findings_count.load(Acquire) as usize).min(FINDINGS);
+    shared.findings[..count].iter().find(|entry| entry.key.load(Relaxed) == key)
+}
+
+fn count_again(key: u64, ranks: &[u32]) {
+    if let Some(entry) = find(shared(), key) {
+        entry.add(ranks);
+    }
+}
+
+/// A finding that is not there; `false` if there is no room.
+#[allow(clippy::too_many_arguments)]
+fn add(
+    shared: &Shared,
+    key: u64,
+    class: Class,
+    function: FunctionId,
+    site: &str,
+    other: &str,
+    message: &str,
+    ranks: &[u32],
+) -> bool {
+    let number = shared.findings_count.load(Relaxed);
+    let Some(entry) = shared.findings.get(number as usize) else {
+        shared.reached(limit::FINDINGS);
+        return false;
+    };
+    entry.class.store(class as u32, Relaxed);
+    entry.function.store(function as u32, Relaxed);
+    entry.site.set(site);
+    entry.other_site.set(other);
+    entry.message.set(message);
+    entry.add(ranks);
+    entry.key.store(key, Relaxed);
+    shared.findings_count.store(number + 1, Release);
+    true
+}
+
+impl Entry {
+    fn add(&self, ranks: &[u32]) {
+        self.count.fetch_add(1, Relaxed);
+        for rank in ranks {
+            match self.ranks.get(*rank as usize / 64) {
+                Some(word) => {
+                    word.fetch_or(1 << (rank % 64), Relaxed);
+                }
+                None => self.others.store(true, Relaxed),
+            }
+        }
+    }
+
+    fn ranks(&self) -> Vec<u32> {
+        let has =
+            |rank: &u32| self.ranks[*rank as usize / 64].load(Relaxed) >> (rank % 64) & 1 != 0;
+        (0..RANKS as u32).filter(has).collect()
+    }
+}
+
+/// `0-3, 5`, bounded.
+fn list(ranks: &[u32]) -> String {
+    let mut text = String::new();
+    let mut parts = 0;
+    let mut at = 0;
+    while at < ranks.len() {
+        let mut end = at;
+        while ranks.get(end + 1) == Some(&(ranks[end] + 1)) {
+            end += 1;
+        }
+        if parts == 8 {
+            let _ = write!(text, " and {} more", ranks.len() - at);
+            break;
+        }
+        let comma = if parts == 0 { "" } else { ", " };
+        let _ = match end - at {
+            0 => write!(text, "{comma}{}", ranks[at]),
+            _ => write!(text, "{comma}{}-{}", ranks[at], ranks[end]),
+        };
+        parts += 1;
+        at = end + 1;
+    }
+    text
+}
+
+/// `rank 3`, `ranks 0-2, 7`
+fn ranks_text(ranks: &[u32]) -> String {
+    match ranks {
+        [one] => format!("rank {one}"),
+        _ => format!("ranks {}", list(ranks)),
+    }
+}
+
+struct Settings {
+    output: Output,
+    format: Format,
+}
+
+fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let (output, format) = report_options("mpi-check");
+        Settings { output, format }
+    })
+}
+
+/// Reads where the report goes, before the program changes its folder.
+pub(crate) fn prepare() {
+    settings();
+}
+
+/// Is nothing to be printed?
+pub(crate) fn is_silent() -> bool {
+    settings().output == Output::None
+}
+
+/// A line at once.
+fn announce(class: &str, site: &str, other: &str, message: &str, ranks: &[u32]) {
+    if is_silent() {
+        return;
+    }
+    let at = if site.is_empty() { String::new() } else { format!(" at {site}") };
+    let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
+    say(format_args!("mpi-check: {class}{at}, {}: {message}{other}", ranks_text(ranks)));
+}
+
+/// How many findings there are.
+pub(crate) fn count() -> u32 {
+    shared().findings_count.load(Acquire)
+}
+
+fn entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
+    let count = (shared.findings_count.load(Acquire) as usize).min(FINDINGS);
+    shared.findings[..count].iter()
+}
+
+/// What the checker could not see.
+fn limits(shared: &Shared) -> Vec<&'static str> {
+    let all = [
+        (limit::FINDINGS, "there were more kinds of findings than 256; the others are not told"),
+        (
+            limit::COLLECTIVES,
+            "so many collective operations were under way at once that not all were compared",
+        ),
+        (limit::MESSAGES, "so many messages were under way at once that not all were compared"),
+        (
+            limit::HOSTS,
+            "the ranks are on several hosts: collective operations, messages and deadlocks were not compared between ranks",
+        ),
+        (
+            limit::ORDER,
+            "messages were not compared any more: a send was cancelled, or several threads have sent or received on one \
+             channel",
+        ),
+        (limit::RANKS, "ranks beyond 1023 are not compared with others"),
+    ];
+    all.into_iter().filter(|(bit, _)| shared.has_reached(*bit)).map(|(_, text)| text).collect()
+}
+
+/// The report, as text or JSON.
+fn text(shared: &Shared) -> String {
+    let size = shared.size.load(Relaxed).max(1);
+    let ranks = if size == 1 { "1 rank".to_owned() } else { format!("{size} ranks") };
+    let mut text = String::new();
+    let count = entries(shared).count();
+    let _ = match count {
+        0 => writeln!(text, "mpi-check: nothing was found ({ranks})"),
+        1 => writeln!(text, "mpi-check: 1 finding ({ranks})"),
+        _ => writeln!(text, "mpi-check: {count} findings ({ranks})"),
+    };
+    for entry in entries(shared) {
+        let class = Class::NAMES.get(entry.class.load(Relaxed) as usize).unwrap_or(&"");
+        let times = match entry.count.load(Relaxed) {
+            0 | 1 => String::new(),
+            times => format!(", {times} times"),
+        };
+        let site = entry.site.get();
+        let at = if site.is_empty() { String::new() } else { format!(" at {site}") };
+        let _ = writeln!(text, "  {class}{at}, {}{times}", ranks_text(&entry.ranks()));
+        let other = entry.other_site.get();
+        let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
+        let _ = writeln!(text, "    {}{other}", entry.message.get());
+    }
+    for limit in limits(shared) {
+        let _ = writeln!(text, "  note: {limit}");
+    }
+    text
+}
+
+/// A text as JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        let _ = match c {
+            '"' => quoted.write_str("\\\""),
+            '\\' => quoted.write_str("\\\\"),
+            c if (c as u32) < 0x20 => write!(quoted, "\\u{:04x}", c as u32),
+            c => quoted.write_char(c),
+        };
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn json(shared: &Shared, partial: bool) -> String {
+    let mut text = String::from("{\n");
+    let _ = writeln!(text, "  \"schema\": \"mpi-tool-check/1\",");
+    let _ = writeln!(text, "  \"tool\": \"mpi-check\",");
+    let _ = writeln!(text, "  \"ranks\": {},", shared.size.load(Relaxed).max(1));
+    let _ = writeln!(text, "  \"partial\": {partial},");
+    let limits: Vec<_> = limits(shared).iter().map(|limit| quoted(limit)).collect();
+    let _ = writeln!(text, "  \"limits\": [{}],", limits.join(", "));
+    let _ = write!(text, "  \"findings\": [");
+    for (number, entry) in entries(shared).enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let class = Class::NAMES.get(entry.class.load(Relaxed) as usize).unwrap_or(&"");
+        let ranks: Vec<_> = entry.ranks().iter().map(u32::to_string).collect();
+        let function = FunctionId::from_index(entry.function.load(Relaxed) as usize);
+        let function = function.map_or("", FunctionId::name);
+        let _ = write!(
+            text,
+            "{comma}\n    {{\"class\": \"{class}\", \"ranks\": [{}], \"function\": \"{function}\", \"site\": {}, \
+             \"message\": {}, \"count\": {}, \"other_site\": {}}}",
+            ranks.join(", "),
+            quoted(&entry.site.get()),
+            quoted(&entry.message.get()),
+            entry.count.load(Relaxed),
+            quoted(&entry.other_site.get()),
+        );
+    }
+    let _ = write!(text, "{}]\n}}\n", if count() == 0 { "" } else { "\n  " });
+    text
+}
+
+/// Writes the report's file anew. Each process that has found something new does so, as it may be the last one that
+/// can.
+fn write_file(partial: bool) {
+    let Output::File(path) = &settings().output else { return };
+    let path = PathBuf::from(OsStr::from_bytes(path.as_bytes()));
+    let shared = shared();
+    let contents = match settings().format {
+        Format::Json => json(shared, partial),
+        _ => text(shared),
+    };
+    if let Err(error) = replace(&path, &contents) {
+        say(format_args!("mpi-check: {}: {error}; the report is not there", path.display()));
+    }
+}
+
+/// A reader never sees half of a file.
+fn replace(path: &Path, contents: &str) -> std::io::Result<()> {
+    if path.starts_with("/dev") {
+        return fs::write(path, contents);
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    fs::write(&part, contents)?;
+    fs::rename(&part, path)
+}
+
+/// This process comes to `MPI_Finalize`. When all have come, nobody receives any more.
+pub(crate) fn finalizing() {
+    let shared = shared();
+    let here = shared.finalizing.fetch_add(1, AcqRel) + 1;
+    if here == shared.joined.load(Acquire) {
+        messages::report_lost();
+    }
+}
+
+/// This process is through `MPI_Finalize`. The last one of the host writes the report.
+pub(crate) fn finished() {
+    let shared = shared();
+    let here = shared.finalized.fetch_add(1, AcqRel) + 1;
+    if here < shared.joined.load(Acquire) {
+        return;
+    }
+    write_report();
+    shared::remove();
+}
+
+fn write_report() {
+    let shared = shared();
+    let Settings { output, format } = settings();
+    let contents = || match format {
+        Format::Json => json(shared, false),
+        _ => text(shared),
+    };
+    match output {
+        Output::None => {}
+        Output::File(_) => write_file(false),
+        Output::Stdout => {
+            let _ = std::io::stdout().write_all(contents().as_bytes());
+        }
+        _ => {
+            let _ = std::io::stderr().write_all(contents().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,548 @@
+//! Says what is wrong with an MPI program: arguments that the standard forbids, objects that are never freed, requests
+//! that are never completed, collective operations and messages that do not match, deadlocks. The calls themselves go
+//! on to MPI as they are.
+//!
+//! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
+//! * `objects.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
+//! * `epochs.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
+//! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
+//!   have in common.
+//! * `findings.rs`, `places.rs`: what is said.
+
+mod arguments;
+mod collectives;
+mod comms;
+mod epochs;
+mod findings;
+mod made_types;
+mod memory;
+mod messages;
+mod objects;
+mod operations;
+mod order;
+mod places;
+mod requests;
+mod shared;
+mod types;
+mod waits;
+
+use core::ffi::c_void;
+use core::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{AcqRel, Relaxed},
+};
+use std::sync::Arc;
+
+use mpi_facts::Timing;
+use mpi_tool_layer::mpi_sys::{
+    MPI_Comm, MPI_Datatype, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
+};
+use mpi_tool_layer::{
+    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, Direction, FunctionId,
+    InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool,
+    Word, install_qmpi_layer, launched_rank, next, say, world_position,
+};
+
+use arguments::Checked;
+use comms::Comm;
+use findings::{Class, Other};
+use objects::Kind;
+use shared::shared;
+
+struct Check {
+    communicators: Communicators,
+    /// The exit status of a program with findings is not 0.
+    fails: AtomicBool,
+    /// It looks for deadlocks.
+    watches: AtomicBool,
+}
+
+/// Which process it is: a forked child reports nothing.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// This process has told that it is over.
+static FINISHED: AtomicBool = AtomicBool::new(false);
+static FAILS: AtomicBool = AtomicBool::new(false);
+
+/// This process is the first one of the host.
+static IS_FIRST: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    /// The C library's: a function that runs at the end of the process, and gets the exit status.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// The process ends.
+extern "C" fn ended(status: c_int, _: *mut c_void) {
+    if PROCESS.load(Relaxed) != std::process::id() {
+        return;
+    }
+    if order::is_world_there() && status == 0 {
+        let message = "the process ends without MPI_Finalize";
+        let function = FunctionId::MPI_Finalize;
+        findings::report(Class::CallOrder, function, Site::UNKNOWN, "exit", message, None);
+    }
+    finish();
+    if FAILS.load(Relaxed) && status == 0 && findings::count() > 0 {
+        // SAFETY: `fflush` takes null for all streams. `_exit` takes a number, and ends the process, which is ending.
+        unsafe {
+            libc::fflush(core::ptr::null_mut());
+            libc::_exit(1);
+        }
+    }
+}
+
+/// This process is over, as far as MPI goes.
+fn finish() {
+    if !FINISHED.swap(true, AcqRel) {
+        findings::finished();
+    }
+}
+
+/// Before MPI starts.
+fn begin() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.swap(true, AcqRel) {
+        return;
+    }
+    PROCESS.store(std::process::id(), Relaxed);
+    findings::prepare();
+    match shared::join() {
+        Ok(is_first) => IS_FIRST.store(is_first, Relaxed),
+        Err(problem) if launched_rank().unwrap_or(0) == 0 && !findings::is_silent() => {
+            say(format_args!("mpi-check: {problem}; nothing is compared between ranks"));
+        }
+        Err(_) => {}
+    }
+    // SAFETY: `on_exit` takes a function that may run at the end of the process; tools are never unloaded.
+    unsafe { on_exit(ended, core::ptr::null_mut()) };
+}
+
+/// What is kept of a call until MPI has returned.
+struct Entered<'c> {
+    checked: Checked<'c>,
+    new: requests::New,
+    /// Handles that the call frees.
+    freed: Option<(Kind, u64)>,
+    send: Option<messages::Send>,
+    receive: Option<messages::Receive>,
+    /// Of a collective operation.
+    need: waits::Need,
+    /// The requests that the call may complete.
+    ids: Vec<u64>,
+}
+
+impl Check {
+    fn comm_of(&self, call: AnyCall<'_>) -> Option<Arc<Comm>> {
+        let comm = call.communicator()?.raw();
+        if objects::get(Kind::Communicator, comm.to_word()).is_some_and(|known| known.is_freed()) {
+            return None;
+        }
+        comms::get(&self.communicators, comm)
+    }
+
+    /// Before a call is passed on.
+    fn enter<'c>(&self, call: AnyCall<'c>, site: Site) -> Entered<'c> {
+        let comm = self.comm_of(call);
+        let mut checked = Checked::new(call, site, comm);
+        checked.check();
+        let freed = freed_handle(call);
+        if let Some((kind, handle)) = freed {
+            check_freeing(kind, handle, checked.function, site);
+        }
+        if checked.function == FunctionId::MPI_Request_free
+            && let Some(handle) = first_request(call)
+        {
+            requests::freeing(handle, site);
+        }
+        let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
+        epochs::entering(&checked, window);
+        if call.starts_requests() {
+            requests::starting(call.requests(), checked.function, site);
+            requests::sends_of(call.requests()).iter_mut().for_each(messages::sending);
+        }
+        let mut send = messages::send_of(&checked);
+        let mut receive = messages::receive_of(&checked);
+        if checked.shape.timing != Timing::Persistent {
+            // A call that does both sends first, as far as anybody can tell.
+            send.iter_mut().for_each(messages::sending);
+            receive.iter_mut().for_each(messages::posting);
+        }
+        let buffers = requests::check_buffers(&checked);
+        let new = requests::New::of(&checked, buffers);
+        let mut number = 0;
+        if let Some(comm) = checked.comm.clone()
+            && collectives::is_ordered(&checked)
+        {
+            number = collectives::enter(&checked, &comm);
+        }
+        let need = waits::of_collective(&checked, number);
+        enter_wait(call, &checked, need, send.as_ref(), receive.as_ref());
+        let ids =
+            if call.completes_requests() { requests::ids_of(call.requests()) } else { Vec::new() };
+        if checked.function == FunctionId::MPI_Cancel {
+            requests::cancelling(first_request(call));
+        }
+        Entered { checked, new, freed, send, receive, need, ids }
+    }
+
+    /// MPI has returned.
+    fn leave<'c>(&self, call: AnyCall<'c>, entered: Entered<'c>, result: CallResult<'c>) {
+        waits::leave();
+        let Entered { checked, new, freed, send, receive, need, ids } = entered;
+        let (function, site) = (checked.function, checked.site);
+        if call.completes_requests() {
+            let requests = call.requests();
+            call.finished(|position, status| {
+                if requests[position] != pmpi::MPI_REQUEST_NULL
+                    && let Some(request) =
+                        requests::completed(requests[position], ids[position], function, site)
+                    && let Some(receive) = request.receive
+                {
+                    messages::received(&receive, status);
+                }
+            });
+        }
+        let Ok(accepted) = result else {
+            receive.iter().for_each(messages::failed);
+            return;
+        };
+        if matches!(function, FunctionId::MPI_Mprobe | FunctionId::MPI_Improbe)
+            && let Some(status) = call.status(accepted)
+        {
+            messages::matched(&checked, status);
+        }
+        if checked.shape.timing == Timing::Blocking
+            && let Some(receive) = &receive
+        {
+            messages::received(receive, call.status(accepted));
+        }
+        let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
+        epochs::left(&checked, window, call.has_flag_set(accepted));
+        if let Some((kind, handle)) = freed {
+            objects::freed(kind, handle, function, site);
+        }
+        if call.starts_requests() {
+            for request in call.requests() {
+                if let Some((receive, _)) = requests::started(*request, site)
+                    && let Some(mut receive) = receive
+                {
+                    messages::posting(&mut receive);
+                    requests::set_receive(*request, Some(receive));
+                }
+            }
+        }
+        if matches!(checked.shape.timing, Timing::Started | Timing::Persistent)
+            && let Some(request) = call.new_request(accepted)
+            && request != pmpi::MPI_REQUEST_NULL
+        {
+            let need = match (&send, &receive) {
+                _ if checked.shape.timing == Timing::Persistent => waits::Need::Nothing,
+                (Some(send), None) => waits::of_send(send),
+                (None, Some(receive)) => waits::of_receive(receive),
+                _ => need,
+            };
+            requests::made(&checked, request, new, receive, send, need);
+        }
+        if function.name().starts_with("MPI_Request_get_status") {
+            requests::looked_at();
+        }
+        self.communicators.made(call, accepted);
+        note_made(call, &checked, accepted);
+    }
+
+    /// MPI has started.
+    fn started(&self) {
+        if let Some((rank, size)) = world_position() {
+            findings::set_rank(rank);
+            shared().size.store(size, Relaxed);
+            let mut level = 0;
+            // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and
+            // writes one `int`.
+            unsafe { pmpi::MPI_Query_thread(&mut level) };
+            if level == MPI_THREAD_MULTIPLE {
+                messages::set_has_threads();
+            }
+            let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
+            waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
+        }
+    }
+}
+
+/// Notes what a call waits for, if it does.
+fn enter_wait(
+    call: AnyCall<'_>,
+    checked: &Checked<'_>,
+    collective: waits::Need,
+    send: Option<&messages::Send>,
+    receive: Option<&messages::Receive>,
+) {
+    use FunctionId::{MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome};
+    let function = checked.function;
+    match function {
+        MPI_Wait | MPI_Waitall | MPI_Waitany | MPI_Waitsome => {
+            let is_any = matches!(function, MPI_Waitany | MPI_Waitsome);
+            waits::enter(checked, &requests::needs_of(call.requests()), is_any);
+        }
+        MPI_Probe | MPI_Mprobe => {
+            let needs: Vec<_> =
+                messages::wanted_of(checked).into_iter().map(waits::Need::Message).collect();
+            waits::enter(checked, &needs, false);
+        }
+        _ if waits::is_blocking_message(checked) => {
+            let sent = send.map(waits::of_send);
+            let received = receive.map(waits::of_receive);
+            let needs: Vec<_> = sent.into_iter().chain(received).collect();
+            waits::enter(checked, &needs, false);
+        }
+        FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
+        _ if checked.shape.timing == Timing::Blocking => {
+            waits::enter(checked, &[collective], false);
+        }
+        _ => {}
+    }
+}
+
+/// The request whose address a call has.
+fn first_request(call: AnyCall<'_>) -> Option<MPI_Request> {
+    let (_, address) =
+        call.arguments().find(|(parameter, _)| parameter.kind == ParameterKind::Request)?;
+    // SAFETY: the address must be that of a request, unless it is null: MPI, which the call goes to next, reads it.
+    unsafe { <*const MPI_Request>::from_word(address).as_ref() }.copied()
+}
+
+/// The handle that a call frees, of which it has the address.
+fn freed_handle(call: AnyCall<'_>) -> Option<(Kind, u64)> {
+    let name = call.function().name();
+    let frees = name.ends_with("_free")
+        || name.contains("_free_keyval")
+        || matches!(
+            call.function(),
+            FunctionId::MPI_File_close
+                | FunctionId::MPI_Keyval_free
+                | FunctionId::MPI_Session_finalize
+        );
+    if !frees {
+        return None;
+    }
+    let (parameter, address) = call.arguments().next()?;
+    let kind = Kind::of(parameter.kind)?;
+    if parameter.direction != Direction::InOut || address == 0 {
+        return None;
+    }
+    // SAFETY: the address must be that of a handle of the parameter's kind: MPI, which the call goes to next, reads it.
+    Some((kind, unsafe { kind.read(address) }))
+}
+
+/// Is the handle one that can be freed?
+fn check_freeing(kind: Kind, handle: u64, function: FunctionId, site: Site) {
+    if kind == Kind::Keyval {
+        return;
+    }
+    let name = kind.name();
+    if handle == kind.null() {
+        let message = format!("{function} of {}", kind.null_name());
+        findings::report(Class::InvalidArgument, function, site, "null", &message, None);
+    } else if let Some(object) = objects::get(kind, handle).filter(objects::Object::is_freed) {
+        let message = format!("the {name} was freed before, by {}", object.function);
+        let other = Other::new("freed at", object.site);
+        findings::report(Class::InvalidArgument, function, site, "freed", &message, Some(other));
+    } else if kind.is_predefined(handle) && !matches!(kind, Kind::Group | Kind::Errhandler) {
+        let message = format!("{function} of a predefined {name}");
+        findings::report(Class::InvalidArgument, function, site, "predefined", &message, None);
+    }
+}
+
+/// Objects that an accepted call has made.
+fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>) {
+    let function = checked.function;
+    if function == FunctionId::MPI_Type_commit {
+        if let Some((_, address)) = call.arguments().next()
+            && address != 0
+        {
+            // SAFETY: the address must be that of a datatype's handle: MPI has accepted the call and read it.
+            objects::committed(unsafe { Kind::Datatype.read(address) });
+        }
+        return;
+    }
+    if function == FunctionId::MPI_Type_get_contents {
+        note_contents(call);
+        return;
+    }
+    for (parameter, address) in call.arguments() {
+        if parameter.direction != Direction::Out || parameter.length.is_some() || address == 0 {
+            continue;
+        }
+        let Some(kind) = Kind::of(parameter.kind) else { continue };
+        if !parameter.rust_type.starts_with('*') || parameter.name.starts_with("array_of") {
+            continue;
+        }
+        // SAFETY: the address must be that of a handle of the parameter's kind, which MPI has written: it has accepted
+        // the call, and this is the parameter by which the function returns what it makes.
+        let handle = unsafe { kind.read(address) };
+        let size = checked.comm.as_ref().map_or(0, |comm| comm.size);
+        objects::made(kind, handle, function, checked.site, size);
+        if kind == Kind::Datatype {
+            made_types::note(call, handle);
+        }
+    }
+}
+
+/// Handles of datatypes that an accepted call has given out again.
+fn note_contents(call: AnyCall<'_>) {
+    let word =
+        |name| call.arguments().find(|(parameter, _)| parameter.name == name).map(|(_, word)| word);
+    let (Some(count), Some(address)) = (word("max_datatypes"), word("array_of_datatypes")) else {
+        return;
+    };
+    let array = <*const MPI_Datatype>::from_word(address);
+    for index in 0..(count as usize).min(1 << 16) {
+        // SAFETY: the array must have the element: the application says that it has so many. What MPI has not written is
+        // a number that is compared with handles only.
+        let handle = unsafe { array.add(index).read() };
+        objects::made_again(Kind::Datatype, handle.to_word());
+    }
+}
+
+/// Does the function start MPI?
+fn is_start(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
+    matches!(function, MPI_Init | MPI_Init_thread | MPI_Session_init)
+}
+
+impl Check {
+    #[inline(never)]
+    fn check<'c>(
+        &self,
+        call: AnyCall<'c>,
+        site: Site,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let function = call.function();
+        if is_start(function) {
+            begin();
+        }
+        let runs = order::check(function, site);
+        if !runs {
+            let result = next_f();
+            if let Ok(accepted) = result {
+                order::accepted(function);
+                if is_start(function) {
+                    self.started();
+                }
+                if function == FunctionId::MPI_Session_init {
+                    note_made(call, &Checked::new(call, site, None), accepted);
+                }
+            }
+            return result;
+        }
+        let entered = self.enter(call, site);
+        if function == FunctionId::MPI_Finalize {
+            findings::finalizing();
+        }
+        let result = next_f();
+        self.leave(call, entered, result);
+        // MPI is over then, whatever it returns.
+        let is_end = function == FunctionId::MPI_Finalize;
+        if result.is_ok() || is_end {
+            order::accepted(function);
+            if is_start(function) {
+                self.started();
+            }
+            if is_end {
+                waits::stop();
+                objects::report_leaks();
+                requests::report_left();
+                finish();
+            }
+        }
+        result
+    }
+
+    /// Passes on a call that frees a communicator.
+    fn free_comm<'c>(
+        &self,
+        function: FunctionId,
+        comm: Option<MPI_Comm>,
+        site: Site,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let runs = order::check(function, site);
+        let handle = comm.filter(|_| runs);
+        if let Some(comm) = handle {
+            check_freeing(Kind::Communicator, comm.to_word(), function, site);
+        }
+        let result = next_f();
+        if result.is_ok()
+            && let Some(comm) = handle
+        {
+            objects::freed(Kind::Communicator, comm.to_word(), function, site);
+            comms::forget(comm);
+        }
+        result
+    }
+}
+
+impl MpiInterceptionLayer for Check {
+    const WATCHES_COMPLETION: bool = true;
+    const COMPILED: Compiled = Compiled::Once;
+
+    #[inline(always)]
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let site = Caller::of_this_call().site(1);
+        self.check(call.erase(), site, next_f)
+    }
+
+    fn comm_free<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_free<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let site = Caller::of_this_call().site(1);
+        let next_f = || self.communicators.comm_free(next_f, comm);
+        self.free_comm(FunctionId::MPI_Comm_free, comm.get(), site, next_f)
+    }
+
+    fn comm_disconnect<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_disconnect<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let site = Caller::of_this_call().site(1);
+        let next_f = || self.communicators.comm_disconnect(next_f, comm);
+        self.free_comm(FunctionId::MPI_Comm_disconnect, comm.get(), site, next_f)
+    }
+}
+
+impl Tool for Check {
+    const NEW: Self = Self {
+        communicators: Communicators::new(),
+        fails: AtomicBool::new(false),
+        watches: AtomicBool::new(true),
+    };
+
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "FAIL",
+            default: SettingDefault::Number(0),
+            help: "1: the exit status of a program with findings is not 0",
+        },
+        Setting {
+            name: "DEADLOCK",
+            default: SettingDefault::Number(1),
+            help: "0: no thread looks for deadlocks",
+        },
+    ];
+
+    fn configure(&self, settings: &Settings) {
+        let fails = settings.number("FAIL") != 0;
+        self.fails.store(fails, Relaxed);
+        FAILS.store(fails, Relaxed);
+        self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
+    }
+}
+
+install_qmpi_layer!(Check, name = "mpi-check", call_sites);

@@ -1,0 +1,61 @@
+//! What is in the application's memory: copied by the kernel, so that memory that is gone is no fault of the checker's.
+
+use mpi_tool_layer::Word;
+
+/// May this process's checker read what programs send? Not where it may be in the memory of a graphics processor.
+fn may_read() -> bool {
+    use std::sync::OnceLock;
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        !["libcuda", "libamdhip", "libhsa-runtime", "libze_loader"]
+            .iter()
+            .any(|name| maps.contains(name))
+    })
+}
+
+/// How much of a buffer is looked at, at its beginning and at its end.
+const LOOKED_AT: u64 = 16 * 1024;
+
+/// A number that changes when the memory does; `None` if it cannot be read.
+pub(crate) fn checksum(begin: u64, end: u64) -> Option<u64> {
+    if !may_read() {
+        return None;
+    }
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut take = |from: u64, to: u64| {
+        let mut at = from;
+        while at < to {
+            let mut piece = [0; 1024];
+            let length = piece.len().min((to - at) as usize);
+            let bytes = copy(at, &mut piece[..length])?;
+            for word in bytes.chunks(8) {
+                let mut whole = [0; 8];
+                whole[..word.len()].copy_from_slice(word);
+                let word = u64::from_ne_bytes(whole);
+                hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+            }
+            at += length as u64;
+        }
+        Some(())
+    };
+    if end - begin <= 2 * LOOKED_AT {
+        take(begin, end)?;
+    } else {
+        take(begin, begin + LOOKED_AT)?;
+        take(end - LOOKED_AT, end)?;
+    }
+    Some(hash)
+}
+
+/// Copies memory of the application's: by the kernel, which finds out whether it is there. A wrong program may have freed
+/// it.
+fn copy(from: u64, to: &mut [u8]) -> Option<&[u8]> {
+    let length = to.len();
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: length };
+    let remote = libc::iovec { iov_base: <*mut libc::c_void>::from_word(from), iov_len: length };
+    // SAFETY: `process_vm_readv` takes two lists of one `iovec` each, which these are, and memory to write to: `to`, of
+    // which it writes `length` bytes at most. The address that it reads from the kernel checks itself.
+    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    (usize::try_from(copied) == Ok(length)).then_some(to)
+}

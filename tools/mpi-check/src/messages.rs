@@ -1,0 +1,624 @@
+//! Messages, matched by what MPI promises: between two processes, on one communicator and with one tag, they arrive in
+//! the order in which they were sent.
+//!
+//! The sender writes what it sends to a table in shared memory before MPI has it, under a number that counts the messages
+//! of this channel. A receive finds the message by the number of those that it has got there. It is known when the
+//! receive is posted, unless another one that might get the message is pending, too: then it is left open.
+
+mod doubt;
+mod under_way;
+
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, PoisonError};
+
+use mpi_facts::NONE;
+use mpi_tool_layer::mpi_sys::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Status};
+use mpi_tool_layer::{FunctionId, received_bytes};
+use rustc_hash::FxHashMap;
+
+use crate::arguments::Checked;
+use crate::findings::{Class, Place, rank, report_of};
+use crate::places::{self, Mark};
+use crate::shared::{MESSAGES, limit, shared};
+use crate::types::Signature;
+use crate::waits;
+use doubt::Threads;
+
+pub(crate) use doubt::{cancelling, set_has_threads};
+pub(crate) use under_way::{is_unasked, report_lost, under_way};
+
+/// A message under way.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// 0 if the place is free.
+    key: AtomicU64,
+    /// Bits of [`has`].
+    has: AtomicU32,
+    identity: AtomicU64,
+    source: AtomicU32,
+    target: AtomicU32,
+    tag: AtomicU64,
+    sent: Side,
+    posted: Side,
+}
+
+/// One side of a message.
+#[repr(C)]
+struct Side {
+    function: AtomicU32,
+    uniform: AtomicU32,
+    elements: AtomicU64,
+    hash: AtomicU64,
+    bytes: AtomicU64,
+    module: AtomicU64,
+    offset: AtomicU64,
+}
+
+mod has {
+    /// The message has been sent.
+    pub(super) const SENT: u32 = 1;
+    /// Somebody has asked for it.
+    pub(super) const POSTED: u32 = 2;
+    /// Of unknown signature.
+    pub(super) const SENT_ANY: u32 = 4;
+    pub(super) const POSTED_ANY: u32 = 8;
+    /// The two sides have been compared.
+    pub(super) const COMPARED: u32 = 16;
+}
+
+/// From whom to whom, by ranks of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Channel {
+    pub(crate) identity: u64,
+    pub(crate) source: u32,
+    pub(crate) target: u32,
+    pub(crate) tag: i64,
+}
+
+impl Channel {
+    fn key(self, number: u64) -> u64 {
+        let words = [
+            self.identity,
+            u64::from(self.source) << 32 | u64::from(self.target),
+            self.tag as u64,
+            number,
+        ];
+        let mixed = words.into_iter().fold(0x1234_5678_9abc_def1_u64, |hash, word| {
+            (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
+        });
+        (mixed ^ mixed >> 31).wrapping_mul(0xc4ce_b9fe_1a85_ec53) | 1
+    }
+}
+
+/// What one side says of the data.
+#[derive(Debug, Clone, Copy)]
+struct Content {
+    function: FunctionId,
+    signature: Signature,
+    bytes: u64,
+    mark: Mark,
+}
+
+/// What is known of a send.
+#[derive(Debug, Clone)]
+pub(crate) struct Send {
+    content: Content,
+    channel: Channel,
+    /// The message's key in the table, once it is sent; 0 if it is not there.
+    pub(crate) key: u64,
+}
+
+/// What is known of a receive.
+#[derive(Debug, Clone)]
+pub(crate) struct Receive {
+    content: Content,
+    identity: u64,
+    /// The world ranks of those it may come from; `None` for any.
+    pub(crate) source: Option<u32>,
+    /// `None` for any.
+    pub(crate) tag: Option<i64>,
+    /// Posted receives in their order.
+    order: u64,
+    /// The message's number on its channel, where it was known from the start.
+    number: Option<u64>,
+    peers: mpi_tool_layer::Members,
+}
+
+impl Send {
+    /// The world rank of the receiver.
+    pub(crate) fn target(&self) -> u32 {
+        self.channel.target
+    }
+}
+
+impl Receive {
+    /// What it asks for.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { identity: self.identity, source: self.source, tag: self.tag }
+    }
+
+    fn may_get(&self, channel: Channel) -> bool {
+        self.identity == channel.identity
+            && self.source.is_none_or(|source| source == channel.source)
+            && self.tag.is_none_or(|tag| tag == channel.tag)
+    }
+
+    /// The one channel that it is for.
+    fn channel(&self) -> Option<Channel> {
+        let (source, tag) = (self.source?, self.tag?);
+        Some(Channel { identity: self.identity, source, target: rank(), tag })
+    }
+}
+
+/// What a receive asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) identity: u64,
+    /// `None` for anybody.
+    pub(crate) source: Option<u32>,
+    /// `None` for any.
+    pub(crate) tag: Option<i64>,
+}
+
+/// What a call that looks for a message asks for.
+pub(crate) fn wanted_of(checked: &Checked<'_>) -> Option<Wanted> {
+    let comm = checked.comm.as_ref().filter(|_| checked.is_sound && is_on())?;
+    let (source, tag) = (checked.int(checked.shape.source)?, checked.int(checked.shape.tags.1)?);
+    let source = match source {
+        any if any == i64::from(MPI_ANY_SOURCE) => None,
+        source => Some(comm.world_rank(i32::try_from(source).ok()?)?),
+    };
+    let tag = (tag != i64::from(MPI_ANY_TAG)).then_some(tag);
+    Some(Wanted { identity: comm.identity, source, tag })
+}
+
+/// What this process has sent and received.
+#[derive(Default)]
+struct Counts {
+    sent: FxHashMap<Channel, u64>,
+    received: FxHashMap<Channel, u64>,
+    /// Channels whose receives cannot be told apart.
+    loose: FxHashMap<Channel, ()>,
+    pending: Vec<Receive>,
+    order: u64,
+    /// Which thread uses a channel, where several may.
+    senders: Threads,
+    receivers: Threads,
+}
+
+static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
+
+fn with<R>(action: impl FnOnce(&mut Counts) -> R) -> R {
+    let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+    action(counts.get_or_insert_default())
+}
+
+/// Tells others how many receives may get any message.
+fn tell_open(counts: &Counts) {
+    waits::set_open(counts.pending.iter().filter(|known| known.number.is_none()).count());
+}
+
+fn is_on() -> bool {
+    let shared = shared();
+    if shared.is_whole() {
+        return !shared.has_reached(limit::MESSAGES | limit::ORDER);
+    }
+    if shared.size.load(Relaxed) > 1 {
+        shared.reached(limit::HOSTS);
+    }
+    false
+}
+
+fn content(checked: &Checked<'_>, count: u8, datatype: u8) -> Option<Content> {
+    let count = u64::try_from(checked.int(count)?).ok()?;
+    let info = checked.datatype(datatype);
+    let (signature, bytes) = match info {
+        Some(info) => (info.signature.times(count), info.size.saturating_mul(count)),
+        None => (Signature::ANY, u64::MAX),
+    };
+    Some(Content { function: checked.function, signature, bytes, mark: Mark::of(checked.site) })
+}
+
+/// What a call sends, or a persistent request will.
+pub(crate) fn send_of(checked: &Checked<'_>) -> Option<Send> {
+    let shape = checked.shape;
+    if shape.destination == NONE || shape.sent.partitions != NONE || !checked.is_sound || !is_on() {
+        return None;
+    }
+    let comm = checked.comm.as_ref()?;
+    let target = comm.world_rank(i32::try_from(checked.int(shape.destination)?).ok()?)?;
+    let channel = Channel {
+        identity: comm.identity,
+        source: rank(),
+        target,
+        tag: checked.int(shape.tags.0)?,
+    };
+    let content = content(checked, shape.sent.count, shape.sent.datatype)?;
+    Some(Send { content, channel, key: 0 })
+}
+
+/// What a call receives, or a persistent request will.
+pub(crate) fn receive_of(checked: &Checked<'_>) -> Option<Receive> {
+    let shape = checked.shape;
+    if shape.source == NONE
+        || shape.received.datatype == NONE
+        || shape.received.partitions != NONE
+        || !checked.is_sound
+        || !is_on()
+    {
+        return None;
+    }
+    let comm = checked.comm.as_ref()?;
+    let source = checked.int(shape.source)?;
+    let tag = checked.int(shape.tags.1)?;
+    let source = match source {
+        any if any == i64::from(MPI_ANY_SOURCE) => None,
+        source => Some(comm.world_rank(i32::try_from(source).ok()?)?),
+    };
+    let content = content(checked, shape.received.count, shape.received.datatype)?;
+    Some(Receive {
+        content,
+        identity: comm.identity,
+        source,
+        tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
+        order: 0,
+        number: None,
+        peers: comm.peers.clone(),
+    })
+}
+
+/// A message is about to be sent.
+pub(crate) fn sending(send: &mut Send) {
+    let channel = send.channel;
+    let number = with(|counts| {
+        counts.senders.note(channel);
+        let number = counts.sent.entry(channel).or_default();
+        *number += 1;
+        *number
+    });
+    let key = channel.key(number);
+    send.key = match meet(key, channel, &send.content, has::SENT) {
+        true => key,
+        false => 0,
+    };
+}
+
+/// A receive is about to be posted.
+pub(crate) fn posting(receive: &mut Receive) {
+    let channel = receive.channel();
+    let number = with(|counts| {
+        counts.order += 1;
+        receive.order = counts.order;
+        let number = channel.and_then(|channel| {
+            counts.receivers.note(channel);
+            if counts.loose.contains_key(&channel) {
+                return None;
+            }
+            let open = |known: &Receive| known.number.is_none() && known.may_get(channel);
+            if counts.pending.iter().any(open) {
+                return None;
+            }
+            let number = counts.received.entry(channel).or_default();
+            *number += 1;
+            Some(*number)
+        });
+        receive.number = number;
+        counts.pending.push(receive.clone());
+        tell_open(counts);
+        number
+    });
+    if let (Some(channel), Some(number)) = (channel, number) {
+        meet(channel.key(number), channel, &receive.content, has::POSTED);
+    }
+}
+
+/// A receive has ended without a message: it was cancelled, or MPI has refused it.
+pub(crate) fn withdrawn(receive: &Receive) {
+    with(|counts| {
+        counts.pending.retain(|known| known.order != receive.order);
+        tell_open(counts);
+        let (Some(channel), Some(number)) = (receive.channel(), receive.number) else { return };
+        let received = counts.received.entry(channel).or_default();
+        if *received == number {
+            // The next one gets the message.
+            *received -= 1;
+            forget_posted(channel.key(number));
+        } else {
+            counts.loose.insert(channel, ());
+        }
+    });
+}
+
+/// MPI has refused to receive a message, which is gone.
+pub(crate) fn failed(receive: &Receive) {
+    with(|counts| {
+        counts.pending.retain(|known| known.order != receive.order);
+        tell_open(counts);
+    });
+    if let (Some(channel), Some(number)) = (receive.channel(), receive.number) {
+        take(channel.key(number), channel, &receive.content);
+    }
+}
+
+/// Nobody asks for a message any more.
+fn forget_posted(key: u64) {
+    let bucket = &shared().messages[bucket_of(key)];
+    let Some(_held) = bucket.lock.take() else { return };
+    if let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key) {
+        let mask = has::POSTED | has::POSTED_ANY | has::COMPARED;
+        if slot.has.fetch_and(!mask, Relaxed) & has::SENT == 0 {
+            slot.key.store(0, Release);
+        }
+    }
+}
+
+/// A probe has taken a message out of the queue: it can be received by its handle only.
+pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
+    let shape = checked.shape;
+    let Some(comm) = checked.comm.as_ref().filter(|_| is_on()) else { return };
+    let (Some(source), Some(tag)) = (checked.int(shape.source), checked.int(shape.tags.1)) else {
+        return;
+    };
+    let source = match source {
+        any if any == i64::from(MPI_ANY_SOURCE) => None,
+        source => match i32::try_from(source).ok().and_then(|source| comm.world_rank(source)) {
+            None => return,
+            known => known,
+        },
+    };
+    let content = Content {
+        function: checked.function,
+        signature: Signature::ANY,
+        bytes: u64::MAX,
+        mark: Mark::of(checked.site),
+    };
+    let order = with(|counts| {
+        counts.order += 1;
+        counts.order
+    });
+    let receive = Receive {
+        content,
+        identity: comm.identity,
+        source,
+        tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
+        order,
+        number: None,
+        peers: comm.peers.clone(),
+    };
+    received(&receive, Some(status));
+}
+
+/// A receive is complete.
+pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
+    let Some(status) = status else {
+        failed(receive);
+        return;
+    };
+    let Some(bytes) = received_bytes(status) else {
+        withdrawn(receive);
+        return;
+    };
+    let source = match receive.source {
+        Some(source) => Some(source),
+        None => {
+            u32::try_from(status.MPI_SOURCE).ok().and_then(|rank| receive.peers.world_rank(rank))
+        }
+    };
+    let Some(source) = source else {
+        withdrawn(receive);
+        return;
+    };
+    let tag = receive.tag.unwrap_or(i64::from(status.MPI_TAG));
+    let channel = Channel { identity: receive.identity, source, target: rank(), tag };
+    let number = with(|counts| {
+        counts.pending.retain(|known| known.order != receive.order);
+        tell_open(counts);
+        if let Some(number) = receive.number {
+            return Some(number);
+        }
+        let number = counts.received.entry(channel).or_default();
+        *number += 1;
+        let number = *number;
+        let earlier = |known: &Receive| known.order < receive.order && known.may_get(channel);
+        if counts.loose.contains_key(&channel) || counts.pending.iter().any(earlier) {
+            counts.loose.insert(channel, ());
+            return None;
+        }
+        Some(number)
+    });
+    match number {
+        Some(number) => {
+            take(channel.key(number), channel, &receive.content);
+        }
+        None => take_any(channel, bytes),
+    }
+}
+
+/// A place for one side of a message; compares where the other one is there. `false` if there is no room.
+fn meet(key: u64, channel: Channel, content: &Content, side: u32) -> bool {
+    let shared = shared();
+    let bucket = &shared.messages[bucket_of(key)];
+    let Some(held) = bucket.lock.take() else {
+        shared.reached(limit::MESSAGES);
+        return false;
+    };
+    let known = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key);
+    let free = || bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == 0);
+    let Some(slot) = known.or_else(free) else {
+        shared.reached(limit::MESSAGES);
+        return false;
+    };
+    if known.is_none() {
+        slot.has.store(0, Relaxed);
+        slot.identity.store(channel.identity, Relaxed);
+        slot.source.store(channel.source, Relaxed);
+        slot.target.store(channel.target, Relaxed);
+        slot.tag.store(channel.tag as u64, Relaxed);
+    }
+    let (place, any) = match side {
+        has::SENT => (&slot.sent, has::SENT_ANY),
+        _ => (&slot.posted, has::POSTED_ANY),
+    };
+    place.set(content);
+    let any = if content.signature.is_any { any } else { 0 };
+    let before = slot.has.fetch_or(side | any, Relaxed);
+    slot.key.store(key, Release);
+    let problem =
+        (known.is_some() && before & has::COMPARED == 0).then(|| slot.compare()).flatten();
+    drop(held);
+    if let Some(problem) = problem {
+        problem.tell(channel, content);
+    }
+    true
+}
+
+/// The receive of a message is complete: it is not under way any more.
+fn take(key: u64, channel: Channel, content: &Content) {
+    let bucket = &shared().messages[bucket_of(key)];
+    let Some(held) = bucket.lock.take() else { return };
+    let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key) else { return };
+    let mut problem = None;
+    if slot.has.load(Relaxed) & has::POSTED == 0 {
+        slot.posted.set(content);
+        let any = if content.signature.is_any { has::POSTED_ANY } else { 0 };
+        slot.has.fetch_or(has::POSTED | any, Relaxed);
+        problem = slot.compare();
+    }
+    slot.key.store(0, Release);
+    drop(held);
+    if let Some(problem) = problem {
+        problem.tell(channel, content);
+    }
+}
+
+/// One message of a channel has arrived; which one, is not known.
+fn take_any(channel: Channel, bytes: u64) {
+    let of_channel = |slot: &&Slot| slot.is_of(channel) && slot.is_sent();
+    let mut found = None;
+    for bucket in &shared().messages {
+        for slot in bucket.slots.iter().filter(of_channel) {
+            if found.is_none() || slot.sent.bytes.load(Relaxed) == bytes {
+                found = Some(slot);
+            }
+        }
+    }
+    if let Some(slot) = found {
+        slot.key.store(0, Release);
+    }
+}
+
+fn bucket_of(key: u64) -> usize {
+    (key >> 40) as usize % MESSAGES.0
+}
+
+impl Side {
+    fn set(&self, content: &Content) {
+        self.function.store(content.function as u32, Relaxed);
+        self.uniform.store(content.signature.uniform.into(), Relaxed);
+        self.elements.store(content.signature.elements, Relaxed);
+        self.hash.store(content.signature.hash, Relaxed);
+        self.bytes.store(content.bytes, Relaxed);
+        self.module.store(content.mark.module, Relaxed);
+        self.offset.store(content.mark.offset, Relaxed);
+    }
+
+    fn get(&self, is_any: bool) -> Option<Content> {
+        Some(Content {
+            function: FunctionId::from_index(self.function.load(Relaxed) as usize)?,
+            signature: Signature {
+                elements: self.elements.load(Relaxed),
+                hash: self.hash.load(Relaxed),
+                uniform: self.uniform.load(Relaxed) as u8,
+                is_any,
+            },
+            bytes: self.bytes.load(Relaxed),
+            mark: Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) },
+        })
+    }
+}
+
+impl Slot {
+    fn is_sent(&self) -> bool {
+        self.key.load(Acquire) != 0 && self.has.load(Relaxed) & has::SENT != 0
+    }
+
+    /// Nobody has asked for it.
+    fn is_lost(&self) -> bool {
+        self.is_sent() && self.has.load(Relaxed) & has::POSTED == 0
+    }
+
+    fn is_of(&self, channel: Channel) -> bool {
+        self.identity.load(Relaxed) == channel.identity
+            && self.source.load(Relaxed) == channel.source
+            && self.target.load(Relaxed) == channel.target
+            && self.tag.load(Relaxed) as i64 == channel.tag
+    }
+
+    fn compare(&self) -> Option<Problem> {
+        let has = self.has.load(Relaxed);
+        if has & has::SENT == 0 || has & has::POSTED == 0 {
+            return None;
+        }
+        self.has.fetch_or(has::COMPARED, Relaxed);
+        let sent = self.sent.get(has & has::SENT_ANY != 0)?;
+        let posted = self.posted.get(has & has::POSTED_ANY != 0)?;
+        let is_longer =
+            sent.bytes != u64::MAX && posted.bytes != u64::MAX && sent.bytes > posted.bytes;
+        if !sent.signature.may_begin(posted.signature) {
+            return Some(Problem { class: Class::DatatypeMismatch, sent, posted });
+        }
+        is_longer.then_some(Problem { class: Class::Truncation, sent, posted })
+    }
+}
+
+/// What is wrong with a message.
+struct Problem {
+    class: Class,
+    sent: Content,
+    posted: Content,
+}
+
+impl Problem {
+    fn tell(&self, channel: Channel, own: &Content) {
+        if shared().has_reached(limit::ORDER) {
+            return;
+        }
+        let at = |mark| {
+            let place = places::of_mark(mark);
+            if place.is_empty() { String::new() } else { format!(" at {place}") }
+        };
+        let what = match self.class {
+            Class::Truncation => "is longer than what is received",
+            _ => "has other datatypes than what is received",
+        };
+        let message = format!(
+            "the message with tag {} from rank {} {what}: {} ({} bytes) by {}{}, {} ({} bytes) by {}{}",
+            channel.tag,
+            channel.source,
+            self.sent.signature.describe(),
+            self.sent.bytes,
+            self.sent.function,
+            at(self.sent.mark),
+            self.posted.signature.describe(),
+            self.posted.bytes,
+            self.posted.function,
+            at(self.posted.mark),
+        );
+        // The receiver's line is the finding's, whoever has found it.
+        let place = places::of_mark(self.posted.mark);
+        let function = if place.is_empty() { own.function } else { self.posted.function };
+        let other = (self.sent.mark, "sent at");
+        report_of(
+            self.class,
+            function,
+            Place::Text(&place),
+            "message",
+            &message,
+            Some(crate::findings::Other::at(other.1, other.0)),
+            &[channel.source, channel.target],
+        );
+    }
+}

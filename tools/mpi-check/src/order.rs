@@ -1,0 +1,101 @@
+//! Whether a call comes at a time at which the standard allows it.
+
+use core::sync::atomic::{
+    AtomicI32, AtomicU8,
+    Ordering::{AcqRel, Acquire, Release},
+};
+
+use mpi_tool_layer::{FunctionClass, FunctionId, Site};
+
+use crate::findings::{Class, report};
+
+const BEFORE: u8 = 0;
+const RUNNING: u8 = 1;
+const AFTER: u8 = 2;
+
+static WORLD: AtomicU8 = AtomicU8::new(BEFORE);
+static SESSIONS: AtomicI32 = AtomicI32::new(0);
+
+/// Does MPI run?
+pub(crate) fn is_running() -> bool {
+    WORLD.load(Acquire) == RUNNING || SESSIONS.load(Acquire) > 0
+}
+
+/// Is the world between `MPI_Init` and `MPI_Finalize`?
+pub(crate) fn is_world_there() -> bool {
+    WORLD.load(Acquire) == RUNNING
+}
+
+/// May the function be called at any time?
+fn is_free(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_Abort, MPI_Error_class, MPI_Error_string, MPI_Finalized, MPI_Get_library_version,
+        MPI_Get_version, MPI_Init, MPI_Init_thread, MPI_Initialized, MPI_Pcontrol,
+        MPI_Session_create_errhandler, MPI_Session_init,
+    };
+    let name = function.name();
+    matches!(
+        function.class(),
+        FunctionClass::Info
+            | FunctionClass::ToolInterface
+            | FunctionClass::Conversion
+            | FunctionClass::ErrorHandling
+    ) || matches!(
+        function,
+        MPI_Abort
+            | MPI_Error_class
+            | MPI_Error_string
+            | MPI_Finalized
+            | MPI_Get_library_version
+            | MPI_Get_version
+            | MPI_Init
+            | MPI_Init_thread
+            | MPI_Initialized
+            | MPI_Pcontrol
+            | MPI_Session_create_errhandler
+            | MPI_Session_init
+    ) || name.starts_with("MPI_Abi_")
+        || name.starts_with("MPI_Session_")
+        || name.starts_with("MPI_Status_")
+        || name.contains("_buffer")
+        || name.contains("_Wti")
+}
+
+/// Looks at a call that is about to be passed on: `false` if MPI does not run.
+pub(crate) fn check(function: FunctionId, site: Site) -> bool {
+    use FunctionId::{MPI_Finalize, MPI_Init, MPI_Init_thread};
+    let world = WORLD.load(Acquire);
+    let message = match function {
+        MPI_Init | MPI_Init_thread if world == RUNNING => {
+            format!("{function} is called a second time")
+        }
+        MPI_Init | MPI_Init_thread if world == AFTER => {
+            format!("{function} is called after MPI_Finalize")
+        }
+        MPI_Finalize if world == AFTER => "MPI_Finalize is called a second time".into(),
+        MPI_Finalize if world == BEFORE => "MPI_Finalize is called before MPI_Init".into(),
+        _ if is_running() || is_free(function) => return is_running(),
+        _ if world == BEFORE => format!("{function} is called before MPI_Init"),
+        _ => format!("{function} is called after MPI_Finalize"),
+    };
+    report(Class::CallOrder, function, site, "order", &message, None);
+    false
+}
+
+/// A call of a function that starts or ends MPI was accepted.
+pub(crate) fn accepted(function: FunctionId) {
+    use FunctionId::{
+        MPI_Finalize, MPI_Init, MPI_Init_thread, MPI_Session_finalize, MPI_Session_init,
+    };
+    match function {
+        MPI_Init | MPI_Init_thread => WORLD.store(RUNNING, Release),
+        MPI_Finalize => WORLD.store(AFTER, Release),
+        MPI_Session_init => {
+            SESSIONS.fetch_add(1, AcqRel);
+        }
+        MPI_Session_finalize => {
+            SESSIONS.fetch_sub(1, AcqRel);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,74 @@
+//! Source lines of call sites, read from debug information in the process itself, when there is a finding.
+
+use std::fs;
+use std::path::Path;
+
+use addr2line::{Loader, demangle_auto};
+use mpi_tool_layer::Site;
+
+/// `solver.c:12 main`, or what is known of the place of a call; empty if nothing is.
+pub(crate) fn describe(site: Site) -> String {
+    let Some(place) = site.places().first() else { return String::new() };
+    describe_place(place.file(), place.offset())
+}
+
+/// A place that other processes of the host understand: which file, and where in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    /// A hash of the file's path.
+    pub(crate) module: u64,
+    /// The offset in it.
+    pub(crate) offset: u64,
+}
+
+impl Mark {
+    /// Of a site of this process.
+    pub(crate) fn of(site: Site) -> Self {
+        let Some(place) = site.places().first() else { return Self::default() };
+        Self { module: hash(place.file()), offset: place.offset() }
+    }
+}
+
+fn hash(path: &str) -> u64 {
+    path.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// A place of any process of the host, if this process has the same file loaded.
+pub(crate) fn of_mark(mark: Mark) -> String {
+    if mark.module == 0 {
+        return String::new();
+    }
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let path = paths.find(|path| hash(path) == mark.module);
+    path.map_or_else(String::new, |path| describe_place(path, mark.offset))
+}
+
+fn describe_place(path: &str, offset: u64) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    let unknown = format!("{name}+{offset:#x}");
+    let Ok(loader) = Loader::new(path) else { return unknown };
+    let mut function = None;
+    let mut line = None;
+    if let Ok(mut frames) = loader.find_frames(offset)
+        && let Ok(Some(frame)) = frames.next()
+    {
+        function =
+            frame.function.and_then(|name| name.demangle().map(|name| name.into_owned()).ok());
+        line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+    }
+    let function = function.or_else(|| {
+        let symbol = loader.find_symbol(offset)?;
+        Some(demangle_auto(symbol.into(), None).into_owned())
+    });
+    let at = match line {
+        Some((file, line)) => format!("{}:{line}", file.rsplit('/').next().unwrap_or(&file)),
+        None => unknown,
+    };
+    match function {
+        Some(function) => format!("{at} {function}"),
+        None => at,
+    }
+}

@@ -1,0 +1,401 @@
+//! Requests from their start to their completion, and the buffers that MPI uses meanwhile.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use mpi_facts::{Data, NONE, Pattern, Timing};
+use mpi_tool_layer::mpi_sys::{MPI_IN_PLACE, MPI_Request, pmpi};
+use mpi_tool_layer::{FunctionClass, FunctionId, Site, Word};
+use rustc_hash::FxHashMap;
+
+use crate::arguments::Checked;
+use crate::findings::{Class, Other, report};
+use crate::memory::checksum;
+use crate::messages::Receive;
+use crate::waits::Need;
+
+/// Memory that MPI uses until a request is complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Buffer {
+    begin: u64,
+    end: u64,
+    /// MPI writes to it.
+    is_received: bool,
+    /// Of what is sent, when the operation started.
+    checksum: Option<u64>,
+}
+
+/// A request that the application has.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// No other one has this number.
+    id: u64,
+    function: FunctionId,
+    /// Where it was made.
+    site: Site,
+    /// Where it was started.
+    started: Site,
+    is_persistent: bool,
+    is_active: bool,
+    buffers: [Option<Buffer>; 2],
+    pub(crate) receive: Option<Receive>,
+    pub(crate) send: Option<crate::messages::Send>,
+    /// What its completion needs.
+    need: Need,
+}
+
+/// Several may have one handle: MPIs give one handle to all that were complete at once.
+static REQUESTS: Mutex<Option<FxHashMap<u64, Vec<Request>>>> = Mutex::new(None);
+
+fn with<R>(action: impl FnOnce(&mut FxHashMap<u64, Vec<Request>>) -> R) -> R {
+    let mut requests = REQUESTS.lock().unwrap_or_else(PoisonError::into_inner);
+    action(requests.get_or_insert_default())
+}
+
+/// The buffers of a call that this process gives and gets.
+fn buffers(checked: &Checked<'_>) -> [Option<Buffer>; 2] {
+    let shape = checked.shape;
+    let is_used = matches!(shape.class, FunctionClass::PointToPoint | FunctionClass::Collective)
+        && checked.is_sound
+        && shape.sent.partitions == NONE
+        && shape.received.partitions == NONE
+        && checked.comm.as_ref().is_some_and(|comm| !comm.is_inter)
+        && !checked.is_for_nobody();
+    if !is_used {
+        return [None, None];
+    }
+    let is_root = checked.is_root();
+    let has_root = shape.root != NONE;
+    let (gives, gets) = match shape.pattern {
+        Pattern::Send => (true, false),
+        Pattern::Receive => (false, true),
+        Pattern::Broadcast => (is_root, !is_root),
+        Pattern::Scatter => (is_root, true),
+        Pattern::Gather | Pattern::Reduce => (true, !has_root || is_root),
+        Pattern::Nothing => (false, false),
+        _ => (true, true),
+    };
+    let one = |data: &Data, is_received: bool| {
+        let buffer = checked.word(data.buffer)?;
+        if buffer == 0
+            || buffer == MPI_IN_PLACE.to_word()
+            || data.array_of_counts
+            || data.array_of_datatypes
+        {
+            return None;
+        }
+        let (count, datatype) = match (data.count, data.datatype) {
+            (NONE, _) | (_, NONE) => {
+                let other = if is_received { &shape.sent } else { &shape.received };
+                (other.count, other.datatype)
+            }
+            both => both,
+        };
+        let count = u64::try_from(checked.int(count)?).ok()?;
+        let info = checked.datatype(datatype)?;
+        if !info.is_dense {
+            return None;
+        }
+        let (begin, end) = info.range(buffer, count)?;
+        Some(Buffer { begin, end, is_received, checksum: None })
+    };
+    // `MPI_Sendrecv_replace` and in-place operations use one buffer for both.
+    let shares = shape.sent.buffer == shape.received.buffer;
+    let sent = if gives && !(shares && gets) { one(&shape.sent, false) } else { None };
+    let received = if gets { one(&shape.received, true) } else { None };
+    [sent, received]
+}
+
+/// A call is about to be passed on that uses buffers: none of them may be in use.
+pub(crate) fn check_buffers(checked: &Checked<'_>) -> [Option<Buffer>; 2] {
+    let own = buffers(checked);
+    if own.iter().all(Option::is_none) || checked.shape.timing == Timing::Persistent {
+        return own;
+    }
+    check_overlap(&own, checked.function, checked.site);
+    own
+}
+
+fn check_overlap(own: &[Option<Buffer>; 2], function: FunctionId, site: Site) {
+    let found = with(|requests| {
+        for request in requests.values().flatten().filter(|request| request.is_active) {
+            for (theirs, ours) in request
+                .buffers
+                .iter()
+                .flatten()
+                .flat_map(|theirs| own.iter().flatten().map(move |ours| (theirs, ours)))
+            {
+                let overlap = ours.begin < theirs.end && theirs.begin < ours.end;
+                if overlap && (ours.is_received || theirs.is_received) {
+                    return Some((request.function, request.started, theirs.is_received));
+                }
+            }
+        }
+        None
+    });
+    if let Some((theirs, started, is_received)) = found {
+        let what = if is_received { "received" } else { "sent" };
+        let message = format!(
+            "{function} uses a buffer that {theirs} has {what}, which is not complete: wait for its request first"
+        );
+        let other = Other::new("started at", started);
+        report(Class::BufferInUse, function, site, "overlap", &message, Some(other));
+    }
+}
+
+fn with_checksums(mut buffers: [Option<Buffer>; 2]) -> [Option<Buffer>; 2] {
+    for buffer in buffers.iter_mut().flatten().filter(|buffer| !buffer.is_received) {
+        buffer.checksum = checksum(buffer.begin, buffer.end);
+    }
+    buffers
+}
+
+/// What a request begins with, before MPI has the call.
+pub(crate) struct New {
+    pub(crate) buffers: [Option<Buffer>; 2],
+}
+
+impl New {
+    pub(crate) fn of(checked: &Checked<'_>, buffers: [Option<Buffer>; 2]) -> Self {
+        let is_started = checked.shape.timing == Timing::Started;
+        Self { buffers: if is_started { with_checksums(buffers) } else { buffers } }
+    }
+}
+
+/// A call has made a request.
+pub(crate) fn made(
+    checked: &Checked<'_>,
+    handle: MPI_Request,
+    new: New,
+    receive: Option<Receive>,
+    send: Option<crate::messages::Send>,
+    need: Need,
+) {
+    let is_persistent = checked.shape.timing == Timing::Persistent;
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let request = Request {
+        id: LAST.fetch_add(1, Relaxed) + 1,
+        function: checked.function,
+        site: checked.site,
+        started: checked.site,
+        is_persistent,
+        is_active: !is_persistent,
+        buffers: new.buffers,
+        receive,
+        send,
+        need,
+    };
+    with(|requests| {
+        let all = requests.entry(handle.to_word()).or_default();
+        all.push(request);
+        if all.len() > 1 {
+            // Which of them a completion is of, is not sure: MPI has completed them already, or the one before is complete,
+            // and its thread has yet to be told.
+            all.iter_mut().for_each(|request| request.buffers = [None, None]);
+        }
+    });
+}
+
+/// The requests that handles mean now, before a call that may complete them: 0 of one that is not known.
+pub(crate) fn ids_of(handles: &[MPI_Request]) -> Vec<u64> {
+    if handles.is_empty() {
+        return Vec::new();
+    }
+    with(|requests| {
+        let newest = |handle: &MPI_Request| {
+            requests.get(&handle.to_word()).and_then(|all| all.last()).map_or(0, |one| one.id)
+        };
+        handles.iter().map(newest).collect()
+    })
+}
+
+/// `MPI_Start` and `MPI_Startall` are about to be passed on.
+pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site) {
+    for handle in handles {
+        let state = with(|requests| {
+            let request = requests.get(&handle.to_word())?.first()?;
+            Some((
+                request.function,
+                request.is_persistent,
+                request.is_active,
+                request.started,
+                request.buffers,
+            ))
+        });
+        if *handle == pmpi::MPI_REQUEST_NULL {
+            let message = format!("{function} of MPI_REQUEST_NULL");
+            report(Class::InvalidArgument, function, site, "null", &message, None);
+            continue;
+        }
+        let Some((made_by, is_persistent, is_active, started, buffers)) = state else { continue };
+        if !is_persistent {
+            let message = format!("{function} of a request of {made_by}, which is not persistent");
+            let other = Other::new("made at", started);
+            report(Class::RequestLifecycle, function, site, "kind", &message, Some(other));
+        } else if is_active {
+            let message = format!("{function} of a request that is already active, of {made_by}");
+            let other = Other::new("started before at", started);
+            report(Class::RequestLifecycle, function, site, "active", &message, Some(other));
+        } else {
+            check_overlap(&buffers, function, site);
+        }
+    }
+}
+
+/// What the completion of requests needs; nothing of those of which nobody knows.
+pub(crate) fn needs_of(handles: &[MPI_Request]) -> Vec<Need> {
+    with(|requests| {
+        let of = |handle: &MPI_Request| match requests.get(&handle.to_word()).map(Vec::as_slice) {
+            Some([request]) if request.is_active => request.need,
+            _ => Need::Nothing,
+        };
+        let handles = handles.iter().filter(|handle| **handle != pmpi::MPI_REQUEST_NULL);
+        handles.map(of).collect()
+    })
+}
+
+/// What persistent requests that are about to be started send.
+pub(crate) fn sends_of(handles: &[MPI_Request]) -> Vec<crate::messages::Send> {
+    with(|requests| {
+        let of = |handle: &MPI_Request| {
+            let request = requests.get(&handle.to_word())?.first()?;
+            request.send.clone().filter(|_| request.is_persistent && !request.is_active)
+        };
+        handles.iter().filter_map(of).collect()
+    })
+}
+
+/// MPI has started them.
+pub(crate) fn started(
+    handle: MPI_Request,
+    site: Site,
+) -> Option<(Option<Receive>, Option<crate::messages::Send>)> {
+    with(|requests| {
+        let request = requests.get_mut(&handle.to_word())?.first_mut()?;
+        request.is_active = true;
+        request.started = site;
+        request.buffers = with_checksums(request.buffers);
+        Some((request.receive.clone(), request.send.clone()))
+    })
+}
+
+/// Replaces what is known of a started receive.
+pub(crate) fn set_receive(handle: MPI_Request, receive: Option<Receive>) {
+    with(|requests| {
+        if let Some(request) = requests.get_mut(&handle.to_word()).and_then(|all| all.first_mut()) {
+            request.receive = receive;
+        }
+    });
+}
+
+/// A request is complete: what it was. `id` is its number, as it was before the call.
+pub(crate) fn completed(
+    handle: MPI_Request,
+    id: u64,
+    function: FunctionId,
+    site: Site,
+) -> Option<Request> {
+    let key = handle.to_word();
+    let request = with(|requests| {
+        let all = requests.get_mut(&key)?;
+        let at = all.iter().position(|request| request.id == id).unwrap_or(0);
+        let request = all.get_mut(at)?;
+        if request.is_persistent {
+            let before = request.clone();
+            request.is_active = false;
+            return before.is_active.then_some(before);
+        }
+        let request = all.remove(at);
+        if all.is_empty() {
+            requests.remove(&key);
+        }
+        Some(request)
+    })?;
+    let changed = request.buffers.iter().flatten().any(|buffer| {
+        // Memory that is gone is not what this finding is about.
+        let is_other = |before| checksum(buffer.begin, buffer.end).is_some_and(|now| now != before);
+        buffer.checksum.is_some_and(is_other)
+    });
+    if changed {
+        let message = format!(
+            "the buffer that {} sends was changed before the operation was complete, as {function} says here",
+            request.function
+        );
+        let other = Other::new("started at", request.started);
+        report(Class::BufferInUse, request.function, site, "changed", &message, Some(other));
+    }
+    Some(request)
+}
+
+/// MPI has said that an operation is complete without completing its request: its buffers are the application's again.
+pub(crate) fn looked_at() {
+    with(|requests| {
+        for request in requests.values_mut().flatten() {
+            request.buffers = [None, None];
+        }
+    });
+}
+
+/// The application cancels a request. If that is of a send, its message may never come.
+pub(crate) fn cancelling(handle: Option<MPI_Request>) {
+    let receives = handle.and_then(|handle| {
+        with(|requests| Some(requests.get(&handle.to_word())?.last()?.receive.is_some()))
+    });
+    if receives != Some(true) {
+        crate::messages::cancelling();
+    }
+}
+
+/// The application frees a request.
+pub(crate) fn freeing(handle: MPI_Request, site: Site) {
+    let key = handle.to_word();
+    let function = FunctionId::MPI_Request_free;
+    if handle == pmpi::MPI_REQUEST_NULL {
+        report(
+            Class::InvalidArgument,
+            function,
+            site,
+            "null",
+            "MPI_Request_free of MPI_REQUEST_NULL",
+            None,
+        );
+        return;
+    }
+    let request = with(|requests| {
+        let all = requests.get_mut(&key)?;
+        let request = all.remove(0);
+        if all.is_empty() {
+            requests.remove(&key);
+        }
+        Some(request)
+    });
+    let Some(request) = request else { return };
+    if request.is_persistent && request.is_active {
+        let message = format!(
+            "a persistent request of {} is freed while it is active: wait for it first",
+            request.function
+        );
+        let other = Other::new("started at", request.started);
+        report(Class::RequestLifecycle, function, site, "freed", &message, Some(other));
+    }
+}
+
+/// MPI is over: what is still there.
+pub(crate) fn report_left() {
+    let left: Vec<Request> =
+        with(|requests| std::mem::take(requests).into_values().flatten().collect());
+    for request in left {
+        let function = request.function;
+        if request.is_active {
+            let what = if request.is_persistent { "started here" } else { "of this call" };
+            let message = format!(
+                "the request of {function} {what} was never completed (MPI_Wait, MPI_Test)"
+            );
+            report(Class::RequestLifecycle, function, request.started, "left", &message, None);
+        } else {
+            let message =
+                format!("the persistent request of {function} was never freed (MPI_Request_free)");
+            report(Class::Leak, function, request.site, "request", &message, None);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The memory that the ranks of a host share: findings, collective operations under way, messages under way, and what
+//! each rank waits for.
+//!
+//! It is a file in the run folder, mapped by all ranks. All bits zero is its first state, so nobody must initialise it.
+//! Where it cannot be had, each process has such memory of its own, and finds what can be found without others.
+//!
+//! Each part is written under a lock of its own that is held for some instructions only. Who finds a lock taken for
+//! long, as its holder was killed, goes on without.
+
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
+
+use crate::collectives::{Broken, Slot as CollectiveSlot};
+use crate::findings::Entry;
+use crate::messages::Slot as MessageSlot;
+use crate::waits::RankState;
+
+/// How many findings are told apart.
+pub(crate) const FINDINGS: usize = 256;
+/// How many ranks of a host are known.
+pub(crate) const RANKS: usize = 1024;
+/// How many collective operations can be under way at once: buckets, and places in each.
+pub(crate) const COLLECTIVES: (usize, usize) = (512, 8);
+/// How many messages can be under way at once.
+pub(crate) const MESSAGES: (usize, usize) = (2048, 8);
+
+/// Bits of [`Shared::limits`]: what there was no room for.
+pub(crate) mod limit {
+    pub(crate) const FINDINGS: u32 = 1;
+    pub(crate) const COLLECTIVES: u32 = 2;
+    pub(crate) const MESSAGES: u32 = 4;
+    pub(crate) const HOSTS: u32 = 8;
+    pub(crate) const RANKS: u32 = 16;
+    /// Nobody can know any more which messages belong together.
+    pub(crate) const ORDER: u32 = 32;
+}
+
+/// A lock that is held for some instructions.
+#[repr(transparent)]
+pub(crate) struct Lock(AtomicU32);
+
+/// The lock is released when this is dropped.
+pub(crate) struct Held<'a>(&'a Lock);
+
+impl Lock {
+    /// Takes the lock; `None` if that lasts for so long that whoever holds it must be gone.
+    pub(crate) fn take(&self) -> Option<Held<'_>> {
+        for attempt in 0..20_000_u32 {
+            if self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
+                return Some(Held(self));
+            }
+            if attempt % 64 == 63 {
+                std::thread::yield_now();
+            } else {
+                core::hint::spin_loop();
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(0, Release);
+    }
+}
+
+/// Places that share a lock.
+#[repr(C)]
+pub(crate) struct Bucket<T, const N: usize> {
+    pub(crate) lock: Lock,
+    pub(crate) slots: [T; N],
+}
+
+/// All of it: atomics only, so that whatever others write, each load gives some number.
+#[repr(C)]
+pub(crate) struct Shared {
+    /// How many processes have come.
+    pub(crate) joined: AtomicU32,
+    /// How many of them have come to `MPI_Finalize`.
+    pub(crate) finalizing: AtomicU32,
+    /// How many of them have been through `MPI_Finalize`.
+    pub(crate) finalized: AtomicU32,
+    /// The size of the world.
+    pub(crate) size: AtomicU32,
+    pub(crate) limits: AtomicU32,
+    pub(crate) broken: Broken,
+    pub(crate) findings_lock: Lock,
+    pub(crate) findings_count: AtomicU32,
+    pub(crate) findings: [Entry; FINDINGS],
+    pub(crate) ranks: [RankState; RANKS],
+    pub(crate) collectives: [Bucket<CollectiveSlot, { COLLECTIVES.1 }>; COLLECTIVES.0],
+    pub(crate) messages: [Bucket<MessageSlot, { MESSAGES.1 }>; MESSAGES.0],
+}
+
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
+static PATH: OnceLock<PathBuf> = OnceLock::new();
+/// This process has memory of its own only.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// The memory. Before MPI starts, it is the process's own.
+pub(crate) fn shared() -> &'static Shared {
+    let shared = SHARED.load(Acquire);
+    if shared.is_null() {
+        return own();
+    }
+    // SAFETY: the pointer must lead to a `Shared` that stays: `join` and `own` have mapped it for as long as the process
+    // lives, and any bits are a `Shared`, which consists of atomics.
+    unsafe { &*shared }
+}
+
+/// Memory of this process's own.
+#[cold]
+fn own() -> &'static Shared {
+    static OWN: OnceLock<usize> = OnceLock::new();
+    let address = *OWN.get_or_init(|| map(None).unwrap_or(0));
+    assert!(address != 0, "there is memory for the checker's tables");
+    // SAFETY: as in `shared`; `map` has given the address of zeroed memory of this size.
+    unsafe { &*core::ptr::with_exposed_provenance::<Shared>(address) }
+}
+
+/// Before MPI starts: this process joins the others of its job. Is it the first one? A reason if it cannot.
+pub(crate) fn join() -> Result<bool, String> {
+    let job = Job::of_this_process();
+    let world = job.world.replace(['/', ' '], "_");
+    let name = format!("{}-{world}.check", host());
+    let open = |folder: &Path| open(&folder.join(&name));
+    let opened = match named_folder() {
+        Some(folder) => fs::create_dir_all(&folder)
+            .and_then(|()| open(&folder))
+            .map_err(|error| format!("{}: {error}", folder.display())),
+        None => in_default_folder(&job, open),
+    };
+    match opened {
+        Ok((address, path)) => {
+            let _ = PATH.set(path);
+            SHARED.store(core::ptr::with_exposed_provenance_mut(address), Release);
+            Ok(shared().joined.fetch_add(1, AcqRel) == 0)
+        }
+        Err(problem) => {
+            ALONE.store(true, Relaxed);
+            shared().joined.fetch_add(1, AcqRel);
+            Err(problem)
+        }
+    }
+}
+
+/// The file, opened or made, and mapped.
+fn open(path: &Path) -> io::Result<(usize, PathBuf)> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+    let length = size_of::<Shared>() as libc::off_t;
+    // SAFETY: `posix_fallocate` takes a descriptor, which `file` has, and numbers. Two processes may do it at once.
+    let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) };
+    if code != 0 {
+        let _ = fs::remove_file(path);
+        return Err(io::Error::from_raw_os_error(code));
+    }
+    Ok((map(Some(&file))?, path.to_owned()))
+}
+
+/// Maps a file of the size of [`Shared`], or zeroed memory: its address.
+fn map(file: Option<&File>) -> io::Result<usize> {
+    let flags = match file {
+        Some(_) => libc::MAP_SHARED,
+        None => libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+    };
+    // SAFETY: `mmap` may choose the address, so nothing that is there is lost. A file has the length.
+    let address = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            size_of::<Shared>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            file.map_or(-1, |file| file.as_raw_fd()),
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(address.expose_provenance())
+}
+
+/// The last process has been through `MPI_Finalize`: the file is not needed any more.
+pub(crate) fn remove() {
+    let Some(path) = PATH.get() else { return };
+    let _ = fs::remove_file(path);
+    if named_folder().is_none()
+        && let Some(folder) = path.parent()
+    {
+        let _ = fs::remove_dir(folder);
+        let _ = folder.parent().map(fs::remove_dir);
+    }
+}
+
+impl Shared {
+    /// Are all processes of the world here, so that what is not here does not exist?
+    pub(crate) fn is_whole(&self) -> bool {
+        let size = self.size.load(Relaxed);
+        size != 0 && self.joined.load(Relaxed) == size && !ALONE.load(Relaxed) || size == 1
+    }
+
+    /// There was no room for something.
+    pub(crate) fn reached(&self, limit: u32) {
+        if self.limits.load(Relaxed) & limit == 0 {
+            self.limits.fetch_or(limit, Relaxed);
+        }
+    }
+
+    pub(crate) fn has_reached(&self, limit: u32) -> bool {
+        self.limits.load(Relaxed) & limit != 0
+    }
+}
+
+/// Text in shared memory.
+#[repr(C)]
+pub(crate) struct Text<const N: usize> {
+    length: AtomicU32,
+    bytes: [AtomicU8; N],
+}
+
+impl<const N: usize> Text<N> {
+    pub(crate) fn set(&self, text: &str) {
+        let mut length = text.len().min(N);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        for (to, from) in self.bytes.iter().zip(&text.as_bytes()[..length]) {
+            to.store(*from, Relaxed);
+        }
+        self.length.store(length as u32, Release);
+    }
+
+    pub(crate) fn get(&self) -> String {
+        let length = (self.length.load(Acquire) as usize).min(N);
+        let bytes: Vec<u8> = self.bytes[..length].iter().map(|byte| byte.load(Relaxed)).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

@@ -11,4 +11,5 @@ mod list;
 mod projects;
 mod report;
 mod run;
+mod trace;
 mod wrong;

@@ -1,0 +1,154 @@
+//! A trace as one page for a browser, without any reference outside of its file: time lines that one can zoom into and
+//! move, arrows for messages, and who waits for whom.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::Result;
+use maud::html;
+use serde_json::{Value, json};
+
+use super::csv;
+use super::messages::Messages;
+use super::read::Trace;
+use super::text;
+use super::waits::{self, Wait};
+use crate::report::html::{STYLE, page};
+
+const OWN_STYLE: &str = include_str!("timeline.css");
+const SCRIPT: &str = include_str!("timeline.js");
+const DATA: &str = "<script type=\"application/json\" id=\"mpi-tool-trace\">";
+
+/// So many calls are in a page, and so many messages: what a browser draws without delay.
+const MOST_CALLS: usize = 200_000;
+const MOST_MESSAGES: usize = 50_000;
+
+/// Writes the page.
+pub(super) fn write(
+    out: &mut dyn Write,
+    trace: &Trace,
+    messages: &Messages,
+    waits: &[Wait],
+) -> Result<()> {
+    let (data, left_out) = data(trace, messages);
+    let groups = waits::grouped(trace, waits);
+    let title = format!("Trace of {}", text::count(trace.processes.len(), "rank"));
+    let body = html! {
+        h1 { (title) }
+        pre { (text::heading(trace, messages, waits)) }
+        @if let Some(left_out) = &left_out { p.partial { (left_out) } }
+        section #timeline aria-label="Time lines" {
+            h2 { "Time lines" }
+            p #help {
+                "Turn the wheel or press + and - to zoom, drag or press the arrow keys to move, 0 for all. Point at a call to read \
+                 what it is. Arrows are messages: from the beginning of the send to the end of the call that received it."
+            }
+            noscript { p { "The time lines need the page's own script." } }
+            p #legend {}
+            div #lanes { canvas #canvas tabindex="0" aria-label="Time lines of all ranks" aria-describedby="help pointed" {} }
+            p #pointed aria-live="polite" { "…" }
+        }
+        section #waits aria-label="Who waits for whom" {
+            h2 { "Who waits for whom" }
+            div.scroll tabindex="0" {
+                table {
+                    thead { tr { th scope="col" { "cause" } th scope="col" { "rank" } th scope="col" { "in" }
+                        th scope="col" { "waits for rank" } th scope="col" { "calls" } th scope="col" { "seconds" } } }
+                    tbody {
+                        @for (group, time, calls) in groups.iter().take(200) {
+                            tr {
+                                td.text { (group.cause.name()) }
+                                td { (rank(trace, group.waiting)) }
+                                td.text { (group.function.name()) }
+                                td { (rank(trace, group.culprit)) }
+                                td { (calls) }
+                                td { (format!("{:.6}", *time as f64 / 1e9)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    out.write_all(page(&title, &body, [STYLE, OWN_STYLE], DATA, &data, SCRIPT).as_bytes())?;
+    Ok(())
+}
+
+fn rank(trace: &Trace, process: usize) -> String {
+    trace.processes[process].rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string())
+}
+
+/// What the script draws, and what is left out of it.
+fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
+    let mut durations: Vec<i64> = trace.calls().map(|(.., call)| call.end - call.begin).collect();
+    let all = durations.len();
+    let shortest = if all > MOST_CALLS {
+        let (_, shortest, _) = durations.select_nth_unstable(all - MOST_CALLS);
+        *shortest + 1
+    } else {
+        0
+    };
+    let mut functions: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut lanes = Vec::new();
+    let mut lane_of = BTreeMap::new();
+    let mut shown = 0;
+    for (at, process) in trace.processes.iter().enumerate() {
+        for (number, thread) in process.threads.iter().enumerate() {
+            let name = match (process.rank, number) {
+                (Some(rank), 0) => rank.to_string(),
+                (Some(rank), number) => format!("{rank}.{number}"),
+                (None, number) => format!("pid {}.{number}", process.pid),
+            };
+            lane_of.insert((at, number), lanes.len());
+            let mut calls: Vec<_> =
+                thread.calls.iter().filter(|call| call.end - call.begin >= shortest).collect();
+            // Those inside of others are drawn later.
+            calls.sort_by_key(|call| (call.begin, core::cmp::Reverse(call.end)));
+            let mut last = 0;
+            let calls: Vec<Value> = calls
+                .into_iter()
+                .map(|call| {
+                    let next = functions.len();
+                    let function = *functions.entry(call.function.name()).or_insert(next);
+                    let begin = call.begin - last;
+                    last = call.begin;
+                    let [sent, received, reduced] = csv::bytes(process, number, call);
+                    let bytes = sent.saturating_add(received).saturating_add(reduced);
+                    match (csv::peer(process, number, call), bytes) {
+                        (None, 0) => json!([begin, call.end - call.begin, function]),
+                        (peer, bytes) => {
+                            json!([begin, call.end - call.begin, function, bytes, peer])
+                        }
+                    }
+                })
+                .collect();
+            shown += calls.len();
+            lanes.push(json!({"name": name, "host": process.host, "calls": calls}));
+        }
+    }
+    let mut largest: Vec<_> = messages.matched.iter().collect();
+    largest.sort_by_key(|message| core::cmp::Reverse(message.bytes));
+    let sent = largest.iter().take(MOST_MESSAGES).map(|message| {
+        let lane = |place: super::messages::Place| lane_of[&(place.process, place.thread)];
+        let (from, to) = (message.sent.of(trace).begin, message.received.of(trace).end);
+        json!([lane(message.sent), from, lane(message.received), to, message.bytes, message.tag])
+    });
+    let mut names = vec![""; functions.len()];
+    functions.iter().for_each(|(name, number)| names[*number] = *name);
+    let data = json!({
+        "schema": "mpi-tool-timeline/1",
+        "end": trace.end(),
+        "functions": names,
+        "lanes": lanes,
+        "messages": sent.collect::<Vec<_>>(),
+    });
+    let left_out = (shown < all || messages.matched.len() > MOST_MESSAGES).then(|| {
+        format!(
+            "The time lines show {shown} of {all} calls, those that took {shortest} ns and more, and {} of {} messages, the \
+             largest. mpi-tool trace --to perfetto writes all.",
+            messages.matched.len().min(MOST_MESSAGES),
+            messages.matched.len()
+        )
+    });
+    (data, left_out)
+}

@@ -1,0 +1,165 @@
+//! A trace as one JSON object, for programs: `docs/schemas/mpi-tool-trace-1.json` says what is in it.
+
+use std::io::{BufWriter, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq as _, Serializer as _};
+use serde_json::{Value, json};
+
+use super::csv;
+use super::messages::{Message, Messages, Place};
+use super::read::{Call, Process, Trace};
+use super::waits::{self, Wait};
+
+/// What each number of an event is.
+const EVENT: [&str; 11] = [
+    "process",
+    "thread",
+    "function",
+    "begin",
+    "end",
+    "communicator",
+    "peer",
+    "tag",
+    "sent",
+    "received",
+    "error",
+];
+
+/// Writes the object piece by piece, so that it need not be in memory.
+pub(super) fn write(
+    out: &mut dyn Write,
+    trace: &Trace,
+    messages: &Messages,
+    waits: &[Wait],
+) -> Result<()> {
+    let mut serializer = serde_json::Serializer::new(BufWriter::new(out));
+    let mut object = serializer.serialize_map(None)?;
+    object.serialize_entry("schema", "mpi-tool-trace/1")?;
+    object.serialize_entry("unit", "nanoseconds")?;
+    object.serialize_entry("end", &trace.end())?;
+    object.serialize_entry("hosts", &trace.hosts)?;
+    let processes: Vec<Value> = trace.processes.iter().map(process).collect();
+    object.serialize_entry("processes", &processes)?;
+    let (early, most) = messages.violations(trace);
+    let [sends, receives] = messages.unmatched;
+    object.serialize_entry(
+        "summary",
+        &json!({
+            "calls": trace.calls().count(),
+            "messages": messages.matched.len(),
+            "sends_without_receive": sends,
+            "receives_without_send": receives,
+            "messages_before_sending": early,
+            "most_before_sending": most,
+        }),
+    )?;
+    object.serialize_entry("waits", &grouped(trace, waits))?;
+    object.serialize_entry("event_columns", &EVENT)?;
+    object.serialize_entry("events", &Events(trace))?;
+    object.serialize_entry("messages", &Sent(trace, messages))?;
+    SerializeMap::end(object)?;
+    serializer.into_inner().flush()?;
+    Ok(())
+}
+
+/// All calls, by process and thread.
+struct Events<'a>(&'a Trace);
+
+impl Serialize for Events<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_seq(None)?;
+        for (number, process) in self.0.processes.iter().enumerate() {
+            for (thread, calls) in process.threads.iter().enumerate() {
+                for call in &calls.calls {
+                    all.serialize_element(&event(number, process, thread, call))?;
+                }
+            }
+        }
+        all.end()
+    }
+}
+
+fn event(number: usize, process: &Process, thread: usize, call: &Call) -> Value {
+    let [sent, received, reduced] = csv::bytes(process, thread, call);
+    let communicator = call.communicator.filter(|number| *number > 0);
+    json!([
+        number,
+        thread,
+        call.function.name(),
+        call.begin,
+        call.end,
+        communicator.map(|_| csv::communicator(process, communicator)),
+        csv::peer(process, thread, call),
+        call.tag,
+        sent.saturating_add(reduced),
+        received,
+        call.has_failed,
+    ])
+}
+
+/// All messages, by the time when they were sent.
+struct Sent<'a>(&'a Trace, &'a Messages);
+
+impl Serialize for Sent<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(trace, messages) = self;
+        serializer.collect_seq(messages.matched.iter().map(|message| {
+            let Message { sent, received, asked, tag, bytes, sent_bytes, communicator } = message;
+            let process = &trace.processes[sent.process];
+            let side = |place: &Place| {
+                let call = place.of(trace);
+                json!({
+                    "process": place.process,
+                    "rank": trace.processes[place.process].rank,
+                    "thread": place.thread,
+                    "function": call.function.name(),
+                    "begin": call.begin,
+                    "end": call.end,
+                })
+            };
+            json!({
+                "from": side(sent),
+                "to": side(received),
+                "asked": asked.of(trace).begin,
+                "tag": tag,
+                "bytes": bytes,
+                "sent_bytes": sent_bytes,
+                "communicator": csv::communicator(process, *communicator),
+            })
+        }))
+    }
+}
+
+fn process(process: &Process) -> Value {
+    json!({
+        "rank": process.rank,
+        "size": process.size,
+        "world": process.world,
+        "host": process.host,
+        "pid": process.pid,
+        "program": process.program,
+        "file": process.path.display().to_string(),
+        "threads": process.threads.len(),
+        "bytes": process.bytes,
+        "lost": process.lost,
+        "overwritten_bytes": process.overwritten,
+        "finalized": process.is_over,
+    })
+}
+
+fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
+    let groups = waits::grouped(trace, waits);
+    let one = |(group, time, calls): (waits::Group, i64, u64)| {
+        json!({
+            "cause": group.cause.name(),
+            "function": group.function.name(),
+            "rank": trace.processes[group.waiting].rank,
+            "culprit": trace.processes[group.culprit].rank,
+            "time": time,
+            "calls": calls,
+        })
+    };
+    groups.into_iter().map(one).collect()
+}

@@ -1,0 +1,81 @@
+//! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
+//!
+//! * `read.rs`: the files. `messages.rs`: which receive has got which send. `waits.rs`: who waits for whom.
+//! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`: what is written.
+
+mod csv;
+mod html;
+mod json;
+mod messages;
+mod perfetto;
+mod read;
+mod text;
+mod waits;
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::process;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cli::{Trace, TraceFormat};
+use messages::Messages;
+
+impl Trace {
+    pub(crate) fn run(&self) -> Result<()> {
+        let format = if self.html { TraceFormat::Html } else { self.to };
+        let trace = read::Trace::read(&self.runs)?;
+        let messages = Messages::of(&trace);
+        let mut out: Box<dyn Write> = match &self.output {
+            Some(path) => {
+                let file = File::create(path)
+                    .with_context(|| format!("{}: cannot write it", path.display()))?;
+                Box::new(BufWriter::new(file))
+            }
+            None if format == TraceFormat::Perfetto && io::stdout().is_terminal() => {
+                bail!("a Perfetto trace is not for terminals: name a file with -o")
+            }
+            None => Box::new(Piped(io::stdout().lock())),
+        };
+        let written = match format {
+            TraceFormat::Html => {
+                let waits = waits::of(&trace, &messages);
+                html::write(&mut out, &trace, &messages, &waits)
+            }
+            TraceFormat::Text => {
+                let waits = waits::of(&trace, &messages);
+                let text = text::of(&trace, &messages, &waits, self.top);
+                out.write_all(text.as_bytes()).map_err(Into::into)
+            }
+            TraceFormat::Csv => csv::write(&mut out, &trace),
+            TraceFormat::Json => {
+                let waits = waits::of(&trace, &messages);
+                json::write(&mut out, &trace, &messages, &waits)
+            }
+            TraceFormat::Perfetto => perfetto::write(&mut out, &trace, &messages),
+        };
+        written.and_then(|()| out.flush().map_err(Into::into)).with_context(|| {
+            let path = self.output.as_ref().map(|path| path.display().to_string());
+            format!("{}: cannot write it", path.as_deref().unwrap_or("standard output"))
+        })
+    }
+}
+
+/// Standard output. A reader that has seen enough ends the program.
+struct Piped(StdoutLock<'static>);
+
+impl Write for Piped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).inspect_err(leave)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().inspect_err(leave)
+    }
+}
+
+fn leave(error: &io::Error) {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        process::exit(0);
+    }
+}

@@ -1,0 +1,479 @@
+//! Reads the files of a run: calls with their times in nanoseconds, and the data that they have moved.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use mpi_facts::FunctionId;
+use mpi_facts::trace::{
+    CALL, EXTENSION, Fields, HEADER, MAGIC, Moved, PAGE, Reader, STARTS, UNKNOWN, VERSION, chunk,
+    define, header,
+};
+
+/// A run.
+pub(super) struct Trace {
+    /// By world, then by rank.
+    pub(super) processes: Vec<Process>,
+    /// How many hosts there are.
+    pub(super) hosts: usize,
+}
+
+/// A process of the run.
+pub(super) struct Process {
+    pub(super) path: PathBuf,
+    /// `None` if the process was killed before `MPI_Init` had returned.
+    pub(super) rank: Option<u32>,
+    pub(super) size: Option<u32>,
+    pub(super) pid: u64,
+    pub(super) host: String,
+    pub(super) program: String,
+    /// Which of the run's worlds it belongs to, from 0.
+    pub(super) world: usize,
+    world_name: String,
+    /// By thread: its calls, in the order in which they ended.
+    pub(super) threads: Vec<Thread>,
+    pub(super) communicators: HashMap<u64, Communicator>,
+    pub(super) lost: u64,
+    pub(super) overwritten: u64,
+    /// Bytes of records.
+    pub(super) bytes: u64,
+    /// MPI was finalized.
+    pub(super) is_over: bool,
+    pub(super) special: Special,
+    clock: Clock,
+}
+
+/// Numbers that stand for no rank or tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Special {
+    any_source: i64,
+    any_tag: i64,
+    proc_null: i64,
+}
+
+impl Special {
+    /// A rank, as a text.
+    pub(super) fn rank(self, rank: i64) -> String {
+        match rank {
+            rank if rank == self.any_source => "any".to_owned(),
+            rank if rank == self.proc_null => "null".to_owned(),
+            rank => rank.to_string(),
+        }
+    }
+
+    /// A tag, as a text.
+    pub(super) fn tag(self, tag: i64) -> String {
+        if tag == self.any_tag { "any".to_owned() } else { tag.to_string() }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    shift: u32,
+    rate: f64,
+    ticks: u64,
+    created: u64,
+    end_ticks: u64,
+    ended: u64,
+}
+
+/// A communicator.
+#[derive(Debug, Clone)]
+pub(super) struct Communicator {
+    pub(super) identity: u64,
+    pub(super) sizes: [u64; 2],
+    pub(super) name: String,
+}
+
+/// A thread's calls.
+#[derive(Default)]
+pub(super) struct Thread {
+    pub(super) calls: Vec<Call>,
+    pub(super) data: Vec<Moved>,
+    /// Which calls, by their places, have started what the calls of a thread and a number have prepared.
+    pub(super) starts: Vec<(usize, (u64, u64))>,
+    /// Where the data begin that belong to the next call.
+    begun: usize,
+    /// The sequence number of the next chunk, if none was overwritten.
+    sequence: u64,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) function: FunctionId,
+    /// Nanoseconds: since 1970 as long as the file is read, later since the trace's beginning.
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    pub(super) has_failed: bool,
+    pub(super) communicator: Option<u64>,
+    pub(super) tag: Option<i64>,
+    pub(super) received_tag: Option<i64>,
+    pub(super) source: Option<i64>,
+    pub(super) destination: Option<i64>,
+    pub(super) root: Option<i64>,
+    /// Its number in its thread.
+    pub(super) number: u64,
+    /// Where its data are among the thread's.
+    data: (usize, usize),
+}
+
+impl Thread {
+    /// The data that have moved in a call.
+    pub(super) fn data(&self, call: &Call) -> &[Moved] {
+        &self.data[call.data.0..call.data.1]
+    }
+
+    /// Where the call of a number is, if it is in the file.
+    pub(super) fn place(&self, number: u64) -> Option<usize> {
+        let at = self.calls.partition_point(|call| call.number < number);
+        self.calls.get(at).is_some_and(|call| call.number == number).then_some(at)
+    }
+}
+
+impl Trace {
+    /// Of folders, or of single files.
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {
+        let mut files = Vec::new();
+        for path in paths {
+            files.extend(files_of(path)?);
+        }
+        files.sort();
+        files.dedup();
+        if files.is_empty() {
+            bail!(
+                "{}: no trace is there (no file *.{EXTENSION}); to make one: mpi-tool run --tool mpi-trace -- mpiexec …",
+                paths.first().map_or_else(String::new, |path| path.display().to_string())
+            );
+        }
+        let mut processes = Vec::new();
+        for file in files {
+            let bytes = fs::read(&file)
+                .with_context(|| format!("{}: cannot read the trace", file.display()))?;
+            let process = Process::of(&file, &bytes)
+                .with_context(|| format!("{}: not a trace of mpi-trace", file.display()))?;
+            processes.push(process);
+        }
+        let mut worlds: Vec<String> = Vec::new();
+        for process in &mut processes {
+            let name = process.world_name.clone();
+            process.world = worlds.iter().position(|world| *world == name).unwrap_or_else(|| {
+                worlds.push(name);
+                worlds.len() - 1
+            });
+        }
+        processes.sort_by_key(|process| (process.world, process.rank, process.pid));
+        let hosts = set_times(&mut processes);
+        Ok(Self { processes, hosts })
+    }
+
+    /// When the last call ended, in nanoseconds.
+    pub(super) fn end(&self) -> i64 {
+        self.calls().map(|(_, _, call)| call.end).max().unwrap_or(0)
+    }
+
+    /// All calls.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&Process, usize, &Call)> {
+        self.processes.iter().flat_map(|process| {
+            process.threads.iter().enumerate().flat_map(move |(number, thread)| {
+                thread.calls.iter().map(move |call| (process, number, call))
+            })
+        })
+    }
+}
+
+fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
+    let meta = fs::metadata(path)
+        .with_context(|| format!("{}: there is no such trace", path.display()))?;
+    if meta.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = fs::read_dir(path)
+        .with_context(|| format!("{}: cannot read the folder", path.display()))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// Makes all times nanoseconds since the first call of all, by one clock a host. Returns how many hosts there are.
+fn set_times(processes: &mut [Process]) -> usize {
+    let mut clocks: HashMap<String, Clock> = HashMap::new();
+    for process in processes.iter() {
+        let clock = process.clock;
+        // The longer a process has run, the better it knows how long a tick is.
+        let known = clocks.entry(process.host.clone()).or_insert(clock);
+        if clock.length() > known.length() {
+            *known = clock;
+        }
+    }
+    let hosts = clocks.len();
+    let mut first = i64::MAX;
+    for process in processes.iter_mut() {
+        let clock = clocks[&process.host];
+        for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
+            call.begin = clock.time(call.begin);
+            call.end = clock.time(call.end);
+            first = first.min(call.begin);
+        }
+    }
+    for process in processes.iter_mut() {
+        for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
+            call.begin -= first;
+            call.end -= first;
+        }
+    }
+    hosts
+}
+
+impl Clock {
+    /// Over how many ticks its rate is known.
+    fn length(self) -> u64 {
+        self.end_ticks.saturating_sub(self.ticks)
+    }
+
+    /// Nanoseconds since 1970, of shifted ticks.
+    fn time(self, shifted: i64) -> i64 {
+        let ticks = (shifted << self.shift).wrapping_sub(self.ticks.cast_signed());
+        self.created.cast_signed().wrapping_add((ticks as f64 * self.rate()) as i64)
+    }
+
+    fn rate(self) -> f64 {
+        // The realtime clock may be set while the program runs; the rate that the process has measured cannot.
+        let measured = self.ended.saturating_sub(self.created) as f64 / self.length().max(1) as f64;
+        if self.rate <= 0.0 { measured } else { self.rate }
+    }
+}
+
+/// A word of bytes that are long enough.
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at * 8..at * 8 + 8)?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// The text that begins at a word.
+fn text(bytes: &[u8], at: usize, words: usize) -> Option<String> {
+    let bytes = bytes.get(at * 8..(at + words) * 8)?;
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+impl Process {
+    fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
+        if word(bytes, header::MAGIC) != Some(MAGIC) || bytes.len() < HEADER {
+            bail!("it does not begin as a trace does, or the process was killed at its beginning");
+        }
+        let word = |at| word(bytes, at).unwrap_or(0);
+        let version = word(header::VERSION);
+        if version != VERSION {
+            bail!(
+                "its format is of version {version}, and this mpi-tool reads version {VERSION}: use the mpi-tool of the \
+                 tool's own version"
+            );
+        }
+        let shift = word(header::SHIFT);
+        if shift > 32 {
+            bail!("it is damaged: ticks cannot be shifted by {shift} bits");
+        }
+        let rank = |at| Some(word(at)).filter(|word| *word != UNKNOWN).map(|word| word as u32);
+        let int = |at| i64::from(word(at) as u32 as i32);
+        let mut process = Self {
+            path: path.to_owned(),
+            rank: rank(header::RANK),
+            size: rank(header::SIZE),
+            pid: word(header::PID),
+            host: text(bytes, header::HOST, header::HOST_WORDS).unwrap_or_default(),
+            program: text(bytes, header::PROGRAM, header::PROGRAM_WORDS).unwrap_or_default(),
+            world: 0,
+            world_name: text(bytes, header::WORLD, header::WORLD_WORDS).unwrap_or_default(),
+            threads: Vec::new(),
+            communicators: HashMap::new(),
+            lost: word(header::LOST),
+            overwritten: word(header::OVERWRITTEN),
+            bytes: 0,
+            is_over: word(header::END_TICKS) != 0,
+            special: Special {
+                any_source: int(header::ANY_SOURCE),
+                any_tag: int(header::ANY_TAG),
+                proc_null: int(header::PROC_NULL),
+            },
+            clock: Clock {
+                shift: shift as u32,
+                rate: f64::from_bits(word(header::RATE)),
+                ticks: word(header::TICKS),
+                created: word(header::CREATED),
+                end_ticks: word(header::END_TICKS),
+                ended: word(header::ENDED),
+            },
+        };
+        let mut chunks = chunks(bytes)?;
+        let mut functions = HashMap::new();
+        for chunk in chunks.iter().filter(|chunk| chunk.thread == UNKNOWN) {
+            process.define(chunk, &mut functions)?;
+        }
+        chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
+        for chunk in chunks.iter().filter(|chunk| chunk.thread != UNKNOWN) {
+            process.add(chunk, &functions)?;
+        }
+        Ok(process)
+    }
+
+    /// Reads definitions.
+    fn define(
+        &mut self,
+        chunk: &Chunk<'_>,
+        functions: &mut HashMap<u64, FunctionId>,
+    ) -> Result<()> {
+        let mut records = Reader::new(chunk.records);
+        while !records.is_empty() {
+            let mut one = || {
+                let kind = records.number()?;
+                let length = records.number()?;
+                let mut rest = Reader::new(records.bytes(length)?);
+                let number = rest.number()?;
+                let mut numbers = [0; 3];
+                if kind == define::COMMUNICATOR {
+                    for place in &mut numbers {
+                        *place = rest.number()?;
+                    }
+                }
+                Some((kind, number, numbers, String::from_utf8_lossy(rest.rest()).into_owned()))
+            };
+            let Some((kind, number, [identity, own, other], name)) = one() else {
+                bail!("it is damaged: a definition ends in the middle");
+            };
+            match kind {
+                define::FUNCTION => {
+                    let Ok(function) = name.parse() else {
+                        bail!("it is damaged, or of another version: {name:?} is no MPI function")
+                    };
+                    functions.insert(number, function);
+                }
+                define::COMMUNICATOR => {
+                    let sizes = [own, other];
+                    self.communicators.insert(number, Communicator { identity, sizes, name });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a thread's calls.
+    fn add(&mut self, chunk: &Chunk<'_>, functions: &HashMap<u64, FunctionId>) -> Result<()> {
+        let number = usize::try_from(chunk.thread).unwrap_or(usize::MAX);
+        if number > 1 << 20 {
+            bail!("it is damaged: there is no thread {number}");
+        }
+        while self.threads.len() <= number {
+            self.threads.push(Thread::default());
+        }
+        self.bytes += chunk.records.len() as u64;
+        let thread = &mut self.threads[number];
+        if thread.sequence != chunk.sequence {
+            // Calls between are not there, and what is left of the data before them was one of these calls'.
+            thread.begun = thread.data.len();
+        }
+        thread.sequence = chunk.sequence.wrapping_add(1);
+        let mut next = chunk.first;
+        let mut last = chunk.time;
+        let mut records = Reader::new(chunk.records);
+        while !records.is_empty() {
+            let mut one = || {
+                let kind = records.number()?;
+                if kind == STARTS {
+                    let prepared = (records.number()?, records.number()?);
+                    thread.starts.push((thread.calls.len(), prepared));
+                    return Some(());
+                }
+                if kind < CALL {
+                    thread.data.push(records.moved(kind)?);
+                    return Some(());
+                }
+                let function = *functions.get(&(kind - CALL))?;
+                let begin = last.wrapping_add(records.signed()?.cast_unsigned());
+                let duration = records.number()?;
+                let end = begin.wrapping_add(duration >> 1);
+                last = end;
+                let fields = Fields::of(function);
+                let communicator = if fields.communicator { Some(records.number()?) } else { None };
+                let mut signed = |has| if has { Some(Some(records.signed()?)) } else { Some(None) };
+                thread.calls.push(Call {
+                    function,
+                    begin: begin.cast_signed(),
+                    end: end.cast_signed(),
+                    has_failed: duration & 1 == 1,
+                    communicator,
+                    tag: signed(fields.tag)?,
+                    received_tag: signed(fields.received_tag)?,
+                    source: signed(fields.source)?,
+                    destination: signed(fields.destination)?,
+                    root: signed(fields.root)?,
+                    number: next,
+                    data: (thread.begun, thread.data.len()),
+                });
+                thread.begun = thread.data.len();
+                next += 1;
+                Some(())
+            };
+            if one().is_none() {
+                bail!("it is damaged: a call cannot be read");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A piece of the file.
+struct Chunk<'a> {
+    thread: u64,
+    sequence: u64,
+    first: u64,
+    time: u64,
+    records: &'a [u8],
+}
+
+/// All pieces that have been begun.
+fn chunks(bytes: &[u8]) -> Result<Vec<Chunk<'_>>> {
+    let mut chunks = Vec::new();
+    let mut at = HEADER;
+    while at + PAGE <= bytes.len() {
+        let whole = &bytes[at..];
+        let word = |number| word(whole, number).unwrap_or(0);
+        let length = word(chunk::LENGTH);
+        if length == 0 {
+            // The process was killed between making room and using it.
+            at += PAGE;
+            continue;
+        }
+        let length = usize::try_from(length).ok().filter(|length| length % PAGE == 0);
+        let Some(whole) = length.and_then(|length| whole.get(..length)) else {
+            bail!(
+                "it is damaged at byte {at}, or not whole: a piece of it is longer than the rest"
+            );
+        };
+        let used = usize::try_from(word(chunk::USED)).ok();
+        let Some(records) = used
+            .and_then(|used| used.checked_add(chunk::RECORDS))
+            .and_then(|end| whole.get(chunk::RECORDS..end))
+        else {
+            bail!(
+                "it is damaged at byte {at}: more is said to be in a piece of it than it has room for"
+            );
+        };
+        chunks.push(Chunk {
+            thread: word(chunk::THREAD),
+            sequence: word(chunk::SEQUENCE),
+            first: word(chunk::FIRST),
+            time: word(chunk::TIME),
+            records,
+        });
+        at += whole.len();
+    }
+    Ok(chunks)
+}

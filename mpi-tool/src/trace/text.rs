@@ -1,0 +1,120 @@
+//! What a trace says, in a page of text.
+
+use std::fmt::Write as _;
+
+use super::messages::Messages;
+use super::read::Trace;
+use super::waits::{self, Cause, Wait};
+
+/// What there is, and who waits for whom, in so many lines.
+pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize) -> String {
+    let mut text = heading(trace, messages, waits);
+    let groups = waits::grouped(trace, waits);
+    let shown = if top == 0 { groups.len() } else { top.min(groups.len()) };
+    for (group, time, calls) in &groups[..shown] {
+        let name = |process: usize| {
+            let process = &trace.processes[process];
+            let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+            if process.world == 0 {
+                format!("rank {rank}")
+            } else {
+                format!("rank {rank} of world {}", process.world)
+            }
+        };
+        let what = match group.cause {
+            Cause::LateSender => "to send",
+            Cause::LateReceiver => "to receive",
+            Cause::Collective => "to come to it",
+        };
+        let _ = writeln!(
+            text,
+            "{:>12}  {:<13}  {}, in {} of {}, waits for {} {what}",
+            seconds(*time),
+            group.cause.name(),
+            name(group.waiting),
+            count(usize::try_from(*calls).unwrap_or(usize::MAX), "call"),
+            group.function,
+            name(group.culprit),
+        );
+    }
+    if shown < groups.len() {
+        let _ = writeln!(text, "… {} more lines: --top 0", groups.len() - shown);
+    }
+    text
+}
+
+/// What there is.
+pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> String {
+    let mut text = String::new();
+    let calls = trace.calls().count();
+    let bytes: u64 = trace.processes.iter().map(|process| process.bytes).sum();
+    let moved: u64 = messages.matched.iter().map(|message| message.bytes).sum();
+    let _ = writeln!(
+        text,
+        "# trace of {} on {}, {}",
+        count(trace.processes.len(), "rank"),
+        count(trace.hosts, "host"),
+        seconds(trace.end())
+    );
+    let _ = writeln!(
+        text,
+        "{} ({:.1} bytes each in the files), {} ({moved} bytes)",
+        count(calls, "call"),
+        bytes as f64 / calls.max(1) as f64,
+        count(messages.matched.len(), "message"),
+    );
+    let [sends, receives] = messages.unmatched;
+    if sends + receives > 0 {
+        let _ = writeln!(
+            text,
+            "not in the trace: the receives of {sends} sends, the sends of {receives} receives"
+        );
+    }
+    let sum = |of: fn(&super::read::Process) -> u64| trace.processes.iter().map(of).sum::<u64>();
+    let (lost, overwritten) = (sum(|process| process.lost), sum(|process| process.overwritten));
+    if lost > 0 {
+        let _ = writeln!(text, "{lost} calls were not recorded, since there was no room for them");
+    }
+    if overwritten > 0 {
+        let _ = writeln!(
+            text,
+            "the files keep the last calls only: {overwritten} bytes of earlier ones are gone"
+        );
+    }
+    let ended = trace.processes.iter().filter(|process| process.is_over).count();
+    if ended < trace.processes.len() {
+        let _ = writeln!(
+            text,
+            "{} of {} ranks have not come to MPI_Finalize",
+            trace.processes.len() - ended,
+            trace.processes.len()
+        );
+    }
+    let (early, most) = messages.violations(trace);
+    if trace.hosts > 1 {
+        let _ = writeln!(
+            text,
+            "the hosts' own clocks are compared, of which nobody knows how far they are apart"
+        );
+    }
+    if early > 0 {
+        let _ = writeln!(
+            text,
+            "{} before they were sent, by up to {}: the hosts' clocks differ",
+            count(early, "message") + if early == 1 { " arrives" } else { " arrive" },
+            seconds(most)
+        );
+    }
+    let total: i64 = waits.iter().map(|wait| wait.time).sum();
+    let _ = writeln!(text, "all ranks together wait {} for others", seconds(total));
+    text
+}
+
+fn seconds(nanoseconds: i64) -> String {
+    format!("{}.{:06} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000 / 1_000)
+}
+
+/// `1 call`, `2 calls`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,196 @@
+//! Where ranks wait for others, by the times of both sides.
+//!
+//! * *Late sender*: a receive waits from its beginning until the send begins.
+//! * *Late receiver*: a blocking send that ends after the receive has begun has waited for that beginning.
+//! * *Collective*: a process waits from its beginning until the last one of those on whom it depends begins: all others,
+//!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction).
+//!
+//! A call waits once, for the last one that it depends on, and never longer than it takes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mpi_facts::trace::Way;
+use mpi_facts::{FunctionClass, FunctionId, Pattern, Shape, Timing};
+
+use super::messages::{Messages, Place};
+use super::read::Trace;
+
+/// Why a rank waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Cause {
+    LateSender,
+    LateReceiver,
+    Collective,
+}
+
+impl Cause {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::LateSender => "late sender",
+            Self::LateReceiver => "late receiver",
+            Self::Collective => "collective",
+        }
+    }
+}
+
+/// A call that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) cause: Cause,
+    pub(super) call: Place,
+    /// The process that comes last.
+    pub(super) culprit: usize,
+    /// In nanoseconds.
+    pub(super) time: i64,
+}
+
+/// Waits of one cause, function and culprit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    pub(super) cause: Cause,
+    pub(super) function: FunctionId,
+    pub(super) waiting: usize,
+    pub(super) culprit: usize,
+}
+
+/// All waits of a trace, one a call at most.
+pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
+    let mut waits: HashMap<Place, Wait> = HashMap::new();
+    let mut add = |cause, call: Place, culprit: usize, until: i64| {
+        let one = call.of(trace);
+        let time = (until - one.begin).min(one.end - one.begin);
+        if time > 0 && culprit != call.process {
+            let wait = Wait { cause, call, culprit, time };
+            let known = waits.entry(call).or_insert(wait);
+            if known.time < time {
+                *known = wait;
+            }
+        }
+    };
+    for message in &messages.matched {
+        let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
+        add(Cause::LateSender, message.received, message.sent.process, sent.begin);
+        let shape = Shape::looked_up(sent.function);
+        let is_blocking = shape.timing == Timing::Blocking && shape.pattern == Pattern::Send;
+        if is_blocking && sent.end >= asked.begin {
+            add(Cause::LateReceiver, message.sent, message.received.process, asked.begin);
+        }
+    }
+    for operation in operations(trace) {
+        operation.waits(trace, &mut add);
+    }
+    let mut waits: Vec<Wait> = waits.into_values().collect();
+    waits.sort_by_key(|wait| (wait.call.process, wait.call.thread, wait.call.call));
+    waits
+}
+
+/// Waits added up, the longest first: how long, and how many calls.
+pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
+    let mut groups: BTreeMap<Group, (i64, u64)> = BTreeMap::new();
+    for wait in waits {
+        let Wait { cause, call, culprit, time } = *wait;
+        let function = call.of(trace).function;
+        let group = Group { cause, function, waiting: call.process, culprit };
+        let sums = groups.entry(group).or_default();
+        *sums = (sums.0 + time, sums.1 + 1);
+    }
+    let mut groups: Vec<_> =
+        groups.into_iter().map(|(group, (time, calls))| (group, time, calls)).collect();
+    groups.sort_by_key(|(group, time, _)| (core::cmp::Reverse(*time), *group));
+    groups
+}
+
+/// A collective operation, and the calls of it on all its ranks.
+pub(super) struct Operation {
+    pub(super) function: FunctionId,
+    pub(super) calls: Vec<Place>,
+}
+
+/// The blocking collective operations that all their processes have in the trace. The n-th one on a communicator is the
+/// same on all its ranks.
+pub(super) fn operations(trace: &Trace) -> Vec<Operation> {
+    let mut found: BTreeMap<(usize, u64, u64), (u64, Vec<Place>)> = BTreeMap::new();
+    for (process_number, process) in trace.processes.iter().enumerate() {
+        if process.overwritten > 0 || process.lost > 0 {
+            // Nobody knows which number its operations have.
+            return Vec::new();
+        }
+        let mut calls: Vec<Place> = Vec::new();
+        for (thread, all) in process.threads.iter().enumerate() {
+            let collective = all.calls.iter().enumerate().filter(|(_, call)| {
+                call.function.class() == FunctionClass::Collective && !call.has_failed
+            });
+            calls.extend(collective.map(|(call, _)| Place {
+                process: process_number,
+                thread,
+                call,
+            }));
+        }
+        calls.sort_by_key(|place| place.of(trace).begin);
+        let mut numbers: HashMap<u64, u64> = HashMap::new();
+        for place in calls {
+            let number = place.of(trace).communicator;
+            let Some(known) = number.and_then(|number| process.communicators.get(&number)) else {
+                continue;
+            };
+            let number = numbers.entry(known.identity).or_default();
+            *number += 1;
+            let key = (process.world, known.identity, *number);
+            let entry = found.entry(key).or_default();
+            entry.0 = known.sizes.iter().sum();
+            entry.1.push(place);
+        }
+    }
+    let whole = found.into_values().filter(|(size, calls)| calls.len() as u64 == *size);
+    let operations = whole.filter_map(|(_, calls)| {
+        let function = calls.first()?.of(trace).function;
+        let is_one = calls.iter().all(|place| place.of(trace).function == function);
+        is_one.then_some(Operation { function, calls })
+    });
+    operations.collect()
+}
+
+impl Operation {
+    fn waits(&self, trace: &Trace, add: &mut impl FnMut(Cause, Place, usize, i64)) {
+        let shape = Shape::looked_up(self.function);
+        if shape.timing != Timing::Blocking {
+            return;
+        }
+        let begin = |place: &&Place| place.of(trace).begin;
+        let has = |place: &Place, way: Way| {
+            let thread = &trace.processes[place.process].threads[place.thread];
+            thread.data(place.of(trace)).iter().any(|moved| moved.way == way)
+        };
+        let last_but =
+            |own: &Place| self.calls.iter().filter(|place| *place != own).max_by_key(begin);
+        match shape.pattern {
+            Pattern::Broadcast | Pattern::Scatter => {
+                let mut roots = self.calls.iter().filter(|place| has(place, Way::Sent));
+                if let (Some(root), None) = (roots.next(), roots.next()) {
+                    let until = root.of(trace).begin;
+                    for call in self.calls.iter().filter(|call| *call != root) {
+                        add(Cause::Collective, *call, root.process, until);
+                    }
+                }
+            }
+            Pattern::Gather | Pattern::Reduce => {
+                let mut roots = self.calls.iter().filter(|place| has(place, Way::Received));
+                if let (Some(root), None) = (roots.next(), roots.next())
+                    && let Some(last) = last_but(root)
+                {
+                    add(Cause::Collective, *root, last.process, last.of(trace).begin);
+                }
+            }
+            // A process depends on those before it only.
+            Pattern::Exscan => {}
+            _ if self.function == FunctionId::MPI_Scan => {}
+            _ => {
+                for call in &self.calls {
+                    if let Some(last) = last_but(call) {
+                        add(Cause::Collective, *call, last.process, last.of(trace).begin);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+/* Programs for traces. The first argument says which:
+ *
+ *   random SEED THREADS   messages between all ranks, each with a length of its own, so that one knows which it is
+ *   late                  a late sender, a late receiver and a late rank at a barrier; says how long the others waited
+ *   forever               messages in a ring, until the program is killed
+ */
+#include <mpi.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* MPICH 4.0 declares array_of_statuses[], and its MPI_STATUSES_IGNORE is no array. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+
+enum { BATCHES = 12, MOST = 24, LONGEST = BATCHES * MOST * 8 };
+enum { SEND, ISEND, ISSEND, PERSISTENT, SENDS };
+enum { RECV, IRECV, MRECV, IMRECV, RECV_INIT, RECEIVES };
+
+static int rank, size, threads;
+static unsigned seed;
+
+struct message {
+    int from, to, tag, send, length;
+};
+
+static unsigned next(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static void receive(int how, int source, int tag, MPI_Comm comm, char *buffer, MPI_Request *request)
+{
+    MPI_Message message;
+    *request = MPI_REQUEST_NULL;
+    switch (how) {
+    case RECV:
+        MPI_Recv(buffer, LONGEST, MPI_CHAR, source, tag, comm, MPI_STATUS_IGNORE);
+        break;
+    case IRECV:
+        MPI_Irecv(buffer, LONGEST, MPI_CHAR, source, tag, comm, request);
+        break;
+    case MRECV:
+        MPI_Mprobe(source, tag, comm, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv(buffer, LONGEST, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+        break;
+    case IMRECV:
+        MPI_Mprobe(source, tag, comm, &message, MPI_STATUS_IGNORE);
+        MPI_Imrecv(buffer, LONGEST, MPI_CHAR, &message, request);
+        break;
+    case RECV_INIT:
+        MPI_Recv_init(buffer, LONGEST, MPI_CHAR, source, tag, comm, request);
+        MPI_Start(request);
+        break;
+    }
+}
+
+static void *random_messages(void *argument)
+{
+    struct { int thread; MPI_Comm comm; } *own = argument;
+    unsigned state = seed * 7919u + (unsigned)own->thread;
+    int rank;
+    char *buffers = malloc((size_t)2 * MOST * LONGEST);
+    int id = 0;
+    MPI_Comm_rank(own->comm, &rank);
+    for (int batch = 0; batch < BATCHES; batch++) {
+        struct message messages[MOST];
+        MPI_Request requests[2 * MOST];
+        int count = 1 + (int)(next(&state) % MOST), pending = 0, how[MOST], wild[16];
+        for (int peer = 0; peer < 16; peer++)
+            wild[peer] = (int)(next(&state) % 3);
+        for (int i = 0; i < count; i++) {
+            struct message one = {.from = (int)(next(&state) % (unsigned)size), .to = (int)(next(&state) % (unsigned)size),
+                                  .tag = (int)(next(&state) % 3), .send = (int)(next(&state) % SENDS)};
+            one.length = (++id * threads + own->thread) % LONGEST;
+            how[i] = (int)(next(&state) % RECEIVES);
+            messages[i] = one;
+        }
+        /* What does not block comes first: sends, and then receives. */
+        for (int i = 0; i < count; i++) {
+            struct message one = messages[i];
+            char *buffer = buffers + (size_t)i * LONGEST;
+            if (one.from != rank)
+                continue;
+            MPI_Request *request = &requests[pending++];
+            if (one.send == ISSEND)
+                MPI_Issend(buffer, one.length, MPI_CHAR, one.to, one.tag, own->comm, request);
+            else if (one.send == PERSISTENT) {
+                MPI_Send_init(buffer, one.length, MPI_CHAR, one.to, one.tag, own->comm, request);
+                MPI_Start(request);
+            } else
+                MPI_Isend(buffer, one.length, MPI_CHAR, one.to, one.tag, own->comm, request);
+        }
+        /* All receives of a rank in a batch name source and tag, or none does: so none takes what another one needs. */
+        for (int i = 0; i < count; i++) {
+            struct message one = messages[i];
+            if (one.to != rank)
+                continue;
+            int source = wild[rank % 16] == 1 ? MPI_ANY_SOURCE : one.from;
+            int tag = wild[rank % 16] >= 1 ? MPI_ANY_TAG : one.tag;
+            receive(how[i], source, tag, own->comm, buffers + (size_t)(MOST + i) * LONGEST, &requests[pending++]);
+        }
+        MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < pending; i++)
+            if (requests[i] != MPI_REQUEST_NULL)
+                MPI_Request_free(&requests[i]);
+        MPI_Barrier(own->comm);
+    }
+    free(buffers);
+    if (rank == 0)
+        printf("%d\n", id);
+    return NULL;
+}
+
+static void late(void)
+{
+    double begin, other;
+    char *large = malloc(8 << 20);
+    memset(large, 0, 8 << 20);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        usleep(300000);
+        begin = MPI_Wtime();
+        MPI_Send(&begin, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+    } else {
+        begin = MPI_Wtime();
+        MPI_Recv(&other, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        printf("late sender %f\n", other - begin);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    begin = MPI_Wtime();
+    if (rank == 0)
+        MPI_Ssend(large, 8 << 20, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    else {
+        usleep(200000);
+        other = MPI_Wtime();
+        MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&other, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        MPI_Recv(&other, 1, MPI_DOUBLE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        printf("late receiver %f\n", other - begin);
+        usleep(250000);
+    }
+    begin = MPI_Wtime();
+    MPI_Allreduce(&begin, &other, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (rank == 1)
+        printf("collective %f\n", other - begin);
+    free(large);
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    const char *what = argc > 1 ? argv[1] : "";
+    seed = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+    threads = argc > 3 ? atoi(argv[3]) : 1;
+    MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(what, "random")) {
+        struct { int thread; MPI_Comm comm; } own[8];
+        pthread_t all[8];
+        for (int i = 0; i < threads; i++) {
+            own[i].thread = i;
+            MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? -rank : rank, &own[i].comm);
+        }
+        if (threads == 1)
+            random_messages(&own[0]);
+        else {
+            for (int i = 0; i < threads; i++)
+                pthread_create(&all[i], NULL, random_messages, &own[i]);
+            for (int i = 0; i < threads; i++)
+                pthread_join(all[i], NULL);
+        }
+        for (int i = 0; i < threads; i++)
+            MPI_Comm_free(&own[i].comm);
+    } else if (!strcmp(what, "late"))
+        late();
+    else
+        for (int number = 0;; number++)
+            MPI_Sendrecv_replace(&number, 1, MPI_INT, (rank + 1) % size, number % 1000, (rank + size - 1) % size,
+                                 number % 1000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,233 @@
+//! `mpi-trace` and `mpi-tool trace`: messages of which it is known which receive has got which, times that the program
+//! has measured itself, files of killed programs, and files that are none.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{
+    Outcome, compile_with, counters, launcher, limited, mpi_tool, setting, text, tool,
+};
+
+/// Runs `trace.c` with tools, with a run folder `run`.
+fn traced(folder: &TempDir, ranks: u32, tools: &[&str], arguments: &[&str]) -> Outcome {
+    let program = compile_with(setting("MPICC"), "trace", "trace", &["-g", "-pthread"]);
+    let [mpiexec, option, ranks] = launcher(&ranks.to_string());
+    let mut command = limited(mpiexec);
+    command.args([option, ranks]).arg(&program).args(arguments).current_dir(folder.path());
+    let tools: Vec<_> = tools.iter().map(|name| tool(name)).collect();
+    let tools: Vec<_> = tools.iter().map(|path| text(path)).collect();
+    command.env("LD_PRELOAD", tools.join(":"));
+    command.env("MPI_TOOL_RUN", folder.path().join("run"));
+    command.env("MPI_TOOL_FORMAT", "json").env("MPI_TOOL_CALL_COUNTER_OUTPUT", "calls.json");
+    let outcome = Outcome::of(&mut command);
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    outcome
+}
+
+/// `mpi-tool trace run OPTIONS`, which succeeds and complains of nothing.
+fn printed(folder: &Path, options: &[&str]) -> String {
+    let arguments: Vec<_> = ["trace", "run"].iter().chain(options).copied().collect();
+    let outcome = mpi_tool(folder, &arguments);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    outcome.stdout
+}
+
+/// The trace as JSON, which is as its schema says.
+fn json(folder: &Path) -> Value {
+    const SCHEMA: &str = include_str!("../../../docs/schemas/mpi-tool-trace-1.json");
+    let trace = serde_json::from_str(&printed(folder, &["--to", "json"])).unwrap();
+    let mut compiler = boon::Compiler::new();
+    let mut schemas = boon::Schemas::new();
+    compiler.add_resource("trace:/1", serde_json::from_str(SCHEMA).unwrap()).unwrap();
+    let schema = compiler.compile("trace:/1", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&trace, schema) {
+        panic!("a trace is not as docs/schemas says: {error:#}");
+    }
+    trace
+}
+
+/// Each message has a length of its own, so a wrong pair is seen. Nothing arrives before it was sent, and nothing is
+/// left.
+fn messages_are_paired(seed: &str, threads: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = traced(&folder, 3, &["mpi_trace"], &["random", seed, threads]);
+    let expected: usize = outcome.stdout.lines().map(|line| line.parse::<usize>().unwrap()).sum();
+    assert!(expected > 50, "{outcome:?}");
+    let trace = json(folder.path());
+    let messages = trace["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), expected);
+    for message in messages {
+        assert_eq!(message["bytes"], message["sent_bytes"], "{message:#}");
+        let time = |of: &str, at: &str| message[of][at].as_i64().unwrap();
+        assert!(time("from", "begin") <= time("to", "end"), "{message:#}");
+    }
+    let summary = &trace["summary"];
+    for none in ["sends_without_receive", "receives_without_send", "messages_before_sending"] {
+        assert_eq!(summary[none], 0, "{none}");
+    }
+}
+
+#[test]
+fn each_receive_has_its_send() {
+    for seed in ["1", "2", "3"] {
+        messages_are_paired(seed, "1");
+    }
+}
+
+#[test]
+fn each_receive_has_its_send_with_threads() {
+    for seed in ["4", "5"] {
+        messages_are_paired(seed, "4");
+    }
+}
+
+/// The call counter counts the same. In a file, calls of a thread nest, and their numbers have no gap.
+#[test]
+fn calls_are_those_that_the_counter_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    traced(&folder, 2, &["mpi_trace", "call_counter"], &["random", "7", "3"]);
+    let counted: BTreeMap<String, u64> = counters(&folder.path().join("calls.json"))
+        .into_iter()
+        .filter(|(_, calls)| *calls > 0)
+        .collect();
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    let mut ends: BTreeMap<(String, String), Vec<(i64, i64)>> = BTreeMap::new();
+    let csv = printed(folder.path(), &["--to", "csv"]);
+    let mut lines = csv.lines();
+    assert!(lines.next().unwrap().starts_with("rank,thread,function,begin,end,"));
+    for line in lines {
+        let fields: Vec<&str> = line.split(',').collect();
+        *found.entry(fields[2].to_owned()).or_default() += 1;
+        let time = |at: usize| fields[at].parse::<i64>().unwrap();
+        let thread = ends.entry((fields[0].to_owned(), fields[1].to_owned())).or_default();
+        thread.retain(|(_, end)| *end > time(3));
+        assert!(thread.iter().all(|(_, end)| *end >= time(4)), "neither inside nor behind: {line}");
+        thread.push((time(3), time(4)));
+    }
+    assert_eq!(found, counted);
+}
+
+/// The program measures how long its ranks wait for the other one. The machine may be busy between a reading of its clock
+/// and the call, so they need not agree to the last; on a quiet machine they do within a thousandth.
+#[test]
+fn waits_are_as_long_as_the_program_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = traced(&folder, 2, &["mpi_trace"], &["late"]);
+    let trace = json(folder.path());
+    let mut causes = 0;
+    for line in outcome.stdout.lines() {
+        let (cause, seconds) = line.rsplit_once(' ').unwrap();
+        let expected = seconds.parse::<f64>().unwrap();
+        let waits = trace["waits"].as_array().unwrap().iter();
+        let mut times = waits
+            .filter(|wait| wait["cause"] == cause)
+            .map(|wait| wait["time"].as_f64().unwrap() / 1e9);
+        let near = times.any(|time| (time - expected).abs() <= 0.5 * expected);
+        assert!(near, "{cause}: {expected}: {:#}", trace["waits"]);
+        causes += 1;
+    }
+    assert_eq!(causes, 3, "{outcome:?}");
+}
+
+/// What a process has recorded is there when it is killed; a ring keeps the last calls, in as much room as it may have.
+#[test]
+fn a_killed_program_leaves_its_last_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_with(setting("MPICC"), "trace", "trace", &["-g", "-pthread"]);
+    let [mpiexec, option, ranks] = launcher("2");
+    let mut command = limited(mpiexec);
+    command.args([option, ranks]).arg(&program).arg("forever").current_dir(folder.path());
+    command.env("LD_PRELOAD", tool("mpi_trace")).env("MPI_TOOL_MPI_TRACE_RING", "1");
+    command.env("MPI_TOOL_RUN", folder.path().join("run")).stderr(Stdio::null());
+    let (input, _never_ends) = std::io::pipe().unwrap();
+    let mut job = command.stdin(input).stdout(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    let processes = loop {
+        assert!(begin.elapsed() < Duration::from_secs(100), "the ring is never full");
+        sleep(Duration::from_millis(200));
+        let outcome = mpi_tool(folder.path(), &["trace", "run", "--to", "json"]);
+        let Ok(trace) = serde_json::from_str::<Value>(&outcome.stdout) else { continue };
+        let processes = trace["processes"].as_array().unwrap().clone();
+        let is_full = |one: &Value| one["overwritten_bytes"].as_u64().unwrap() > 0;
+        if processes.len() == 2 && processes.iter().all(is_full) {
+            break processes;
+        }
+    };
+    for process in &processes {
+        let pid = process["pid"].as_u64().unwrap().to_string();
+        // The launcher may have ended it, since the other one is gone.
+        let mut kill = std::process::Command::new("kill");
+        let _ = kill.args(["-s", "KILL", &pid]).stderr(Stdio::null()).status().unwrap();
+    }
+    let _ = job.wait();
+    let trace = json(folder.path());
+    for process in trace["processes"].as_array().unwrap() {
+        assert_eq!(process["finalized"], false);
+        let length =
+            fs::metadata(folder.path().join(process["file"].as_str().unwrap())).unwrap().len();
+        assert!(length <= 1 << 20, "{length}");
+    }
+    let events = trace["events"].as_array().unwrap();
+    assert!(events.len() > 10_000, "{}", events.len());
+    assert!(events.iter().all(|event| event[2] == "MPI_Sendrecv_replace"));
+    let text = printed(folder.path(), &[]);
+    assert!(text.contains("2 of 2 ranks have not come to MPI_Finalize"), "{text}");
+    assert!(text.contains("the files keep the last calls only"), "{text}");
+}
+
+/// No call, no crash: an answer of one line that names the file.
+#[test]
+fn files_that_are_no_traces_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let failed = |arguments: &[&str], why: &str| {
+        let outcome = mpi_tool(folder.path(), arguments);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+        assert!(outcome.stderr.contains(why), "{why}: {outcome:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+    };
+    failed(&["trace", "run"], "there is no such trace");
+    fs::create_dir(&run).unwrap();
+    failed(&["trace", "run"], "no trace is there");
+    fs::write(run.join("a.trace"), "nothing").unwrap();
+    failed(&["trace", "run"], "a.trace: not a trace of mpi-trace");
+    fs::remove_file(run.join("a.trace")).unwrap();
+
+    traced(&folder, 2, &["mpi_trace"], &["random", "1", "1"]);
+    let files: Vec<_> = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let whole = fs::read(&files[0]).unwrap();
+    // Bytes of the header and of the first piece, changed; and shorter files.
+    let mut damaged = 0;
+    for at in (0..whole.len().min(4096 + 512)).step_by(37) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        fs::write(&files[0], &bytes).unwrap();
+        let outcome = mpi_tool(folder.path(), &["trace", "run"]);
+        assert!(matches!(outcome.status, Some(0 | 2)), "byte {at}: {outcome:?}");
+        damaged += usize::from(outcome.status == Some(2));
+    }
+    assert!(damaged > 0, "{damaged}");
+    for length in [0, 7, 8, 4095, 4097, 8191, whole.len() - 1] {
+        fs::write(&files[0], &whole[..length]).unwrap();
+        let outcome = mpi_tool(folder.path(), &["trace", "run"]);
+        assert!(matches!(outcome.status, Some(0 | 2)), "{length} bytes: {outcome:?}");
+    }
+}
+
+/// A folder that cannot be written to: a line, and the program goes on.
+#[test]
+fn without_a_file_the_program_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("run"), "in the way").unwrap();
+    let outcome = traced(&folder, 2, &["mpi_trace"], &["random", "1", "1"]);
+    let said: Vec<_> = outcome.stderr.lines().filter(|line| line.contains("mpi-trace")).collect();
+    assert_eq!(said.len(), 1, "{outcome:?}");
+    assert!(said[0].contains("nothing is recorded of this run"), "{outcome:?}");
+}

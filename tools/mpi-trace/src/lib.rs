@@ -1,0 +1,315 @@
+//! Writes every MPI call of each rank to a file, with its time and the messages that it moves: `mpi-tool trace` makes
+//! time lines of them.
+//!
+//! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `names.rs`: the numbers of functions and
+//!   communicators in them.
+//! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
+//!   says of the process.
+
+mod names;
+mod recorder;
+mod run;
+mod store;
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use mpi_facts::trace::{Fields, Moved, Partner, Way};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
+use mpi_tool_layer::{
+    Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
+    MpiInterceptionLayer, Peer, PredefinedDatatype, Setting, SettingDefault, Settings, Tally, Tool,
+    TrackedComm, Traffic, install_qmpi_layer, next,
+};
+
+use recorder::{Record, Recorder};
+
+struct Trace {
+    traffic: Traffic<Started>,
+    communicators: Communicators,
+    /// Megabytes of the last calls that are kept; 0 for all calls.
+    ring: AtomicU64,
+    /// The application has switched tracing off.
+    off: AtomicBool,
+}
+
+/// The call that has started an operation: its thread and its number there, or none that is in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Started(u64);
+
+impl Started {
+    const UNTRACED: Self = Self(u64::MAX);
+    const NUMBER: u32 = 44;
+
+    /// The call that the thread records next.
+    #[inline(always)]
+    fn next_of(recorder: &Recorder) -> Self {
+        Self(recorder.thread() << Self::NUMBER | recorder.calls())
+    }
+
+    const fn parts(self) -> (u64, u64) {
+        (self.0 >> Self::NUMBER, self.0 & ((1 << Self::NUMBER) - 1))
+    }
+}
+
+/// Writes down the data of a call on its way.
+struct Data<'a> {
+    trace: &'a Trace,
+    /// `None` while tracing is switched off: what earlier calls have started is not told of then.
+    recorder: Option<&'a Recorder>,
+}
+
+impl Tally<Started> for Data<'_> {
+    #[inline(always)]
+    fn moved(&self, _: Started, _: Flow, _: PredefinedDatatype, _: u64) {}
+
+    #[inline(always)]
+    fn communicators(&self) -> Option<&Communicators> {
+        Some(&self.trace.communicators)
+    }
+
+    fn restarted(&self, prepared: Started) {
+        if let Some(recorder) = self.recorder
+            && prepared != Started::UNTRACED
+        {
+            recorder.starts(prepared.parts());
+        }
+    }
+
+    fn exchanged(&self, started: Started, exchange: Exchange) {
+        let Some(recorder) = self.recorder else { return };
+        if started == Started::UNTRACED {
+            return;
+        }
+        let Exchange { flow, peer, bytes, message_tag } = exchange;
+        let way = match flow {
+            Flow::Sent => Way::Sent,
+            Flow::Received => Way::Received,
+            Flow::Reduced => Way::Reduced,
+        };
+        let peer = match peer.world_rank() {
+            Some(rank) => Partner::At(i64::from(rank) - i64::from(run::rank())),
+            None if peer == Peer::NONE => Partner::Nobody,
+            None if peer == Peer::OUTSIDE => Partner::Outside,
+            None => Partner::Unknown,
+        };
+        let of = (started != Started::next_of(recorder)).then(|| started.parts());
+        recorder.moved(&Moved { way, of, peer, tag: message_tag.map(i64::from), bytes });
+    }
+}
+
+/// Does the function start MPI?
+#[inline(always)]
+const fn is_start(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
+    matches!(function, MPI_Init | MPI_Init_thread | MPI_Session_init)
+}
+
+#[inline(always)]
+const fn is_end(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Abort, MPI_Finalize, MPI_Session_finalize};
+    matches!(function, MPI_Finalize | MPI_Session_finalize | MPI_Abort)
+}
+
+/// What a call's record says of its arguments, in the order of [`Fields`].
+#[inline(always)]
+fn fields<'c>(communicators: &Communicators, call: impl Call<'c>) -> Record {
+    let shape = call.shape();
+    let fields = Fields::of_shape(&shape);
+    let mut record = Record::new();
+    if fields.communicator {
+        let comm = communicators.of(call);
+        record.put(names::of_communicator(comm));
+    }
+    let int = |position| call.get::<c_int>(position).map_or(0, i64::from);
+    if fields.tag {
+        record.put_signed(int(shape.tags.0));
+    }
+    if fields.received_tag {
+        record.put_signed(int(shape.tags.1));
+    }
+    if fields.source {
+        record.put_signed(int(shape.source));
+    }
+    if fields.destination {
+        let position =
+            if shape.destination == mpi_facts::NONE { shape.target } else { shape.destination };
+        record.put_signed(int(position));
+    }
+    if fields.root {
+        record.put_signed(int(shape.root));
+    }
+    record
+}
+
+impl Trace {
+    /// This thread's recorder, unless tracing is switched off or there is no file.
+    #[inline(always)]
+    fn recorder(&self) -> Option<&'static Recorder> {
+        if self.off.load(Relaxed) {
+            return None;
+        }
+        Recorder::of_this_thread(self.ring.load(Relaxed))
+    }
+
+    /// Passes on a call that moves no data and has one argument at most that a record tells of, a communicator.
+    #[inline(always)]
+    fn plain<R>(
+        &self,
+        function: FunctionId,
+        fields: Record,
+        has_failed: impl FnOnce(&R) -> bool,
+        next_f: impl FnOnce() -> R,
+    ) -> R {
+        let Some(recorder) = self.recorder() else { return next_f() };
+        let begin = Clock::now();
+        let result = next_f();
+        let end = Clock::now();
+        recorder.call(function, begin, end, has_failed(&result), &fields);
+        result
+    }
+
+    /// The arguments of a call that ends a communicator.
+    fn ended(&self, comm: Option<MPI_Comm>) -> Record {
+        let of = |comm| self.communicators.of_handle(comm);
+        let mut record = Record::new();
+        if Fields::of(FunctionId::MPI_Comm_free).communicator {
+            record.put(names::of_communicator(comm.map_or(TrackedComm::NONE, of)));
+        }
+        record
+    }
+}
+
+impl MpiInterceptionLayer for Trace {
+    const WATCHES_COMPLETION: bool = true;
+    const COMPILED: Compiled = Compiled::ForCommunication;
+    const SEES_UNTYPED: bool = true;
+
+    fn profiling_level(&self, level: c_int) {
+        match level {
+            0 => self.off.store(true, Relaxed),
+            1 => self.off.store(false, Relaxed),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let function = call.function();
+        let recorder = self.recorder();
+        let data = Data { trace: self, recorder };
+        let started = || recorder.map_or(Started::UNTRACED, Started::next_of);
+        if is_end(function) {
+            run::ends();
+        }
+        let (begin, end) = (Cell::new(0), Cell::new(0));
+        let timed = {
+            let (begin, end) = (&begin, &end);
+            move || {
+                begin.set(Clock::now());
+                let result = next_f();
+                end.set(Clock::now());
+                result
+            }
+        };
+        // The arguments, before the call: it may end what they are.
+        let fields = fields(&self.communicators, call);
+        let result = self.traffic.around(&data, started, call, timed);
+        if let Ok(accepted) = result {
+            self.communicators.made(call, accepted);
+            if function == FunctionId::MPI_Comm_set_name {
+                names::renamed(self.communicators.of(call));
+            }
+        }
+        if result.is_ok() && is_start(function) {
+            run::started();
+        }
+        if let Some(recorder) = recorder {
+            recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
+        }
+        if result.is_ok() && function == FunctionId::MPI_Finalize {
+            run::ended();
+        }
+        result
+    }
+
+    #[inline(always)]
+    fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
+        self.plain(function, Record::none(function), |_| false, next_f)
+    }
+
+    fn request_free<'c>(
+        &self,
+        next_f: impl next::MPI_Request_free<'c>,
+        request: InOut<'c, MPI_Request>,
+    ) -> CallResult<'c> {
+        let function = FunctionId::MPI_Request_free;
+        let next_f = || self.traffic.request_free(next_f, request);
+        self.plain(function, Record::none(function), Result::is_err, next_f)
+    }
+
+    fn type_free<'c>(
+        &self,
+        next_f: impl next::MPI_Type_free<'c>,
+        datatype: InOut<'c, MPI_Datatype>,
+    ) -> CallResult<'c> {
+        let function = FunctionId::MPI_Type_free;
+        let next_f = || self.traffic.type_free(next_f, datatype);
+        self.plain(function, Record::none(function), Result::is_err, next_f)
+    }
+
+    fn file_close<'c>(
+        &self,
+        next_f: impl next::MPI_File_close<'c>,
+        fh: InOut<'c, MPI_File>,
+    ) -> CallResult<'c> {
+        let function = FunctionId::MPI_File_close;
+        let next_f = || self.traffic.file_close(next_f, fh);
+        self.plain(function, Record::none(function), Result::is_err, next_f)
+    }
+
+    fn comm_free<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_free<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let fields = self.ended(comm.get());
+        let next_f = || self.communicators.comm_free(next_f, comm);
+        self.plain(FunctionId::MPI_Comm_free, fields, Result::is_err, next_f)
+    }
+
+    fn comm_disconnect<'c>(
+        &self,
+        next_f: impl next::MPI_Comm_disconnect<'c>,
+        comm: InOut<'c, MPI_Comm>,
+    ) -> CallResult<'c> {
+        let fields = self.ended(comm.get());
+        let next_f = || self.communicators.comm_disconnect(next_f, comm);
+        self.plain(FunctionId::MPI_Comm_disconnect, fields, Result::is_err, next_f)
+    }
+}
+
+impl Tool for Trace {
+    const NEW: Self = Self {
+        traffic: Traffic::new(),
+        communicators: Communicators::new(),
+        ring: AtomicU64::new(0),
+        off: AtomicBool::new(false),
+    };
+
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "RING",
+        default: SettingDefault::Number(0),
+        help: "keep only the last calls of each process, in so many megabytes of its file; 0 keeps all",
+    }];
+
+    fn configure(&self, settings: &Settings) {
+        self.ring.store(settings.number("RING"), Relaxed);
+    }
+}
+
+install_qmpi_layer!(Trace, name = "mpi-trace");

@@ -1,5 +1,6 @@
 //! The command line. Help, man pages and shell completion are made of it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ Examples:
   mpi-tool list                         list the tools
   mpi-tool inspect ./app                check whether the tools will work with a program
   mpi-tool run --tool call-counter -- mpiexec -n 4 ./app
+  mpi-tool check -- mpiexec -n 4 ./app  tell what is wrong with a program
   mpi-tool new my-profiler              create a tool of your own
 
 `mpi-tool COMMAND --help` shows more examples.";
@@ -34,10 +36,12 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Check(Check),
     List(List),
     Inspect(Inspect),
     Report(Report),
     Hang(Hang),
+    Trace(Trace),
     Clean(Clean),
     #[command(hide = true)]
     Guard(Guard),
@@ -55,6 +59,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  mpi-tool run -- mpiexec -n 4 ./app                  where the time goes (mpi-profile)
   mpi-tool run --tool call-counter --tool bandwidth-counter -- mpiexec -n 4 ./app input
   mpi-tool run --tool call-counter --output calls.json --format json -- srun -n 64 ./app
   mpi-tool run --tool call-counter:format=csv,output=calls.csv -- mpirun -np 2 ./a : -np 2 ./b
@@ -71,12 +76,8 @@ launcher does not exist.")]
 pub(crate) struct Run {
     /// A tool: its name, or the path of its shared object. The first tool sees a call first. Options
     /// for this tool only may follow: call-counter:output=PATH,format=json,merge=0,signals=0
-    #[arg(
-        short,
-        long = "tool",
-        value_name = "TOOL[:OPTION=VALUE,…]",
-        required_unless_present = "hang_after"
-    )]
+    /// [default: mpi-profile]
+    #[arg(short, long = "tool", value_name = "TOOL[:OPTION=VALUE,…]")]
     pub(crate) tools: Vec<ToolRequest>,
     /// Where reports go: stderr, stdout, none, or a path (in it, %t is the tool's name, %p the
     /// process id, %h the host)
@@ -119,6 +120,37 @@ pub(crate) struct Run {
     pub(crate) command: Vec<String>,
 }
 
+/// Run an MPI program and tell what is wrong with it
+///
+/// The short form of `run --tool mpi-check`: arguments that are not allowed, objects that are never freed, requests that
+/// are never completed, collective operations and messages that do not match, deadlocks. Source lines need debug
+/// information (compile with -g).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool check -- mpiexec -n 4 ./app
+  mpi-tool check --fail -- mpiexec -n 4 ./app       (exit status not 0 if there is a finding)
+  mpi-tool check --format json --output findings.json -- mpiexec -n 4 ./app
+
+Exit status: the launcher's.")]
+pub(crate) struct Check {
+    /// Where the report goes: stderr, stdout, none, or a path (in it, %p is the process id, %h the host)
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<String>,
+    /// The format of the report: text or json
+    #[arg(short, long)]
+    pub(crate) format: Option<Format>,
+    /// Ranks of a program with findings end with an exit status that is not 0
+    #[arg(long)]
+    pub(crate) fail: bool,
+    /// Print the command that would be started, for a shell, and start nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The launcher, its options, the application and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
 /// How a report looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -128,6 +160,23 @@ pub(crate) enum Format {
     Json,
     /// A table
     Csv,
+}
+
+/// What is made of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    /// For people
+    Text,
+    /// One object
+    Json,
+    /// A table
+    Csv,
+    /// A page for a browser
+    Html,
+    /// A database of SQLite, with a table for each list of the report
+    Sqlite,
+    /// The JSON of DLB's TALP, for talp-pages
+    Talp,
 }
 
 /// Print a report, with source lines
@@ -142,13 +191,26 @@ Examples:
   mpi-tool report profile.json
   mpi-tool report profile.json --by function
   mpi-tool report profile.json --matrix
-  mpi-tool report profile.json --to csv > profile.csv")]
+  mpi-tool report profile.json --to csv > profile.csv
+  mpi-tool report profile.json -o page.html
+  mpi-tool report before.json after.json
+  mpi-tool report before1.json before2.json -- after1.json after2.json
+
+Exit status: 0; 1 if --fail-above is given and the second side is slower than that; 2 if this command or
+a report is wrong.")]
 pub(crate) struct Report {
-    /// The report, in JSON
-    pub(crate) file: PathBuf,
-    /// How to print it
-    #[arg(long, default_value = "text")]
-    pub(crate) to: Format,
+    /// The report, in JSON, or a page made of one; two reports, to compare them
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The second side of a comparison; -- says the same
+    #[arg(long, num_args = 1.., value_name = "RUN")]
+    pub(crate) against: Vec<PathBuf>,
+    /// Write to a file. Its name says the format, if --to does not: page.html, profile.json, profile.csv
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print it: text by default
+    #[arg(long)]
+    pub(crate) to: Option<To>,
     /// What a line is about
     #[arg(long, default_value = "site")]
     pub(crate) by: By,
@@ -159,6 +221,36 @@ pub(crate) struct Report {
     /// How many lines the text has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
+    /// Look for an order of ranks on the run's hosts with fewer bytes between hosts. With a file, write
+    /// it there for Open MPI, and to FILE.mpich, FILE.cray and FILE.slurm
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[arg(conflicts_with_all = ["by", "matrix", "against"])]
+    pub(crate) placement: Option<Option<PathBuf>>,
+    /// Exit with status 1 if the second side's wall time, or a call site of it, is slower by more than
+    /// this, beyond noise: 5%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) fail_above: Option<f64>,
+}
+
+/// The words of a command. In `mpi-tool report A1 A2 -- B1 B2 --to json`, `--` only separates the two sides: options
+/// may follow.
+pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|command| command == "report")
+        && let Some(separator) = words.iter_mut().find(|word| *word == "--")
+    {
+        *separator = "--against".into();
+    }
+    words
+}
+
+/// `5%` or `5` as a part of 1.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match number {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / 100.0),
+        _ => Err("is no number of percent, such as 5%".into()),
+    }
 }
 
 /// What the rows of a table are added up by.
@@ -228,6 +320,51 @@ pub(crate) struct Hang {
     /// How many lines the table of ranks has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
+}
+
+/// Print what a trace says, or write it for other programs
+///
+/// Reads the files that mpi-trace has written in a run folder, also while the program runs and after it was killed. Tells
+/// which ranks wait for whom, or writes all calls and messages in a form that other programs read.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool run --tool mpi-trace -- mpiexec -n 4 ./app
+  mpi-tool trace mpi-trace-…                                 who waits for whom
+  mpi-tool trace mpi-trace-… --to perfetto -o app.pftrace    for ui.perfetto.dev
+  mpi-tool trace mpi-trace-… --html -o app.html              time lines in a page
+  mpi-tool trace mpi-trace-… --to csv -o calls.csv           a line a call")]
+pub(crate) struct Trace {
+    /// The run: its folder, or several, such as one from each host
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// What to write
+    #[arg(long, default_value = "text")]
+    pub(crate) to: TraceFormat,
+    /// The same as --to html
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) html: bool,
+    /// Write it into this file, not to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How many lines of waits the text has; 0 for all
+    #[arg(long, default_value_t = 20)]
+    pub(crate) top: usize,
+}
+
+/// What a trace is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// A page for people: who waits for whom
+    Text,
+    /// A line a call
+    Csv,
+    /// One object with all calls and messages
+    Json,
+    /// Time lines with arrows, for ui.perfetto.dev
+    Perfetto,
+    /// Time lines with arrows, as a page of its own
+    Html,
 }
 
 /// Watch a run until its launcher has ended: what `run --hang-after` starts

@@ -20,8 +20,10 @@ mod run;
 mod selection;
 mod show;
 mod tools;
+mod trace;
 mod words;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -29,12 +31,14 @@ use clap::Parser as _;
 use crate::cli::{Arguments, Command};
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let result = match Arguments::parse_from(cli::words(env::args_os())).command {
         Command::Run(run) => run.run(),
+        Command::Check(check) => check.run(),
         Command::List(list) => list.run(),
         Command::Inspect(inspect) => inspect.run(),
-        Command::Report(report) => report.run().map(|()| ExitCode::SUCCESS),
+        Command::Report(report) => report.run(),
         Command::Hang(hang) => hang.run().map(|()| ExitCode::SUCCESS),
+        Command::Trace(trace) => trace.run().map(|()| ExitCode::SUCCESS),
         Command::Clean(clean) => clean.run().map(|()| ExitCode::SUCCESS),
         Command::Guard(guard) => guard.run().map(|()| ExitCode::SUCCESS),
         Command::New(new) => new.run().map(|()| ExitCode::SUCCESS),

@@ -11,7 +11,7 @@ use std::process::{self, Command, ExitCode};
 use anyhow::{Result, bail};
 use mpi_facts::Abi;
 
-use crate::cli::{Format, Guard, Run};
+use crate::cli::{Check, Format, Guard, Run};
 use crate::family::Launcher;
 use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
@@ -40,6 +40,30 @@ impl Plan {
     }
 }
 
+impl Check {
+    /// Runs the command with mpi-check.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let fail = self.fail.then(|| ("FAIL", "1".to_owned()));
+        let tool = ToolRequest { name: "mpi-check".into(), options: fail.into_iter().collect() };
+        Run {
+            tools: vec![tool],
+            output: self.output.clone(),
+            format: self.format,
+            no_merge: false,
+            no_signals: false,
+            qmpi: false,
+            spawned: false,
+            abi: None,
+            strict: false,
+            hang_after: None,
+            kill: false,
+            dry_run: self.dry_run,
+            command: self.command.clone(),
+        }
+        .run()
+    }
+}
+
 impl Run {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let folder = env::current_dir()?;
@@ -49,8 +73,15 @@ impl Run {
             return Ok(ExitCode::from(NOT_STARTED));
         }
         let mut tools = self.tools.clone();
-        if self.hang_after.is_some() && !tools.iter().any(|tool| tool.name.contains("mpi-watch")) {
-            tools.push(ToolRequest { name: "mpi-watch".into(), options: Vec::new() });
+        let mut add =
+            |name: &str| tools.push(ToolRequest { name: name.into(), options: Vec::new() });
+        if self.hang_after.is_none() && self.tools.is_empty() {
+            add("mpi-profile");
+        }
+        if self.hang_after.is_some()
+            && !self.tools.iter().any(|tool| tool.name.contains("mpi-watch"))
+        {
+            add("mpi-watch");
         }
         let wanted = Wanted::find(&tools, self.qmpi)?;
         let mut problems = Vec::new();

@@ -18,8 +18,8 @@ use crate::cli::{Flow, Format};
 /// What each rank of a set has exchanged with a peer.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
-    function: String,
-    flow: String,
+    pub(super) function: String,
+    pub(super) flow: String,
     peer: Option<Relative>,
     messages: u64,
     bytes: u64,
@@ -51,6 +51,36 @@ impl Process {
             Self::Word(word) => word.clone(),
         }
     }
+}
+
+/// How many pairs of ranks a report may tell of in all.
+const MOST_PAIRS: u64 = 1 << 27;
+
+/// Checks that the matrix speaks of ranks of this world only, and of so few pairs that they can be gone through.
+pub(super) fn check(table: &Table) -> Result<()> {
+    let entries = table.matrix.as_deref().unwrap_or_default();
+    let pairs = entries.iter().map(Entry::ranks).fold(0, u64::saturating_add);
+    if pairs > MOST_PAIRS {
+        bail!("the matrix has {pairs} pairs of ranks, which is too many");
+    }
+    let world = table.ranks.unwrap_or(MOST_RANKS);
+    for entry in entries {
+        for [first, length, stride, count] in entry.ranks.iter().flatten().copied() {
+            let last = count.checked_sub(1).and_then(|runs| {
+                stride.checked_mul(runs)?.checked_add(first)?.checked_add(length)?.checked_sub(1)
+            });
+            let Some(last) = last.filter(|last| *last < world && length > 0) else {
+                bail!("the matrix has ranks that are not in this world");
+            };
+            if let Some(Relative::Distance(distance)) = entry.peer {
+                let peers = [first, last].map(|rank| rank.checked_add_signed(distance));
+                if peers.iter().any(|peer| peer.is_none_or(|peer| peer >= world)) {
+                    bail!("the matrix has a peer that is not in this world");
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Messages and bytes.
@@ -109,6 +139,21 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// Calls `each` with the two ranks and the bytes of each pair, where both are known.
+pub(super) fn each_pair_of_ranks(
+    entry: &Entry,
+    mut each: impl FnMut(usize, usize, u64),
+) -> Result<()> {
+    entry.each_pair(|own, peer| {
+        if let (Process::Rank(own), Process::Rank(peer)) = (own, peer)
+            && let (Ok(own), Ok(peer)) = (usize::try_from(own), usize::try_from(peer))
+        {
+            each(own, peer, entry.bytes);
+        }
+        Ok(())
+    })
 }
 
 /// The pairs of a flow, added up over functions: by source and destination. Several ranks are one row or column, if

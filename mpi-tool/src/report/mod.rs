@@ -1,8 +1,16 @@
 //! `mpi-tool report`: reads a report with a table, and prints it with source lines.
 
 mod advice;
+mod compare;
 mod csv;
+mod export;
+#[cfg(test)]
+mod hostile;
+pub(crate) mod html;
 mod matrix;
+mod partial;
+mod placement;
+mod read;
 pub(crate) mod symbols;
 mod text;
 mod wait;
@@ -10,13 +18,17 @@ mod wait;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::{FunctionClass, FunctionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::cli::{By, Flow, Format, Report};
+use crate::cli::{By, Flow, Format, Report, To};
+use compare::Comparison;
+use read::Run;
 use symbols::{Frame, Place, Symbols};
 
 /// A report as tools write it: what is used of it. `docs/report.md` describes all.
@@ -36,7 +48,7 @@ struct Table {
     efficiency: Option<Efficiency>,
     /// Reports of earlier versions have none.
     #[serde(default)]
-    hosts: Vec<Value>,
+    hosts: Vec<Host>,
     lost: u64,
     events: String,
     measures: Vec<Column>,
@@ -81,6 +93,24 @@ struct Extremes {
     least_rank: u64,
     most: f64,
     most_rank: u64,
+}
+
+/// A host, and the ranks there.
+#[derive(Debug, Deserialize)]
+struct Host {
+    name: String,
+    ranks: u64,
+    useful: Extremes,
+    /// Each of its ranks. Reports of earlier versions do not have it, nor do those of very many ranks.
+    by_rank: Option<ByRank>,
+}
+
+/// Of each rank of a host the number, the wall time and the time in MPI.
+#[derive(Debug, Deserialize)]
+struct ByRank {
+    rank: Vec<u64>,
+    wall: Vec<u64>,
+    inside: Vec<u64>,
 }
 
 /// How much of the ranks' time is time of the program's own, and why not all of it.
@@ -175,6 +205,13 @@ struct Line {
     measures: Vec<Sums>,
 }
 
+impl Line {
+    /// The sum of the first measure.
+    fn first(&self) -> u64 {
+        self.measures.first().map_or(0, |sums| sums.sum)
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sums {
     count: u64,
@@ -212,44 +249,130 @@ impl Sums {
 }
 
 impl Report {
-    pub(crate) fn run(&self) -> Result<()> {
-        let name = self.file.display();
-        let text = fs::read_to_string(&self.file).with_context(|| name.to_string())?;
-        let mut value: Value =
-            serde_json::from_str(&text).with_context(|| format!("{name} is no report in JSON"))?;
-        match value["schema"].as_str() {
-            Some("mpi-tool-report/2") => {}
-            Some(other) => {
-                bail!("{name} is a report of schema {other}, which has no table to print")
-            }
-            None => bail!("{name} is no report of a tool"),
+    /// What is asked for of a file without options.
+    #[cfg(test)]
+    fn of(file: &str) -> Self {
+        Self {
+            files: vec![file.into()],
+            against: Vec::new(),
+            output: None,
+            to: None,
+            by: By::Site,
+            matrix: None,
+            top: 20,
+            fail_above: None,
+            placement: None,
         }
-        wait::estimate(&mut value);
-        let is_broken = || format!("{name} is not as a report should be");
-        let table: Table = serde_json::from_value(value.clone()).with_context(is_broken)?;
+    }
+
+    /// Prints a report, makes a page of it, or compares runs. The status is 1 if something is slower than the user
+    /// accepts.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let (before, after) = self.sides()?;
+        let to = self.format();
+        if !after.is_empty() {
+            return self.compare(before, after, to);
+        }
+        let [file] = before else { bail!("several runs are compared as A1 A2 -- B1 B2") };
+        let run = Run::read(file)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
-        let frames = |symbols: &mut Symbols| -> Vec<Vec<Frame>> {
-            let of_site =
-                |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
-            table.sites.iter().map(of_site).collect()
+        if let Some(file) = &self.placement {
+            placement::write(&mut out, &run, to, file.as_deref())?;
+            self.deliver(&out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        match to {
+            To::Html => html::write(&mut out, run, &mut symbols)?,
+            To::Text => self.print(&mut out, run, &mut symbols, Format::Text)?,
+            To::Json => self.print(&mut out, run, &mut symbols, Format::Json)?,
+            To::Csv => self.print(&mut out, run, &mut symbols, Format::Csv)?,
+            To::Talp => export::talp::write(&mut out, &run)?,
+            To::Sqlite => {
+                let Some(path) = &self.output else {
+                    bail!("a database is written to a file: add -o profile.sqlite");
+                };
+                let frames = frames(&run.table, &mut symbols);
+                export::sqlite::write(path, &run, &frames)?;
+                symbols.complain();
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        symbols.complain();
+        self.deliver(&out)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Compares the runs of two sides.
+    fn compare(&self, before: &[PathBuf], after: &[PathBuf], to: To) -> Result<ExitCode> {
+        let read = |paths: &[PathBuf]| -> Result<Vec<Run>> {
+            paths.iter().map(|path| Run::read(path)).collect()
         };
+        let mut symbols = Symbols::default();
+        let comparison = Comparison::of(&read(before)?, &read(after)?, &mut symbols)?;
+        let mut out = Vec::new();
+        comparison.write(&mut out, to, self.top)?;
+        symbols.complain();
+        self.deliver(&out)?;
+        let is_slower = self.fail_above.is_some_and(|part| comparison.is_slower(part));
+        Ok(ExitCode::from(u8::from(is_slower)))
+    }
+
+    /// The runs of each side; the second side is empty if nothing is compared.
+    fn sides(&self) -> Result<(&[PathBuf], &[PathBuf])> {
+        Ok(match (&self.files[..], &self.against[..]) {
+            ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
+            ([_, _, _, ..], []) => {
+                bail!("two runs are compared, or several of each side: A1 A2 A3 -- B1 B2 B3")
+            }
+            sides => sides,
+        })
+    }
+
+    /// What the user asks for, or what the name of the file is of.
+    fn format(&self) -> To {
+        let name = self.output.as_ref().and_then(|path| path.extension()?.to_str());
+        self.to.unwrap_or(match name {
+            Some("html" | "htm") => To::Html,
+            Some("json") => To::Json,
+            Some("csv") => To::Csv,
+            Some("sqlite" | "sqlite3" | "db") => To::Sqlite,
+            _ => To::Text,
+        })
+    }
+
+    /// Writes what was made to the file that the user names, or prints it.
+    fn deliver(&self, out: &[u8]) -> Result<()> {
+        if let Some(path) = &self.output {
+            return fs::write(path, out).with_context(|| path.display().to_string());
+        }
+        match io::stdout().write_all(out) {
+            // Whoever reads it may stop before its end.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints one report.
+    fn print(&self, out: &mut Vec<u8>, run: Run, symbols: &mut Symbols, to: Format) -> Result<()> {
+        let Run { name, mut value, table } = run;
+        let is_broken = || format!("{name} is not as a report should be");
         let by = if self.matrix.is_some() { By::Peer } else { self.by };
         if let Some(what_to_do) = table.lacks(by) {
             bail!("{name} does not tell that apart: {what_to_do}");
         }
         let matrix = table.matrix.as_deref().unwrap_or_default();
-        match (self.to, by) {
+        match (to, by) {
             (to, By::Peer) if self.matrix.is_some() => {
                 let flow = self.matrix.unwrap_or(Flow::Sent);
-                matrix::write(&mut out, &table, matrix, flow, to).with_context(is_broken)?;
+                matrix::write(out, &table, matrix, flow, to).with_context(is_broken)?;
             }
             (to, By::Peer) => {
-                matrix::write_distances(&mut out, &table, matrix, to, self.top)
+                matrix::write_distances(out, &table, matrix, to, self.top)
                     .with_context(is_broken)?;
             }
             (Format::Json, By::Site) => {
-                with_frames(&mut value, &table, &mut symbols);
+                with_frames(&mut value, &table, symbols);
                 writeln!(out, "{value:#}")?;
             }
             (Format::Json, by) => {
@@ -257,25 +380,26 @@ impl Report {
             }
             (Format::Csv, by) => {
                 let lines = lines(&table, by).with_context(is_broken)?;
-                csv::write(&mut out, &table, &lines, by, &frames(&mut symbols))?;
+                csv::write(out, &table, &lines, by, &frames(&table, symbols))?;
             }
             (Format::Text, by) => {
                 let lines = lines(&table, by).with_context(is_broken)?;
-                let frames = if by == By::Site { frames(&mut symbols) } else { Vec::new() };
+                let frames = if by == By::Site { frames(&table, symbols) } else { Vec::new() };
                 let collectives = match by {
                     By::Site => collectives(&table).with_context(is_broken)?,
                     _ => BTreeMap::new(),
                 };
-                text::write(&mut out, &table, lines, collectives, &frames, self.top)?;
+                text::write(out, &table, lines, collectives, &frames, self.top)?;
             }
         }
-        symbols.complain();
-        match io::stdout().write_all(&out) {
-            // Whoever reads it may stop before its end.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
+}
+
+/// The functions of each site, the call's own first.
+fn frames(table: &Table, symbols: &mut Symbols) -> Vec<Vec<Frame>> {
+    let of_site = |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
+    table.sites.iter().map(of_site).collect()
 }
 
 impl Table {

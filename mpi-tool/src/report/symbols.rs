@@ -16,6 +16,23 @@ pub(crate) struct Place {
     pub(crate) file: String,
     pub(crate) build_id: String,
     pub(crate) offset: u64,
+    /// What was known of it when the report was printed in JSON or made a page; a tool's own report has none.
+    #[serde(default)]
+    frames: Vec<Known>,
+}
+
+impl Place {
+    pub(crate) fn new(file: String, build_id: String, offset: u64) -> Self {
+        Self { file, build_id, offset, frames: Vec::new() }
+    }
+}
+
+/// A frame, as a report has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct Known {
+    function: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
 }
 
 /// A function of the source that a place is in. A place has several if the compiler has inlined some, the innermost
@@ -73,6 +90,14 @@ impl Symbols {
     pub(crate) fn of(&mut self, place: &Place) -> Vec<Frame> {
         let name = place.file.rsplit('/').next().unwrap_or(&place.file);
         let shown = format!("{name}+{:#x}", place.offset);
+        let known = place.frames.iter().map(|known| {
+            let line = known.file.clone().zip(known.line);
+            Frame { function: known.function.clone(), line, place: shown.clone() }
+        });
+        let known: Vec<_> = known.collect();
+        if known.iter().any(|frame| frame.function.is_some() || frame.line.is_some()) {
+            return known;
+        }
         let unknown = Frame { function: None, line: None, place: shown.clone() };
         let Some(loader) = self.loader(place) else { return vec![unknown] };
         let mut frames = Vec::new();
@@ -119,6 +144,10 @@ impl Symbols {
 
 /// The debug information of a file, if it is still the one that ran.
 fn open(path: &str, build_id: &str) -> Result<Loader, String> {
+    // A device or a pipe might have no end.
+    if !fs::metadata(path).map_err(|error| error.to_string())?.is_file() {
+        return Err("it is no regular file".into());
+    }
     let contents = fs::read(path).map_err(|error| error.to_string())?;
     let file = ElfFile64::<Endianness>::parse(&*contents).map_err(|error| error.to_string())?;
     let id = file.build_id().ok().flatten().unwrap_or_default();

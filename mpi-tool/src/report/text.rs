@@ -26,6 +26,7 @@ pub(super) fn write(
         (true, Some(1), _) => write!(out, "1 rank")?,
         (true, Some(ranks), _) => write!(out, "{ranks} ranks")?,
         (_, Some(ranks), Some(rank)) => write!(out, "rank {rank} of {ranks} only")?,
+        (false, Some(ranks), None) => write!(out, "{ranks} ranks")?,
         (_, _, Some(rank)) => write!(out, "rank {rank} only")?,
         _ => write!(out, "a process")?,
     }
@@ -71,7 +72,7 @@ pub(super) fn write(
     if table.lost > 0 {
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;
     }
-    let all = lines.values().map(first).fold(0, u64::saturating_add);
+    let all = lines.values().map(Line::first).fold(0, u64::saturating_add);
     let shown = shown(&lines, table);
     for (index, column) in shown.iter().copied().filter(|(index, _)| *index > 0) {
         let of = |line: &Line| line.measures[index].sum;
@@ -110,7 +111,7 @@ pub(super) fn write(
 
 /// The measures that are printed, with their positions: the first one, and all of which there are values, or which count
 /// anything but time.
-fn shown<'a>(lines: &BTreeMap<Key, Line>, table: &'a Table) -> Vec<(usize, &'a Column)> {
+pub(super) fn shown<'a>(lines: &BTreeMap<Key, Line>, table: &'a Table) -> Vec<(usize, &'a Column)> {
     let is_measured = |index: usize| lines.values().any(|line| line.measures[index].count > 0);
     let columns = table.measures.iter().enumerate();
     columns
@@ -120,16 +121,11 @@ fn shown<'a>(lines: &BTreeMap<Key, Line>, table: &'a Table) -> Vec<(usize, &'a C
         .collect()
 }
 
-/// The sum of the first measure.
-fn first(line: &Line) -> u64 {
-    line.measures.first().map_or(0, |sums| sums.sum)
-}
-
 /// Those with most of the first measure first.
-fn sorted(lines: BTreeMap<Key, Line>) -> Vec<(Key, Line)> {
+pub(super) fn sorted(lines: BTreeMap<Key, Line>) -> Vec<(Key, Line)> {
     let mut lines: Vec<_> = lines.into_iter().collect();
     lines.sort_by(|(one_key, one), (other_key, other)| {
-        first(other).cmp(&first(one)).then_with(|| one_key.cmp(other_key))
+        other.first().cmp(&one.first()).then_with(|| one_key.cmp(other_key))
     });
     lines
 }
@@ -155,7 +151,7 @@ fn numbers(table: &Table, shown: &[(usize, &Column)], line: &Line, all: u64) -> 
 }
 
 /// What a line is about.
-fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
+pub(super) fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
     let function = &key.function;
     match key.what {
         What::All => function.clone(),

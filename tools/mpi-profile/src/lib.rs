@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
-    AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Flow, FunctionId,
-    InOut, MpiInterceptionLayer, Nesting, Peer, PeerTable, PredefinedDatatype, Setting,
+    AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
+    FunctionId, InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting,
     SettingDefault, Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic,
     install_qmpi_layer, next,
 };
@@ -30,8 +30,9 @@ struct Profile {
     early: Early,
 }
 
-/// What is told apart, as one number, which each call reads once: how many places a call site has, and whether
-/// communicators, sizes and peers are told apart, and waiting from the rest of the time.
+/// What is told apart, as one number, which each call reads once: how many places a call site has, whether
+/// communicators, sizes and peers are told apart, and waiting from the rest of the time, whether anything is measured at
+/// all, and in which phase.
 #[derive(Clone, Copy)]
 struct Keys(usize);
 
@@ -173,11 +174,11 @@ impl Tally<Row> for Unmeasured<'_> {
     }
 
     fn communicators(&self) -> Option<&Communicators> {
-        self.0.keys().has(Keys::PEER).then_some(&self.0.communicators)
+        self.0.communicators_of_peers(self.0.keys())
     }
 
-    fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
-        self.0.exchanged(row, flow, peer, bytes);
+    fn exchanged(&self, row: Row, exchange: Exchange) {
+        self.0.exchanged(row, exchange);
     }
 }
 
@@ -193,8 +194,14 @@ impl Profile {
         self.calls.add(row, 0, values);
     }
 
+    /// The communicators, if peers are told apart.
+    fn communicators_of_peers(&self, keys: Keys) -> Option<&Communicators> {
+        keys.has(Keys::PEER).then_some(&self.communicators)
+    }
+
     /// Data have moved to or from a peer, by a call of this row.
-    fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
+    fn exchanged(&self, row: Row, exchange: Exchange) {
+        let Exchange { flow, peer, bytes, .. } = exchange;
         if row.phase != UNMEASURED {
             self.peers.add(row.function, peer, flow, bytes);
         }
@@ -244,7 +251,8 @@ impl Profile {
         result
     }
 
-    /// Passes on a call while measuring is switched off: what it makes, starts and completes is followed all the same.
+    /// Passes on a call while measuring is switched off: what it makes, starts and completes is followed all the same, and
+    /// it waits with the others, who may be measuring.
     fn unmeasured<'c>(
         &self,
         begun: Begun,
@@ -252,6 +260,9 @@ impl Profile {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         let row = Row { phase: UNMEASURED, ..begun.row_at(Site::UNKNOWN) };
+        if begun.keys.has(Keys::WAIT) {
+            self.communicators.await_all(call);
+        }
         let result = self.traffic.around(&Unmeasured(self), || row, call, next_f);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
@@ -377,11 +388,7 @@ impl MpiInterceptionLayer for Profile {
             let waits = call.is_of_all() && begun.keys.has(Keys::WAIT);
             if waits { Start::of(call, &self.communicators) } else { Start::now() }
         };
-        if begun.keys.has(Keys::PEER) {
-            self.measured(nesting, begun, call, NowWithPeers, start, next_f)
-        } else {
-            self.measured(nesting, begun, call, |now| now, start, next_f)
-        }
+        self.measured(nesting, begun, call, NowWithPeers, start, next_f)
     }
 
     #[inline(always)]

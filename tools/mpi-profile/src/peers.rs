@@ -1,11 +1,11 @@
-//! Calls that move data, where peers are told apart.
+//! Calls that move data, of which peers may be told apart.
 
-use mpi_tool_layer::{Communicators, Flow, Peer, PredefinedDatatype, Tally};
+use mpi_tool_layer::{Communicators, Exchange, Flow, PredefinedDatatype, Tally};
 
 use crate::Now;
 use crate::row::Row;
 
-/// A call on its way, of which peers count, too.
+/// A call on its way, of which peers count, too, if the user wants them.
 pub(crate) struct NowWithPeers<'a>(pub(crate) Now<'a>);
 
 impl<'a> AsRef<Now<'a>> for NowWithPeers<'a> {
@@ -24,10 +24,10 @@ impl Tally<Row> for NowWithPeers<'_> {
     }
 
     fn communicators(&self) -> Option<&Communicators> {
-        Some(&self.0.profile.communicators)
+        self.0.profile.communicators_of_peers(self.0.keys)
     }
 
-    fn exchanged(&self, row: Row, flow: Flow, peer: Peer, bytes: u64) {
-        self.0.profile.exchanged(row, flow, peer, bytes);
+    fn exchanged(&self, row: Row, exchange: Exchange) {
+        self.0.profile.exchanged(row, exchange);
     }
 }

@@ -47,36 +47,10 @@ const fn is_start(function: FunctionId) -> bool {
     matches!(function, MPI_Init | MPI_Init_thread | MPI_Session_init)
 }
 
-/// Do all processes of the call's communicator call the function in the same order? It makes a communicator, a window
-/// or a file, or it is a collective operation.
+/// Do all processes of the call's communicator call the function in the same order?
 #[inline(always)]
 fn is_collective<'c>(call: impl Call<'c>) -> bool {
-    use FunctionId::{
-        MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_group, MPI_Comm_get_parent,
-        MPI_Comm_join, MPI_File_open, MPI_Intercomm_create, MPI_Win_allocate,
-        MPI_Win_allocate_shared, MPI_Win_create, MPI_Win_create_dynamic,
-    };
-    let function = call.function();
-    match call.class() {
-        FunctionClass::Collective | FunctionClass::Neighborhood => true,
-        _ if call.makes_communicator() => !matches!(
-            function,
-            MPI_Comm_create_group
-                | MPI_Intercomm_create
-                | MPI_Comm_accept
-                | MPI_Comm_connect
-                | MPI_Comm_get_parent
-                | MPI_Comm_join
-        ),
-        _ => matches!(
-            function,
-            MPI_Win_create
-                | MPI_Win_allocate
-                | MPI_Win_allocate_shared
-                | MPI_Win_create_dynamic
-                | MPI_File_open
-        ),
-    }
+    mpi_facts::is_collective(call.function(), call.class(), call.makes_communicator())
 }
 
 /// Do all processes of the call's window or file call the function in the same order? The standard says so by the

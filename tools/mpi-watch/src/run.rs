@@ -6,18 +6,17 @@ use core::sync::atomic::{
 };
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mpi_facts::watch::{
-    EXTENSION, MAGIC, UNKNOWN, VERSION, WORDS, header, phase, run_roots, started_and_parent,
-};
+use mpi_facts::watch::{EXTENSION, MAGIC, UNKNOWN, VERSION, WORDS, header, phase};
 use mpi_tool_layer::mpi_sys::{self, pmpi};
+use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder, problem};
 use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
 
 use crate::state::{Words, file, set_file};
@@ -27,22 +26,6 @@ static PATH: AtomicPtr<PathBuf> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The process whose file it is: a forked child removes nothing.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
-
-/// Programs that start ranks. What all ranks of a job on a host descend from is one of them.
-const STARTERS: [&str; 12] = [
-    "hydra_pmi_prox",
-    "hydra_pmi_proxy",
-    "pmi_proxy",
-    "prterun",
-    "prted",
-    "orted",
-    "mpiexec",
-    "mpirun",
-    "mpiexec.hydra",
-    "slurmstepd",
-    "srun",
-    "palsd",
-];
 
 /// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
 pub(crate) fn begin(depth: usize) {
@@ -83,7 +66,7 @@ pub(crate) fn finished() {
     let path = unsafe { Box::from_raw(path) };
     let _ = fs::remove_file(&*path);
     // A folder that the user has named stays. Others are empty when the last rank has left.
-    if env::var_os("MPI_TOOL_RUN").is_none_or(|folder| folder.is_empty())
+    if named_folder().is_none()
         && let Some(folder) = path.parent()
     {
         let _ = fs::remove_dir(folder);
@@ -104,15 +87,11 @@ extern "C" fn exited() {
 /// Makes the file and fills its header.
 fn make(depth: usize) -> Result<(), String> {
     let job = Job::of_this_process();
-    let named = env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty());
-    let (words, path) = match named {
-        Some(folder) => {
-            let folder = PathBuf::from(folder);
-            fs::create_dir_all(&folder)
-                .and_then(|()| make_file(&folder))
-                .map_err(|error| problem(&folder, &error, "set MPI_TOOL_RUN to another folder"))?
-        }
-        None => in_default_folder(&job)?,
+    let (words, path) = match named_folder() {
+        Some(folder) => fs::create_dir_all(&folder)
+            .and_then(|()| make_file(&folder))
+            .map_err(|error| problem(&folder, &error, "set MPI_TOOL_RUN to another folder"))?,
+        None => in_default_folder(&job, make_file)?,
     };
     // SAFETY: `map` says so, and nobody unmaps the file.
     unsafe { set_file(words) };
@@ -145,49 +124,6 @@ fn make(depth: usize) -> Result<(), String> {
     // Tools are never unloaded, and the C library takes the function off its list where one is.
     unsafe { libc::atexit(exited) };
     Ok(())
-}
-
-/// What the user reads where there can be no file.
-fn problem(folder: &Path, error: &io::Error, advice: &str) -> String {
-    format!("{}: {error}; {advice}", folder.display())
-}
-
-/// The file in the first default folder that can be had.
-fn in_default_folder(job: &Job) -> Result<(*mut Words, PathBuf), String> {
-    // SAFETY: `geteuid` takes nothing and always succeeds.
-    let user = unsafe { libc::geteuid() };
-    let mut said = Vec::new();
-    for root in run_roots(user) {
-        let folder = root.join(&job.name);
-        // The last rank of another run may be removing the folders at this moment.
-        for attempt in 0.. {
-            let made = own_folder(&root, user)
-                .and_then(|()| own_folder(&folder, user))
-                .and_then(|()| make_file(&folder));
-            match made {
-                Ok(made) => return Ok(made),
-                Err(error) if error.kind() == ErrorKind::NotFound && attempt < 8 => {}
-                Err(error) => {
-                    said.push(problem(&folder, &error, "").trim_end_matches("; ").to_owned());
-                    break;
-                }
-            }
-        }
-    }
-    Err(said.join(", ") + "; set MPI_TOOL_RUN to a folder")
-}
-
-/// A folder that is this user's and nobody else's, made if it is not there.
-fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let found = fs::symlink_metadata(folder)?;
-    if found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0 {
-        return Ok(());
-    }
-    Err(io::Error::other("it is not a folder that only this user can write to"))
 }
 
 /// A new file in a folder, mapped.
@@ -230,52 +166,4 @@ fn map(file: &fs::File) -> io::Result<*mut Words> {
         return Err(io::Error::last_os_error());
     }
     Ok(address.cast())
-}
-
-/// The host's name.
-fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().replace('/', "_")
-}
-
-/// What this process belongs to.
-struct Job {
-    /// The run folder's name.
-    name: String,
-    /// Tells the worlds of a run apart.
-    world: String,
-    /// When the process started.
-    started: u64,
-    /// Which process has started it.
-    parent: u64,
-}
-
-impl Job {
-    /// By what the launcher says, and by the processes that this one descends from. All ranks of a job on a host come
-    /// to
-    /// the same.
-    fn of_this_process() -> Self {
-        let own = u64::from(std::process::id());
-        let stat =
-            |pid: u64| started_and_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
-        let (started, parent) = stat(own).unwrap_or((0, 0));
-        let mut starter = None;
-        let mut ancestor = parent;
-        for _ in 0..16 {
-            let name = fs::read_to_string(format!("/proc/{ancestor}/comm")).unwrap_or_default();
-            let Some((begun, above)) = stat(ancestor) else { break };
-            if STARTERS.contains(&name.trim()) {
-                starter = Some(format!("{}-{ancestor}-{begun}", name.trim()));
-                break;
-            }
-            ancestor = above;
-        }
-        let set = |variable| env::var(variable).ok().filter(|value| !value.is_empty());
-        let slurm = || Some(format!("slurm-{}.{}", set("SLURM_JOB_ID")?, set("SLURM_STEP_ID")?));
-        let space = set("PMIX_NAMESPACE");
-        let alone = || format!("process-{own}-{started}");
-        let name = starter.or_else(slurm).or_else(|| space.clone()).unwrap_or_else(alone);
-        let world = space.unwrap_or_else(|| name.clone());
-        Self { name: name.replace('/', "_"), world, started, parent }
-    }
 }

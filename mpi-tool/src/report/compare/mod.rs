@@ -1,0 +1,327 @@
+//! What has changed between two runs, or between several runs of each side.
+
+mod judge;
+mod matching;
+mod page;
+mod show;
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+
+use super::read::Run;
+use super::symbols::Symbols;
+use super::{By, Key, What, frames, lines};
+use crate::cli::To;
+pub(super) use judge::Verdict;
+use judge::{Judge, Noise};
+use matching::{Site, Sites};
+
+/// Two sides and what has changed from the first to the second.
+#[derive(Debug, Serialize)]
+pub(super) struct Comparison {
+    schema: &'static str,
+    tool: String,
+    before: Side,
+    after: Side,
+    /// Is anything called a change?
+    changed: bool,
+    /// How noise was told from change.
+    rule: String,
+    /// The longest wall time of a rank, and the ranks' mean time in MPI and outside of it.
+    run: Vec<Item>,
+    sites: Vec<Item>,
+    phases: Vec<Item>,
+    ranks: Vec<Item>,
+}
+
+/// The runs of a side.
+#[derive(Debug, Serialize)]
+struct Side {
+    files: Vec<String>,
+    ranks: Option<u64>,
+}
+
+/// Something that both sides have: its time in seconds, the mean of the ranks.
+#[derive(Debug, Serialize)]
+pub(super) struct Item {
+    name: String,
+    /// Call site: the MPI function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<String>,
+    /// Of each run, in the order of the files.
+    before: Vec<f64>,
+    after: Vec<f64>,
+    mean_before: f64,
+    mean_after: f64,
+    /// The difference of the means, as a part of the mean before; null if that is 0.
+    change: Option<f64>,
+    /// What the change may be, of several runs a side: least and most.
+    interval: Option<(f64, f64)>,
+    verdict: Verdict,
+    /// Is there enough to tell noise from change?
+    #[serde(skip)]
+    is_judged: bool,
+}
+
+impl Item {
+    /// By how many seconds it has changed.
+    fn difference(&self) -> f64 {
+        self.mean_after - self.mean_before
+    }
+}
+
+impl Comparison {
+    /// Compares runs.
+    ///
+    /// # Errors
+    /// The reports are not of one tool, or not all of several ranks.
+    pub(super) fn of(before: &[Run], after: &[Run], symbols: &mut Symbols) -> Result<Self> {
+        let all: Vec<&Run> = before.iter().chain(after).collect();
+        let Some(first) = all.first() else { bail!("there is no run to compare") };
+        for run in &all {
+            if run.table.tool != first.table.tool {
+                bail!(
+                    "{} is of {}, {} of {}",
+                    first.name,
+                    first.table.tool,
+                    run.name,
+                    run.table.tool
+                );
+            }
+            if run.table.complete != first.table.complete {
+                bail!("{} and {} are not both of all ranks", first.name, run.name);
+            }
+        }
+        for side in [before, after] {
+            let ranks = side.first().map(|run| run.table.ranks);
+            if let Some(other) = side.iter().find(|run| Some(run.table.ranks) != ranks) {
+                bail!("{} has not as many ranks as the other runs of its side", other.name);
+            }
+        }
+        let count = [before.len(), after.len()];
+        let judge = Judge::new(count);
+        let mut sites = Sites::new(count);
+        for (side, runs) in [before, after].into_iter().enumerate() {
+            for (run, number) in runs.iter().zip(0..) {
+                sites.add(side, number, sites_of(run, symbols)?);
+            }
+        }
+        let run_items = Self::run_items(before, after);
+        let wall = run_items.first().map_or(0.0, |item| item.mean_before);
+        let mut sites = sites.into_items();
+        let scatter = judge.scatter(&sites);
+        let tests = sites.len() + 1;
+        let judged = |(mut item, noise): (Item, Noise)| {
+            item.is_judged = judge.can_judge(noise);
+            (item.interval, item.verdict) = judge.judge(&item, noise, scatter, wall, tests);
+            item
+        };
+        sites.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+        let mut sites: Vec<Item> = sites.into_iter().map(judged).collect();
+        let by_change = |one: &Item, other: &Item| {
+            let kind = |item: &Item| (item.verdict.is_change(), item.is_judged);
+            let (much, more) = (one.difference().abs(), other.difference().abs());
+            kind(other).cmp(&kind(one)).then(more.total_cmp(&much))
+        };
+        sites.sort_by(by_change);
+        let run: Vec<Item> =
+            run_items.into_iter().map(|item| judged((item, Noise::OfRun))).collect();
+        let mut phases: Vec<Item> = Self::phases(before, after)?
+            .into_iter()
+            .map(|item| judged((item, Noise::Unknown)))
+            .collect();
+        phases.sort_by(by_change);
+        let mut ranks: Vec<Item> = Self::ranks(before, after)
+            .into_iter()
+            .map(|item| judged((item, Noise::Unknown)))
+            .collect();
+        ranks.sort_by(by_change);
+        let changed = [&run, &sites, &phases, &ranks]
+            .iter()
+            .any(|items| items.iter().any(|item| item.verdict.is_change()));
+        let side = |runs: &[Run]| Side {
+            files: runs.iter().map(|run| run.name.clone()).collect(),
+            ranks: runs.first().and_then(|run| run.table.ranks),
+        };
+        Ok(Self {
+            schema: "mpi-tool-comparison/1",
+            tool: first.table.tool.clone(),
+            before: side(before),
+            after: side(after),
+            changed,
+            rule: judge.rule(),
+            run,
+            sites,
+            phases,
+            ranks,
+        })
+    }
+
+    /// Is the run, or a call site, slower by more than this part? Only what is called a change counts.
+    pub(super) fn is_slower(&self, part: f64) -> bool {
+        let wall = self.run.first().map_or(0.0, |item| item.mean_before);
+        let is_slower = |item: &Item| {
+            let enough = item.change.is_none_or(|change| change > part);
+            matches!(item.verdict, Verdict::Slower | Verdict::New)
+                && enough
+                && item.difference() >= wall * judge::WORTH
+        };
+        self.run.iter().take(1).chain(&self.sites).any(is_slower)
+    }
+
+    /// Writes the comparison.
+    pub(super) fn write(&self, out: &mut Vec<u8>, to: To, top: usize) -> Result<()> {
+        match to {
+            To::Text => show::text(out, self, top)?,
+            To::Json => show::json(out, self)?,
+            To::Csv => show::csv(out, self)?,
+            To::Html => page::write(out, self)?,
+            To::Sqlite | To::Talp => bail!("a comparison is printed as text, json, csv or html"),
+        }
+        Ok(())
+    }
+
+    fn run_items(before: &[Run], after: &[Run]) -> Vec<Item> {
+        let item = |name: &str, of: fn(&Run) -> f64| {
+            let values = |runs: &[Run]| runs.iter().map(|run| of(run) / 1e9).collect();
+            Item::new(name.to_owned(), None, [values(before), values(after)])
+        };
+        vec![
+            item("wall time", |run| run.table.wall.most),
+            item("time in MPI, mean of ranks", |run| run.table.inside.sum / ranks_of(run)),
+            item("time outside of MPI, mean of ranks", |run| {
+                run.table.useful.as_ref().map_or(0.0, |useful| useful.sum / ranks_of(run))
+            }),
+        ]
+    }
+
+    fn phases(before: &[Run], after: &[Run]) -> Result<Vec<Item>> {
+        let mut named = Named::default();
+        for (side, runs) in [before, after].into_iter().enumerate() {
+            for (number, run) in runs.iter().enumerate() {
+                let is_broken = || format!("{} is not as a report should be", run.name);
+                for (key, line) in lines(&run.table, By::Phase).with_context(is_broken)? {
+                    if let What::Phase(phase) = key.what {
+                        let value = line.first() as f64 / 1e9 / ranks_of(run);
+                        named.add(
+                            format!("phase {phase}"),
+                            side,
+                            number,
+                            value,
+                            [before.len(), after.len()],
+                        );
+                    }
+                }
+            }
+        }
+        Ok(named.into_items())
+    }
+
+    fn ranks(before: &[Run], after: &[Run]) -> Vec<Item> {
+        let mut named = Named::default();
+        for (side, runs) in [before, after].into_iter().enumerate() {
+            for (number, run) in runs.iter().enumerate() {
+                for of in run.table.hosts.iter().filter_map(|host| host.by_rank.as_ref()) {
+                    for (rank, inside) in of.rank.iter().zip(&of.inside) {
+                        let value = *inside as f64 / 1e9;
+                        let counts = [before.len(), after.len()];
+                        named.add(format!("rank {rank}"), side, number, value, counts);
+                    }
+                }
+            }
+        }
+        named.into_items()
+    }
+}
+
+impl Item {
+    /// Something with a value of each run; not judged yet.
+    fn new(name: String, function: Option<String>, values: [Vec<f64>; 2]) -> Self {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let [before, after] = values;
+        let (mean_before, mean_after) = (mean(&before), mean(&after));
+        let change = (mean_before > 0.0).then(|| mean_after / mean_before - 1.0);
+        let (interval, verdict, is_judged) = (None, Verdict::Noise, true);
+        Self {
+            name,
+            function,
+            before,
+            after,
+            mean_before,
+            mean_after,
+            change,
+            interval,
+            verdict,
+            is_judged,
+        }
+    }
+}
+
+/// Items by their names, in the order in which they came.
+#[derive(Default)]
+struct Named {
+    order: Vec<(String, [Vec<f64>; 2])>,
+    known: HashMap<String, usize>,
+}
+
+impl Named {
+    fn add(&mut self, name: String, side: usize, run: usize, value: f64, counts: [usize; 2]) {
+        let index = *self.known.entry(name).or_insert_with_key(|name| {
+            self.order.push((name.clone(), counts.map(|count| vec![0.0; count])));
+            self.order.len() - 1
+        });
+        if let Some(here) = self.order[index].1[side].get_mut(run) {
+            *here += value;
+        }
+    }
+
+    fn into_items(self) -> Vec<Item> {
+        self.order.into_iter().map(|(name, values)| Item::new(name, None, values)).collect()
+    }
+}
+
+/// How many ranks a report is of.
+fn ranks_of(run: &Run) -> f64 {
+    run.table.ranks.filter(|_| run.table.complete).unwrap_or(1).max(1) as f64
+}
+
+/// The call sites of a run, each with its functions.
+fn sites_of(run: &Run, symbols: &mut Symbols) -> Result<Vec<Site>> {
+    let is_broken = || format!("{} is not as a report should be", run.name);
+    let frames = frames(&run.table, symbols);
+    let ranks = ranks_of(run);
+    let variations = variations(run);
+    let lines = lines(&run.table, By::Site).with_context(is_broken)?;
+    let sites = lines.into_iter().map(|(key, line)| {
+        let of = match key.what {
+            What::Site(site) => frames[site].clone(),
+            _ => Vec::new(),
+        };
+        Site {
+            seconds: line.first() as f64 / 1e9 / ranks,
+            calls: line.events as f64 / ranks,
+            variation: variations.get(&key).copied().unwrap_or(0.0),
+            function: key.function,
+            frames: of,
+        }
+    });
+    Ok(sites.collect())
+}
+
+/// How much the times of calls vary, by function and site: of several rows, the most.
+fn variations(run: &Run) -> BTreeMap<Key, f64> {
+    let mut known = BTreeMap::new();
+    let Some(time) = run.table.measures.first() else { return known };
+    for row in &run.table.rows {
+        let variation = row[&time.name]["variation"].as_f64().unwrap_or(0.0);
+        if let (Some(function), Ok(what)) =
+            (row["function"].as_str(), What::of(&run.table, row, By::Site))
+        {
+            let most = known.entry(Key { function: function.to_owned(), what }).or_insert(0.0_f64);
+            *most = most.max(variation);
+        }
+    }
+    known
+}

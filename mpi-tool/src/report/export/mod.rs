@@ -1,0 +1,4 @@
+//! A report in the formats of other programs.
+
+pub(super) mod sqlite;
+pub(super) mod talp;

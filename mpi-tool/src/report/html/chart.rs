@@ -1,0 +1,141 @@
+//! Pictures, as SVG in the page. All of them also say their numbers in words.
+
+use maud::{Markup, html};
+
+use super::percent;
+
+/// A bar for a part of 1.
+pub(super) fn gauge(part: f64) -> Markup {
+    let width = (part.clamp(0.0, 1.0) * 100.0).round();
+    html! {
+        svg.gauge viewBox="0 0 100 8" aria-hidden="true" {
+            rect.whole width="100" height="8" {}
+            rect.part width=(width) height="8" {}
+        }
+    }
+}
+
+/// With so many ranks, each has a line of its own.
+const EACH: usize = 24;
+
+/// Parts of 1 of ranks, those with most first.
+pub(super) fn shares(ranks: &[(u64, f64)]) -> Markup {
+    if ranks.len() <= EACH {
+        return html! {
+            table.bars {
+                thead { tr { th scope="col" { "rank" } th scope="col" { "in MPI" } th scope="col" aria-hidden="true" {} } }
+                tbody {
+                    @for (rank, share) in ranks {
+                        tr { th scope="row" { (rank) } td { (percent(*share)) } td { (gauge(*share)) } }
+                    }
+                }
+            }
+        };
+    }
+    // A staircase: one path, however many ranks there are.
+    let count = ranks.len();
+    let mut path = "M0 100".to_owned();
+    let mut last = None;
+    for (position, (_, share)) in ranks.iter().enumerate() {
+        let height = 100.0 - share.clamp(0.0, 1.0) * 100.0;
+        let height = (height * 10.0).round() / 10.0;
+        if last != Some(height) {
+            path += &format!("H{position}V{height}");
+            last = Some(height);
+        }
+    }
+    path += &format!("H{count}V100Z");
+    let at = |part: f64| ranks[((count - 1) as f64 * part) as usize];
+    let marks = [0.0, 0.25, 0.5, 0.75, 1.0].map(at);
+    html! {
+        figure {
+            svg.shares viewBox=(format!("0 0 {count} 100")) preserveAspectRatio="none" role="img"
+                aria-label=(format!("share of MPI of {count} ranks, those with most first")) {
+                path.part d=(path) {}
+            }
+            figcaption {
+                "Ranks with most first, from 0 to 100 %. From left to right, in quarters: "
+                @for (index, (rank, share)) in marks.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    "rank " (rank) " " (percent(*share))
+                }
+                ". All ranks are in " a href="#data" { "the tables below" } "."
+            }
+        }
+    }
+}
+
+/// Points whose coordinates are more than 0, with logarithms on both axes.
+pub(super) fn logarithmic(points: &[(f64, f64)], across: &str, up: &str) -> Markup {
+    let points: Vec<_> = points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0).copied().collect();
+    if points.is_empty() {
+        return html! {};
+    }
+    let range = |of: fn(&(f64, f64)) -> f64| {
+        let logs = points.iter().map(|point| of(point).log10());
+        let (least, most) =
+            logs.fold((f64::MAX, f64::MIN), |(least, most), log| (least.min(log), most.max(log)));
+        (least.floor(), most.ceil().max(least.floor() + 1.0))
+    };
+    let (across_range, up_range) = (range(|point| point.0), range(|point| point.1));
+    let (left, right, top, bottom) = (60.0, 620.0, 10.0, 250.0);
+    let place = |value: f64, (least, most): (f64, f64), from: f64, to: f64| {
+        from + (value.log10() - least) / (most - least) * (to - from)
+    };
+    let x = |value: f64| place(value, across_range, left, right);
+    let y = |value: f64| place(value, up_range, bottom, top);
+    let powers =
+        |(least, most): (f64, f64)| (least as i32..=most as i32).map(|power| 10_f64.powi(power));
+    html! {
+        figure {
+            svg.log viewBox="0 0 640 290" role="img" aria-label=(format!("{up} over {across}, both logarithmic")) {
+                @for power in powers(across_range) {
+                    line.grid x1=(tenth(x(power))) x2=(tenth(x(power))) y1=(top) y2=(bottom) {}
+                    text x=(tenth(x(power))) y="266" text-anchor="middle" { (short(power)) }
+                }
+                @for power in powers(up_range) {
+                    line.grid x1=(left) x2=(right) y1=(tenth(y(power))) y2=(tenth(y(power))) {}
+                    text x="54" y=(tenth(y(power) + 4.0)) text-anchor="end" { (short(power)) }
+                }
+                @for (size, value) in &points {
+                    circle.part cx=(tenth(x(*size))) cy=(tenth(y(*value))) r="4" {}
+                }
+                text x="340" y="284" text-anchor="middle" { (across) }
+            }
+            figcaption { (up) " over " (across) ", both logarithmic. The table has the numbers." }
+        }
+    }
+}
+
+fn tenth(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// A power of ten: `1000`, or `1e6`.
+fn short(power: f64) -> String {
+    if (0.01..1e5).contains(&power) { power.to_string() } else { format!("{power:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 10 and 100 bytes in 1, 10 and 100 s: a diagonal from corner to corner.
+    #[test]
+    fn logarithms_lie_on_a_line() {
+        let picture =
+            logarithmic(&[(1.0, 1.0), (10.0, 10.0), (100.0, 100.0), (0.0, 5.0)], "bytes", "s")
+                .into_string();
+        for place in ["cx=\"60\" cy=\"250\"", "cx=\"340\" cy=\"130\"", "cx=\"620\" cy=\"10\""] {
+            assert!(picture.contains(place), "{picture}");
+        }
+        assert_eq!(picture.matches("<circle").count(), 3);
+    }
+
+    #[test]
+    fn many_ranks_are_one_path() {
+        let ranks: Vec<_> = (0..1000).map(|rank| (rank, 0.5)).collect();
+        let picture = shares(&ranks).into_string();
+        assert!(picture.contains("M0 100H0V50H1000V100Z"), "{picture}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Pages of simulated runs in a browser.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::browser::load;
+use crate::report;
+use crate::simulated::Simulated;
+
+/// The fields of an object by their paths, as the page shows them.
+fn flatten(value: &Value, path: &str, into: &mut Vec<(String, String)>) {
+    for (name, inner) in value.as_object().unwrap() {
+        let here = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        match inner {
+            Value::Object(_) => flatten(inner, &here, into),
+            Value::Null => {}
+            Value::String(text) => into.push((here, text.clone())),
+            other => into.push((here, other.to_string())),
+        }
+    }
+}
+
+/// Do both say the same? Numbers may be written in two ways.
+fn equal(one: &str, other: &str) -> bool {
+    one == other
+        || matches!((one.parse::<f64>(), other.parse::<f64>()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Every number of every table is in the page, nothing is asked for, and nobody complains.
+#[test]
+fn a_browser_shows_all_numbers() {
+    for ranks in [2, 64, 1024] {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Simulated::of(ranks).report();
+        fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
+        let outcome = report(folder.path(), &["run.json", "-o", "page.html"]);
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str(), outcome.stderr.as_str()),
+            (Some(0), "", "")
+        );
+        let page = folder.path().join("page.html");
+        let size = fs::metadata(&page).unwrap().len();
+        assert!(size <= 500_000, "{ranks} ranks: {size} bytes");
+        let shown = load(&page);
+        assert_eq!(
+            (shown.console.as_slice(), shown.requests.as_slice()),
+            (&[][..], &[][..]),
+            "{ranks} ranks"
+        );
+        for name in ["rows", "hosts", "communicators", "matrix", "measures", "keys"] {
+            let table = shown.table(&format!("data-{name}"));
+            let (header, lines) = table.split_first().unwrap();
+            let expected = run[name].as_array().unwrap();
+            assert_eq!(lines.len(), expected.len(), "{name}");
+            for (line, expected) in lines.iter().zip(expected) {
+                let mut fields = Vec::new();
+                flatten(expected, "", &mut fields);
+                for (field, value) in fields {
+                    let column = header.iter().position(|column| *column == field);
+                    let column =
+                        column.unwrap_or_else(|| panic!("{name} has no {field}: {header:?}"));
+                    assert!(
+                        equal(&line[column], &value),
+                        "{name}.{field}: {} is not {value}",
+                        line[column]
+                    );
+                }
+            }
+        }
+        // The curated sections: least and most are named, and each call site has its callers.
+        for words in
+            ["What limits this run", "Parallel efficiency", "called by /opt/app/main.c:", "node0"]
+        {
+            assert!(shown.document.contains(words), "{words}");
+        }
+        let share = &run["share"];
+        for (rank, share) in [("least_rank", "least"), ("most_rank", "most")]
+            .map(|(rank, part)| (&run["share"][rank], &share[part]))
+        {
+            let words = format!("rank {rank} with <b>{:.1} %", share.as_f64().unwrap() * 100.0);
+            assert!(shown.document.contains(&words), "{words}");
+        }
+        // Rank 0 has sent to the right.
+        let row =
+            shown.table("row\" tabindex=\"0\" role=\"region\" aria-label=\"what the rank has sent");
+        assert!(
+            row.iter().any(|row| row[..3] == ["1", "100", "80000"].map(str::to_owned)),
+            "{row:?}"
+        );
+    }
+}
+
+/// A page of many ranks can be used within a second, the best of some loads on a machine that may be busy.
+#[test]
+fn a_large_page_is_ready_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("run.json"), Simulated::of(1024).report().to_string()).unwrap();
+    assert_eq!(report(folder.path(), &["run.json", "-o", "page.html"]).status, Some(0));
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let (before, behind) = page.split_once("<meta http-equiv").unwrap();
+    let (_, behind) = behind.split_once('>').unwrap();
+    let clock = "<script>addEventListener('load', () => { document.title = `ready ${performance.now()}` })</script>";
+    let page = format!("{before}{behind}").replace("</body>", &format!("{clock}</body>"));
+    let timed = folder.path().join("timed.html");
+    fs::write(&timed, page).unwrap();
+    let time = || {
+        let document = load(&timed).document;
+        let (_, behind) = document.split_once("<title>ready ").unwrap();
+        behind.split_once('<').unwrap().0.parse::<f64>().unwrap()
+    };
+    let best = (0..4).map(|_| time()).find(|time| *time < 1000.0);
+    assert!(best.is_some(), "a second is not enough");
+}
+
+/// A page is a report: it can be printed as the report can, and be made a page again.
+#[test]
+fn a_page_is_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Simulated::of(4).report();
+    fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
+    let printed = |arguments: &[&str]| {
+        let outcome = report(folder.path(), arguments);
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        outcome.stdout
+    };
+    printed(&["run.json", "-o", "page.html"]);
+    for options in [&["--by", "function"][..], &["--matrix"], &["--to", "csv"], &["--to", "json"]] {
+        let of = |name: &'static str| [&[name], options].concat();
+        assert_eq!(printed(&of("run.json")), printed(&of("page.html")), "{options:?}");
+    }
+    printed(&["page.html", "-o", "again.html"]);
+    let [one, other] = ["page.html", "again.html"]
+        .map(|name| fs::read_to_string(folder.path().join(name)).unwrap());
+    assert_eq!(one, other);
+}
+
+/// Names that an application or a person chose are text, whatever they look like.
+#[test]
+fn names_cannot_run_anything() {
+    let hostile =
+        "</script><script>document.title='broken'</script><img src=x onerror=alert(1)>\u{2028}\"'&";
+    let mut run = Simulated::of(4).report();
+    run["communicators"][0]["name"] = json!(hostile);
+    run["tool"] = json!(hostile);
+    run["hosts"][0]["name"] = json!(hostile);
+    run["sites"][0][0]["file"] = json!(hostile);
+    run["sites"][0][0]["frames"][0]["function"] = json!(hostile);
+    run["sites"][0][0]["frames"][0]["file"] = json!(hostile);
+    run["rows"][0]["function"] = json!(hostile);
+    run["rows"][0]["calls"] = json!(u64::MAX);
+    run["matrix"][0]["function"] = json!(hostile);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
+    assert_eq!(report(folder.path(), &["run.json", "-o", "page.html"]).status, Some(0));
+    let shown = load(&folder.path().join("page.html"));
+    assert_eq!(shown.console, [""; 0]);
+    assert!(!shown.document.contains("<title>broken") && !shown.document.contains("<img"));
+    let names: BTreeSet<_> = shown.table("data-communicators").into_iter().flatten().collect();
+    assert!(names.contains(hostile), "{names:?}");
+}
+
+#[test]
+fn a_comparison_is_a_page_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, slower) in [("before.json", None), ("after.json", Some((17, 0.1)))] {
+        let run = Simulated { slower, ..Simulated::of(8) };
+        fs::write(folder.path().join(name), run.report().to_string()).unwrap();
+    }
+    let outcome = report(folder.path(), &["before.json", "after.json", "-o", "page.html"]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    let shown = load(&folder.path().join("page.html"));
+    assert_eq!((shown.console.as_slice(), shown.requests.as_slice()), (&[][..], &[][..]));
+    assert_eq!(shown.table("data-sites").len(), 41);
+    let (_, sites) = shown.document.split_once("<h2>Call sites</h2>").unwrap();
+    let first = sites.split("</tr>").nth(1).unwrap();
+    assert!(first.contains(" f17 ") && first.contains("<strong>slower</strong>"), "{first}");
+}

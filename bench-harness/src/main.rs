@@ -8,6 +8,7 @@ mod model;
 mod originals;
 mod outcome;
 mod overhead;
+mod pgas;
 mod programs;
 mod report;
 mod runs;
@@ -38,6 +39,8 @@ enum Experiment {
     Messages(messages::Messages),
     /// What one-sided communication on rmpi costs beside C, in time
     OneSided(library::Library),
+    /// Kernels by actors and on distributed arrays beside C
+    Pgas(pgas::Pgas),
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs(Box<programs::Programs>),
     /// A page of all figures
@@ -57,6 +60,7 @@ impl Experiment {
             Self::Library(library) => library.run(),
             Self::Messages(messages) => messages.run(),
             Self::OneSided(library) => library.run_one_sided(),
+            Self::Pgas(pgas) => pgas.run(),
             Self::Programs(programs) => programs.run(),
             Self::Report(report) => report.run(),
             Self::WaitFor { command } => wait::wait_for(&command),
@@ -70,6 +74,7 @@ impl Experiment {
             Self::Library(_) => "library",
             Self::Messages(_) => "messages",
             Self::OneSided(_) => "one-sided",
+            Self::Pgas(_) => "pgas",
             Self::Programs(_) => "programs",
             Self::Report(_) | Self::WaitFor { .. } => return None,
         })

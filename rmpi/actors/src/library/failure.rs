@@ -1,0 +1,23 @@
+//! Panics of handlers.
+
+use core::any::Any;
+
+use super::Domain;
+
+/// The exit code of a Rust program that panics.
+const PANICKED: i32 = 101;
+
+/// Says which handler panicked and where, and ends all processes: the others wait for this one's messages.
+#[cold]
+pub(super) fn end(domain: &Domain<'_>, mailbox: &str, from: usize, panic: &(dyn Any + Send)) -> ! {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a value that is no text");
+    eprintln!(
+        "rmpi-actors: rank {}: the handler of mailbox `{mailbox}` panicked in a message from rank {from}: {text}",
+        domain.rank()
+    );
+    domain.communicator().abort(PANICKED)
+}

@@ -1,0 +1,1 @@
+../../../actors/examples/common/mod.rs

@@ -1,0 +1,50 @@
+//! Histogram: each process counts random elements of a distributed table, by additions to an array or by active
+//! messages (`--form am`).
+
+mod common;
+
+use rmpi::MpiDatatype;
+use rmpi_actors::Settings;
+use rmpi_pgas::{ActiveMessage, Array, Atomic, Error, Here, Layout, Team};
+
+/// Counts an element of the part of a process.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+struct Count(u32);
+
+impl ActiveMessage<[u64]> for Count {
+    type Answer = u8;
+    #[inline]
+    fn run(self, counts: &mut [u64], _: Here) -> u8 {
+        counts[self.0 as usize] += 1;
+        0
+    }
+}
+
+pub(crate) fn main() -> Result<(), Error> {
+    let (options, form) = common::Options::read_with_form(1_000_000, 1000, &["array", "am"]);
+    let context = rmpi::init()?;
+    let world = context.world();
+    let team = Team::new(world)?;
+    team.set_settings(Settings::default().buffer(options.buffer));
+    let mut table = Array::<u64, Atomic>::new(&team, options.table * team.size(), Layout::Block)?;
+    let mut random = common::Random::new(team.rank());
+    let updates: Vec<usize> = (0..options.updates).map(|_| random.below(table.len())).collect();
+
+    let began = common::start(world)?;
+    if form == "array" {
+        table.batch_add(&updates, 1)?;
+    } else {
+        let length = options.table;
+        let counts = updates.iter().map(|at| (at / length, Count((at % length) as u32)));
+        team.post(table.local_mut(), counts)?;
+    }
+
+    common::report(world, "histogram", options.updates as u64, began, || {
+        let mut expected = vec![0_u64; options.table * world.size()?];
+        updates.iter().for_each(|&at| expected[at] += 1);
+        world.allreduce_in_place(&mut expected[..], rmpi::MpiOp::SUM)?;
+        let first = world.rank()? * options.table;
+        Ok(expected[first..][..options.table] == *table.local())
+    })?;
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Index gather: each process fetches random elements of a distributed table, from a read-only array or by active
+//! messages (`--form am`).
+
+mod common;
+
+use rmpi::MpiDatatype;
+use rmpi_actors::Settings;
+use rmpi_pgas::{ActiveMessage, Array, Error, Here, Layout, ReadOnly, Team};
+
+/// Fetches an element of the part of a process.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+struct Fetch(u64);
+
+impl ActiveMessage<&[u64]> for Fetch {
+    type Answer = u64;
+    #[inline]
+    fn run(self, table: &mut &[u64], _: Here) -> u64 {
+        table[self.0 as usize]
+    }
+}
+
+/// What the table has: any numbers that everybody can compute.
+fn element(index: usize) -> u64 {
+    3 * index as u64 + 1
+}
+
+pub(crate) fn main() -> Result<(), Error> {
+    let (options, form) = common::Options::read_with_form(1_000_000, 1000, &["array", "am"]);
+    let context = rmpi::init()?;
+    let world = context.world();
+    let team = Team::new(world)?;
+    team.set_settings(Settings::default().buffer(options.buffer));
+    let length = options.table * team.size();
+    let table = Array::<u64, ReadOnly>::from_fn(&team, length, Layout::Block, element)?;
+    let mut random = common::Random::new(team.rank());
+    let wanted: Vec<usize> = (0..options.updates).map(|_| random.below(table.len())).collect();
+
+    let began = common::start(world)?;
+    let found = if form == "array" {
+        table.batch_load(&wanted)?
+    } else {
+        let part = options.table;
+        let fetches: Vec<_> =
+            wanted.iter().map(|at| (at / part, Fetch((at % part) as u64))).collect();
+        team.execute(&mut table.local(), &fetches)?
+    };
+
+    common::report(world, "index_gather", options.updates as u64, began, || {
+        Ok(found.len() == wanted.len()
+            && wanted.iter().zip(&found).all(|(&index, &found)| found == element(index)))
+    })?;
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! What travels.
+
+use rmpi::MpiDatatype;
+
+/// An operand for an element.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+pub(crate) struct Change<T> {
+    pub(crate) place: u64,
+    pub(crate) operand: T,
+}
+
+/// Asks for an element.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+pub(crate) struct Wanted {
+    pub(crate) ticket: u32,
+    pub(crate) place: u32,
+}
+
+/// An operand for an element whose old value is asked for.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+pub(crate) struct Exchange<T> {
+    pub(crate) wanted: Wanted,
+    pub(crate) operand: T,
+}
+
+/// A new value for an element, if it has an expected one.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+pub(crate) struct CompareExchange<T> {
+    pub(crate) wanted: Wanted,
+    pub(crate) expected: T,
+    pub(crate) new: T,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+pub(crate) struct Found<T> {
+    pub(crate) ticket: u64,
+    pub(crate) value: T,
+}

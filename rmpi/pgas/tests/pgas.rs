@@ -1,0 +1,85 @@
+//! Arrays, active messages and their kernels, on one, two and four processes of the MPI in use.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn examples() -> PathBuf {
+    let test = env::current_exe().unwrap();
+    test.parent().and_then(Path::parent).unwrap().join("examples")
+}
+
+fn start(program: &str, arguments: &[&str], variables: &[(&str, &str)], ranks: usize) -> Output {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    Command::new("timeout")
+        .args(["--kill-after=5", "100", &mpiexec, "-n", &ranks.to_string()])
+        .arg(examples().join(program))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn run(program: &str, arguments: &[&str], variables: &[(&str, &str)], ranks: usize) -> String {
+    let output = start(program, arguments, variables, ranks);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?} on {ranks} ranks: {}\n{said}\n{errors}",
+        output.status
+    );
+    said
+}
+
+#[test]
+fn everything_is_right() {
+    for ranks in [1, 2, 4] {
+        let said = run("pgas_checks", &[], &[], ranks);
+        assert!(said.contains(&format!("pgas: right on {ranks} ranks")), "{said}");
+    }
+}
+
+/// Each kernel verifies itself.
+fn kernel(name: &str) {
+    for ranks in [1, 2, 4] {
+        for (updates, table, buffer) in [("20000", "1000", "1024"), ("1000", "97", "3")] {
+            for form in ["array", "am"] {
+                let arguments = ["--updates", updates, "--table", table, "--buffer", buffer];
+                let arguments = [&arguments[..], &["--form", form]].concat();
+                let said = run("pgas_kernels", &arguments, &[("KERNEL", name)], ranks);
+                assert!(said.contains(&format!("{name}: right")), "{said}");
+                let rate = said.lines().find_map(|line| line.strip_prefix("million a second: "));
+                assert!(rate.unwrap().parse::<f64>().unwrap() > 0.0, "{said}");
+            }
+        }
+    }
+}
+
+macro_rules! kernels {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                kernel(stringify!($name));
+            }
+        )*
+
+        #[test]
+        fn all_kernels_are_tested() {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+            let mut names: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.is_file())
+                .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+                .collect();
+            names.sort();
+            assert_eq!(names, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+kernels! {
+    histogram index_gather permute_matrix random_permutation triangle_counting triangular_solve
+}

@@ -70,6 +70,12 @@ enum Experiment {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// Kernels by actors and on distributed arrays beside C
+    Pgas {
+        /// Options of the experiment, such as --samples 5
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// The thesis's experiments: programs under tools and stacks of tools
     Programs {
         /// Options of the experiment, such as --quick or --hpcg PATH
@@ -92,6 +98,7 @@ impl Bench {
             Some(Experiment::Library { options }) => ("library", options),
             Some(Experiment::Messages { options }) => ("messages", options),
             Some(Experiment::OneSided { options }) => ("one-sided", options),
+            Some(Experiment::Pgas { options }) => return pgas(&self.find_mpi()?, options),
             Some(Experiment::Programs { options }) => ("programs", options),
         };
         harness()?.run(name, options)
@@ -207,6 +214,36 @@ struct Harness {
     tools: PathBuf,
     /// Where the built programs are.
     programs: PathBuf,
+}
+
+/// The kernels need no tools and count no instructions.
+fn pgas(mpi: &Mpi, options: &[String]) -> Result<()> {
+    step("Building the programs", || {
+        run(release_build(mpi).args([
+            "--quiet",
+            "--package",
+            "bench-harness",
+            "--bin",
+            "bench-harness",
+        ]))?;
+        run(release_build(mpi).args([
+            "--quiet",
+            "--package",
+            "rmpi-actors",
+            "--example",
+            "actor_kernels",
+        ]))?;
+        run(release_build(mpi).args([
+            "--quiet",
+            "--package",
+            "rmpi-pgas",
+            "--example",
+            "pgas_kernels",
+        ]))
+    })?;
+    let mut command = Command::new(release_folder(mpi).join("bench-harness"));
+    command.arg("pgas").arg("--sources").arg(environment::root().join("bench-harness/c"));
+    run(command.args(options).envs(mpi.variables()).envs(surroundings::own_home()?))
 }
 
 impl Harness {

@@ -258,10 +258,12 @@ impl Test {
 
     /// The packages that are tested on an MPI, where it is not all: what differs from one ABI and one
     /// version to another.
-    fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 4]> {
+    fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 6]> {
         (!is_first(mpi) && !self.long).then_some([
             "rmpi-sys",
             "rmpi",
+            "rmpi-actors",
+            "rmpi-pgas",
             "mpi-tool-layer",
             "qmpi-shim",
         ])
@@ -278,6 +280,7 @@ impl Test {
 
     fn test_on(&self, mpi: &Mpi, hosts: bool, tally: &mut Tally) -> Result<()> {
         tally.begin(&mpi.name, "");
+        let browser = environment::chromium();
         let mut tests = self.cargo_test(mpi)?;
         tests
             .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
@@ -289,7 +292,9 @@ impl Test {
             .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
             .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
+            .args(if browser.is_ok() { &[][..] } else { &["--skip", BROWSER_TESTS] })
             .args(&self.arguments)
+            .envs(browser.unwrap_or_default())
             .env("IMB", environment::benchmarks()?)
             .env("OPENMP", environment::openmp()?)
             .env("MPI4PY", environment::mpi4py()?)
@@ -367,6 +372,9 @@ type Variables = Vec<(&'static str, String)>;
 /// what they are.
 const COMPILER_TESTS: [(&str, &str); 2] =
     [("src/", "examples in documentation"), ("promises", "what must not compile")];
+
+/// Tests that want a browser, which a machine may be without.
+const BROWSER_TESTS: &str = "pages::";
 
 const FORTRAN_TESTS: &str = "gfortran_";
 

@@ -253,6 +253,35 @@ pub(crate) fn programs(of: &Mpi) -> Result<Vec<(&'static str, String)>> {
     Ok(variables)
 }
 
+/// Debian's Chromium: the installed one, or its packages, unpacked. The variables say where it is.
+///
+/// # Errors
+/// Why there is none, for people.
+pub(crate) fn chromium() -> Result<Vec<(&'static str, String)>> {
+    if let Some(installed) = find_program("chromium") {
+        return Ok(vec![("CHROMIUM", installed.display().to_string())]);
+    }
+    let prefix = folder("chromium-debian");
+    let complete = prefix.join("complete");
+    if !complete.exists() {
+        if find_program("apt-get").is_none() || find_program("dpkg-deb").is_none() {
+            bail!("no chromium, and no apt-get to fetch Debian's packages with");
+        }
+        step(&format!("Unpacking Debian's Chromium into {}", prefix.display()), || {
+            unpack(&prefix, &["chromium"])?;
+            fs::write(&complete, "")?;
+            Ok(())
+        })?;
+    }
+    let lib = prefix.join("usr/lib");
+    let libraries = ["x86_64-linux-gnu", "x86_64-linux-gnu/nss"].map(|name| lib.join(name));
+    Ok(vec![
+        // The script around it wants files in /etc.
+        ("CHROMIUM", lib.join("chromium/chromium").display().to_string()),
+        ("CHROMIUM_LIBRARIES", libraries.map(|path| path.display().to_string()).join(":")),
+    ])
+}
+
 /// apt-get with lists of its own, which needs no root.
 fn apt(folder: &Path) -> Command {
     let mut apt = Command::new("apt-get");

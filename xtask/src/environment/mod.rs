@@ -13,7 +13,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use debian::debian_openmpi;
 pub(crate) use debian::{
-    debian_mpich, fortran, fortran_of, hypre, mpich_source, mpich_with_qmpi, programs,
+    chromium, debian_mpich, fortran, fortran_of, hypre, mpich_source, mpich_with_qmpi, programs,
 };
 pub(crate) use launcher::of_compiler;
 

@@ -274,7 +274,8 @@ pub(crate) fn chromium() -> Result<Vec<(&'static str, String)>> {
         })?;
     }
     let lib = prefix.join("usr/lib");
-    let libraries = ["x86_64-linux-gnu", "x86_64-linux-gnu/nss"].map(|name| lib.join(name));
+    let libraries = ["x86_64-linux-gnu", "x86_64-linux-gnu/nss", "x86_64-linux-gnu/pulseaudio"]
+        .map(|name| lib.join(name));
     Ok(vec![
         // The script around it wants files in /etc.
         ("CHROMIUM", lib.join("chromium/chromium").display().to_string()),

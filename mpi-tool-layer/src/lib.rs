@@ -186,7 +186,7 @@ pub use host::{entry, install, linker, note, run};
 pub use kit::{
     AnyTable, Caller, Clock, CodePlace, Communicators, Exchange, KnownComm, Measure, MeasureUnit,
     Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass,
-    Table, Tally, ThreadWord, TrackedComm, Traffic,
+    Stretch, Table, Tally, ThreadWord, TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -398,3 +398,47 @@ fn a_level_of_a_stack_has_no_sites() {
     assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 2000);
     assert_eq!(by_function(&profile, |row| sum(row, "sent"))["MPI_Send"], 8000);
 }
+
+/// Two ranks wait in turns: by the program's own clock, the stretches of the report's timeline in which a rank waits are in
+/// MPI, and those in which it computes are not. All stretches together are the time in MPI.
+#[test]
+fn the_timeline_shows_who_waits_when() {
+    let run = profiled(Run::new(&compile("turns"), 2));
+    let outcome = run.run();
+    outcome.expect_success("turns");
+    let profile = profile(&run);
+    let timeline = profile["timeline"].as_array().unwrap();
+    let by_rank = &profile["hosts"][0]["by_rank"];
+    assert_eq!(timeline.len(), 2);
+    let mut looked_at = 0;
+    for (rank, row) in timeline.iter().enumerate() {
+        assert_eq!([&row["rank"], &row["ranks"]], [&Value::from(rank), &Value::from(1)]);
+        let width = row["width"].as_f64().unwrap();
+        let shares = row["permille"].as_array().unwrap().iter();
+        let shares: Vec<_> = shares.map(|share| share.as_f64().unwrap() / 1000.0).collect();
+        // All stretches but the last one are whole, and each share is rounded.
+        let (last, whole) = shares.split_last().unwrap();
+        let sum = whole.iter().sum::<f64>() * width;
+        let inside = by_rank["inside"][rank].as_f64().unwrap();
+        let rounding = width * (1.0 + 0.0005 * shares.len() as f64);
+        let up_to = sum + last * width + rounding;
+        assert!(sum - rounding <= inside && inside <= up_to, "rank {rank}: {sum} of {inside}");
+        for line in outcome.lines() {
+            let [of, what, from, to] = line.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            if of != rank.to_string() {
+                continue;
+            }
+            let [from, to] = [from, to].map(|moment| moment.parse::<f64>().unwrap() / width);
+            // The stretches that are wholly in it, and not at its ends, where the program may have been interrupted.
+            let (first, last) = (from.ceil() as usize + 1, (to.floor() as usize).saturating_sub(1));
+            let within = &shares[first.min(last)..last];
+            let mean = within.iter().sum::<f64>() / within.len().max(1) as f64;
+            let is_right = if what == "waits" { mean > 0.9 } else { mean < 0.1 };
+            assert!(is_right || within.is_empty(), "{line}: {within:?} of {shares:?}");
+            looked_at += usize::from(!within.is_empty());
+        }
+    }
+    assert_eq!(looked_at, 8);
+}

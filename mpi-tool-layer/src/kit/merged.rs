@@ -18,6 +18,7 @@ use super::moments::Moments;
 use super::peers::merged::MergedPeers;
 use super::shard::Shard;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
+use super::timeline::MergedTimeline;
 use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
 
@@ -223,6 +224,8 @@ pub(crate) struct Merged {
     pub(crate) lost: u64,
     /// Who has sent how much to whom, if the tool has that.
     pub(crate) peers: Option<MergedPeers>,
+    /// When in the run the ranks were in MPI.
+    pub(crate) timeline: MergedTimeline,
 }
 
 /// Which parts of a key are numbers that each rank gives anew.
@@ -324,7 +327,8 @@ impl Merged {
         let times = RunTimes::of(wall, inside, rank);
         let hosts = Hosts::of(times);
         let (rows, lost, peers) = (merged, table.lost(), None);
-        Self { files, sites, communicators, rows, times, hosts, lost, peers }
+        let timeline = MergedTimeline::of(&table.shares(), rank);
+        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline }
     }
 
     /// A rank without rows, of which so many events are not known.
@@ -332,7 +336,8 @@ impl Merged {
         let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
         let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
-        Self { files, sites, communicators, rows, times, hosts, lost, peers: None }
+        let (peers, timeline) = (None, MergedTimeline::default());
+        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline }
     }
 
     /// How many events there are in all rows.
@@ -385,6 +390,7 @@ impl Merged {
         if let Some(peers) = other.peers {
             self.peers.get_or_insert_default().add(peers);
         }
+        self.timeline.add(other.timeline);
         self.forget_unused(renumbered);
     }
 
@@ -468,6 +474,7 @@ mod tests {
             hosts: Hosts::default(),
             lost: 1,
             peers: None,
+            timeline: MergedTimeline::default(),
         }
     }
 

@@ -10,7 +10,8 @@
 //! * the list of hosts: of each its name, the useful time of its ranks, and the list of these: of each the number, the wall time
 //!   and the time in MPI;
 //! * the events that were lost;
-//! * the list of the peers' numbers, which is empty if there are no peers.
+//! * the list of the peers' numbers, which is empty if there are no peers;
+//! * the list of the timeline's numbers.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
 //! own. What is read is still checked: each length against what there is, and that nothing is left over.
@@ -22,6 +23,7 @@ use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, S
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
 use super::table::Parts;
+use super::timeline::MergedTimeline;
 
 impl Merged {
     /// The table as bytes.
@@ -68,6 +70,9 @@ impl Merged {
         let peers = self.peers.as_ref().map(MergedPeers::to_numbers).unwrap_or_default();
         out.number(peers.len() as u64);
         peers.into_iter().for_each(|number| out.number(number));
+        let timeline = self.timeline.to_numbers();
+        out.number(timeline.len() as u64);
+        timeline.into_iter().for_each(|number| out.number(number));
         out.0
     }
 
@@ -116,8 +121,9 @@ impl Merged {
             [] => None,
             numbers => Some(MergedPeers::from_numbers(numbers)?),
         };
+        let timeline = MergedTimeline::from_numbers(&from.list(Reader::number)?)?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
-        let table = Self { files, sites, communicators, rows, times, hosts, lost, peers };
+        let table = Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline };
         from.0.is_empty().then_some(table)
     }
 }
@@ -221,6 +227,7 @@ mod tests {
             )])),
             lost: 10,
             peers: Some(MergedPeers::default()),
+            timeline: MergedTimeline::from_numbers(&[3, 7, 2, 3, 0, 1000, 5]).unwrap(),
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

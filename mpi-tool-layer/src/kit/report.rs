@@ -8,7 +8,7 @@ use super::peers::report::{self as peers, PeerView};
 use super::size::SizeClass;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
 use super::tracking::{KnownComm, TrackedComm};
-use super::view::{RowView, View};
+use super::view::{RowView, ShareView, View};
 use crate::FunctionId;
 use crate::host::options::Format;
 use crate::host::report::{Field, Heading, quote};
@@ -298,11 +298,36 @@ impl TableReport<'_> {
             out.write_str("}")
         })?;
         out.write_str("\n]")?;
+        self.timeline(out)?;
         if let Some(matrix) = self.peers {
             out.write_str(",\n\"matrix\":")?;
             peers::json(out, matrix)?;
         }
         out.write_str("}\n")
+    }
+
+    /// When in the run the ranks were in MPI: nothing if the tool does not tell.
+    fn timeline(&self, out: &mut dyn Write) -> fmt::Result {
+        let (mut result, mut is_first) = (Ok(()), true);
+        self.view.timeline(&mut |ShareView { rank, ranks, width, bins }| {
+            let mut write = || {
+                out.write_str(if is_first { ",\n\"timeline\":[\n  " } else { ",\n  " })?;
+                write!(
+                    out,
+                    "{{\"rank\":{rank},\"ranks\":{ranks},\"width\":{width},\"permille\":["
+                )?;
+                for (position, share) in bins.iter().enumerate() {
+                    write!(out, "{}{share}", if position == 0 { "" } else { "," })?;
+                }
+                out.write_str("]}")
+            };
+            if result.is_ok() {
+                result = write();
+            }
+            is_first = false;
+        });
+        result?;
+        out.write_str(if is_first { "" } else { "\n]" })
     }
 
     /// The places of a site, as a list of JSON without its brackets.

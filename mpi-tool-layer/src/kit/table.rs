@@ -7,10 +7,12 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use super::Clock;
 use super::layout::Layout;
 use super::moments::Moments;
 use super::shard::{Row, Shape, Shard};
 use super::thread::{self, TABLES};
+use super::timeline::{Shares, Stretch, Timeline};
 use crate::counters::memory;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo};
 
@@ -210,6 +212,8 @@ pub struct AnyTable {
     lost: AtomicU64,
     /// The tool that reports it, once MPI has started.
     tool: AtomicPtr<ToolInfo>,
+    /// When in the run the time was spent, if the tool tells.
+    timeline: Timeline,
 }
 
 impl AnyTable {
@@ -229,6 +233,7 @@ impl AnyTable {
             writer: AtomicI32::new(0),
             lost: AtomicU64::new(0),
             tool: AtomicPtr::new(core::ptr::null_mut()),
+            timeline: Timeline::new(),
         }
     }
 
@@ -246,6 +251,29 @@ impl AnyTable {
         if let Some(tool) = unsafe { self.tool.load(Acquire).as_ref() } {
             tool.signalled(STILL_RUNNING);
         }
+    }
+
+    /// Tells when in the run the table's time is spent, for the report's picture of rank by time: a call took from `start`
+    /// to `end`, in ticks of the [`Clock`](super::Clock), and its time is to be added to the table now. It is enough to tell
+    /// this of calls that begin or end outside of the [`Stretch`] that was returned last, and of the first one; so a tool
+    /// keeps the stretch and compares. Nothing is returned if another thread is telling the same. Takes no lock and
+    /// allocates nothing.
+    pub fn tell(&self, start: u64, end: u64) -> Option<Stretch> {
+        self.timeline.call(start, end, self.time())
+    }
+
+    /// The sum of the first measure in ticks, over all rows.
+    pub(crate) fn time(&self) -> u64 {
+        let is_time = |measure: &Measure| measure.unit == MeasureUnit::Ticks;
+        let Some(index) = self.measures.iter().position(is_time) else { return 0 };
+        let mut sum = 0_u64;
+        self.each(|row| sum = sum.wrapping_add(row.moments(index).sum));
+        sum
+    }
+
+    /// When in the run the time was spent, up to now.
+    pub(crate) fn shares(&self) -> Shares {
+        self.timeline.shares(Clock::now(), self.time())
     }
 
     pub(crate) fn shape(&self) -> Shape {

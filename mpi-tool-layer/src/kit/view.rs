@@ -6,6 +6,7 @@ use super::merged::{Measured, Merged, RunTimes};
 use super::shard::Shard;
 use super::site::SITES;
 use super::table::{AnyTable, MeasureUnit, Parts};
+use super::timeline::{Share, ShareRow};
 use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
 
@@ -21,12 +22,26 @@ pub(crate) struct RowView {
 /// Gets a row, and a function that tells of a measure by its number.
 pub(crate) type EachRow<'a> = dyn FnMut(RowView, &dyn Fn(usize) -> Measured) + 'a;
 
+/// A row of the timeline.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShareView<'a> {
+    /// The lowest of the ranks.
+    pub(crate) rank: u64,
+    pub(crate) ranks: u64,
+    /// How wide a bin is, in nanoseconds.
+    pub(crate) width: u64,
+    /// The share of each bin, in thousandths.
+    pub(crate) bins: &'a [Share],
+}
+
 /// A table to be reported.
 pub(crate) trait View {
     /// How long the ranks ran, and how much of it they were in MPI.
     fn times(&self) -> RunTimes;
     /// Where the ranks ran; none of this process alone.
     fn hosts(&self) -> Option<&Hosts>;
+    /// Calls `each` with the rows of the timeline, by rank.
+    fn timeline(&self, each: &mut dyn FnMut(ShareView<'_>));
     /// Events that could not be counted.
     fn lost(&self) -> u64;
     /// Calls `each` with the rows, in any order, and a function that tells of a measure by its number.
@@ -49,6 +64,13 @@ impl View for Merged {
 
     fn hosts(&self) -> Option<&Hosts> {
         Some(&self.hosts)
+    }
+
+    fn timeline(&self, each: &mut dyn FnMut(ShareView<'_>)) {
+        let width = self.timeline.width();
+        for ShareRow { first, ranks, bins } in &self.timeline.rows {
+            each(ShareView { rank: *first, ranks: *ranks, width, bins });
+        }
     }
 
     fn lost(&self) -> u64 {
@@ -116,6 +138,14 @@ impl View for Process<'_> {
 
     fn hosts(&self) -> Option<&Hosts> {
         None
+    }
+
+    fn timeline(&self, each: &mut dyn FnMut(ShareView<'_>)) {
+        let shares = self.table.shares();
+        if !shares.bins().is_empty() {
+            let (width, bins) = (shares.width(), shares.bins());
+            each(ShareView { rank: self.rank, ranks: 1, width, bins });
+        }
     }
 
     fn lost(&self) -> u64 {

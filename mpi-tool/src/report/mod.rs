@@ -13,6 +13,7 @@ mod placement;
 mod read;
 pub(crate) mod symbols;
 mod text;
+mod timeline;
 mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +57,9 @@ struct Table {
     #[serde(default)]
     communicators: Vec<Option<Communicator>>,
     rows: Vec<Value>,
+    /// When in the run the ranks were in MPI, where the tool tells.
+    #[serde(default)]
+    timeline: Vec<timeline::Stretches>,
     /// Only where the tool tells peers apart.
     matrix: Option<Vec<matrix::Entry>>,
 }

@@ -49,7 +49,7 @@ fn a_browser_shows_all_numbers() {
             (&[][..], &[][..]),
             "{ranks} ranks"
         );
-        for name in ["rows", "hosts", "communicators", "matrix", "measures", "keys"] {
+        for name in ["rows", "hosts", "communicators", "timeline", "matrix", "measures", "keys"] {
             let table = shown.table(&format!("data-{name}"));
             let (header, lines) = table.split_first().unwrap();
             let expected = run[name].as_array().unwrap();

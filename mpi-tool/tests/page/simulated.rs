@@ -103,7 +103,7 @@ impl Simulated {
                 {"name": "sent", "unit": "bytes"}],
             "sites": sites,
             "communicators": [{"identity": "0000000000000001", "name": "MPI_COMM_WORLD", "size": self.ranks, "remote_size": null}],
-            "rows": rows, "matrix": self.matrix(),
+            "rows": rows, "timeline": self.timeline(), "matrix": self.matrix(),
         })
     }
 
@@ -131,6 +131,18 @@ impl Simulated {
         json!({"function": FUNCTIONS[site % FUNCTIONS.len()], "site": site + 1, "communicator": 1,
             "size": 1_u64 << (site % 20), "calls": calls, "ranks": self.ranks, "time": measured(&times),
             "wait": if site.is_multiple_of(3) { measured(&waits) } else { Value::Null }, "sent": measured(&bytes)})
+    }
+
+    /// Rows of up to four neighbours, with 150 stretches each; the last rows end before the others.
+    fn timeline(&self) -> Value {
+        let together = self.ranks.div_ceil(256);
+        let rows = (0..self.ranks).step_by(together as usize).map(|rank| {
+            let length = if rank + together >= self.ranks { 120 } else { 150 };
+            let share = |bin: u64| (rank * 7 + bin * 13) % 1001;
+            let permille: Vec<u64> = (0..length).map(share).collect();
+            json!({"rank": rank, "ranks": together.min(self.ranks - rank), "width": 80_000_000, "permille": permille})
+        });
+        rows.collect()
     }
 
     /// Each rank sends to those to the right and below.

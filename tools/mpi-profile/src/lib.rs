@@ -242,10 +242,10 @@ impl Profile {
         let start = Clock::now();
         let result = next_f();
         let end = Clock::now();
-        self.early.look(end, self.calls.any());
-        let time = end.wrapping_sub(start);
         // The time of a call inside of another one is a part of that one's.
-        let time = nesting.is_outermost().then_some(time);
+        let start = if nesting.is_outermost() { start } else { end };
+        self.early.look(start, end, self.calls.any());
+        let time = nesting.is_outermost().then_some(end.wrapping_sub(start));
         drop(nesting);
         self.calls.add(begun.plain_row(), 1, [time, None, None, None]);
         result
@@ -293,13 +293,16 @@ impl Profile {
         let tally = tally(now);
         let now = tally.as_ref();
         let (time, waited) = (Cell::new(0), Cell::new(None));
+        let is_outermost = nesting.is_outermost();
         let timed = {
             let (time, waited, row) = (&time, &waited, &now.row);
             move || {
                 let start = start();
                 let result = next_f();
                 let end = Clock::now();
-                self.early.look(end, self.calls.any());
+                // The time of a call inside of another one is a part of that one's.
+                let from = if is_outermost { start.time } else { end };
+                self.early.look(from, end, self.calls.any());
                 time.set(end.wrapping_sub(start.time));
                 waited.set(start.waited(time.get()));
                 row.set(begun.row());
@@ -307,7 +310,6 @@ impl Profile {
             }
         };
         let result = self.traffic.around(&tally, || now.row.get(), call, timed);
-        let is_outermost = nesting.is_outermost();
         let time = is_outermost.then_some(time.get());
         let waited = waited.get().filter(|_| is_outermost);
         drop(nesting);
@@ -449,7 +451,7 @@ impl Tool for Profile {
         communicators: Communicators::new(),
         peers: PeerTable::new(),
         keys: AtomicUsize::new(0),
-        early: Early::never(),
+        early: Early::new(),
     };
 
     const SETTINGS: &'static [Setting] = &[

@@ -49,6 +49,7 @@ pub(super) fn write(out: &mut dyn Write, run: Run, symbols: &mut Symbols) -> Res
         ("run", "Run and machine", overview::run(&table)),
         ("efficiency", "Efficiency", overview::efficiency(&table)),
         ("ranks", "Share of MPI over ranks", overview::ranks(&table)),
+        ("timeline", "When ranks are in MPI", tables::timeline(&table)),
         ("sites", "Call sites", tables::sites(&table, &frames).with_context(is_broken)?),
         ("functions", "Functions", tables::functions(&table).with_context(is_broken)?),
         ("communicators", "Communicators", tables::communicators(&table).with_context(is_broken)?),

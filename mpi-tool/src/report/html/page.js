@@ -83,6 +83,68 @@
     return (unit ? value.toFixed(1) : value) + " " + units[unit];
   };
 
+  // A colour of the page as three numbers.
+  const colour = (name) => {
+    const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim().slice(1);
+    const long = hex.length === 3 ? [...hex].map((digit) => digit + digit).join("") : hex;
+    return [0, 2, 4].map((at) => parseInt(long.slice(at, at + 2), 16));
+  };
+
+  // When ranks are in MPI: a row for each rank, or for neighbours, and a column for each stretch of time.
+  const timeline = () => {
+    const canvas = document.getElementById("when");
+    const rows = report.timeline ?? [];
+    if (!canvas || !rows.length) return;
+    const columns = Math.max(...rows.map((row) => row.permille.length));
+    const wide = Math.max(1, Math.floor(800 / columns));
+    const high = Math.max(1, Math.floor(320 / rows.length));
+    let [row, column] = [0, 0];
+
+    const draw = () => {
+      const [ground, ink] = [colour("--ground"), colour("--part")];
+      const image = new ImageData(columns, rows.length);
+      rows.forEach(({ permille }, at) => permille.forEach((share, bin) => {
+        for (let channel = 0; channel < 3; channel++)
+          image.data[4 * (at * columns + bin) + channel] = ground[channel] + (ink[channel] - ground[channel]) * share / 1000;
+        image.data[4 * (at * columns + bin) + 3] = 255;
+      }));
+      const small = element("canvas");
+      [small.width, small.height] = [columns, rows.length];
+      small.getContext("2d").putImageData(image, 0, 0);
+      [canvas.width, canvas.height] = [columns * wide, rows.length * high];
+      const context = canvas.getContext("2d");
+      context.imageSmoothingEnabled = false;
+      context.drawImage(small, 0, 0, canvas.width, canvas.height);
+      context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
+      context.lineWidth = 2;
+      context.strokeRect(column * wide, row * high, wide, high);
+      const { rank, ranks, width, permille } = rows[row];
+      const whose = ranks === 1 ? "Rank " + rank : ranks + " ranks from rank " + rank + " on";
+      const moment = (bin) => (bin * width / 1e9).toFixed(2) + " s";
+      document.getElementById("moment").textContent = whose + ", " + moment(column) + " to " + moment(column + 1) + ": " +
+        (column < permille.length ? (permille[column] / 10).toFixed(1) + " % in MPI" : "had ended");
+    };
+
+    const choose = (newRow, newColumn) => {
+      row = Math.min(Math.max(0, newRow), rows.length - 1);
+      column = Math.min(Math.max(0, newColumn), columns - 1);
+      draw();
+    };
+    canvas.addEventListener("keydown", (event) => {
+      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (by === undefined) return;
+      event.preventDefault();
+      choose(row + by[0], column + by[1]);
+    });
+    canvas.addEventListener("click", (event) => {
+      const box = canvas.getBoundingClientRect();
+      choose(Math.floor((event.clientY - box.top) / box.height * rows.length),
+        Math.floor((event.clientX - box.left) / box.width * columns));
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    draw();
+  };
+
   // The matrix: each rank is a row and a column; of more ranks than this, several are one.
   const MOST = 1024;
   const EACH = 4096;
@@ -128,11 +190,6 @@
         most = Math.max(most, sums[at]);
       });
       const style = getComputedStyle(document.documentElement);
-      const colour = (name) => {
-        const hex = style.getPropertyValue(name).trim().slice(1);
-        const long = hex.length === 3 ? [...hex].map((digit) => digit + digit).join("") : hex;
-        return [0, 2, 4].map((at) => parseInt(long.slice(at, at + 2), 16));
-      };
       const [ground, ink] = [colour("--ground"), colour("--ink")];
       const image = new ImageData(size, size);
       const top = Math.log1p(most);
@@ -202,6 +259,7 @@
     show();
   };
 
+  timeline();
   matrix();
   allNumbers();
 })();

@@ -8,6 +8,7 @@ use mpi_facts::{FunctionClass, FunctionId};
 
 use super::super::symbols::Frame;
 use super::super::text::{amount, name, shown, sorted};
+use super::super::timeline;
 use super::super::{By, Communicator, Key, Line, Table, What, lines};
 use super::{chart, percent, seconds, source};
 
@@ -165,6 +166,51 @@ pub(super) fn matrix(table: &Table) -> Markup {
         p #scale {}
         div.scroll #row tabindex="0" role="region" aria-label="what the rank has sent" {}
         noscript { p { "The picture needs the page's own script. mpi-tool report --matrix prints it as text." } }
+    }
+}
+
+/// Into so many parts the run is divided in the table beside the picture.
+const PARTS: usize = 10;
+
+pub(super) fn timeline(table: &Table) -> Markup {
+    let rows = &table.timeline;
+    let parts = timeline::parts(rows, PARTS);
+    if parts.is_empty() {
+        return html! { p { "The report does not tell when in the run the ranks were in MPI." } };
+    }
+    let together = rows.iter().map(|row| row.ranks).max().unwrap_or(1);
+    let one_or_more = |rank: u64| {
+        let ranks = rows.iter().find(|row| row.rank == rank).map_or(1, |row| row.ranks);
+        if ranks == 1 { format!("rank {rank}") } else { format!("rank {rank} and its neighbours") }
+    };
+    html! {
+        p { "Each row is "
+            @if together == 1 { "a rank" } @else { "the mean of up to " (together) " neighbouring ranks" }
+            ", each column a stretch of the run of " (seconds(rows[0].width as f64))
+            "; the more a cell stands out, the more of it is in MPI. Choose a cell by the arrow keys or by a click." }
+        canvas #when tabindex="0" role="img" aria-label="share of MPI, by rank and time" width="1" height="1" {}
+        p #moment aria-live="polite" {}
+        div.scroll tabindex="0" role="region" aria-label="share of MPI in parts of the run" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "from, to" } th scope="col" { "in MPI" }
+                        th scope="col" { "least" } th scope="col" { "most" }
+                    }
+                }
+                tbody {
+                    @for part in &parts {
+                        tr {
+                            th scope="row" { (seconds(part.from as f64)) ", " (seconds(part.to as f64)) }
+                            td { (percent(part.mean)) }
+                            td { (percent(part.least.1)) " (" (one_or_more(part.least.0)) ")" }
+                            td { (percent(part.most.1)) " (" (one_or_more(part.most.0)) ")" }
+                        }
+                    }
+                }
+            }
+        }
+        noscript { p { "The picture needs the page's own script." } }
     }
 }
 

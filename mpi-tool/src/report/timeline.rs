@@ -58,7 +58,8 @@ pub(super) fn parts(rows: &[Stretches], most: usize) -> Vec<Part> {
     let part = |begin: usize| {
         let end = (begin + each).min(length);
         let (mut sum, mut ranks) = (0.0, 0);
-        let (mut lowest, mut highest): (Option<(u64, f64)>, Option<(u64, f64)>) = (None, None);
+        let mut lowest: Option<(u64, f64)> = None;
+        let mut highest = lowest;
         for row in rows {
             let Some(shares) = row.permille.get(begin..end.min(row.permille.len())) else {
                 continue;

@@ -95,6 +95,9 @@ fn wrong_programs_are_named() {
     let names: BTreeSet<_> = cases.iter().map(|case| &case.name).collect();
     assert_eq!(names.len(), cases.len());
     assert!(cases.len() >= 200, "{}", cases.len());
+    // A sample, where another MPI of the same run has all.
+    let every = env::var("CHECK_EVERY").map_or(1, |every| every.parse().unwrap());
+    let cases: Vec<_> = cases.iter().step_by(every).collect();
     program("wrong");
     let next = AtomicUsize::new(0);
     let missed = Mutex::new(Vec::new());

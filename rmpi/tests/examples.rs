@@ -124,10 +124,11 @@ fn tools_see_every_byte_of_windows() {
     assert_eq!(one_sided, expected, "{counted}");
 }
 
-/// A minute of random datatypes, on two ranks with types of their own.
+/// A minute of random datatypes, or as long as `RMPI_RANDOM_SECONDS` says, on two ranks with types of their own.
 #[test]
 fn random_types_for_a_minute() {
-    let said = run_in(&[], "random_types", 2, &[], &[("RMPI_RANDOM_SECONDS", "60")]);
+    let seconds = env::var("RMPI_RANDOM_SECONDS").unwrap_or_else(|_| "60".into());
+    let said = run_in(&[], "random_types", 2, &[], &[("RMPI_RANDOM_SECONDS", &seconds)]);
     assert!(said.contains("right on 2 ranks"), "{said}");
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Test {
     /// All tests, also on Open MPI, in half an hour
     #[arg(long)]
     all: bool,
-    /// All tests but mpi4py's on Open MPI, and also on the other ABI of MPICH and on Debian's MPICH, in an hour
+    /// All tests but mpi4py's on Open MPI, and most of them on the other ABI of MPICH and on Debian's MPICH, in an hour
     #[arg(long)]
     more: bool,
     /// Also what takes long: mpi4py's whole suite, also on four ranks, with each tool alone; every package
@@ -113,9 +113,18 @@ impl Test {
             }
             if self.packages(mpi).is_some() {
                 left_out.push(format!(
-                    "{name}: the command-line program, the benchmarks, examples in documentation, and what must \
-                     not compile (--long)"
+                    "{name}: the command-line program, the benchmarks, actors and global arrays, examples in \
+                     documentation, and what must not compile (--long)"
                 ));
+            }
+            if self.saves_time_on(mpi) {
+                left_out.push(format!(
+                    "{name}: two thirds of the wrong programs for mpi-check, and three quarters of the minute of random \
+                     datatypes (--all, --long)"
+                ));
+            }
+            if self.more && self.no_mpi4py(mpi).is_none() {
+                left_out.push(format!("{name}: mpi4py's suite on one rank (--all)"));
             }
             if self.is_quick() {
                 left_out.push(format!(
@@ -124,7 +133,7 @@ impl Test {
                     self.slow(mpi).map(|(_, what)| what).collect::<Vec<_>>().join(", ")
                 ));
             }
-            for (_, test, reason) in tests_left_out(mpi) {
+            for (_, test, reason) in self.tests_left_out(mpi) {
                 left_out.push(format!("{name}: {test}, {reason}"));
             }
             let result = step(&format!("Building the tests for {name}"), || self.build_tests(mpi));
@@ -240,6 +249,7 @@ impl Test {
                 .envs(own_home.iter().cloned())
                 .env("RUSTC_BOOTSTRAP", "1")
                 .env("RUSTFLAGS", "-Zsanitizer=address")
+                .env("RMPI_RANDOM_SECONDS", "15")
                 // MPI keeps some memory to the end.
                 .env("ASAN_OPTIONS", "detect_leaks=0");
             cargo
@@ -258,15 +268,27 @@ impl Test {
 
     /// The packages that are tested on an MPI, where it is not all: what differs from one ABI and one
     /// version to another.
-    fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 6]> {
+    fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 4]> {
         (!is_first(mpi) && !self.long).then_some([
             "rmpi-sys",
             "rmpi",
-            "rmpi-actors",
-            "rmpi-pgas",
             "mpi-tool-layer",
             "qmpi-shim",
         ])
+    }
+
+    /// Is there a sample only of what runs on other MPIs as a whole, so that `--more` takes less than an hour?
+    fn saves_time_on(&self, mpi: &Mpi) -> bool {
+        self.more && !self.long && mpi.name != USUAL[0]
+    }
+
+    /// Tests that do not run on an MPI: the suite that has each, its name, and why.
+    fn tests_left_out(&self, mpi: &Mpi) -> Vec<(&'static str, &'static str, &'static str)> {
+        let mut tests = tests_left_out(mpi);
+        if tests.is_empty() && self.more && !self.long {
+            tests.push(("examples", VALGRIND_TEST, "which takes minutes (--mpi mpich-debian)"));
+        }
+        tests
     }
 
     /// Why the Intel MPI Benchmarks do not run.
@@ -287,10 +309,11 @@ impl Test {
             .arg("--")
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
             .args(if self.no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
-            .args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
+            .args(self.tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
             .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
             .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
+            .args(if self.more && !self.long { &["--skip", ONE_RANK_TESTS][..] } else { &[] })
             .args(["--skip", FORTRAN_TESTS, "--skip", PROGRAMS_TESTS])
             .args(if browser.is_ok() { &[][..] } else { &["--skip", BROWSER_TESTS] })
             .args(&self.arguments)
@@ -300,6 +323,9 @@ impl Test {
             .env("MPI4PY", environment::mpi4py()?)
             .env("MPI4PY_SUITE", environment::mpi4py_suite()?)
             .env("LONG", if self.long { "1" } else { "0" });
+        if self.saves_time_on(mpi) {
+            tests.env("RMPI_RANDOM_SECONDS", "15").env("CHECK_EVERY", "3");
+        }
         run_reading(&mut tests, |line| tally.read(line))
     }
 
@@ -406,6 +432,9 @@ fn programs(mpi: &Mpi) -> Result<Variables> {
 
 const VALGRIND_TEST: &str = "valgrind_finds_nothing";
 
+/// Of mpi4py's suite, those on two ranks have what these have.
+const ONE_RANK_TESTS: &str = "mpi4py_suite_on_one_rank";
+
 const LONG_TESTS: &str = "mpi4py_suite_on_four_ranks";
 
 const MPI4PY_TESTS: &str = "mpi4py_";
@@ -449,7 +478,9 @@ pub(crate) fn build_serving(mpis: &[Mpi]) -> Result<()> {
     }
     for mpi in mpis {
         if serving(mpi) == mpi.name && !is_first(mpi) {
-            build_tools(mpi)?;
+            // Only the tests of `mpi-tool`, which run on the first ones, take these.
+            let is_wanted = |tool: &String| !["mpi-trace", "mpi-watch"].contains(&tool.as_str());
+            build(mpi, &tool_packages()?.into_iter().filter(is_wanted).collect::<Vec<_>>())?;
         }
     }
     Ok(())

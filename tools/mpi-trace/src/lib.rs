@@ -115,29 +115,28 @@ const fn is_end(function: FunctionId) -> bool {
 #[inline(always)]
 fn fields<'c>(communicators: &Communicators, call: impl Call<'c>) -> Record {
     let shape = call.shape();
-    let fields = Fields::of_shape(&shape);
-    let mut record = Record::new();
-    if fields.communicator {
-        let comm = communicators.of(call);
-        record.put(names::of_communicator(comm));
+    let has = Fields::of_shape(&shape);
+    let mut record = Record::zeros(has);
+    let int = |position| call.get::<c_int>(position).unwrap_or(0);
+    if has.communicator {
+        record.communicator = names::of_communicator(communicators.of(call));
     }
-    let int = |position| call.get::<c_int>(position).map_or(0, i64::from);
-    if fields.tag {
-        record.put_signed(int(shape.tags.0));
+    if has.tag {
+        record.tag = int(shape.tags.0);
     }
-    if fields.received_tag {
-        record.put_signed(int(shape.tags.1));
+    if has.received_tag {
+        record.received_tag = int(shape.tags.1);
     }
-    if fields.source {
-        record.put_signed(int(shape.source));
+    if has.source {
+        record.source = int(shape.source);
     }
-    if fields.destination {
+    if has.destination {
         let position =
             if shape.destination == mpi_facts::NONE { shape.target } else { shape.destination };
-        record.put_signed(int(position));
+        record.destination = int(position);
     }
-    if fields.root {
-        record.put_signed(int(shape.root));
+    if has.root {
+        record.root = int(shape.root);
     }
     record
 }
@@ -172,11 +171,8 @@ impl Trace {
     /// The arguments of a call that ends a communicator.
     fn ended(&self, comm: Option<MPI_Comm>) -> Record {
         let of = |comm| self.communicators.of_handle(comm);
-        let mut record = Record::new();
-        if Fields::of(FunctionId::MPI_Comm_free).communicator {
-            record.put(names::of_communicator(comm.map_or(TrackedComm::NONE, of)));
-        }
-        record
+        let communicator = names::of_communicator(comm.map_or(TrackedComm::NONE, of));
+        Record { communicator, ..Record::none(FunctionId::MPI_Comm_free) }
     }
 }
 

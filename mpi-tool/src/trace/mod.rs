@@ -1,12 +1,14 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
-//! * `read.rs`: the files. `messages.rs`: which receive has got which send. `waits.rs`: who waits for whom.
+//! * `read.rs`: the files. `messages.rs`: which receive has got which send. `waits.rs`: who waits for whom. `path.rs`: what
+//!   the run's length consists of.
 //! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`: what is written.
 
 mod csv;
 mod html;
 mod json;
 mod messages;
+mod path;
 mod perfetto;
 mod read;
 mod text;

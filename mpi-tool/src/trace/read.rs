@@ -11,6 +11,9 @@ use mpi_facts::trace::{
     define, header,
 };
 
+#[cfg(test)]
+pub(super) mod made_up;
+
 /// A run.
 pub(super) struct Trace {
     /// By world, then by rank.

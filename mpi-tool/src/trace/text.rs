@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::messages::Messages;
+use super::path::{Idle, Path};
 use super::read::Trace;
 use super::waits::{self, Cause, Wait};
 
@@ -12,15 +13,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     let groups = waits::grouped(trace, waits);
     let shown = if top == 0 { groups.len() } else { top.min(groups.len()) };
     for (group, time, calls) in &groups[..shown] {
-        let name = |process: usize| {
-            let process = &trace.processes[process];
-            let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-            if process.world == 0 {
-                format!("rank {rank}")
-            } else {
-                format!("rank {rank} of world {}", process.world)
-            }
-        };
+        let name = |process| name(trace, process);
         let what = match group.cause {
             Cause::LateSender => "to send",
             Cause::LateReceiver => "to receive",
@@ -40,7 +33,60 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     if shown < groups.len() {
         let _ = writeln!(text, "… {} more lines: --top 0", groups.len() - shown);
     }
+    text.push_str(&critical_path(trace, waits, top));
     text
+}
+
+/// What the run's length consists of, in so many lines.
+fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
+    let mut text = String::new();
+    let path = Path::of(trace, waits);
+    let [computing, mpi] = path.times();
+    let whole = computing + mpi;
+    if whole == 0 {
+        return text;
+    }
+    let percent = |time: i64| time as f64 * 100.0 / whole as f64;
+    let changes = match path.changes {
+        0 => "it stays on one rank".to_owned(),
+        1 => "it goes over to another rank once".to_owned(),
+        many => format!("it goes over to another rank {many} times"),
+    };
+    let _ = writeln!(
+        text,
+        "critical path: computing {:.1} %, MPI {:.1} %; {changes}",
+        percent(computing),
+        percent(mpi),
+    );
+    let parts = path.parts();
+    let shown = if top == 0 { parts.len() } else { top.min(parts.len()) };
+    for (process, function, time, pieces) in &parts[..shown] {
+        let what = match function {
+            None => "computes".to_owned(),
+            Some(function) => format!("is in {} of {function}", count(*pieces, "call")),
+        };
+        let _ = writeln!(
+            text,
+            "{:>12}  {:>5.1} %        {} {what}",
+            seconds(*time),
+            percent(*time),
+            name(trace, *process),
+        );
+    }
+    if shown < parts.len() {
+        let _ = writeln!(text, "… {} more lines: --top 0", parts.len() - shown);
+    }
+    text
+}
+
+fn name(trace: &Trace, process: usize) -> String {
+    let process = &trace.processes[process];
+    let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+    if process.world == 0 {
+        format!("rank {rank}")
+    } else {
+        format!("rank {rank} of world {}", process.world)
+    }
 }
 
 /// What there is.
@@ -105,8 +151,19 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
             seconds(most)
         );
     }
-    let total: i64 = waits.iter().map(|wait| wait.time).sum();
-    let _ = writeln!(text, "all ranks together wait {} for others", seconds(total));
+    let idle = Idle::of(trace, waits);
+    let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
+    let total = sum(|one| one.waiting.iter().sum());
+    let _ = writeln!(
+        text,
+        "all ranks together are in MPI for {}, of which they wait {} for others: {} for senders, {} for receivers, {} at \
+         collective operations",
+        seconds(sum(|one| one.mpi)),
+        seconds(total),
+        seconds(sum(|one| one.waiting[0])),
+        seconds(sum(|one| one.waiting[1])),
+        seconds(sum(|one| one.waiting[2])),
+    );
     text
 }
 

@@ -86,6 +86,18 @@ pub mod header {
     pub const WORLD: usize = 96;
     /// Its words.
     pub const WORLD_WORDS: usize = 16;
+    /// What the user has left out: bits of [`super::filter`].
+    pub const FILTER: usize = 112;
+}
+
+/// What is left out of a trace.
+pub mod filter {
+    /// All functions but chosen ones.
+    pub const FUNCTIONS: u64 = 1;
+    /// Short calls that have moved nothing.
+    pub const SHORT: u64 = 2;
+    /// All ranks but chosen ones.
+    pub const RANKS: u64 = 4;
 }
 
 /// Words at the beginning of a chunk.

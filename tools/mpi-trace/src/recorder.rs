@@ -8,7 +8,7 @@ use mpi_facts::trace::{CALL, Fields, LONGEST, Moved, STARTS, UNKNOWN, Writer, zi
 use mpi_tool_layer::{FunctionId, ThreadWord};
 
 use crate::store::{self, Chunk};
-use crate::{names, run};
+use crate::{filter, names, run};
 
 /// What a thread records with. Only its own thread uses it.
 pub(crate) struct Recorder {
@@ -25,6 +25,8 @@ pub(crate) struct Recorder {
     chunks: Cell<u64>,
     /// The end of the last call, shifted.
     last: Cell<u64>,
+    /// There are records that belong to the next call.
+    has_data: Cell<bool>,
     /// A record is being written: a call of a signal handler that comes meanwhile is lost.
     is_writing: Cell<bool>,
     /// Megabytes, as the user has set it.
@@ -154,6 +156,7 @@ impl Recorder {
             limit: Cell::new(0),
             chunks: Cell::new(0),
             last: Cell::new(0),
+            has_data: Cell::new(false),
             is_writing: Cell::new(false),
             ring,
         }));
@@ -170,6 +173,13 @@ impl Recorder {
     /// How many calls were recorded.
     #[inline(always)]
     pub(crate) fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+
+    /// The number of the call that comes next, which something will refer to.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.has_data.set(true);
         self.calls.get()
     }
 
@@ -197,6 +207,10 @@ impl Recorder {
         has_failed: bool,
         record: &Record,
     ) {
+        let has_data = self.has_data.replace(false);
+        if filter::is_too_short(function, end.wrapping_sub(begin)) && !has_data && !has_failed {
+            return;
+        }
         let shift = SHIFT.load(Relaxed);
         let (begin, end) = (begin >> shift, end >> shift);
         if let Some((chunk, place)) = self.room(Some(begin)) {
@@ -213,6 +227,7 @@ impl Recorder {
 
     /// Writes a record that is not of a call.
     fn write(&self, record: impl FnOnce(&mut Writer<'_>)) {
+        self.has_data.set(true);
         if let Some((chunk, place)) = self.room(None) {
             let mut writer = Writer::new(place);
             record(&mut writer);

@@ -333,7 +333,9 @@ Examples:
   mpi-tool trace mpi-trace-…                                 who waits for whom
   mpi-tool trace mpi-trace-… --to perfetto -o app.pftrace    for ui.perfetto.dev
   mpi-tool trace mpi-trace-… --html -o app.html              time lines in a page
-  mpi-tool trace mpi-trace-… --to csv -o calls.csv           a line a call")]
+  mpi-tool trace mpi-trace-… --to csv -o calls.csv           a line a call
+  mpi-tool trace mpi-trace-… --to otf2 -o FOLDER             for Vampir, ViTE, pipit
+  mpi-tool trace mpi-trace-… --to ti -o FOLDER               for SimGrid's smpirun -replay")]
 pub(crate) struct Trace {
     /// The run: its folder, or several, such as one from each host
     #[arg(value_name = "RUN", required = true)]
@@ -344,7 +346,7 @@ pub(crate) struct Trace {
     /// The same as --to html
     #[arg(long, conflicts_with = "to")]
     pub(crate) html: bool,
-    /// Write it into this file, not to standard output
+    /// Write it into this file, or into this folder if the format is one, not to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How many lines of waits the text has; 0 for all
@@ -365,6 +367,10 @@ pub(crate) enum TraceFormat {
     Perfetto,
     /// Time lines with arrows, as a page of its own
     Html,
+    /// A folder for Vampir and other readers of OTF2, written by OTF2's library
+    Otf2,
+    /// A folder for SimGrid, which replays the run on other machines
+    Ti,
 }
 
 /// Watch a run until its launcher has ended: what `run --hang-after` starts

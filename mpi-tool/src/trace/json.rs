@@ -11,6 +11,7 @@ use super::csv;
 use super::messages::{Message, Messages, Place};
 use super::path::{Idle, Path};
 use super::read::{Call, Process, Trace};
+use super::text;
 use super::waits::{self, Wait};
 
 /// What each number of an event is.
@@ -56,6 +57,7 @@ pub(super) fn write(
             "receives_without_send": receives,
             "messages_before_sending": early,
             "most_before_sending": most,
+            "left_out": text::left_out(trace),
         }),
     )?;
     object.serialize_entry("waits", &grouped(trace, waits))?;

@@ -2,16 +2,18 @@
 //!
 //! * `read.rs`: the files. `messages.rs`: which receive has got which send. `waits.rs`: who waits for whom. `path.rs`: what
 //!   the run's length consists of.
-//! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`: what is written.
+//! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
 
 mod csv;
 mod html;
 mod json;
 mod messages;
+mod otf2;
 mod path;
 mod perfetto;
 mod read;
 mod text;
+mod ti;
 mod waits;
 
 use std::fs::File;
@@ -28,6 +30,9 @@ impl Trace {
         let format = if self.html { TraceFormat::Html } else { self.to };
         let trace = read::Trace::read(&self.runs)?;
         let messages = Messages::of(&trace);
+        if let TraceFormat::Otf2 | TraceFormat::Ti = format {
+            return self.folder(format, &trace, &messages);
+        }
         let mut out: Box<dyn Write> = match &self.output {
             Some(path) => {
                 let file = File::create(path)
@@ -55,11 +60,28 @@ impl Trace {
                 json::write(&mut out, &trace, &messages, &waits)
             }
             TraceFormat::Perfetto => perfetto::write(&mut out, &trace, &messages),
+            TraceFormat::Otf2 | TraceFormat::Ti => unreachable!("they are folders"),
         };
         written.and_then(|()| out.flush().map_err(Into::into)).with_context(|| {
             let path = self.output.as_ref().map(|path| path.display().to_string());
             format!("{}: cannot write it", path.as_deref().unwrap_or("standard output"))
         })
+    }
+}
+
+impl Trace {
+    /// What is a folder with several files.
+    fn folder(&self, format: TraceFormat, trace: &read::Trace, messages: &Messages) -> Result<()> {
+        let Some(folder) = &self.output else {
+            bail!("this format is a folder with several files: name it with -o")
+        };
+        if format == TraceFormat::Otf2 {
+            return otf2::write(folder, trace, messages);
+        }
+        for what in ti::write(folder, trace, messages)? {
+            eprintln!("mpi-tool: {what}");
+        }
+        Ok(())
     }
 }
 

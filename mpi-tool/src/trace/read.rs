@@ -43,6 +43,8 @@ pub(super) struct Process {
     pub(super) bytes: u64,
     /// MPI was finalized.
     pub(super) is_over: bool,
+    /// What the user has left out: bits of [`mpi_facts::trace::filter`].
+    pub(super) filter: u64,
     pub(super) special: Special,
     clock: Clock,
 }
@@ -300,6 +302,7 @@ impl Process {
             overwritten: word(header::OVERWRITTEN),
             bytes: 0,
             is_over: word(header::END_TICKS) != 0,
+            filter: word(header::FILTER),
             special: Special {
                 any_source: int(header::ANY_SOURCE),
                 any_tag: int(header::ANY_TAG),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use mpi_facts::trace::filter;
+
 use super::messages::Messages;
 use super::path::{Idle, Path};
 use super::read::Trace;
@@ -127,6 +129,10 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
             "the files keep the last calls only: {overwritten} bytes of earlier ones are gone"
         );
     }
+    let left_out = left_out(trace);
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "left out, as set for mpi-trace: {}", left_out.join(", "));
+    }
     let ended = trace.processes.iter().filter(|process| process.is_over).count();
     if ended < trace.processes.len() {
         let _ = writeln!(
@@ -165,6 +171,18 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
         seconds(sum(|one| one.waiting[2])),
     );
     text
+}
+
+/// What the user has left out of the trace.
+pub(super) fn left_out(trace: &Trace) -> Vec<&'static str> {
+    let filters = trace.processes.iter().fold(0, |all, process| all | process.filter);
+    let kinds = [
+        (filter::FUNCTIONS, "all functions but chosen ones"),
+        (filter::RANKS, "all ranks but chosen ones"),
+        (filter::SHORT, "short calls that moved no data"),
+    ];
+    let is_set = |(bit, _): &&(u64, &str)| filters & bit != 0;
+    kinds.iter().filter(is_set).map(|(_, what)| *what).collect()
 }
 
 fn seconds(nanoseconds: i64) -> String {

@@ -83,6 +83,7 @@ pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
         overwritten: 0,
         bytes: 0,
         is_over: true,
+        filter: 0,
         special: Special { any_source: -2, any_tag: -1, proc_null: -1 },
         clock: Clock { shift: 0, rate: 1.0, ticks: 0, created: 0, end_ticks: 0, ended: 0 },
     }

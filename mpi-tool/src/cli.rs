@@ -193,6 +193,7 @@ Examples:
   mpi-tool report profile.json --matrix
   mpi-tool report profile.json --to csv > profile.csv
   mpi-tool report profile.json -o page.html
+  mpi-tool report profile.json --trace mpi-trace-…
   mpi-tool report before.json after.json
   mpi-tool report before1.json before2.json -- after1.json after2.json
 
@@ -221,6 +222,10 @@ pub(crate) struct Report {
     /// How many lines the text has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
+    /// Also tell who waited for whom, by a trace of mpi-trace of the same run: its folder. A trace in the report's own
+    /// folder is found without this
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["against", "placement", "matrix"])]
+    pub(crate) trace: Option<PathBuf>,
     /// Look for an order of ranks on the run's hosts with fewer bytes between hosts. With a file, write
     /// it there for Open MPI, and to FILE.mpich, FILE.cray and FILE.slurm
     #[arg(long, value_name = "FILE", num_args = 0..=1)]

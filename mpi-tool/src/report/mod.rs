@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Flow, Format, Report, To};
+use crate::trace::section;
 use compare::Comparison;
 use read::Run;
 use symbols::{Frame, Place, Symbols};
@@ -266,6 +267,7 @@ impl Report {
             top: 20,
             fail_above: None,
             placement: None,
+            trace: None,
         }
     }
 
@@ -281,6 +283,16 @@ impl Report {
         let run = Run::read(file)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
+        if self.trace.is_some() && to != To::Text {
+            bail!(
+                "--trace adds to the text only: leave out --to, and -o with a name of another format"
+            );
+        }
+        let waiting = match (&self.trace, to, self.matrix) {
+            (Some(trace), ..) => Some(section::of(trace)?),
+            (None, To::Text, None) => section::beside(file, run.table.ranks),
+            _ => None,
+        };
         if let Some(file) = &self.placement {
             placement::write(&mut out, &run, to, file.as_deref())?;
             self.deliver(&out)?;
@@ -288,7 +300,10 @@ impl Report {
         }
         match to {
             To::Html => html::write(&mut out, run, &mut symbols)?,
-            To::Text => self.print(&mut out, run, &mut symbols, Format::Text)?,
+            To::Text => {
+                self.print(&mut out, run, &mut symbols, Format::Text)?;
+                out.extend(waiting.unwrap_or_default().as_bytes());
+            }
             To::Json => self.print(&mut out, run, &mut symbols, Format::Json)?,
             To::Csv => self.print(&mut out, run, &mut symbols, Format::Csv)?,
             To::Talp => export::talp::write(&mut out, &run)?,

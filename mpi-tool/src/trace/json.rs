@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::csv;
 use super::messages::{Message, Messages, Place};
 use super::path::{Idle, Path};
-use super::read::{Call, Process, Trace};
+use super::read::{Call, Clocks, Process, Trace};
 use super::text;
 use super::waits::{self, Wait};
 
@@ -58,6 +58,10 @@ pub(super) fn write(
             "messages_before_sending": early,
             "most_before_sending": most,
             "left_out": text::left_out(trace),
+            "clock_error": match trace.clocks {
+                Clocks::Corrected(error) => Some(error),
+                Clocks::Unknown | Clocks::Uneven => None,
+            },
         }),
     )?;
     object.serialize_entry("waits", &grouped(trace, waits))?;

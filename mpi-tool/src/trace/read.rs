@@ -20,6 +20,18 @@ pub(super) struct Trace {
     pub(super) processes: Vec<Process>,
     /// How many hosts there are.
     pub(super) hosts: usize,
+    pub(super) clocks: Clocks,
+}
+
+/// How times of different hosts can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clocks {
+    /// They are what the hosts' own clocks say.
+    Unknown,
+    /// They are corrected, and right within so many nanoseconds.
+    Corrected(i64),
+    /// They are corrected, but clocks did not run evenly, so nobody knows how right they are.
+    Uneven,
 }
 
 /// A process of the run.
@@ -170,7 +182,7 @@ impl Trace {
         }
         processes.sort_by_key(|process| (process.world, process.rank, process.pid));
         let hosts = set_times(&mut processes);
-        Ok(Self { processes, hosts })
+        Ok(Self { processes, hosts, clocks: Clocks::Unknown })
     }
 
     /// When the last call ended, in nanoseconds.
@@ -186,6 +198,11 @@ impl Trace {
             })
         })
     }
+}
+
+/// Does a folder have files of a trace?
+pub(super) fn has_trace(folder: &Path) -> bool {
+    files_of(folder).is_ok_and(|files| !files.is_empty())
 }
 
 fn files_of(path: &Path) -> Result<Vec<PathBuf>> {

@@ -6,7 +6,7 @@ use mpi_facts::trace::filter;
 
 use super::messages::Messages;
 use super::path::{Idle, Path};
-use super::read::Trace;
+use super::read::{Clocks, Trace};
 use super::waits::{self, Cause, Wait};
 
 /// What there is, and who waits for whom, in so many lines.
@@ -40,7 +40,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
 }
 
 /// What the run's length consists of, in so many lines.
-fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
+pub(super) fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
     let mut text = String::new();
     let path = Path::of(trace, waits);
     let [computing, mpi] = path.times();
@@ -76,12 +76,12 @@ fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
         );
     }
     if shown < parts.len() {
-        let _ = writeln!(text, "… {} more lines: --top 0", parts.len() - shown);
+        let _ = writeln!(text, "… {} more parts of it", parts.len() - shown);
     }
     text
 }
 
-fn name(trace: &Trace, process: usize) -> String {
+pub(super) fn name(trace: &Trace, process: usize) -> String {
     let process = &trace.processes[process];
     let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
     if process.world == 0 {
@@ -143,11 +143,8 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
         );
     }
     let (early, most) = messages.violations(trace);
-    if trace.hosts > 1 {
-        let _ = writeln!(
-            text,
-            "the hosts' own clocks are compared, of which nobody knows how far they are apart"
-        );
+    if let Some(clocks) = clocks(trace) {
+        let _ = writeln!(text, "{clocks}");
     }
     if early > 0 {
         let _ = writeln!(
@@ -173,6 +170,23 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
     text
 }
 
+/// How times of different hosts can be compared; nothing of one host.
+pub(super) fn clocks(trace: &Trace) -> Option<String> {
+    (trace.hosts > 1).then(|| match trace.clocks {
+        Clocks::Corrected(error) => format!(
+            "the hosts' clocks are put right by the messages between them: a time of one host is right within {} by that of \
+             another one",
+            seconds(error + 999)
+        ),
+        Clocks::Uneven => "the hosts' clocks are put right by the messages between them, as far as that can be done: they \
+                           did not run evenly"
+            .to_owned(),
+        Clocks::Unknown => "the hosts' own clocks are compared, of which nobody knows how far they are apart: there are no \
+                            messages in both directions between all of them"
+            .to_owned(),
+    })
+}
+
 /// What the user has left out of the trace.
 pub(super) fn left_out(trace: &Trace) -> Vec<&'static str> {
     let filters = trace.processes.iter().fold(0, |all, process| all | process.filter);
@@ -185,7 +199,7 @@ pub(super) fn left_out(trace: &Trace) -> Vec<&'static str> {
     kinds.iter().filter(is_set).map(|(_, what)| *what).collect()
 }
 
-fn seconds(nanoseconds: i64) -> String {
+pub(super) fn seconds(nanoseconds: i64) -> String {
     format!("{}.{:06} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000 / 1_000)
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Outcome, counters, limited, mpi_tool_command};
+use crate::common::{Outcome, counters, limited, mpi_tool, mpi_tool_command};
 use crate::trace::{json, printed, traced, traced_with};
 
 /// Is there such a program? A test of what it does ends without it.
@@ -260,4 +260,38 @@ fn chosen_functions_and_ranks_are_recorded() {
     for said in ["\"MPI_Sent\" is no function", "\"all\" is neither a rank nor a range"] {
         assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome:?}");
     }
+}
+
+/// A profile's report tells of the trace in its folder, or of the one that is named.
+#[test]
+fn a_report_tells_of_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = ("MPI_TOOL_MPI_PROFILE_OUTPUT".to_owned(), OsStr::new("run/profile.json"));
+    fs::create_dir(folder.path().join("run")).unwrap();
+    traced_with(&folder, 2, &["mpi_trace", "mpi_profile"], &["late"], &[output]);
+    let report = |arguments: &[&str]| {
+        let arguments: Vec<_> = ["report"].iter().chain(arguments).copied().collect();
+        let outcome = mpi_tool(folder.path(), &arguments);
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+        outcome.stdout
+    };
+    let beside = report(&["run/profile.json"]);
+    assert_eq!(report(&["run"]), beside);
+    fs::rename(folder.path().join("run/profile.json"), folder.path().join("alone.json")).unwrap();
+    let alone = report(&["alone.json"]);
+    let named = report(&["alone.json", "--trace", "run"]);
+    assert_eq!(beside, named);
+    let told = named.strip_prefix(&alone).unwrap();
+    assert!(told.starts_with("by the trace in run, ranks wait for others in 0."), "{told}");
+    for line in [
+        "late sender    MPI_Recv, 100 % of it for rank 0",
+        "late receiver  MPI_Ssend, 100 % of it for rank 1",
+        "collective     MPI_Allreduce, 100 % of it for rank 0",
+        "critical path: computing ",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let wrong = mpi_tool(folder.path(), &["report", "alone.json", "--trace", "run", "--to", "csv"]);
+    assert_eq!(wrong.status, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("--trace adds to the text only"), "{wrong:?}");
 }

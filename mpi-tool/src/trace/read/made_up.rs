@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{Moved, Partner, Way};
 
-use super::{Call, Clock, Communicator, Process, Special, Thread, Trace};
+use super::{Call, Clock, Clocks, Communicator, Process, Special, Thread, Trace};
 
 /// A call, and with whom it moves data.
 pub(in crate::trace) struct MadeUp {
@@ -98,5 +98,5 @@ pub(in crate::trace) fn trace(mut processes: Vec<Process>) -> Trace {
         process.communicators.insert(1, world);
         process.size = u32::try_from(size).ok();
     }
-    Trace { processes, hosts: 1 }
+    Trace { processes, hosts: 1, clocks: Clocks::Unknown }
 }

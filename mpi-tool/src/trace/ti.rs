@@ -247,7 +247,7 @@ fn collective(trace: &Trace, operation: &Operation) -> Option<String> {
         all.all(|one| one == first).then_some(first)
     };
     let root = operation.root(trace).map(|place| place.process);
-    let block = |whole: u64| (whole % ranks as u64 == 0).then(|| whole / ranks as u64);
+    let block = |whole: u64| whole.is_multiple_of(ranks as u64).then(|| whole / ranks as u64);
     let is_scan = operation.function == FunctionId::MPI_Scan;
     match Shape::looked_up(operation.function).pattern {
         Pattern::Nothing if operation.function == FunctionId::MPI_Barrier => {

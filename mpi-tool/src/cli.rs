@@ -193,6 +193,7 @@ Examples:
   mpi-tool report profile.json --matrix
   mpi-tool report profile.json --to csv > profile.csv
   mpi-tool report profile.json -o page.html
+  mpi-tool report profile.json --trace mpi-trace-…
   mpi-tool report before.json after.json
   mpi-tool report before1.json before2.json -- after1.json after2.json
 
@@ -221,6 +222,10 @@ pub(crate) struct Report {
     /// How many lines the text has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
+    /// Also tell who waited for whom, by a trace of mpi-trace of the same run: its folder. A trace in the report's own
+    /// folder is found without this
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["against", "placement", "matrix"])]
+    pub(crate) trace: Option<PathBuf>,
     /// Look for an order of ranks on the run's hosts with fewer bytes between hosts. With a file, write
     /// it there for Open MPI, and to FILE.mpich, FILE.cray and FILE.slurm
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
@@ -333,7 +338,9 @@ Examples:
   mpi-tool trace mpi-trace-…                                 who waits for whom
   mpi-tool trace mpi-trace-… --to perfetto -o app.pftrace    for ui.perfetto.dev
   mpi-tool trace mpi-trace-… --html -o app.html              time lines in a page
-  mpi-tool trace mpi-trace-… --to csv -o calls.csv           a line a call")]
+  mpi-tool trace mpi-trace-… --to csv -o calls.csv           a line a call
+  mpi-tool trace mpi-trace-… --to otf2 -o FOLDER             for Vampir, ViTE, pipit
+  mpi-tool trace mpi-trace-… --to ti -o FOLDER               for SimGrid's smpirun -replay")]
 pub(crate) struct Trace {
     /// The run: its folder, or several, such as one from each host
     #[arg(value_name = "RUN", required = true)]
@@ -344,7 +351,7 @@ pub(crate) struct Trace {
     /// The same as --to html
     #[arg(long, conflicts_with = "to")]
     pub(crate) html: bool,
-    /// Write it into this file, not to standard output
+    /// Write it into this file, or into this folder if the format is one, not to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How many lines of waits the text has; 0 for all
@@ -365,6 +372,10 @@ pub(crate) enum TraceFormat {
     Perfetto,
     /// Time lines with arrows, as a page of its own
     Html,
+    /// A folder for Vampir and other readers of OTF2, written by OTF2's library
+    Otf2,
+    /// A folder for SimGrid, which replays the run on other machines
+    Ti,
 }
 
 /// Watch a run until its launcher has ended: what `run --hang-after` starts

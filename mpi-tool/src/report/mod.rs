@@ -15,6 +15,7 @@ pub(crate) mod symbols;
 mod text;
 mod timeline;
 mod wait;
+mod what;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,9 +29,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Flow, Format, Report, To};
+use crate::trace::section;
 use compare::Comparison;
 use read::Run;
 use symbols::{Frame, Place, Symbols};
+use what::What;
 
 /// A report as tools write it: what is used of it. `docs/report.md` describes all.
 #[derive(Debug, Deserialize)]
@@ -141,67 +144,6 @@ struct Key {
     what: What,
 }
 
-/// What calls of a function a line is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// All, or those for which a row says nothing.
-    All,
-    /// Those for which there was no room, in words for a reader.
-    Others(&'static str),
-    /// Those on communicators of which nobody knows how they were made.
-    Unknown,
-    /// From a site, by its number from 0.
-    Site(usize),
-    /// On a communicator, by its number from 0.
-    Communicator(usize),
-    /// With data of up to so many bytes.
-    Size(u64),
-    /// In a phase.
-    Phase(u64),
-}
-
-impl What {
-    /// What a row says.
-    fn of(table: &Table, row: &Value, by: By) -> Result<Self> {
-        let value = match by {
-            By::Function | By::Peer => return Ok(Self::All),
-            By::Site => &row["site"],
-            By::Communicator => &row["communicator"],
-            By::Size => &row["size"],
-            By::Phase => &row["phase"],
-        };
-        let number = match value {
-            Value::Null => return Ok(Self::All),
-            Value::String(word) if word == "unknown" => return Ok(Self::Unknown),
-            Value::String(_) => {
-                return Ok(Self::Others(match by {
-                    By::Function | By::Peer | By::Site => "other places",
-                    By::Communicator => "other communicators",
-                    By::Size => "other sizes",
-                    By::Phase => "other phases",
-                }));
-            }
-            number => number.as_u64(),
-        };
-        let index = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
-        Ok(match by {
-            By::Function | By::Peer => Self::All,
-            By::Site => Self::Site(
-                index
-                    .filter(|index| *index < table.sites.len())
-                    .context("a row has a site that is not there")?,
-            ),
-            By::Communicator => Self::Communicator(
-                index
-                    .filter(|index| matches!(table.communicators.get(*index), Some(Some(_))))
-                    .context("a row has a communicator that is not there")?,
-            ),
-            By::Size => Self::Size(number.context("a row has a size that is no number")?),
-            By::Phase => Self::Phase(number.context("a row has a phase that is no number")?),
-        })
-    }
-}
-
 /// What is said of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Line {
@@ -266,6 +208,7 @@ impl Report {
             top: 20,
             fail_above: None,
             placement: None,
+            trace: None,
         }
     }
 
@@ -281,6 +224,16 @@ impl Report {
         let run = Run::read(file)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
+        if self.trace.is_some() && to != To::Text {
+            bail!(
+                "--trace adds to the text only: leave out --to, and -o with a name of another format"
+            );
+        }
+        let waiting = match (&self.trace, to, self.matrix) {
+            (Some(trace), ..) => Some(section::of(trace)?),
+            (None, To::Text, None) => section::beside(file, run.table.ranks),
+            _ => None,
+        };
         if let Some(file) = &self.placement {
             placement::write(&mut out, &run, to, file.as_deref())?;
             self.deliver(&out)?;
@@ -288,7 +241,10 @@ impl Report {
         }
         match to {
             To::Html => html::write(&mut out, run, &mut symbols)?,
-            To::Text => self.print(&mut out, run, &mut symbols, Format::Text)?,
+            To::Text => {
+                self.print(&mut out, run, &mut symbols, Format::Text)?;
+                out.extend(waiting.unwrap_or_default().as_bytes());
+            }
             To::Json => self.print(&mut out, run, &mut symbols, Format::Json)?,
             To::Csv => self.print(&mut out, run, &mut symbols, Format::Csv)?,
             To::Talp => export::talp::write(&mut out, &run)?,

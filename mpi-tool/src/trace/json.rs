@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::csv;
 use super::messages::{Message, Messages, Place};
-use super::read::{Call, Process, Trace};
+use super::path::{Idle, Path};
+use super::read::{Call, Clocks, Process, Trace};
+use super::text;
 use super::waits::{self, Wait};
 
 /// What each number of an event is.
@@ -40,7 +42,9 @@ pub(super) fn write(
     object.serialize_entry("unit", "nanoseconds")?;
     object.serialize_entry("end", &trace.end())?;
     object.serialize_entry("hosts", &trace.hosts)?;
-    let processes: Vec<Value> = trace.processes.iter().map(process).collect();
+    let idle = Idle::of(trace, waits);
+    let processes: Vec<Value> =
+        trace.processes.iter().zip(&idle).map(|(one, idle)| process(one, idle)).collect();
     object.serialize_entry("processes", &processes)?;
     let (early, most) = messages.violations(trace);
     let [sends, receives] = messages.unmatched;
@@ -53,9 +57,15 @@ pub(super) fn write(
             "receives_without_send": receives,
             "messages_before_sending": early,
             "most_before_sending": most,
+            "left_out": text::left_out(trace),
+            "clock_error": match trace.clocks {
+                Clocks::Corrected(error) => Some(error),
+                Clocks::Unknown | Clocks::Uneven => None,
+            },
         }),
     )?;
     object.serialize_entry("waits", &grouped(trace, waits))?;
+    object.serialize_entry("critical_path", &critical_path(trace, waits))?;
     object.serialize_entry("event_columns", &EVENT)?;
     object.serialize_entry("events", &Events(trace))?;
     object.serialize_entry("messages", &Sent(trace, messages))?;
@@ -132,7 +142,7 @@ impl Serialize for Sent<'_> {
     }
 }
 
-fn process(process: &Process) -> Value {
+fn process(process: &Process, idle: &Idle) -> Value {
     json!({
         "rank": process.rank,
         "size": process.size,
@@ -146,6 +156,44 @@ fn process(process: &Process) -> Value {
         "lost": process.lost,
         "overwritten_bytes": process.overwritten,
         "finalized": process.is_over,
+        "time": idle.time,
+        "mpi": idle.mpi,
+        "late_sender": idle.waiting[0],
+        "late_receiver": idle.waiting[1],
+        "collective": idle.waiting[2],
+        "other_mpi": idle.other(),
+    })
+}
+
+/// What the run's length consists of.
+fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
+    let path = Path::of(trace, waits);
+    let [computing, mpi] = path.times();
+    let rank = |process: usize| trace.processes[process].rank;
+    let pieces = path.pieces.iter().map(|piece| {
+        json!({
+            "process": piece.process,
+            "rank": rank(piece.process),
+            "function": piece.function.map(|function| function.name()),
+            "begin": piece.begin,
+            "end": piece.end,
+        })
+    });
+    let parts = path.parts().into_iter().map(|(process, function, time, pieces)| {
+        json!({
+            "process": process,
+            "rank": rank(process),
+            "function": function.map(|function| function.name()),
+            "time": time,
+            "pieces": pieces,
+        })
+    });
+    json!({
+        "computing": computing,
+        "mpi": mpi,
+        "changes": path.changes,
+        "parts": parts.collect::<Vec<_>>(),
+        "pieces": pieces.collect::<Vec<_>>(),
     })
 }
 

@@ -148,11 +148,16 @@ impl Messages {
         }
         let left: usize = receives.values().map(Vec::len).sum();
         messages.unmatched[1] += left as u64;
-        messages.matched.sort_by_key(|message| {
+        messages.sort(trace);
+        messages
+    }
+
+    /// Puts messages into the order of their sending.
+    pub(super) fn sort(&mut self, trace: &Trace) {
+        self.matched.sort_by_key(|message| {
             let sent = message.sent.of(trace);
             (sent.begin, message.sent.process, sent.number)
         });
-        messages
     }
 
     /// Messages that have arrived before they were sent, and by how many nanoseconds at most: clocks that differ.

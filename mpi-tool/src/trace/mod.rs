@@ -1,19 +1,27 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
-//! * `read.rs`: the files. `messages.rs`: which receive has got which send. `waits.rs`: who waits for whom.
-//! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`: what is written.
+//! * `read.rs`: the files. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `path.rs`: what
+//!   the run's length consists of.
+//! * `section.rs`: what stands in a profile's report of it.
+//! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
 
+mod clocks;
 mod csv;
 mod html;
 mod json;
 mod messages;
+mod otf2;
+mod path;
 mod perfetto;
 mod read;
+pub(crate) mod section;
 mod text;
+mod ti;
 mod waits;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::path::PathBuf;
 use std::process;
 
 use anyhow::{Context as _, Result, bail};
@@ -21,11 +29,25 @@ use anyhow::{Context as _, Result, bail};
 use crate::cli::{Trace, TraceFormat};
 use messages::Messages;
 
+/// Reads a run: its calls, by one clock, and its messages.
+fn read(runs: &[PathBuf]) -> Result<(read::Trace, Messages)> {
+    let mut trace = read::Trace::read(runs)?;
+    let mut messages = Messages::of(&trace);
+    clocks::correct(&mut trace, &mut messages);
+    Ok((trace, messages))
+}
+
 impl Trace {
     pub(crate) fn run(&self) -> Result<()> {
         let format = if self.html { TraceFormat::Html } else { self.to };
-        let trace = read::Trace::read(&self.runs)?;
-        let messages = Messages::of(&trace);
+        let (trace, messages) = read(&self.runs)?;
+        let says_clocks = matches!(format, TraceFormat::Text | TraceFormat::Html);
+        if let (Some(clocks), false) = (text::clocks(&trace), says_clocks) {
+            eprintln!("mpi-tool: {clocks}");
+        }
+        if let TraceFormat::Otf2 | TraceFormat::Ti = format {
+            return self.folder(format, &trace, &messages);
+        }
         let mut out: Box<dyn Write> = match &self.output {
             Some(path) => {
                 let file = File::create(path)
@@ -53,11 +75,28 @@ impl Trace {
                 json::write(&mut out, &trace, &messages, &waits)
             }
             TraceFormat::Perfetto => perfetto::write(&mut out, &trace, &messages),
+            TraceFormat::Otf2 | TraceFormat::Ti => unreachable!("they are folders"),
         };
         written.and_then(|()| out.flush().map_err(Into::into)).with_context(|| {
             let path = self.output.as_ref().map(|path| path.display().to_string());
             format!("{}: cannot write it", path.as_deref().unwrap_or("standard output"))
         })
+    }
+}
+
+impl Trace {
+    /// What is a folder with several files.
+    fn folder(&self, format: TraceFormat, trace: &read::Trace, messages: &Messages) -> Result<()> {
+        let Some(folder) = &self.output else {
+            bail!("this format is a folder with several files: name it with -o")
+        };
+        if format == TraceFormat::Otf2 {
+            return otf2::write(folder, trace, messages);
+        }
+        for what in ti::write(folder, trace, messages)? {
+            eprintln!("mpi-tool: {what}");
+        }
+        Ok(())
     }
 }
 

@@ -11,12 +11,27 @@ use mpi_facts::trace::{
     define, header,
 };
 
+#[cfg(test)]
+pub(super) mod made_up;
+
 /// A run.
 pub(super) struct Trace {
     /// By world, then by rank.
     pub(super) processes: Vec<Process>,
     /// How many hosts there are.
     pub(super) hosts: usize,
+    pub(super) clocks: Clocks,
+}
+
+/// How times of different hosts can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clocks {
+    /// They are what the hosts' own clocks say.
+    Unknown,
+    /// They are corrected, and right within so many nanoseconds.
+    Corrected(i64),
+    /// They are corrected, but clocks did not run evenly, so nobody knows how right they are.
+    Uneven,
 }
 
 /// A process of the run.
@@ -40,6 +55,8 @@ pub(super) struct Process {
     pub(super) bytes: u64,
     /// MPI was finalized.
     pub(super) is_over: bool,
+    /// What the user has left out: bits of [`mpi_facts::trace::filter`].
+    pub(super) filter: u64,
     pub(super) special: Special,
     clock: Clock,
 }
@@ -165,7 +182,7 @@ impl Trace {
         }
         processes.sort_by_key(|process| (process.world, process.rank, process.pid));
         let hosts = set_times(&mut processes);
-        Ok(Self { processes, hosts })
+        Ok(Self { processes, hosts, clocks: Clocks::Unknown })
     }
 
     /// When the last call ended, in nanoseconds.
@@ -181,6 +198,11 @@ impl Trace {
             })
         })
     }
+}
+
+/// Does a folder have files of a trace?
+pub(super) fn has_trace(folder: &Path) -> bool {
+    files_of(folder).is_ok_and(|files| !files.is_empty())
 }
 
 fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
@@ -297,6 +319,7 @@ impl Process {
             overwritten: word(header::OVERWRITTEN),
             bytes: 0,
             is_over: word(header::END_TICKS) != 0,
+            filter: word(header::FILTER),
             special: Special {
                 any_source: int(header::ANY_SOURCE),
                 any_tag: int(header::ANY_TAG),

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use mpi_facts::trace::filter;
+
 use super::messages::Messages;
-use super::read::Trace;
+use super::path::{Idle, Path};
+use super::read::{Clocks, Trace};
 use super::waits::{self, Cause, Wait};
 
 /// What there is, and who waits for whom, in so many lines.
@@ -12,15 +15,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     let groups = waits::grouped(trace, waits);
     let shown = if top == 0 { groups.len() } else { top.min(groups.len()) };
     for (group, time, calls) in &groups[..shown] {
-        let name = |process: usize| {
-            let process = &trace.processes[process];
-            let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-            if process.world == 0 {
-                format!("rank {rank}")
-            } else {
-                format!("rank {rank} of world {}", process.world)
-            }
-        };
+        let name = |process| name(trace, process);
         let what = match group.cause {
             Cause::LateSender => "to send",
             Cause::LateReceiver => "to receive",
@@ -40,7 +35,60 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     if shown < groups.len() {
         let _ = writeln!(text, "… {} more lines: --top 0", groups.len() - shown);
     }
+    text.push_str(&critical_path(trace, waits, top));
     text
+}
+
+/// What the run's length consists of, in so many lines.
+pub(super) fn critical_path(trace: &Trace, waits: &[Wait], top: usize) -> String {
+    let mut text = String::new();
+    let path = Path::of(trace, waits);
+    let [computing, mpi] = path.times();
+    let whole = computing + mpi;
+    if whole == 0 {
+        return text;
+    }
+    let percent = |time: i64| time as f64 * 100.0 / whole as f64;
+    let changes = match path.changes {
+        0 => "it stays on one rank".to_owned(),
+        1 => "it goes over to another rank once".to_owned(),
+        many => format!("it goes over to another rank {many} times"),
+    };
+    let _ = writeln!(
+        text,
+        "critical path: computing {:.1} %, MPI {:.1} %; {changes}",
+        percent(computing),
+        percent(mpi),
+    );
+    let parts = path.parts();
+    let shown = if top == 0 { parts.len() } else { top.min(parts.len()) };
+    for (process, function, time, pieces) in &parts[..shown] {
+        let what = match function {
+            None => "computes".to_owned(),
+            Some(function) => format!("is in {} of {function}", count(*pieces, "call")),
+        };
+        let _ = writeln!(
+            text,
+            "{:>12}  {:>5.1} %        {} {what}",
+            seconds(*time),
+            percent(*time),
+            name(trace, *process),
+        );
+    }
+    if shown < parts.len() {
+        let _ = writeln!(text, "… {} more parts of it", parts.len() - shown);
+    }
+    text
+}
+
+pub(super) fn name(trace: &Trace, process: usize) -> String {
+    let process = &trace.processes[process];
+    let rank = process.rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+    if process.world == 0 {
+        format!("rank {rank}")
+    } else {
+        format!("rank {rank} of world {}", process.world)
+    }
 }
 
 /// What there is.
@@ -81,6 +129,10 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
             "the files keep the last calls only: {overwritten} bytes of earlier ones are gone"
         );
     }
+    let left_out = left_out(trace);
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "left out, as set for mpi-trace: {}", left_out.join(", "));
+    }
     let ended = trace.processes.iter().filter(|process| process.is_over).count();
     if ended < trace.processes.len() {
         let _ = writeln!(
@@ -91,11 +143,8 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
         );
     }
     let (early, most) = messages.violations(trace);
-    if trace.hosts > 1 {
-        let _ = writeln!(
-            text,
-            "the hosts' own clocks are compared, of which nobody knows how far they are apart"
-        );
+    if let Some(clocks) = clocks(trace) {
+        let _ = writeln!(text, "{clocks}");
     }
     if early > 0 {
         let _ = writeln!(
@@ -105,12 +154,52 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
             seconds(most)
         );
     }
-    let total: i64 = waits.iter().map(|wait| wait.time).sum();
-    let _ = writeln!(text, "all ranks together wait {} for others", seconds(total));
+    let idle = Idle::of(trace, waits);
+    let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
+    let total = sum(|one| one.waiting.iter().sum());
+    let _ = writeln!(
+        text,
+        "all ranks together are in MPI for {}, of which they wait {} for others: {} for senders, {} for receivers, {} at \
+         collective operations",
+        seconds(sum(|one| one.mpi)),
+        seconds(total),
+        seconds(sum(|one| one.waiting[0])),
+        seconds(sum(|one| one.waiting[1])),
+        seconds(sum(|one| one.waiting[2])),
+    );
     text
 }
 
-fn seconds(nanoseconds: i64) -> String {
+/// How times of different hosts can be compared; nothing of one host.
+pub(super) fn clocks(trace: &Trace) -> Option<String> {
+    (trace.hosts > 1).then(|| match trace.clocks {
+        Clocks::Corrected(error) => format!(
+            "the hosts' clocks are put right by the messages between them: a time of one host is right within {} by that of \
+             another one",
+            seconds(error + 999)
+        ),
+        Clocks::Uneven => "the hosts' clocks are put right by the messages between them, as far as that can be done: they \
+                           did not run evenly"
+            .to_owned(),
+        Clocks::Unknown => "the hosts' own clocks are compared, of which nobody knows how far they are apart: there are no \
+                            messages in both directions between all of them"
+            .to_owned(),
+    })
+}
+
+/// What the user has left out of the trace.
+pub(super) fn left_out(trace: &Trace) -> Vec<&'static str> {
+    let filters = trace.processes.iter().fold(0, |all, process| all | process.filter);
+    let kinds = [
+        (filter::FUNCTIONS, "all functions but chosen ones"),
+        (filter::RANKS, "all ranks but chosen ones"),
+        (filter::SHORT, "short calls that moved no data"),
+    ];
+    let is_set = |(bit, _): &&(u64, &str)| filters & bit != 0;
+    kinds.iter().filter(is_set).map(|(_, what)| *what).collect()
+}
+
+pub(super) fn seconds(nanoseconds: i64) -> String {
     format!("{}.{:06} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000 / 1_000)
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Wait {
     pub(super) call: Place,
     /// The process that comes last.
     pub(super) culprit: usize,
+    /// Its call, until whose beginning the wait lasts.
+    pub(super) until: Place,
     /// In nanoseconds.
     pub(super) time: i64,
 }
@@ -56,11 +58,12 @@ pub(super) struct Group {
 /// All waits of a trace, one a call at most.
 pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
     let mut waits: HashMap<Place, Wait> = HashMap::new();
-    let mut add = |cause, call: Place, culprit: usize, until: i64| {
+    let mut add = |cause, call: Place, until: Place| {
         let one = call.of(trace);
-        let time = (until - one.begin).min(one.end - one.begin);
+        let time = (until.of(trace).begin - one.begin).min(one.end - one.begin);
+        let culprit = until.process;
         if time > 0 && culprit != call.process {
-            let wait = Wait { cause, call, culprit, time };
+            let wait = Wait { cause, call, culprit, until, time };
             let known = waits.entry(call).or_insert(wait);
             if known.time < time {
                 *known = wait;
@@ -69,11 +72,11 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
     };
     for message in &messages.matched {
         let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
-        add(Cause::LateSender, message.received, message.sent.process, sent.begin);
+        add(Cause::LateSender, message.received, message.sent);
         let shape = Shape::looked_up(sent.function);
         let is_blocking = shape.timing == Timing::Blocking && shape.pattern == Pattern::Send;
         if is_blocking && sent.end >= asked.begin {
-            add(Cause::LateReceiver, message.sent, message.received.process, asked.begin);
+            add(Cause::LateReceiver, message.sent, message.asked);
         }
     }
     for operation in operations(trace) {
@@ -88,7 +91,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
 pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
     let mut groups: BTreeMap<Group, (i64, u64)> = BTreeMap::new();
     for wait in waits {
-        let Wait { cause, call, culprit, time } = *wait;
+        let Wait { cause, call, culprit, time, .. } = *wait;
         let function = call.of(trace).function;
         let group = Group { cause, function, waiting: call.process, culprit };
         let sums = groups.entry(group).or_default();
@@ -151,34 +154,42 @@ pub(super) fn operations(trace: &Trace) -> Vec<Operation> {
 }
 
 impl Operation {
-    fn waits(&self, trace: &Trace, add: &mut impl FnMut(Cause, Place, usize, i64)) {
+    /// The root's call, as the data tell which one it is: `None` of operations without a root, and if nothing has moved.
+    pub(super) fn root(&self, trace: &Trace) -> Option<Place> {
+        let way = match Shape::looked_up(self.function).pattern {
+            Pattern::Broadcast | Pattern::Scatter => Way::Sent,
+            Pattern::Gather | Pattern::Reduce => Way::Received,
+            _ => return None,
+        };
+        let mut roots = self.calls.iter().filter(|place| {
+            let thread = &trace.processes[place.process].threads[place.thread];
+            thread.data(place.of(trace)).iter().any(|moved| moved.way == way)
+        });
+        let root = roots.next()?;
+        roots.next().is_none().then_some(*root)
+    }
+
+    fn waits(&self, trace: &Trace, add: &mut impl FnMut(Cause, Place, Place)) {
         let shape = Shape::looked_up(self.function);
         if shape.timing != Timing::Blocking {
             return;
         }
         let begin = |place: &&Place| place.of(trace).begin;
-        let has = |place: &Place, way: Way| {
-            let thread = &trace.processes[place.process].threads[place.thread];
-            thread.data(place.of(trace)).iter().any(|moved| moved.way == way)
-        };
         let last_but =
             |own: &Place| self.calls.iter().filter(|place| *place != own).max_by_key(begin);
         match shape.pattern {
             Pattern::Broadcast | Pattern::Scatter => {
-                let mut roots = self.calls.iter().filter(|place| has(place, Way::Sent));
-                if let (Some(root), None) = (roots.next(), roots.next()) {
-                    let until = root.of(trace).begin;
-                    for call in self.calls.iter().filter(|call| *call != root) {
-                        add(Cause::Collective, *call, root.process, until);
+                if let Some(root) = self.root(trace) {
+                    for call in self.calls.iter().filter(|call| **call != root) {
+                        add(Cause::Collective, *call, root);
                     }
                 }
             }
             Pattern::Gather | Pattern::Reduce => {
-                let mut roots = self.calls.iter().filter(|place| has(place, Way::Received));
-                if let (Some(root), None) = (roots.next(), roots.next())
-                    && let Some(last) = last_but(root)
+                if let Some(root) = self.root(trace)
+                    && let Some(last) = last_but(&root)
                 {
-                    add(Cause::Collective, *root, last.process, last.of(trace).begin);
+                    add(Cause::Collective, root, *last);
                 }
             }
             // A process depends on those before it only.
@@ -187,7 +198,7 @@ impl Operation {
             _ => {
                 for call in &self.calls {
                     if let Some(last) = last_but(call) {
-                        add(Cause::Collective, *call, last.process, last.of(trace).begin);
+                        add(Cause::Collective, *call, *last);
                     }
                 }
             }

@@ -1,7 +1,9 @@
 //! `mpi-tool` under a real MPI. `cargo xtask test` sets what the tests want: `MPICC`, `MPIEXEC`,
 //! `MPI_NAME`, `MPI_TOOLS` (the folder with the tools' builds) and `MPI4PY`.
 
+mod clocks;
 mod common;
+mod exports;
 mod generated;
 mod hang;
 mod hosts;

@@ -2,6 +2,7 @@
 //! has measured itself, files of killed programs, and files that are none.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -16,7 +17,18 @@ use crate::common::{
 };
 
 /// Runs `trace.c` with tools, with a run folder `run`.
-fn traced(folder: &TempDir, ranks: u32, tools: &[&str], arguments: &[&str]) -> Outcome {
+pub(crate) fn traced(folder: &TempDir, ranks: u32, tools: &[&str], arguments: &[&str]) -> Outcome {
+    traced_with(folder, ranks, tools, arguments, &[])
+}
+
+/// The same, with settings.
+pub(crate) fn traced_with(
+    folder: &TempDir,
+    ranks: u32,
+    tools: &[&str],
+    arguments: &[&str],
+    settings: &[(String, &OsStr)],
+) -> Outcome {
     let program = compile_with(setting("MPICC"), "trace", "trace", &["-g", "-pthread"]);
     let [mpiexec, option, ranks] = launcher(&ranks.to_string());
     let mut command = limited(mpiexec);
@@ -26,13 +38,14 @@ fn traced(folder: &TempDir, ranks: u32, tools: &[&str], arguments: &[&str]) -> O
     command.env("LD_PRELOAD", tools.join(":"));
     command.env("MPI_TOOL_RUN", folder.path().join("run"));
     command.env("MPI_TOOL_FORMAT", "json").env("MPI_TOOL_CALL_COUNTER_OUTPUT", "calls.json");
+    command.envs(settings.iter().map(|(name, value)| (name, value)));
     let outcome = Outcome::of(&mut command);
     assert_eq!(outcome.status, Some(0), "{outcome:?}");
     outcome
 }
 
 /// `mpi-tool trace run OPTIONS`, which succeeds and complains of nothing.
-fn printed(folder: &Path, options: &[&str]) -> String {
+pub(crate) fn printed(folder: &Path, options: &[&str]) -> String {
     let arguments: Vec<_> = ["trace", "run"].iter().chain(options).copied().collect();
     let outcome = mpi_tool(folder, &arguments);
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{arguments:?}");
@@ -40,7 +53,7 @@ fn printed(folder: &Path, options: &[&str]) -> String {
 }
 
 /// The trace as JSON, which is as its schema says.
-fn json(folder: &Path) -> Value {
+pub(crate) fn json(folder: &Path) -> Value {
     const SCHEMA: &str = include_str!("../../../docs/schemas/mpi-tool-trace-1.json");
     let trace = serde_json::from_str(&printed(folder, &["--to", "json"])).unwrap();
     let mut compiler = boon::Compiler::new();

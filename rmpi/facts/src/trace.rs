@@ -86,6 +86,18 @@ pub mod header {
     pub const WORLD: usize = 96;
     /// Its words.
     pub const WORLD_WORDS: usize = 16;
+    /// What the user has left out: bits of [`super::filter`].
+    pub const FILTER: usize = 112;
+}
+
+/// What is left out of a trace.
+pub mod filter {
+    /// All functions but chosen ones.
+    pub const FUNCTIONS: u64 = 1;
+    /// Short calls that have moved nothing.
+    pub const SHORT: u64 = 2;
+    /// All ranks but chosen ones.
+    pub const RANKS: u64 = 4;
 }
 
 /// Words at the beginning of a chunk.
@@ -189,13 +201,30 @@ impl<'a> Writer<'a> {
     }
 
     /// A number. What finds no room is left out, which cannot be in a record that this module describes.
+    ///
+    /// Numbers of one and two bytes, which most are, are written in place.
     #[inline(always)]
-    pub fn put(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.put_byte(number as u8 | 0x80);
-            number >>= 7;
+    pub fn put(&mut self, number: u64) {
+        if number < 0x80 {
+            self.put_byte(number as u8);
+        } else if number < 0x4000
+            && let Some([low, high]) = self.bytes.get_mut(self.length..self.length + 2)
+        {
+            *low = number as u8 | 0x80;
+            *high = (number >> 7) as u8;
+            self.length += 2;
+        } else {
+            self.length += long(self.bytes, self.length, number);
         }
-        self.put_byte(number as u8);
+    }
+
+    /// The first `count` bytes of a word, eight at most, the lowest one first: numbers below 0x80.
+    #[inline(always)]
+    pub fn put_small(&mut self, word: u64, count: usize) {
+        if let Some(place) = self.bytes.get_mut(self.length..self.length + 8) {
+            place.copy_from_slice(&word.to_le_bytes());
+            self.length += count;
+        }
     }
 
     /// A number with a sign.
@@ -237,6 +266,22 @@ impl<'a> Writer<'a> {
         }
         self.put(moved.bytes);
     }
+}
+
+/// Writes a number of any length at a place; returns how many bytes it has taken.
+#[inline(never)]
+fn long(bytes: &mut [u8; LONGEST], at: usize, mut number: u64) -> usize {
+    let mut length = 0;
+    for place in bytes.get_mut(at..).into_iter().flatten() {
+        length += 1;
+        if number < 0x80 {
+            *place = number as u8;
+            break;
+        }
+        *place = number as u8 | 0x80;
+        number >>= 7;
+    }
+    length
 }
 
 /// A number with a sign as one without, small if it is near 0.
@@ -357,7 +402,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back() {
-        let numbers = [0, 1, 127, 128, 300, 1 << 32, u64::MAX];
+        let numbers = [0, 1, 127, 128, 300, 0x3fff, 0x4000, 1 << 32, u64::MAX];
         let signed = [0, -1, 1, i64::MIN, i64::MAX, -70000];
         let mut bytes = [0; LONGEST];
         let mut writer = Writer::new(&mut bytes);
@@ -368,6 +413,31 @@ mod tests {
         assert_eq!(numbers.map(|_| reader.number().unwrap()), numbers);
         assert_eq!(signed.map(|_| reader.signed().unwrap()), signed);
         assert_eq!(reader.number(), None);
+    }
+
+    #[test]
+    fn small_numbers_come_back_from_a_word() {
+        let mut bytes = [0xff; LONGEST];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put_small(0x7f_0001, 3);
+        writer.put(300);
+        let length = writer.length();
+        let mut reader = Reader::new(&bytes[..length]);
+        assert_eq!([0; 4].map(|_| reader.number()), [Some(1), Some(0), Some(127), Some(300)]);
+        assert!(reader.is_empty());
+    }
+
+    /// A record that is too long is cut, and nothing is written outside of it.
+    #[test]
+    fn what_finds_no_room_is_left_out() {
+        let mut bytes = [0; LONGEST];
+        let mut writer = Writer::new(&mut bytes);
+        for _ in 0..LONGEST {
+            writer.put(u64::MAX);
+            writer.put(300);
+            writer.put_small(1, 8);
+        }
+        assert!(writer.length() <= LONGEST);
     }
 
     #[test]

@@ -3,16 +3,18 @@
 //!
 //! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `names.rs`: the numbers of functions and
 //!   communicators in them.
+//! * `filter.rs`: which calls are recorded, if not all.
 //! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
 //!   says of the process.
 
+mod filter;
 mod names;
 mod recorder;
 mod run;
 mod store;
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use mpi_facts::trace::{Fields, Moved, Partner, Way};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
@@ -29,9 +31,14 @@ struct Trace {
     communicators: Communicators,
     /// Megabytes of the last calls that are kept; 0 for all calls.
     ring: AtomicU64,
-    /// The application has switched tracing off.
-    off: AtomicBool,
+    /// Why nothing is recorded: [`PAUSED`], [`LEFT_OUT`]. 0 as a rule.
+    off: AtomicU8,
 }
+
+/// The application has switched tracing off.
+const PAUSED: u8 = 1;
+/// The user has left this rank out.
+const LEFT_OUT: u8 = 2;
 
 /// The call that has started an operation: its thread and its number there, or none that is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +52,12 @@ impl Started {
     #[inline(always)]
     fn next_of(recorder: &Recorder) -> Self {
         Self(recorder.thread() << Self::NUMBER | recorder.calls())
+    }
+
+    /// The same, for what an operation that it starts will refer to.
+    #[inline(always)]
+    fn made_by(recorder: &Recorder) -> Self {
+        Self(recorder.thread() << Self::NUMBER | recorder.next())
     }
 
     const fn parts(self) -> (u64, u64) {
@@ -115,29 +128,28 @@ const fn is_end(function: FunctionId) -> bool {
 #[inline(always)]
 fn fields<'c>(communicators: &Communicators, call: impl Call<'c>) -> Record {
     let shape = call.shape();
-    let fields = Fields::of_shape(&shape);
-    let mut record = Record::new();
-    if fields.communicator {
-        let comm = communicators.of(call);
-        record.put(names::of_communicator(comm));
+    let has = Fields::of_shape(&shape);
+    let mut record = Record::zeros(has);
+    let int = |position| call.get::<c_int>(position).unwrap_or(0);
+    if has.communicator {
+        record.communicator = names::of_communicator(communicators.of(call));
     }
-    let int = |position| call.get::<c_int>(position).map_or(0, i64::from);
-    if fields.tag {
-        record.put_signed(int(shape.tags.0));
+    if has.tag {
+        record.tag = int(shape.tags.0);
     }
-    if fields.received_tag {
-        record.put_signed(int(shape.tags.1));
+    if has.received_tag {
+        record.received_tag = int(shape.tags.1);
     }
-    if fields.source {
-        record.put_signed(int(shape.source));
+    if has.source {
+        record.source = int(shape.source);
     }
-    if fields.destination {
+    if has.destination {
         let position =
             if shape.destination == mpi_facts::NONE { shape.target } else { shape.destination };
-        record.put_signed(int(position));
+        record.destination = int(position);
     }
-    if fields.root {
-        record.put_signed(int(shape.root));
+    if has.root {
+        record.root = int(shape.root);
     }
     record
 }
@@ -145,8 +157,8 @@ fn fields<'c>(communicators: &Communicators, call: impl Call<'c>) -> Record {
 impl Trace {
     /// This thread's recorder, unless tracing is switched off or there is no file.
     #[inline(always)]
-    fn recorder(&self) -> Option<&'static Recorder> {
-        if self.off.load(Relaxed) {
+    fn recorder(&self, function: FunctionId) -> Option<&'static Recorder> {
+        if self.off.load(Relaxed) != 0 || filter::leaves_out(function) {
             return None;
         }
         Recorder::of_this_thread(self.ring.load(Relaxed))
@@ -161,7 +173,7 @@ impl Trace {
         has_failed: impl FnOnce(&R) -> bool,
         next_f: impl FnOnce() -> R,
     ) -> R {
-        let Some(recorder) = self.recorder() else { return next_f() };
+        let Some(recorder) = self.recorder(function) else { return next_f() };
         let begin = Clock::now();
         let result = next_f();
         let end = Clock::now();
@@ -172,11 +184,8 @@ impl Trace {
     /// The arguments of a call that ends a communicator.
     fn ended(&self, comm: Option<MPI_Comm>) -> Record {
         let of = |comm| self.communicators.of_handle(comm);
-        let mut record = Record::new();
-        if Fields::of(FunctionId::MPI_Comm_free).communicator {
-            record.put(names::of_communicator(comm.map_or(TrackedComm::NONE, of)));
-        }
-        record
+        let communicator = names::of_communicator(comm.map_or(TrackedComm::NONE, of));
+        Record { communicator, ..Record::none(FunctionId::MPI_Comm_free) }
     }
 }
 
@@ -187,8 +196,8 @@ impl MpiInterceptionLayer for Trace {
 
     fn profiling_level(&self, level: c_int) {
         match level {
-            0 => self.off.store(true, Relaxed),
-            1 => self.off.store(false, Relaxed),
+            0 => _ = self.off.fetch_or(PAUSED, Relaxed),
+            1 => _ = self.off.fetch_and(!PAUSED, Relaxed),
             _ => {}
         }
     }
@@ -200,9 +209,13 @@ impl MpiInterceptionLayer for Trace {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         let function = call.function();
-        let recorder = self.recorder();
+        let recorder = self.recorder(function);
         let data = Data { trace: self, recorder };
-        let started = || recorder.map_or(Started::UNTRACED, Started::next_of);
+        let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
+        if is_start(function) {
+            // Also if the function itself is not recorded: the file knows its rank from here.
+            run::begin();
+        }
         if is_end(function) {
             run::ends();
         }
@@ -225,8 +238,8 @@ impl MpiInterceptionLayer for Trace {
                 names::renamed(self.communicators.of(call));
             }
         }
-        if result.is_ok() && is_start(function) {
-            run::started();
+        if result.is_ok() && is_start(function) && !run::started() {
+            self.off.fetch_or(LEFT_OUT, Relaxed);
         }
         if let Some(recorder) = recorder {
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
@@ -298,17 +311,36 @@ impl Tool for Trace {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
         ring: AtomicU64::new(0),
-        off: AtomicBool::new(false),
+        off: AtomicU8::new(0),
     };
 
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "RING",
-        default: SettingDefault::Number(0),
-        help: "keep only the last calls of each process, in so many megabytes of its file; 0 keeps all",
-    }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "RING",
+            default: SettingDefault::Number(0),
+            help: "keep only the last calls of each process, in so many megabytes of its file; 0 keeps all",
+        },
+        Setting {
+            name: "FUNCTIONS",
+            default: SettingDefault::Text(""),
+            help: "record only calls of these functions and classes, such as MPI_Send,MPI_Wait*,collective",
+        },
+        Setting {
+            name: "RANKS",
+            default: SettingDefault::Text(""),
+            help: "record only these ranks, such as 0,4-7",
+        },
+        Setting {
+            name: "LEAST",
+            default: SettingDefault::Number(0),
+            help: "leave out calls that move no data and take less than so many microseconds, such as MPI_Test",
+        },
+    ];
 
     fn configure(&self, settings: &Settings) {
         self.ring.store(settings.number("RING"), Relaxed);
+        let least = settings.number("LEAST");
+        filter::configure(settings.text("FUNCTIONS"), settings.text("RANKS"), least);
     }
 }
 

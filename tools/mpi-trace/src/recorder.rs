@@ -8,7 +8,7 @@ use mpi_facts::trace::{CALL, Fields, LONGEST, Moved, STARTS, UNKNOWN, Writer, zi
 use mpi_tool_layer::{FunctionId, ThreadWord};
 
 use crate::store::{self, Chunk};
-use crate::{names, run};
+use crate::{filter, names, run};
 
 /// What a thread records with. Only its own thread uses it.
 pub(crate) struct Recorder {
@@ -19,10 +19,14 @@ pub(crate) struct Recorder {
     chunk: Cell<Option<Chunk>>,
     /// How many bytes of records the chunk has.
     used: Cell<usize>,
+    /// With more than so many, it has no room for another record.
+    limit: Cell<usize>,
     /// How many chunks there were.
     chunks: Cell<u64>,
     /// The end of the last call, shifted.
     last: Cell<u64>,
+    /// There are records that belong to the next call.
+    has_data: Cell<bool>,
     /// A record is being written: a call of a signal handler that comes meanwhile is lost.
     is_writing: Cell<bool>,
     /// Megabytes, as the user has set it.
@@ -40,45 +44,88 @@ pub(crate) fn set_shift(shift: u64) {
     SHIFT.store(shift, Relaxed);
 }
 
-/// The arguments of a call that are recorded: at most one communicator and five integers.
+/// The arguments of a call that are recorded. Which of them there are is known when the tool is compiled, so that nothing
+/// is left of the others.
+#[derive(Clone, Copy)]
 pub(crate) struct Record {
-    numbers: [u64; 6],
-    count: usize,
+    pub(crate) fields: Fields,
+    pub(crate) communicator: u64,
+    pub(crate) tag: i32,
+    pub(crate) received_tag: i32,
+    pub(crate) source: i32,
+    pub(crate) destination: i32,
+    pub(crate) root: i32,
 }
 
 impl Record {
+    /// 0 for each field that there is.
     #[inline(always)]
-    pub(crate) const fn new() -> Self {
-        Self { numbers: [0; 6], count: 0 }
-    }
-
-    /// Of a call of which nothing is known: 0 for each field that the function has.
-    #[inline(always)]
-    pub(crate) const fn none(function: FunctionId) -> Self {
-        let Fields { communicator, tag, received_tag, source, destination, root } =
-            Fields::of(function);
-        let count = communicator as usize
-            + tag as usize
-            + received_tag as usize
-            + source as usize
-            + destination as usize
-            + root as usize;
-        Self { numbers: [0; 6], count }
-    }
-
-    #[inline(always)]
-    pub(crate) fn put(&mut self, number: u64) {
-        if let Some(place) = self.numbers.get_mut(self.count) {
-            *place = number;
-            self.count += 1;
+    pub(crate) const fn zeros(fields: Fields) -> Self {
+        Self {
+            fields,
+            communicator: 0,
+            tag: 0,
+            received_tag: 0,
+            source: 0,
+            destination: 0,
+            root: 0,
         }
     }
 
+    /// Of a call of which nothing is known.
     #[inline(always)]
-    pub(crate) fn put_signed(&mut self, number: i64) {
-        self.put(zigzag(number));
+    pub(crate) const fn none(function: FunctionId) -> Self {
+        Self::zeros(Fields::of(function))
+    }
+
+    /// Writes the fields that there are: as one word if all are small, as they are as a rule.
+    #[inline(always)]
+    fn put(&self, writer: &mut Writer<'_>) {
+        let has = self.fields;
+        let all = [
+            (has.communicator, self.communicator),
+            (has.tag, small(self.tag)),
+            (has.received_tag, small(self.received_tag)),
+            (has.source, small(self.source)),
+            (has.destination, small(self.destination)),
+            (has.root, small(self.root)),
+        ];
+        let (mut bits, mut word, mut count) = (0, 0, 0);
+        let mut add = |(has, number): (bool, u64)| {
+            if has {
+                bits |= number;
+                word |= number << (8 * count);
+                count += 1;
+            }
+        };
+        add(all[0]);
+        add(all[1]);
+        add(all[2]);
+        add(all[3]);
+        add(all[4]);
+        add(all[5]);
+        if count == 0 {
+            return;
+        }
+        if bits < 0x80 {
+            writer.put_small(word, count);
+            return;
+        }
+        for (has, number) in all {
+            if has {
+                writer.put(number);
+            }
+        }
     }
 }
+
+/// What [`zigzag`] makes of a number, in fewer instructions.
+#[inline(always)]
+const fn small(number: i32) -> u64 {
+    ((number << 1) ^ (number >> 31)).cast_unsigned() as u64
+}
+
+const _: () = assert!(small(i32::MIN) == zigzag(i32::MIN as i64) && small(-3) == zigzag(-3));
 
 impl Recorder {
     /// This thread's recorder. `None` if there can be no file.
@@ -105,9 +152,11 @@ impl Recorder {
             thread: THREADS.fetch_add(1, Relaxed),
             calls: Cell::new(0),
             chunk: Cell::new(None),
-            used: Cell::new(0),
+            used: Cell::new(1),
+            limit: Cell::new(0),
             chunks: Cell::new(0),
             last: Cell::new(0),
+            has_data: Cell::new(false),
             is_writing: Cell::new(false),
             ring,
         }));
@@ -127,14 +176,21 @@ impl Recorder {
         self.calls.get()
     }
 
+    /// The number of the call that comes next, which something will refer to.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.has_data.set(true);
+        self.calls.get()
+    }
+
     /// Records a piece of data of the call that comes next.
     pub(crate) fn moved(&self, moved: &Moved) {
-        self.write(None, |writer| writer.put_moved(moved));
+        self.write(|writer| writer.put_moved(moved));
     }
 
     /// Records that the call that comes next starts an operation that an earlier call has prepared.
     pub(crate) fn starts(&self, (thread, number): (u64, u64)) {
-        self.write(None, |writer| {
+        self.write(|writer| {
             writer.put(STARTS);
             writer.put(thread);
             writer.put(number);
@@ -149,46 +205,64 @@ impl Recorder {
         begin: u64,
         end: u64,
         has_failed: bool,
-        fields: &Record,
+        record: &Record,
     ) {
+        let has_data = self.has_data.replace(false);
+        if filter::is_too_short(function, end.wrapping_sub(begin)) && !has_data && !has_failed {
+            return;
+        }
         let shift = SHIFT.load(Relaxed);
         let (begin, end) = (begin >> shift, end >> shift);
-        self.write(Some(begin), |writer| {
+        if let Some((chunk, place)) = self.room(Some(begin)) {
+            let mut writer = Writer::new(place);
             writer.put(CALL + names::of_function(function));
             writer.put_signed(begin.wrapping_sub(self.last.get()).cast_signed());
             writer.put(end.wrapping_sub(begin) << 1 | u64::from(has_failed));
-            for number in &fields.numbers[..fields.count] {
-                writer.put(*number);
-            }
-        });
+            record.put(&mut writer);
+            self.written(chunk, writer.length());
+        }
         self.last.set(end);
         self.calls.set(self.calls.get() + 1);
     }
 
-    /// Writes a record. If that is of a call, its beginning is given.
-    #[inline(always)]
-    fn write(&self, begin: Option<u64>, record: impl FnOnce(&mut Writer<'_>)) {
-        if self.is_writing.replace(true) {
-            store::lost(1);
-            return;
-        }
-        let has_room =
-            self.chunk.get().is_some_and(|chunk| self.used.get() + LONGEST <= chunk.room());
-        if !has_room {
-            self.next_chunk(begin);
-        }
-        if let Some(chunk) = self.chunk.get() {
-            // SAFETY: the range must lie in the chunk's room, which was looked at, and be used by nobody else: the chunk
-            // is this thread's, and `is_writing` keeps a signal handler out.
-            let place = unsafe { chunk.place(self.used.get()) };
+    /// Writes a record that is not of a call.
+    fn write(&self, record: impl FnOnce(&mut Writer<'_>)) {
+        self.has_data.set(true);
+        if let Some((chunk, place)) = self.room(None) {
             let mut writer = Writer::new(place);
             record(&mut writer);
-            let used = self.used.get() + writer.length();
-            self.used.set(used);
-            chunk.set_used(used);
-        } else if begin.is_some() {
-            store::lost(1);
+            self.written(chunk, writer.length());
         }
+    }
+
+    /// Where the next record goes. If that is of a call, its beginning is given. [`Self::written`] must follow.
+    #[inline(always)]
+    fn room(&self, begin: Option<u64>) -> Option<(Chunk, &mut [u8; LONGEST])> {
+        if self.is_writing.replace(true) {
+            store::lost(1);
+            return None;
+        }
+        if self.used.get() > self.limit.get() {
+            self.next_chunk(begin);
+        }
+        let Some(chunk) = self.chunk.get() else {
+            if begin.is_some() {
+                store::lost(1);
+            }
+            self.is_writing.set(false);
+            return None;
+        };
+        // SAFETY: the range must lie in the chunk's room, which was looked at, and be used by nobody else: the chunk is
+        // this thread's, and `is_writing` keeps a signal handler out.
+        Some((chunk, unsafe { chunk.place(self.used.get()) }))
+    }
+
+    /// A record of so many bytes is whole.
+    #[inline(always)]
+    fn written(&self, chunk: Chunk, length: usize) {
+        let used = self.used.get() + length;
+        self.used.set(used);
+        chunk.set_used(used);
         self.is_writing.set(false);
     }
 
@@ -205,7 +279,9 @@ impl Recorder {
         }
         self.chunks.set(number + 1);
         self.chunk.set(chunk);
-        self.used.set(0);
+        // Without a chunk, the next record finds no room.
+        self.used.set(usize::from(chunk.is_none()));
+        self.limit.set(chunk.map_or(0, |chunk| chunk.room() - LONGEST));
     }
 }
 

@@ -19,7 +19,7 @@ use mpi_tool_layer::mpi_sys;
 use mpi_tool_layer::run::{self, Job};
 use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
 
-use crate::{recorder, store};
+use crate::{filter, recorder, store};
 
 /// This process's rank in `MPI_COMM_WORLD`, and how many ranks there are, once that is known.
 static POSITION: OnceLock<(u32, u32)> = OnceLock::new();
@@ -33,15 +33,23 @@ pub(crate) fn rank() -> u32 {
 /// The folder, if there is a file in it.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// The first call of the process: the file is made. What goes wrong is said once, and the application runs.
+/// This process's file, if there is one.
+static FILE: OnceLock<PathBuf> = OnceLock::new();
+
+/// The first call of the process: the file is made, unless the user has left the rank out. What goes wrong is said once,
+/// and the application runs.
 #[cold]
 pub(crate) fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
-    if BEGUN.swap(true, AcqRel) {
+    if BEGUN.load(Relaxed) || BEGUN.swap(true, AcqRel) {
         return;
     }
     let job = Job::of_this_process();
     let folder = folder(&job);
+    if launched_rank().is_some_and(|rank| !filter::has_rank(rank)) {
+        let _ = FOLDER.set(folder);
+        return;
+    }
     match make(&job, &folder) {
         Ok(()) => _ = FOLDER.set(folder),
         Err(error) => {
@@ -80,6 +88,7 @@ fn make(job: &Job, folder: &Path) -> io::Result<()> {
         set(header::VERSION, VERSION);
         set(header::RANK, launched_rank().map_or(UNKNOWN, u64::from));
         set(header::SIZE, UNKNOWN);
+        set(header::FILTER, filter::kinds());
         set(header::PID, std::process::id().into());
         set(header::SHIFT, shift);
         set(header::TICKS, Clock::now());
@@ -92,8 +101,9 @@ fn make(job: &Job, folder: &Path) -> io::Result<()> {
         text(set, header::WORLD, header::WORLD_WORDS, job.world.as_bytes());
         set(header::MAGIC, MAGIC);
     });
-    if opened.is_err() {
-        let _ = fs::remove_file(&path);
+    match opened {
+        Ok(()) => _ = FILE.set(path),
+        Err(_) => _ = fs::remove_file(&path),
     }
     opened
 }
@@ -113,15 +123,22 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)
 }
 
-/// MPI has started: rank and size are known.
+/// MPI has started: rank and size are known. `false` if the user has left the rank out, which the launcher had not told.
 #[cold]
-pub(crate) fn started() {
+pub(crate) fn started() -> bool {
     if let Some((rank, size)) = world_position() {
         let _ = POSITION.set((rank, size));
         store::set(header::RANK, rank.into());
         store::set(header::SIZE, size.into());
+        if !filter::has_rank(rank) {
+            if let Some(file) = FILE.get() {
+                let _ = fs::remove_file(file);
+            }
+            return false;
+        }
     }
     store::set(header::RATE, Clock::nanoseconds_per_tick().to_bits());
+    true
 }
 
 /// MPI is about to end.

@@ -295,9 +295,12 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             None => Some(kept.known()),
         };
         if let Some(peer) = peer {
-            let contents = self.datatypes.contents(&transfer, accepted);
+            let size = match Datatypes::predefined(transfer.datatype()) {
+                Some(datatype) => datatype.size(),
+                None => self.datatypes.contents(&transfer, accepted).size(),
+            };
             let bytes = transfer.at_most.then(|| status.map_or(0, received_bytes_at_once));
-            let bytes = moved_bytes(&contents, transfer.count(), bytes);
+            let bytes = moved_bytes(size, transfer.count(), bytes);
             let message_tag = status.map(|status| status.MPI_TAG);
             tally.exchanged(tag, Exchange { flow: transfer.flow, peer, bytes, message_tag });
         }
@@ -352,32 +355,28 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     ) {
         let mut pending: Option<Pending<T>> = None;
         let mut bytes = 0_u64;
-        let mut peers = Vec::new();
         for transfer in call.transfers(accepted) {
             if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
                 self.moved_now(tally, tag, call, accepted, matched, transfer);
                 continue;
             }
-            if let Some(communicators) = tally.communicators() {
-                let place = Place::of(call, matched);
-                peers.push(self.whom.kept(communicators, place, &transfer));
-            }
+            let peer = tally.communicators().map(|communicators| {
+                self.whom.kept(communicators, Place::of(call, matched), &transfer)
+            });
             let contents = self.datatypes.contents(&transfer, accepted);
             let Transfer { flow, at_most, .. } = transfer;
             bytes = bytes.saturating_add(contents.size().saturating_mul(transfer.count()));
             let amount = Amount { flow, contents, count: transfer.count(), at_most };
             match &mut pending {
                 None => {
-                    pending = Some(Pending::new(tag, call.class(), call.is_persistent(), amount));
+                    let is_persistent = call.is_persistent();
+                    pending = Some(Pending::new(tag, call.class(), is_persistent, amount, peer));
                 }
-                Some(pending) => pending.push(amount),
+                Some(pending) => pending.push(amount, peer),
             }
         }
         let Some(mut pending) = pending else { return };
         pending.set_tag(tally.kept(tag, bytes));
-        if tally.communicators().is_some() {
-            pending.set_peers(peers);
-        }
         if let Some(request) = call.new_request(accepted) {
             self.requests.insert(request, pending);
         } else if let Some(file) = call.file() {
@@ -393,7 +392,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             for (Amount { flow, contents, count, .. }, peer) in pending.at_start() {
                 add(tally, pending.tag(), *flow, contents, *count, None);
                 if let Some(peer) = peer {
-                    let bytes = moved_bytes(contents, *count, None);
+                    let bytes = moved_bytes(contents.size(), *count, None);
                     let (flow, peer) = (*flow, peer.known());
                     let exchange = Exchange { flow, peer, bytes, message_tag: None };
                     tally.exchanged(pending.tag(), exchange);
@@ -439,7 +438,7 @@ fn completed_slowly<T: Copy>(tally: &impl Tally<T>, pending: &Pending<T>, status
         if let Some(peer) = peer.filter(|_| !is_cancelled()).and_then(|peer| peer.completed(status))
         {
             let message_tag = at_most.then_some(status.MPI_TAG);
-            let bytes = moved_bytes(contents, *count, bytes);
+            let bytes = moved_bytes(contents.size(), *count, bytes);
             tally.exchanged(pending.tag(), Exchange { flow: *flow, peer, bytes, message_tag });
         }
     }
@@ -463,9 +462,9 @@ fn add<T: Copy>(
     }
 }
 
-/// How many bytes [`add`] tells of.
-fn moved_bytes(contents: &Contents, count: u64, bytes: Option<u64>) -> u64 {
-    let most = contents.size().saturating_mul(count);
+/// How many bytes [`add`] tells of, of elements of a size.
+fn moved_bytes(size: u64, count: u64, bytes: Option<u64>) -> u64 {
+    let most = size.saturating_mul(count);
     match bytes {
         None => most,
         Some(bytes) if bytes > most => 0,

@@ -40,47 +40,40 @@ pub(super) struct Pending<T> {
     /// Started and not complete. An inactive persistent request may be waited for, too.
     active: bool,
     first: Amount,
+    /// With whom the first piece moves, if the layer wants to know it.
+    peer: Option<Kept>,
     /// As a rule there is nothing, and nothing is allocated.
     more: Option<Box<More>>,
 }
 
-/// What few operations have. One word elsewhere.
+/// Pieces of data but the first one, each with its peer: what few operations have. One word elsewhere.
 #[derive(Debug, Clone, Default)]
-struct More {
-    /// Pieces of data but the first one.
-    others: Vec<Amount>,
-    /// With whom the pieces move, if the layer wants to know it: of each, in order.
-    peers: Vec<Kept>,
-}
+struct More(Vec<(Amount, Option<Kept>)>);
 
 impl<T: Copy> Pending<T> {
-    /// An operation with one piece of data.
+    /// An operation with one piece of data, and with whom that moves, if the layer wants to know it.
     #[inline(always)]
-    pub(super) fn new(tag: T, class: FunctionClass, persistent: bool, first: Amount) -> Self {
-        Self { tag, class, persistent, active: !persistent, first, more: None }
+    pub(super) fn new(
+        tag: T,
+        class: FunctionClass,
+        persistent: bool,
+        first: Amount,
+        peer: Option<Kept>,
+    ) -> Self {
+        Self { tag, class, persistent, active: !persistent, first, peer, more: None }
     }
 
     /// Adds a piece.
     #[cold]
-    pub(super) fn push(&mut self, amount: Amount) {
-        self.more.get_or_insert_default().others.push(amount);
-    }
-
-    /// Keeps with whom the data move, piece by piece.
-    pub(super) fn set_peers(&mut self, peers: Vec<Kept>) {
-        self.more.get_or_insert_default().peers = peers;
-    }
-
-    /// With whom a piece moves, by its number; `None` if nobody wanted to know it.
-    fn peer(&self, piece: usize) -> Option<&Kept> {
-        self.more.as_ref()?.peers.get(piece)
+    pub(super) fn push(&mut self, amount: Amount, peer: Option<Kept>) {
+        self.more.get_or_insert_default().0.push((amount, peer));
     }
 
     /// The one amount, if there is only one and a status says how much it is, and nobody wants to know from whom: a
     /// receive.
     #[inline(always)]
     pub(super) fn as_receive(&self) -> Option<&Amount> {
-        (self.more.is_none() && self.first.at_most).then_some(&self.first)
+        (self.more.is_none() && self.peer.is_none() && self.first.at_most).then_some(&self.first)
     }
 
     /// What the layer wanted to be remembered.
@@ -112,9 +105,9 @@ impl<T: Copy> Pending<T> {
     }
 
     fn amounts(&self) -> impl Iterator<Item = (&Amount, Option<&Kept>)> {
-        let others = self.more.iter().flat_map(|more| more.others.iter());
-        let amounts = std::iter::once(&self.first).chain(others);
-        amounts.enumerate().map(|(piece, amount)| (amount, self.peer(piece)))
+        let others = self.more.iter().flat_map(|more| more.0.iter());
+        let others = others.map(|(amount, peer)| (amount, peer.as_ref()));
+        std::iter::once((&self.first, self.peer.as_ref())).chain(others)
     }
 
     /// What counts each time that a persistent operation is started.

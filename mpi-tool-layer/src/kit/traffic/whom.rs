@@ -14,7 +14,7 @@ use crate::kit::peers::Peer;
 use crate::kit::tracking::Groups;
 use crate::{
     Accepted, AnyCall, Call, Communicators, FunctionId, HandleMap, ParameterKind, Rank, RankKind,
-    Transfer,
+    TrackedComm, Transfer,
 };
 
 /// What is known of windows and of matched messages. Entries of windows that are freed stay until their handles are
@@ -154,13 +154,20 @@ impl Whom {
         place: Place<'_>,
         transfer: &Transfer<'_>,
     ) -> Kept {
+        let rank = transfer.peer.map(Rank::kind);
+        if let (Place::Communicator(comm), Some(RankKind::Rank(rank))) = (place, rank)
+            && communicators.of_handle(comm) == TrackedComm::WORLD
+        {
+            // Nothing is to be looked up: MPI has accepted the rank, which is the one in the world.
+            return Kept::Known(Peer::of_world(rank));
+        }
         let groups = match place {
             Place::Nowhere => return Kept::Known(Peer::NONE),
             Place::Communicator(comm) => communicators.groups_of(comm),
             Place::Window(window) => self.windows.get(window),
             Place::Matched(groups) => groups.cloned(),
         };
-        match transfer.peer.map(Rank::kind) {
+        match rank {
             // What goes to several neighbours counts once.
             None if !transfer.at_most => Kept::Known(Peer::NONE),
             None => Kept::Source(groups),

@@ -1,0 +1,323 @@
+//! The critical path: the one chain of computing and of calls that the run's length consists of.
+//!
+//! It is walked from its end. What the rank did that ended last is on the path. Where that rank has waited, the path goes
+//! over to the one for whom it has waited, at the moment when that one came; what the rank did before the wait is not on
+//! the path, as the run would not be shorter without it.
+//!
+//! Time in MPI is on the path where nobody else is waited for: for the transfer itself, or in a call of which the trace
+//! does not tell on whom it depends.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mpi_facts::FunctionId;
+
+use super::messages::Place;
+use super::read::{Call, Trace};
+use super::waits::{Cause, Wait};
+
+/// A piece of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) process: usize,
+    /// The call; `None` of computing.
+    pub(super) function: Option<FunctionId>,
+    /// Nanoseconds since the trace's beginning.
+    pub(super) begin: i64,
+    pub(super) end: i64,
+}
+
+/// The path, from its beginning to its end without a gap.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Path {
+    pub(super) pieces: Vec<Piece>,
+    /// How often it goes over to another rank.
+    pub(super) changes: usize,
+}
+
+/// The calls of a thread that are not inside of others, by their beginnings.
+fn outer_calls(calls: &[Call]) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..calls.len()).collect();
+    all.sort_by_key(|at| (calls[*at].begin, core::cmp::Reverse(calls[*at].number)));
+    let mut end = i64::MIN;
+    all.retain(|at| {
+        let call = &calls[*at];
+        let is_outer = call.begin >= end || call.end > end;
+        end = end.max(call.end);
+        is_outer
+    });
+    all
+}
+
+impl Path {
+    pub(super) fn of(trace: &Trace, waits: &[Wait]) -> Self {
+        let waits: HashMap<Place, &Wait> = waits.iter().map(|wait| (wait.call, wait)).collect();
+        let mut outer: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
+        let mut last: Option<(i64, usize, usize)> = None;
+        for (at, process) in trace.processes.iter().enumerate() {
+            for (number, thread) in process.threads.iter().enumerate() {
+                let calls = outer_calls(&thread.calls);
+                if let Some(end) = calls.last().map(|call| thread.calls[*call].end)
+                    && last.is_none_or(|(most, ..)| end > most)
+                {
+                    last = Some((end, at, number));
+                }
+                outer.insert((at, number), calls);
+            }
+        }
+        let mut path = Self::default();
+        let Some((mut time, mut process, mut thread)) = last else { return path };
+        // How often the path has gone over at this moment: clocks may differ, and nobody waits in a circle.
+        let mut jumps = 0;
+        while time > 0 {
+            let calls = &trace.processes[process].threads[thread].calls;
+            let known = &outer[&(process, thread)];
+            let before = known.partition_point(|at| calls[*at].begin < time);
+            let Some(at) = before.checked_sub(1).map(|last| known[last]) else {
+                path.add(process, None, 0, time);
+                break;
+            };
+            let call = &calls[at];
+            if call.end < time {
+                path.add(process, None, call.end, time);
+                (time, jumps) = (call.end, 0);
+            }
+            let wait = waits.get(&Place { process, thread, call: at });
+            // Where the wait ends; not beyond where the path has come from.
+            let until = wait.map(|wait| (call.begin + wait.time).min(time));
+            match (wait, until) {
+                (Some(wait), Some(until)) if until < time || jumps <= trace.processes.len() => {
+                    jumps = if until < time { 0 } else { jumps + 1 };
+                    path.add(process, Some(call.function), until, time);
+                    path.changes += 1;
+                    (time, process, thread) = (until, wait.until.process, wait.until.thread);
+                }
+                _ => {
+                    path.add(process, Some(call.function), call.begin, time);
+                    (time, jumps) = (call.begin, 0);
+                }
+            }
+        }
+        path.pieces.reverse();
+        path
+    }
+
+    /// Adds a piece in front of the others.
+    fn add(&mut self, process: usize, function: Option<FunctionId>, begin: i64, end: i64) {
+        if begin < end {
+            self.pieces.push(Piece { process, function, begin, end });
+        }
+    }
+
+    /// How long it is: computing, and in MPI.
+    pub(super) fn times(&self) -> [i64; 2] {
+        let mut times = [0; 2];
+        for piece in &self.pieces {
+            times[usize::from(piece.function.is_some())] += piece.end - piece.begin;
+        }
+        times
+    }
+
+    /// The path's parts by rank and by what that does, the longest first: how long, and of how many pieces.
+    pub(super) fn parts(&self) -> Vec<(usize, Option<FunctionId>, i64, usize)> {
+        let mut parts: BTreeMap<(usize, Option<FunctionId>), (i64, usize)> = BTreeMap::new();
+        for Piece { process, function, begin, end } in &self.pieces {
+            let part = parts.entry((*process, *function)).or_default();
+            *part = (part.0 + end - begin, part.1 + 1);
+        }
+        let mut parts: Vec<_> = parts
+            .into_iter()
+            .map(|((process, function), (time, pieces))| (process, function, time, pieces))
+            .collect();
+        parts.sort_by_key(|(process, function, time, _)| {
+            (core::cmp::Reverse(*time), *process, *function)
+        });
+        parts
+    }
+}
+
+/// What a process's time is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Idle {
+    /// From its first call to its last, of all threads together.
+    pub(super) time: i64,
+    /// In calls.
+    pub(super) mpi: i64,
+    /// Of that, waiting for senders, for receivers, and for others at collective operations.
+    pub(super) waiting: [i64; 3],
+}
+
+impl Idle {
+    /// In calls, and not waiting for anybody as far as the trace tells.
+    pub(super) fn other(&self) -> i64 {
+        self.mpi - self.waiting.iter().sum::<i64>()
+    }
+
+    /// Of each process.
+    pub(super) fn of(trace: &Trace, waits: &[Wait]) -> Vec<Self> {
+        let mut idle = vec![Self::default(); trace.processes.len()];
+        for (own, process) in idle.iter_mut().zip(&trace.processes) {
+            for thread in &process.threads {
+                let outer = outer_calls(&thread.calls);
+                let calls = || outer.iter().map(|at| &thread.calls[*at]);
+                own.mpi += calls().map(|call| call.end - call.begin).sum::<i64>();
+                let end = calls().map(|call| call.end).max();
+                if let (Some(first), Some(end)) = (calls().next(), end) {
+                    own.time += end - first.begin;
+                }
+            }
+        }
+        for wait in waits {
+            // A call inside of another one waits, too, and the other one's time has it.
+            idle[wait.call.process].waiting[match wait.cause {
+                Cause::LateSender => 0,
+                Cause::LateReceiver => 1,
+                Cause::Collective => 2,
+            }] += wait.time;
+        }
+        idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_facts::FunctionId::{MPI_Allreduce, MPI_Barrier, MPI_Recv, MPI_Send, MPI_Ssend};
+    use mpi_facts::trace::Way::{Received, Reduced, Sent};
+
+    use super::super::messages::Messages;
+    use super::super::read::made_up::{call, process, trace};
+    use super::super::waits;
+    use super::*;
+
+    fn path(trace: &Trace) -> (Path, Vec<Wait>) {
+        let waits = waits::of(trace, &Messages::of(trace));
+        (Path::of(trace, &waits), waits)
+    }
+
+    /// The pieces as `(process, function, begin, end)`.
+    fn pieces(path: &Path) -> Vec<(usize, Option<FunctionId>, i64, i64)> {
+        path.pieces.iter().map(|one| (one.process, one.function, one.begin, one.end)).collect()
+    }
+
+    /// Rank 0 computes until 100 and sends; rank 1 has waited from 20 and computes on until 200, when both come to an
+    /// end. So the path is rank 0's computing, the transfer, and rank 1's computing.
+    #[test]
+    fn a_late_sender_is_on_the_path() {
+        let trace = trace(vec![
+            process(0, vec![call(MPI_Send, 100, 110).with(Sent, 1, 8)]),
+            process(
+                1,
+                vec![
+                    call(MPI_Recv, 20, 130).with(Received, 0, 8),
+                    call(FunctionId::MPI_Finalize, 200, 210),
+                ],
+            ),
+        ]);
+        let (path, waits) = path(&trace);
+        assert_eq!(waits.len(), 1);
+        let finalize = FunctionId::MPI_Finalize;
+        assert_eq!(
+            pieces(&path),
+            [
+                (0, None, 0, 100),
+                (1, Some(MPI_Recv), 100, 130),
+                (1, None, 130, 200),
+                (1, Some(finalize), 200, 210),
+            ]
+        );
+        assert_eq!((path.changes, path.times()), (1, [170, 40]));
+        assert_eq!(
+            path.parts()[..2],
+            [(0, None, 100, 1), (1, None, 70, 1)],
+            "computing is most of it"
+        );
+    }
+
+    /// Rank 1 receives only at 150, so rank 0's synchronous send lasts from 10 until 170, and rank 0 ends last.
+    #[test]
+    fn a_late_receiver_is_on_the_path() {
+        let trace = trace(vec![
+            process(0, vec![call(MPI_Ssend, 10, 170).with(Sent, 1, 8)]),
+            process(1, vec![call(MPI_Recv, 150, 165).with(Received, 0, 8)]),
+        ]);
+        let (path, _) = path(&trace);
+        assert_eq!(pieces(&path), [(1, None, 0, 150), (0, Some(MPI_Ssend), 150, 170)]);
+    }
+
+    /// Three ranks, two operations: rank 2 is last at the barrier (at 50), and rank 0 at the reduction (at 120), between
+    /// which it works longest. All leave the barrier at 55.
+    #[test]
+    fn the_last_one_at_collective_operations_is_on_the_path() {
+        let ranks = [(30, 90), (10, 70), (50, 80)];
+        let own = |(rank, (barrier, reduction)): (u32, (i64, i64))| {
+            let reduction = if rank == 0 { 120 } else { reduction };
+            process(
+                rank,
+                vec![
+                    call(MPI_Barrier, barrier, 55).on_world(),
+                    call(MPI_Allreduce, reduction, 130 - i64::from(rank))
+                        .on_world()
+                        .moving(Reduced, 8),
+                ],
+            )
+        };
+        let trace = trace((0..).zip(ranks).map(own).collect());
+        let (path, waits) = path(&trace);
+        // Two of three wait at each.
+        assert_eq!(waits.len(), 4);
+        assert_eq!(
+            pieces(&path),
+            [
+                (2, None, 0, 50),
+                (0, Some(MPI_Barrier), 50, 55),
+                (0, None, 55, 120),
+                (0, Some(MPI_Allreduce), 120, 130),
+            ]
+        );
+        // Rank 1 waits from 10 to 50 and from 70 to 120, and its calls last 45 and 59.
+        let idle = Idle::of(&trace, &waits)[1];
+        assert_eq!(idle, Idle { time: 119, mpi: 104, waiting: [0, 0, 90] });
+        assert_eq!(idle.other(), 14);
+    }
+
+    /// Clocks that differ make a send begin after its receive has ended. The path ends nevertheless, and has no gap.
+    #[test]
+    fn differing_clocks_make_no_circle() {
+        let trace = trace(vec![
+            process(
+                0,
+                vec![
+                    call(MPI_Send, 50, 60).with(Sent, 1, 8),
+                    call(MPI_Recv, 60, 62).with(Received, 1, 8),
+                ],
+            ),
+            process(
+                1,
+                vec![
+                    call(MPI_Recv, 30, 40).with(Received, 0, 8),
+                    call(MPI_Send, 62, 64).with(Sent, 0, 8),
+                ],
+            ),
+        ]);
+        let (path, _) = path(&trace);
+        assert_eq!(path.times().iter().sum::<i64>(), 64);
+        let has_gap = path.pieces.windows(2).any(|two| two[0].end != two[1].begin);
+        assert!(!has_gap, "{path:?}");
+    }
+
+    #[test]
+    fn without_calls_there_is_no_path() {
+        let trace = trace(vec![process(0, Vec::new())]);
+        assert_eq!(path(&trace).0, Path::default());
+    }
+
+    /// A call inside of another one is a part of that one.
+    #[test]
+    fn nested_calls_are_their_outer_ones() {
+        let trace = trace(vec![process(
+            0,
+            vec![call(MPI_Barrier, 20, 30), call(FunctionId::MPI_Comm_dup, 10, 40)],
+        )]);
+        let dup = Some(FunctionId::MPI_Comm_dup);
+        assert_eq!(pieces(&path(&trace).0), [(0, None, 0, 10), (0, dup, 10, 40)]);
+    }
+}

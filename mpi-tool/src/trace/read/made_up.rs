@@ -1,0 +1,102 @@
+//! Traces for tests, whose answers are known by hand.
+
+use std::collections::HashMap;
+
+use mpi_facts::FunctionId;
+use mpi_facts::trace::{Moved, Partner, Way};
+
+use super::{Call, Clock, Clocks, Communicator, Process, Special, Thread, Trace};
+
+/// A call, and with whom it moves data.
+pub(in crate::trace) struct MadeUp {
+    call: Call,
+    data: Vec<(Way, Option<i64>, u64)>,
+}
+
+pub(in crate::trace) fn call(function: FunctionId, begin: i64, end: i64) -> MadeUp {
+    let call = Call {
+        function,
+        begin,
+        end,
+        has_failed: false,
+        communicator: Some(1),
+        tag: Some(0),
+        received_tag: None,
+        source: None,
+        destination: None,
+        root: None,
+        number: 0,
+        data: (0, 0),
+    };
+    MadeUp { call, data: Vec::new() }
+}
+
+impl MadeUp {
+    /// With a rank, whichever way.
+    pub(in crate::trace) fn with(mut self, way: Way, rank: i64, bytes: u64) -> Self {
+        self.data.push((way, Some(rank), bytes));
+        self
+    }
+
+    /// With nobody in particular.
+    pub(in crate::trace) fn moving(mut self, way: Way, bytes: u64) -> Self {
+        self.data.push((way, None, bytes));
+        self
+    }
+
+    /// On `MPI_COMM_WORLD`, as all calls are here.
+    pub(in crate::trace) fn on_world(self) -> Self {
+        self
+    }
+
+    pub(in crate::trace) fn tagged(mut self, tag: i64) -> Self {
+        self.call.tag = Some(tag);
+        self
+    }
+}
+
+/// A process of one thread.
+pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
+    let mut thread = Thread::default();
+    for (number, MadeUp { mut call, data }) in (0..).zip(calls) {
+        let begin = thread.data.len();
+        for (way, with, bytes) in data {
+            let peer = with.map_or(Partner::Nobody, |with| Partner::At(with - i64::from(rank)));
+            thread.data.push(Moved { way, of: None, peer, tag: None, bytes });
+        }
+        call.number = number;
+        call.data = (begin, thread.data.len());
+        thread.calls.push(call);
+    }
+    Process {
+        path: "made-up.trace".into(),
+        rank: Some(rank),
+        size: None,
+        pid: rank.into(),
+        host: "host".into(),
+        program: "program".into(),
+        world: 0,
+        world_name: String::new(),
+        threads: vec![thread],
+        communicators: HashMap::new(),
+        lost: 0,
+        overwritten: 0,
+        bytes: 0,
+        is_over: true,
+        filter: 0,
+        special: Special { any_source: -2, any_tag: -1, proc_null: -1 },
+        clock: Clock { shift: 0, rate: 1.0, ticks: 0, created: 0, end_ticks: 0, ended: 0 },
+    }
+}
+
+/// Of all ranks of a world, on one host.
+pub(in crate::trace) fn trace(mut processes: Vec<Process>) -> Trace {
+    let size = processes.len() as u64;
+    for process in &mut processes {
+        let name = "MPI_COMM_WORLD".to_owned();
+        let world = Communicator { identity: 7, sizes: [size, 0], name };
+        process.communicators.insert(1, world);
+        process.size = u32::try_from(size).ok();
+    }
+    Trace { processes, hosts: 1, clocks: Clocks::Unknown }
+}

@@ -1,0 +1,88 @@
+//! What the report of a profile says of the trace of the same run: how much of each function's time is waiting, and for
+//! whom.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use mpi_facts::FunctionId;
+
+use super::messages::Messages;
+use super::path::Idle;
+use super::read::{self, Trace};
+use super::text;
+use super::waits::{self, Cause};
+
+/// So many functions, and so many parts of the critical path.
+const LINES: usize = 5;
+
+/// Of a run folder.
+pub(crate) fn of(folder: &Path) -> Result<String> {
+    let (trace, messages) = super::read(&[folder.to_owned()])?;
+    Ok(written(&trace, &messages, folder))
+}
+
+/// Of the trace in a report's own folder, if one is there with as many ranks.
+pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
+    let folder = match report.parent() {
+        _ if report.is_dir() => report,
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if !read::has_trace(folder) {
+        return None;
+    }
+    match super::read(&[folder.to_owned()]) {
+        Ok((trace, messages)) => {
+            let is_the_same = ranks == Some(trace.processes.len() as u64);
+            is_the_same.then(|| written(&trace, &messages, folder))
+        }
+        Err(error) => {
+            // Nobody has asked for it.
+            eprintln!("mpi-tool: {error:#}; the report is without it");
+            None
+        }
+    }
+}
+
+fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
+    let waits = waits::of(trace, messages);
+    let idle = Idle::of(trace, &waits);
+    let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
+    let waiting: i64 = waits.iter().map(|wait| wait.time).sum();
+    let mut text = format!(
+        "by the trace in {}, ranks wait for others in {} of {} in MPI\n",
+        folder.display(),
+        text::seconds(waiting),
+        text::seconds(mpi),
+    );
+    // By function and cause: how long, and of whom most is waited for.
+    let mut groups: BTreeMap<(FunctionId, Cause), (i64, BTreeMap<usize, i64>)> = BTreeMap::new();
+    for wait in &waits {
+        let function = wait.call.of(trace).function;
+        let (sum, culprits) = groups.entry((function, wait.cause)).or_default();
+        *sum += wait.time;
+        *culprits.entry(wait.culprit).or_default() += wait.time;
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(key, (sum, _))| (core::cmp::Reverse(*sum), *key));
+    for ((function, cause), (sum, culprits)) in groups.iter().take(LINES) {
+        let Some((culprit, most)) = culprits.iter().max_by_key(|(_, time)| **time) else {
+            continue;
+        };
+        let _ = writeln!(
+            text,
+            "{:>12}  {:<13}  {function}, {:.0} % of it for {}",
+            text::seconds(*sum),
+            cause.name(),
+            *most as f64 * 100.0 / (*sum).max(1) as f64,
+            text::name(trace, *culprit),
+        );
+    }
+    if groups.len() > LINES {
+        let _ = writeln!(text, "… all: mpi-tool trace {}", folder.display());
+    }
+    text.push_str(&text::critical_path(trace, &waits, LINES));
+    text
+}

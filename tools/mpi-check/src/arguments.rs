@@ -4,8 +4,9 @@
 //! What is not significant in this process is not looked at, and what cannot be known counts as right.
 
 mod buffers;
+mod known;
 
-use std::sync::Arc;
+use core::cell::Cell;
 
 use mpi_facts::{Data, NONE, Pattern, Position, Shape};
 use mpi_tool_layer::mpi_sys::{
@@ -16,8 +17,9 @@ use mpi_tool_layer::{
     AnyCall, Call as _, Direction, FunctionClass, FunctionId, Parameter, ParameterKind, Site, Word,
 };
 
-use crate::comms::Comm;
+use crate::comms::CommRef;
 use crate::findings::{Class, Other, report};
+use crate::functions::{Facts, facts};
 use crate::objects::{self, Kind};
 use crate::operations;
 use crate::types::{self, TypeInfo};
@@ -28,9 +30,12 @@ pub(crate) struct Checked<'c> {
     pub(crate) function: FunctionId,
     pub(crate) shape: &'static Shape,
     pub(crate) site: Site,
-    pub(crate) comm: Option<Arc<Comm>>,
+    pub(crate) facts: &'static Facts,
+    pub(crate) comm: Option<CommRef>,
     /// No fault was found that would make other checks misleading.
     pub(crate) is_sound: bool,
+    /// The last datatype that was asked about: most calls have one, and several checks ask.
+    datatype: Cell<Option<(u64, Option<TypeInfo>)>>,
 }
 
 /// Is the parameter an address or an array?
@@ -82,9 +87,18 @@ fn is_garbage(kind: Kind, handle: u64) -> bool {
 }
 
 impl<'c> Checked<'c> {
-    pub(crate) fn new(call: AnyCall<'c>, site: Site, comm: Option<Arc<Comm>>) -> Self {
+    pub(crate) fn new(call: AnyCall<'c>, site: Site, comm: Option<CommRef>) -> Self {
         let function = call.function();
-        Self { call, function, shape: Shape::looked_up(function), site, comm, is_sound: true }
+        Self {
+            call,
+            function,
+            shape: Shape::looked_up(function),
+            site,
+            facts: facts(function),
+            comm,
+            is_sound: true,
+            datatype: Cell::new(None),
+        }
     }
 
     pub(crate) fn word(&self, position: Position) -> Option<u64> {
@@ -252,6 +266,13 @@ impl<'c> Checked<'c> {
             MPI_File_set_errhandler, MPI_Intercomm_create, MPI_Intercomm_create_from_groups,
             MPI_Type_get_name, MPI_Win_get_name,
         };
+        // What is always there is right, and the most frequent by far.
+        if matches!(kind, Kind::Communicator | Kind::Datatype)
+            && word != kind.null()
+            && kind.is_predefined(word)
+        {
+            return;
+        }
         let name = self.name_of(position);
         // Where null is allowed, or not significant everywhere.
         let may_be_null = match kind {
@@ -339,7 +360,7 @@ impl<'c> Checked<'c> {
 
     fn check_rank(&mut self, position: usize, number: i64) {
         use FunctionId::{MPI_Cart_coords, MPI_Graph_neighbors, MPI_Graph_neighbors_count};
-        let Some(comm) = self.comm.clone() else {
+        let Some(comm) = &self.comm else {
             self.check_target(position, number);
             return;
         };
@@ -525,7 +546,15 @@ impl<'c> Checked<'c> {
 
     /// What is known of a datatype argument, if the handle is good.
     pub(crate) fn datatype(&self, position: Position) -> Option<TypeInfo> {
-        datatype(self.word(position)?)
+        let handle = self.word(position)?;
+        if let Some((known, info)) = self.datatype.get()
+            && known == handle
+        {
+            return info;
+        }
+        let info = datatype(handle);
+        self.datatype.set(Some((handle, info)));
+        info
     }
 }
 
@@ -534,11 +563,9 @@ pub(crate) fn datatype(handle: u64) -> Option<TypeInfo> {
     if let Some(info) = types::predefined(MPI_Datatype::from_word(handle)) {
         return Some(*info);
     }
-    let object = objects::get(Kind::Datatype, handle)?;
-    if object.is_freed() {
-        return None;
-    }
-    object.datatype.as_deref().copied()
+    objects::with(Kind::Datatype, handle, |object| {
+        object.datatype.as_deref().filter(|_| !object.is_freed()).copied()
+    })?
 }
 
 /// A datatype in words.

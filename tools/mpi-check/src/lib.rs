@@ -7,7 +7,7 @@
 //! * `epochs.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
-//! * `functions.rs`: what is known of a function. `findings.rs`, `places.rs`: what is said.
+//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`: what is said.
 
 mod arguments;
 mod collectives;
@@ -24,6 +24,7 @@ mod order;
 mod places;
 mod requests;
 mod shared;
+mod suppress;
 mod types;
 mod waits;
 
@@ -531,6 +532,11 @@ impl Tool for Check {
             default: SettingDefault::Number(1),
             help: "0: no thread looks for deadlocks",
         },
+        Setting {
+            name: "SUPPRESS",
+            default: SettingDefault::Text(""),
+            help: "a file with findings that are not wanted: lines of CLASS [FUNCTION [SITE]], with * for anything",
+        },
     ];
 
     fn configure(&self, settings: &Settings) {
@@ -538,6 +544,7 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
+        suppress::set_file(settings.text("SUPPRESS"));
     }
 }
 

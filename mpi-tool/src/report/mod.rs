@@ -278,6 +278,11 @@ impl Report {
             return self.compare(before, after, to);
         }
         let [file] = before else { bail!("several runs are compared as A1 A2 -- B1 B2") };
+        if to == To::Sarif {
+            let text = serde_json::to_string_pretty(&export::sarif::of(file)?)? + "\n";
+            self.deliver(text.as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let run = Run::read(file)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
@@ -292,6 +297,7 @@ impl Report {
             To::Json => self.print(&mut out, run, &mut symbols, Format::Json)?,
             To::Csv => self.print(&mut out, run, &mut symbols, Format::Csv)?,
             To::Talp => export::talp::write(&mut out, &run)?,
+            To::Sarif => unreachable!("findings have no table"),
             To::Sqlite => {
                 let Some(path) = &self.output else {
                     bail!("a database is written to a file: add -o profile.sqlite");
@@ -340,6 +346,7 @@ impl Report {
             Some("html" | "htm") => To::Html,
             Some("json") => To::Json,
             Some("csv") => To::Csv,
+            Some("sarif") => To::Sarif,
             Some("sqlite" | "sqlite3" | "db") => To::Sqlite,
             _ => To::Text,
         })

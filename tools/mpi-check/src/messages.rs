@@ -6,6 +6,7 @@
 //! receive is posted, unless another one that might get the message is pending, too: then it is left open.
 
 mod doubt;
+mod problem;
 mod table;
 mod under_way;
 
@@ -19,12 +20,13 @@ use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
 use crate::comms::CommRef;
-use crate::findings::{Class, Place, rank, report_of};
-use crate::places::{self, Mark};
+use crate::findings::{Class, rank};
+use crate::places::Mark;
 use crate::shared::{limit, shared};
 use crate::types::Signature;
 use crate::waits;
 use doubt::Threads;
+use problem::Problem;
 
 pub(crate) use doubt::{cancelling, set_has_threads};
 pub(crate) use table::Table;
@@ -548,54 +550,5 @@ impl Slot {
             return Some(Problem { class: Class::DatatypeMismatch, sent, posted });
         }
         is_longer.then_some(Problem { class: Class::Truncation, sent, posted })
-    }
-}
-
-/// What is wrong with a message.
-struct Problem {
-    class: Class,
-    sent: Content,
-    posted: Content,
-}
-
-impl Problem {
-    fn tell(&self, channel: Channel, own: &Content) {
-        if shared().has_reached(limit::ORDER) {
-            return;
-        }
-        let at = |mark| {
-            let place = places::of_mark(mark);
-            if place.is_empty() { String::new() } else { format!(" at {place}") }
-        };
-        let what = match self.class {
-            Class::Truncation => "is longer than what is received",
-            _ => "has other datatypes than what is received",
-        };
-        let message = format!(
-            "the message with tag {} from rank {} {what}: {} ({} bytes) by {}{}, {} ({} bytes) by {}{}",
-            channel.tag,
-            channel.source,
-            self.sent.signature.describe(),
-            self.sent.bytes,
-            self.sent.function,
-            at(self.sent.mark),
-            self.posted.signature.describe(),
-            self.posted.bytes,
-            self.posted.function,
-            at(self.posted.mark),
-        );
-        // The receiver's line is the finding's, whoever has found it.
-        let place = places::of_mark(self.posted.mark);
-        let function = if place.is_empty() { own.function } else { self.posted.function };
-        let other = (self.sent.mark, "sent at");
-        report_of(
-            self.class,
-            function,
-            Place::Text(&place),
-            "message",
-            &message,
-            Some(crate::findings::Other::at(other.1, other.0)),
-            &[channel.source, channel.target],
-        );
     }
 }

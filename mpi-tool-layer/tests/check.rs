@@ -216,6 +216,24 @@ fn perturb_shows_races_and_repeats_them() {
     assert_eq!(order(2), all[1]);
 }
 
+/// A receive from anybody that might have got another message is told if the user asks, and is no fault.
+#[test]
+fn races_are_told_when_asked() {
+    let run = |races: &str| {
+        let run = Run::new(&program("order"), 3).arguments(&["race"]);
+        let run = run.variable("MPI_TOOL_MPI_CHECK_RACES", races);
+        let (report, outcome) = checked(run.variable("MPI_TOOL_MPI_CHECK_FAIL", "1"));
+        outcome.expect_success("race");
+        report.unwrap()["findings"].clone()
+    };
+    assert_eq!(run("0"), Value::Array(Vec::new()));
+    let found = run("1");
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found:#}");
+    let [class, site] = ["class", "site"].map(|field| found[0][field].as_str().unwrap());
+    assert_eq!((class, &found[0]["ranks"]), ("message-race", &serde_json::json!([0])));
+    assert!(site.starts_with(&line_of("RACE")), "{site}");
+}
+
 /// Findings that the user knows are counted and not told; a wrong line of the file is told.
 #[test]
 fn known_findings_are_suppressed() {

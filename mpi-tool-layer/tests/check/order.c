@@ -100,7 +100,7 @@ static void race(void)
         MPI_Recv(&who, 1, MPI_INT, from, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     for (int i = 1; rank == 0 && i < size; i++) {
-        MPI_Recv(&who, 1, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&who, 1, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* RACE */
         sprintf(order + strlen(order), " %d", who);
     }
     if (rank == 0) printf("order%s\n", order);

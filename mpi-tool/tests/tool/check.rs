@@ -85,7 +85,7 @@ fn findings_become_sarif() {
     fs::write(sources.join("found.c"), "").unwrap();
     let finding = |class: &str, site: &str, other: &str| {
         json!({
-            "class": class, "ranks": [0, 2], "function": "MPI_Isend", "site": site, "message": "it is \"wrong\"",
+            "class": class, "ranks": [0, 2], "function": "MPI_Isend", "site": site, "message": "it is \"wrong\" in f::{closure}",
             "count": 3, "other_site": other,
         })
     };
@@ -111,7 +111,8 @@ fn findings_become_sarif() {
     };
     let first = &results[0];
     assert_eq!((&first["ruleId"], &first["level"]), (&json!("buffer-in-use"), &json!("error")));
-    assert_eq!(first["message"]["text"], "it is \"wrong\"");
+    // 3.11.5: braces stand twice.
+    assert_eq!(first["message"]["text"], "it is \"wrong\" in f::{{closure}}");
     assert_eq!(first["occurrenceCount"], 3);
     assert_eq!(place(&first["locations"][0]), (json!("src/of%20it/found.c"), json!(31)));
     assert_eq!(place(&first["relatedLocations"][0]), (json!("elsewhere.c"), json!(7)));

@@ -41,10 +41,12 @@ pub(crate) enum Class {
     Leak,
     EpochLifecycle,
     RmaConflict,
+    /// No fault: told if the user asks for it.
+    MessageRace,
 }
 
 impl Class {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "invalid-argument",
         "call-order",
         "collective-mismatch",
@@ -57,6 +59,7 @@ impl Class {
         "leak",
         "epoch-lifecycle",
         "rma-conflict",
+        "message-race",
     ];
 
     /// As reports have it.
@@ -346,9 +349,10 @@ fn announce(class: &str, site: &str, other: &str, message: &str, ranks: &[u32]) 
     say(format_args!("mpi-check: {class}{at}, {}: {message}{other}", ranks_text(ranks)));
 }
 
-/// How many findings there are that the user wants to see.
-pub(crate) fn count() -> usize {
-    entries(shared()).count()
+/// How many faults there are that the user wants to see.
+pub(crate) fn count_faults() -> usize {
+    let is_fault = |entry: &&Entry| entry.class.load(Relaxed) != Class::MessageRace as u32;
+    entries(shared()).filter(is_fault).count()
 }
 
 fn entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
@@ -465,7 +469,7 @@ fn json(shared: &Shared, partial: bool) -> String {
             quoted(&entry.other_site.get()),
         );
     }
-    let _ = write!(text, "{}]\n}}\n", if count() == 0 { "" } else { "\n  " });
+    let _ = write!(text, "{}]\n}}\n", if entries(shared).next().is_none() { "" } else { "\n  " });
     text
 }
 

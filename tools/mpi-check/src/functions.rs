@@ -13,7 +13,7 @@ use crate::order;
 pub(crate) struct Facts {
     /// It frees the object whose handle's address is its first argument.
     pub(crate) frees: Option<Kind>,
-    /// It may give the application a handle.
+    /// It may give the application a handle, or commit a datatype.
     pub(crate) makes: bool,
     /// It may be called at any time.
     pub(crate) is_free: bool,
@@ -36,7 +36,11 @@ impl Facts {
         let name = function.name();
         Self {
             frees: frees(function),
-            makes: function.parameters().iter().any(|parameter| made(parameter).is_some()),
+            makes: function.parameters().iter().any(|parameter| made(parameter).is_some())
+                || matches!(
+                    function,
+                    FunctionId::MPI_Type_commit | FunctionId::MPI_Type_get_contents
+                ),
             is_free: order::is_free(function),
             looks_at_requests: name.starts_with("MPI_Request_get_status"),
             is_scan: name.to_ascii_lowercase().contains("scan"),

@@ -34,7 +34,7 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Relaxed},
 };
 
-use mpi_facts::Timing;
+use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Datatype, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
@@ -83,7 +83,7 @@ extern "C" fn ended(status: c_int, _: *mut c_void) {
         findings::report(Class::CallOrder, function, Site::UNKNOWN, "exit", message, None);
     }
     finish();
-    if FAILS.load(Relaxed) && status == 0 && findings::count() > 0 {
+    if FAILS.load(Relaxed) && status == 0 && findings::count_faults() > 0 {
         // SAFETY: `fflush` takes null for all streams. `_exit` takes a number, and ends the process, which is ending.
         unsafe {
             libc::fflush(core::ptr::null_mut());
@@ -161,13 +161,19 @@ impl Check {
             requests::freeing(handle, site);
         }
         let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
-        epochs::entering(checked, window);
+        if window.is_some() || checked.shape.window != NONE {
+            epochs::entering(checked, window);
+        }
         if call.starts_requests() {
             requests::starting(call.requests(), checked.function, site);
             requests::sends_of(call.requests()).iter_mut().for_each(messages::sending);
         }
-        *send = messages::send_of(checked);
-        *receive = messages::receive_of(checked);
+        if checked.shape.destination != NONE {
+            *send = messages::send_of(checked);
+        }
+        if checked.shape.source != NONE {
+            *receive = messages::receive_of(checked);
+        }
         if checked.shape.timing != Timing::Persistent {
             // A call that does both sends first, as far as anybody can tell.
             send.iter_mut().for_each(messages::sending);
@@ -180,7 +186,9 @@ impl Check {
         {
             number = collectives::enter(checked, comm);
         }
-        entered.need = waits::of_collective(checked, number);
+        if number != 0 {
+            entered.need = waits::of_collective(checked, number);
+        }
         enter_wait(call, checked, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
@@ -223,7 +231,9 @@ impl Check {
             messages::received(receive, call.status(accepted));
         }
         let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
-        epochs::left(checked, window, call.has_flag_set(accepted));
+        if window.is_some() || checked.shape.window != NONE {
+            epochs::left(checked, window, call.has_flag_set(accepted));
+        }
         if let Some((kind, handle)) = *freed {
             objects::freed(kind, handle, function, site);
         }
@@ -253,7 +263,9 @@ impl Check {
             requests::looked_at();
         }
         self.communicators.made(call, accepted);
-        note_made(call, checked, accepted);
+        if checked.facts.makes {
+            note_made(call, checked, accepted);
+        }
     }
 
     /// MPI has started.
@@ -357,9 +369,6 @@ fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>) {
     }
     if function == FunctionId::MPI_Type_get_contents {
         note_contents(call);
-        return;
-    }
-    if !checked.facts.makes {
         return;
     }
     for (parameter, address) in call.arguments() {
@@ -533,6 +542,11 @@ impl Tool for Check {
             help: "0: no thread looks for deadlocks",
         },
         Setting {
+            name: "RACES",
+            default: SettingDefault::Number(0),
+            help: "1: tells of receives from anybody that might have got another message",
+        },
+        Setting {
             name: "SUPPRESS",
             default: SettingDefault::Text(""),
             help: "a file with findings that are not wanted: lines of CLASS [FUNCTION [SITE]], with * for anything",
@@ -544,6 +558,7 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
+        messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
     }
 }

@@ -7,6 +7,7 @@
 
 mod doubt;
 mod problem;
+mod races;
 mod table;
 mod under_way;
 
@@ -29,6 +30,7 @@ use doubt::Threads;
 use problem::Problem;
 
 pub(crate) use doubt::{cancelling, set_has_threads};
+pub(crate) use races::tell_races;
 pub(crate) use table::Table;
 pub(crate) use under_way::{is_unasked, report_lost, under_way};
 
@@ -407,6 +409,9 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     };
     let tag = receive.tag.unwrap_or(i64::from(status.MPI_TAG));
     let channel = Channel { identity: receive.identity, source, target: rank(), tag };
+    if receive.source.is_none() {
+        races::look(receive, channel);
+    }
     let number = with(|counts| {
         counts.pending.retain(|known| known.order != receive.order);
         tell_open(counts);

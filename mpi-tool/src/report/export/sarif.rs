@@ -65,7 +65,7 @@ pub(in crate::report) fn of(path: &Path) -> Result<Value> {
     let limits: Vec<_> = found
         .limits
         .iter()
-        .map(|limit| json!({"level": "note", "message": {"text": limit}}))
+        .map(|limit| json!({"level": "note", "message": {"text": plain(limit)}}))
         .collect();
     let rules: Vec<_> = CLASSES
         .iter()
@@ -104,7 +104,7 @@ impl Finding {
         let mut result = json!({
             "ruleId": self.class,
             "level": level,
-            "message": {"text": self.message},
+            "message": {"text": plain(&self.message)},
             "occurrenceCount": self.count.max(1),
             "properties": {"ranks": self.ranks, "function": self.function},
             // What is the same when the program was changed elsewhere.
@@ -116,17 +116,23 @@ impl Finding {
             result["ruleIndex"] = index.into();
         }
         if let Some(mut location) = sources.location(&self.site) {
-            location["message"] =
-                json!({"text": format!("{} on rank {}", self.function, ranks.join(", "))});
+            let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+            let text = format!("{} on {noun} {}", self.function, ranks.join(", "));
+            location["message"] = json!({"text": text});
             result["locations"] = json!([location]);
         }
         if let Some(mut location) = sources.location(&self.other_site) {
             location["id"] = 1.into();
-            location["message"] = json!({"text": self.other_site});
+            location["message"] = json!({"text": plain(&self.other_site)});
             result["relatedLocations"] = json!([location]);
         }
         result
     }
+}
+
+/// A message of SARIF's, in which braces are places for arguments unless they stand twice.
+fn plain(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
 }
 
 /// A site in words, without what changes when lines are added above.

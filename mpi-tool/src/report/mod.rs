@@ -279,9 +279,7 @@ impl Report {
         }
         let [file] = before else { bail!("several runs are compared as A1 A2 -- B1 B2") };
         if to == To::Sarif {
-            let text = serde_json::to_string_pretty(&export::sarif::of(file)?)? + "\n";
-            self.deliver(text.as_bytes())?;
-            return Ok(ExitCode::SUCCESS);
+            return self.deliver(&export::sarif::of(file)?).map(|()| ExitCode::SUCCESS);
         }
         let run = Run::read(file)?;
         let mut symbols = Symbols::default();
@@ -309,8 +307,7 @@ impl Report {
             }
         }
         symbols.complain();
-        self.deliver(&out)?;
-        Ok(ExitCode::SUCCESS)
+        self.deliver(&out).map(|()| ExitCode::SUCCESS)
     }
 
     /// Compares the runs of two sides.

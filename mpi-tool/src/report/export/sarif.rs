@@ -47,8 +47,8 @@ const CLASSES: [(&str, &str, &str); 13] = [
 /// How many files are looked through for the sources.
 const MOST_FILES: usize = 200_000;
 
-/// The findings of a file as SARIF.
-pub(in crate::report) fn of(path: &Path) -> Result<Value> {
+/// The findings of a file as SARIF: a text.
+pub(in crate::report) fn of(path: &Path) -> Result<Vec<u8>> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).with_context(|| name.clone())?;
     let value: Value =
@@ -77,7 +77,7 @@ pub(in crate::report) fn of(path: &Path) -> Result<Value> {
             })
         })
         .collect();
-    Ok(json!({
+    let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -93,7 +93,8 @@ pub(in crate::report) fn of(path: &Path) -> Result<Value> {
             "columnKind": "utf16CodeUnits",
             "results": results,
         }],
-    }))
+    });
+    Ok((serde_json::to_string_pretty(&log)? + "\n").into_bytes())
 }
 
 impl Finding {

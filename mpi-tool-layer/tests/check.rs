@@ -153,3 +153,116 @@ fn the_exit_status_changes_only_when_asked() {
     right.expect_success("wrong");
     assert!(right.stderr.contains("mpi-check: nothing was found (2 ranks)"), "{}", right.stderr);
 }
+
+/// The line of `order.c` with a comment.
+fn line_of(comment: &str) -> String {
+    let text = fs::read_to_string(source("order")).unwrap();
+    let at = text.lines().position(|line| line.ends_with(&format!("/* {comment} */"))).unwrap();
+    format!("order.c:{} ", at + 1)
+}
+
+/// A run of `order.c` with a tool that changes calls.
+fn ordered(tool_name: &str, name: &str, ranks: u32) -> Run {
+    Run::new(&program("order"), ranks).arguments(&[name]).preload(tool(tool_name)).seconds(20)
+}
+
+/// What leans on buffering, or on an early end of a collective operation, stands with mpi-strict, and mpi-check behind it
+/// says where. Without mpi-strict, nothing is wrong.
+#[test]
+fn strict_shows_what_leans_on_buffering() {
+    for (name, comment) in [("buffered", "LEANS"), ("early", "EARLY")] {
+        let plain = Run::new(&program("order"), 2).arguments(&[name]).run();
+        plain.expect_success(name);
+        let (report, outcome) = checked(ordered("mpi_strict", name, 2));
+        let report = report.unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
+        let is_named = report["findings"].as_array().unwrap().iter().any(|finding| {
+            finding["class"] == "deadlock"
+                && finding["ranks"] == serde_json::json!([0, 1])
+                && finding.to_string().contains(&line_of(comment))
+        });
+        assert!(is_named, "{name}: {report:#}");
+    }
+}
+
+/// A right program has the same results with mpi-strict and with mpi-perturb, and mpi-check finds nothing behind them.
+#[test]
+fn right_programs_are_the_same_with_strict_and_perturb() {
+    let sorted = |outcome: &test_support::Outcome| {
+        let mut lines: Vec<_> = outcome.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let plain = Run::new(&program("order"), 4).arguments(&["right"]).run();
+    plain.expect_success("right");
+    assert_eq!(sorted(&plain).len(), 4, "{}", plain.stdout);
+    for tool_name in ["mpi_strict", "mpi_perturb"] {
+        let (report, outcome) = checked(ordered(tool_name, "right", 4).seconds(60));
+        outcome.expect_success(tool_name);
+        assert_eq!(sorted(&outcome), sorted(&plain), "{tool_name}");
+        assert_eq!(report.unwrap()["findings"], Value::Array(Vec::new()), "{tool_name}");
+    }
+}
+
+/// With mpi-perturb, a receive from anybody takes one or the other of the messages that are there, as the seed says.
+#[test]
+fn perturb_shows_races_and_repeats_them() {
+    let order = |seed: u32| {
+        let run = ordered("mpi_perturb", "race", 3);
+        let outcome = run.variable("MPI_TOOL_MPI_PERTURB_SEED", &seed.to_string()).run();
+        outcome.expect_success("race");
+        outcome.stdout
+    };
+    let all: Vec<String> = (1..=6).map(order).collect();
+    let orders: BTreeSet<&str> = all.iter().map(|text| text.trim()).collect();
+    assert_eq!(orders, BTreeSet::from(["order 1 2", "order 2 1"]));
+    assert_eq!(order(1), all[0]);
+    assert_eq!(order(2), all[1]);
+}
+
+/// A receive from anybody that might have got another message is told if the user asks, and is no fault.
+#[test]
+fn races_are_told_when_asked() {
+    let run = |races: &str| {
+        let run = Run::new(&program("order"), 3).arguments(&["race"]);
+        let run = run.variable("MPI_TOOL_MPI_CHECK_RACES", races);
+        let (report, outcome) = checked(run.variable("MPI_TOOL_MPI_CHECK_FAIL", "1"));
+        outcome.expect_success("race");
+        report.unwrap()["findings"].clone()
+    };
+    assert_eq!(run("0"), Value::Array(Vec::new()));
+    let found = run("1");
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found:#}");
+    let [class, site] = ["class", "site"].map(|field| found[0][field].as_str().unwrap());
+    assert_eq!((class, &found[0]["ranks"]), ("message-race", &serde_json::json!([0])));
+    assert!(site.starts_with(&line_of("RACE")), "{site}");
+}
+
+/// Findings that the user knows are counted and not told; a wrong line of the file is told.
+#[test]
+fn known_findings_are_suppressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("known");
+    let run = |lines: &str| {
+        fs::write(&file, lines).unwrap();
+        let run =
+            Run::new(&program("wrong"), 2).arguments(&["leak_dup"]).preload(tool("mpi_check"));
+        let run = run.variable("MPI_TOOL_MPI_CHECK_FAIL", "1");
+        run.variable("MPI_TOOL_MPI_CHECK_SUPPRESS", file.to_str().unwrap()).run()
+    };
+    for lines in ["# known\n\nleak", "leak  MPI_Comm_dup  wrong.c:*", "* MPI_Comm_* *leak_dup"] {
+        let outcome = run(lines);
+        outcome.expect_success(lines);
+        assert!(!outcome.stderr.contains("mpi-check: leak"), "{lines}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("\n  1 finding was suppressed\n"), "{}", outcome.stderr);
+    }
+    for lines in ["leak MPI_Comm_split", "deadlock", "leak * right.c:*"] {
+        let outcome = run(lines);
+        assert_ne!(outcome.status, Some(0), "{lines}");
+        assert!(!outcome.stderr.contains("suppressed"), "{}", outcome.stderr);
+    }
+    let outcome = run("leek\nleak MPI_Comm_dub");
+    let told = |text: &str| outcome.stderr.matches(text).count();
+    assert_eq!(told("known:1: there is no class `leek`"), 1, "{}", outcome.stderr);
+    assert_eq!(told("known:2: there is no function `MPI_Comm_dub`"), 1, "{}", outcome.stderr);
+    assert_eq!(told("mpi-check: leak at wrong.c:"), 1, "{}", outcome.stderr);
+}

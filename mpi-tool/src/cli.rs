@@ -143,6 +143,9 @@ pub(crate) struct Check {
     /// Ranks of a program with findings end with an exit status that is not 0
     #[arg(long)]
     pub(crate) fail: bool,
+    /// A file with findings that are not wanted: lines of CLASS [FUNCTION [SITE]], with * for anything
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppress: Option<PathBuf>,
     /// Print the command that would be started, for a shell, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -177,6 +180,8 @@ pub(crate) enum To {
     Sqlite,
     /// The JSON of DLB's TALP, for talp-pages
     Talp,
+    /// Findings of mpi-check as SARIF 2.1.0, for code hosts and editors
+    Sarif,
 }
 
 /// Print a report, with source lines
@@ -194,6 +199,7 @@ Examples:
   mpi-tool report profile.json --to csv > profile.csv
   mpi-tool report profile.json -o page.html
   mpi-tool report profile.json --trace mpi-trace-…
+  mpi-tool report findings.json -o findings.sarif
   mpi-tool report before.json after.json
   mpi-tool report before1.json before2.json -- after1.json after2.json
 
@@ -397,7 +403,7 @@ pub(crate) struct Guard {
 
 /// Remove the state files of runs that are over
 ///
-/// Removes the folders of runs with mpi-watch whose processes have all ended without removing their state files
+/// Removes the folders of runs with mpi-watch or mpi-check whose processes have all ended without removing their files
 /// themselves, as they do in MPI_Finalize. Prints the name of each folder.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {

@@ -43,8 +43,17 @@ impl Plan {
 impl Check {
     /// Runs the command with mpi-check.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let fail = self.fail.then(|| ("FAIL", "1".to_owned()));
-        let tool = ToolRequest { name: "mpi-check".into(), options: fail.into_iter().collect() };
+        let mut options = Vec::new();
+        if self.fail {
+            options.push(("FAIL", "1".to_owned()));
+        }
+        if let Some(file) = &self.suppress {
+            if !file.is_file() {
+                bail!("{}: there is no such file (--suppress)", file.display());
+            }
+            options.push(("SUPPRESS", absolute(&file.display().to_string())));
+        }
+        let tool = ToolRequest { name: "mpi-check".into(), options };
         Run {
             tools: vec![tool],
             output: self.output.clone(),

@@ -62,6 +62,11 @@ pub(crate) fn assume() {
     }
 }
 
+/// Does, or did, somebody else run MPI, who does not tell when it ends?
+pub(crate) fn is_assumed() -> bool {
+    ASSUMED.load(SeqCst)
+}
+
 /// The thread that called `MPI_Init` or `MPI_Init_thread`, and has to call `MPI_Finalize` (MPI-5.0, 11.6).
 static INITIALIZER: Mutex<Option<ThreadId>> = Mutex::new(None);
 

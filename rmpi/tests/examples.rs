@@ -53,6 +53,19 @@ fn run_in(
     said
 }
 
+/// mpi-check finds nothing in right programs: all that rmpi has made for them is freed when MPI ends, also where somebody
+/// else ends it.
+#[test]
+fn nothing_is_left_when_mpi_ends() {
+    let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let preload = format!("LD_PRELOAD={tools}/libmpi_check.so");
+    let wrapper = ["env", &preload, "MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"];
+    for name in ["halo", "typed_messages", "collectives", "assumed"] {
+        let said = run_in(&wrapper, name, 2, &[], &[]);
+        assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{name}: {said}");
+    }
+}
+
 /// Tools see one C function a wrapper, and nothing of `pmpi_mode`.
 #[test]
 fn every_wrapper_calls_what_it_says() {

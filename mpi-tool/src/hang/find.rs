@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use mpi_facts::watch::{EXTENSION, run_roots};
 
 use super::file::Snapshot;
-use super::process::parent;
+use super::process::{host, parent};
 
 /// A folder with state files.
 #[derive(Debug, Clone)]
@@ -17,19 +17,40 @@ pub(super) struct Run {
     pub(super) folder: PathBuf,
     /// In the order of their names.
     pub(super) files: Vec<PathBuf>,
+    /// Memory that the ranks share for `mpi-check`.
+    pub(super) shared: Vec<PathBuf>,
 }
+
+/// The files of `mpi-check`: the host's name begins theirs.
+const SHARED_EXTENSION: &str = "check";
 
 impl Run {
     /// The run in a folder.
     pub(super) fn in_folder(folder: &Path) -> Result<Self> {
         let entries = fs::read_dir(folder)
             .with_context(|| format!("{}: cannot be read", folder.display()))?;
-        let mut files: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION))
-            .collect();
+        let is_of = |path: &Path, of: &str| path.extension().is_some_and(|own| own == of);
+        let (mut files, mut shared) = (Vec::new(), Vec::new());
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if is_of(&path, EXTENSION) {
+                files.push(path);
+            } else if is_of(&path, SHARED_EXTENSION) {
+                shared.push(path);
+            }
+        }
         files.sort();
-        Ok(Self { folder: folder.to_owned(), files })
+        shared.sort();
+        Ok(Self { folder: folder.to_owned(), files, shared })
+    }
+
+    /// Is there memory of `mpi-check` in use, or on another host, where nobody can tell?
+    pub(super) fn shares_memory(&self) -> bool {
+        let own = format!("{}-", host());
+        let is_in_use = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            !name.starts_with(&own) || is_mapped(path)
+        };
+        self.shared.iter().any(is_in_use)
     }
 
     /// The folders below which this user's runs have theirs.
@@ -53,7 +74,7 @@ impl Run {
             let folders = entries.filter_map(|entry| Some(entry.ok()?.path()));
             runs.extend(folders.filter_map(|folder| Self::in_folder(&folder).ok()));
         }
-        runs.retain(|run| !run.files.is_empty());
+        runs.retain(|run| !run.files.is_empty() || !run.shared.is_empty());
         Ok(runs)
     }
 
@@ -104,6 +125,16 @@ impl Run {
         };
         Ok(run)
     }
+}
+
+/// Has a process of this user the file in its memory? Others have none of this user's files.
+fn is_mapped(path: &Path) -> bool {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = path.to_string_lossy();
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
+    let maps =
+        processes.filter_map(|process| fs::read_to_string(process.ok()?.path().join("maps")).ok());
+    maps.into_iter().any(|maps| maps.lines().any(|line| line.ends_with(&*path)))
 }
 
 /// This user's number: `/proc/self` belongs to the user that this process runs as.

@@ -86,7 +86,10 @@ impl Clean {
             Some(folder) => vec![Run::in_folder(folder)?],
             None => Run::all()?,
         };
-        runs.retain(|run| !run.files.is_empty() && reading::is_stale(run));
+        runs.retain(|run| {
+            let is_empty = run.files.is_empty() && run.shared.is_empty();
+            !is_empty && reading::is_stale(run) && !run.shares_memory()
+        });
         if runs.is_empty() {
             println!("there are no folders of runs that are over");
         }
@@ -99,7 +102,7 @@ impl Clean {
             if self.dry_run {
                 continue;
             }
-            for file in &run.files {
+            for file in run.files.iter().chain(&run.shared) {
                 fs::remove_file(file).with_context(|| file.display().to_string())?;
             }
             // What is not ours stays, and the folder with it.

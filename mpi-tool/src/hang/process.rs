@@ -85,7 +85,7 @@ fn state(stat: &str) -> Option<char> {
 }
 
 /// This host's name, as the tool writes it.
-fn host() -> String {
+pub(super) fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     // As much of it as there is room for.
     let name: Vec<u8> = name.trim().replace('/', "_").into_bytes().into_iter().take(63).collect();

@@ -221,6 +221,9 @@ impl Report {
             return self.compare(before, after, to);
         }
         let [file] = before else { bail!("several runs are compared as A1 A2 -- B1 B2") };
+        if to == To::Sarif {
+            return self.deliver(&export::sarif::of(file)?).map(|()| ExitCode::SUCCESS);
+        }
         let run = Run::read(file)?;
         let mut symbols = Symbols::default();
         let mut out = Vec::new();
@@ -248,6 +251,7 @@ impl Report {
             To::Json => self.print(&mut out, run, &mut symbols, Format::Json)?,
             To::Csv => self.print(&mut out, run, &mut symbols, Format::Csv)?,
             To::Talp => export::talp::write(&mut out, &run)?,
+            To::Sarif => unreachable!("findings have no table"),
             To::Sqlite => {
                 let Some(path) = &self.output else {
                     bail!("a database is written to a file: add -o profile.sqlite");
@@ -259,8 +263,7 @@ impl Report {
             }
         }
         symbols.complain();
-        self.deliver(&out)?;
-        Ok(ExitCode::SUCCESS)
+        self.deliver(&out).map(|()| ExitCode::SUCCESS)
     }
 
     /// Compares the runs of two sides.
@@ -296,6 +299,7 @@ impl Report {
             Some("html" | "htm") => To::Html,
             Some("json") => To::Json,
             Some("csv") => To::Csv,
+            Some("sarif") => To::Sarif,
             Some("sqlite" | "sqlite3" | "db") => To::Sqlite,
             _ => To::Text,
         })

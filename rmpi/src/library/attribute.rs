@@ -183,7 +183,7 @@ impl<'ctx, T: Send + Sync + 'static> Keyval<'ctx, T> {
 ///
 /// # Safety
 /// The last argument points to an int, and may be written to.
-unsafe extern "C" fn copy_nothing(
+pub(super) unsafe extern "C" fn copy_nothing(
     _: MPI_Comm,
     _: c_int,
     _: *mut c_void,

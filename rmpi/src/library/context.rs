@@ -128,7 +128,8 @@ impl<L: ThreadLevel> RmpiContext<L> {
     /// this thread; errors of the world and of `MPI_COMM_SELF` return; and at a level below [`Multiple`] nobody
     /// else calls MPI at the same time. That includes [`Error`] and [`Status`](super::Status) values on other threads,
     /// which ask MPI what they mean without borrowing anything. From the first such context of a process on, MPI does
-    /// not end and begin again, as it can with sessions: rmpi keeps the datatypes of Rust types.
+    /// not end and begin again, as it can with sessions: rmpi keeps the datatypes of Rust types, until `MPI_Finalize`, which
+    /// calls rmpi to free them. So the code that calls this stays loaded until then.
     pub unsafe fn assume_initialized() -> Self {
         crate::running::assume();
         // SAFETY: `of_world` requires MPI to run with this level while the context is used, and errors to

@@ -322,6 +322,9 @@ fn find_or_make(
     check(unsafe { sys::MPI_Type_commit(&mut raw) })?;
     if made.is_empty() {
         crate::running::free_at_the_end(free_all);
+        if crate::running::is_assumed() {
+            free_at_finalize();
+        }
     }
     made.push((map, raw as usize));
     Ok(raw)
@@ -406,6 +409,39 @@ impl<T: SendDatatype> ElementOf<T> {
     pub(super) fn get() -> RmpiResult<Self> {
         Ok(Self { datatype: handle(Self::FLAT.0)?, per_value: Self::FLAT.1, _type: PhantomData })
     }
+}
+
+/// Where somebody else runs MPI, nobody here is told of its end, but by an attribute of `MPI_COMM_SELF`: MPI deletes these
+/// before all else when it is finalized (MPI-5.0, 11.2.4), and can be called meanwhile. Without it, the datatypes go with MPI.
+fn free_at_finalize() {
+    let mut key = sys::MPI_KEYVAL_INVALID;
+    // SAFETY: MPI_Comm_create_keyval requires functions that can be called as long as there are attributes of the key: they
+    // are functions of this program. The other two require a key, which was made here and is freed once, and a communicator,
+    // which is there as MPI runs: the caller may call MPI here and now.
+    unsafe {
+        let made = sys::MPI_Comm_create_keyval(
+            Some(super::attribute::copy_nothing),
+            Some(finalizes),
+            &mut key,
+            core::ptr::null_mut(),
+        );
+        if made == sys::MPI_SUCCESS {
+            sys::MPI_Comm_set_attr(sys::MPI_COMM_SELF, key, core::ptr::null_mut());
+            // MPI keeps what the attribute needs of it.
+            sys::MPI_Comm_free_keyval(&mut key);
+        }
+    }
+}
+
+/// MPI is being finalized.
+unsafe extern "C" fn finalizes(
+    _: sys::MPI_Comm,
+    _: c_int,
+    _: *mut core::ffi::c_void,
+    _: *mut core::ffi::c_void,
+) -> c_int {
+    free_all();
+    sys::MPI_SUCCESS
 }
 
 /// Frees the datatypes of Rust types: MPI is about to end.

@@ -4,23 +4,27 @@
 //! What is not significant in this process is not looked at, and what cannot be known counts as right.
 
 mod buffers;
+mod known;
+mod meaning;
 
-use std::sync::Arc;
+use core::cell::Cell;
 
 use mpi_facts::{Data, NONE, Pattern, Position, Shape};
 use mpi_tool_layer::mpi_sys::{
-    self, ABI, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Datatype, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT,
-    MPI_UNDEFINED, c_int, pmpi,
+    ABI, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT, MPI_UNDEFINED, c_int,
 };
 use mpi_tool_layer::{
     AnyCall, Call as _, Direction, FunctionClass, FunctionId, Parameter, ParameterKind, Site, Word,
 };
 
-use crate::comms::Comm;
+use crate::comms::CommRef;
 use crate::findings::{Class, Other, report};
+use crate::functions::{Facts, facts};
 use crate::objects::{self, Kind};
 use crate::operations;
-use crate::types::{self, TypeInfo};
+use crate::types::TypeInfo;
+pub(crate) use meaning::datatype;
+use meaning::{datatype_name, special, tag_bound};
 
 /// A call whose arguments are looked at.
 pub(crate) struct Checked<'c> {
@@ -28,9 +32,12 @@ pub(crate) struct Checked<'c> {
     pub(crate) function: FunctionId,
     pub(crate) shape: &'static Shape,
     pub(crate) site: Site,
-    pub(crate) comm: Option<Arc<Comm>>,
+    pub(crate) facts: &'static Facts,
+    pub(crate) comm: Option<CommRef>,
     /// No fault was found that would make other checks misleading.
     pub(crate) is_sound: bool,
+    /// The last datatype that was asked about: most calls have one, and several checks ask.
+    datatype: Cell<Option<(u64, Option<TypeInfo>)>>,
 }
 
 /// Is the parameter an address or an array?
@@ -82,9 +89,18 @@ fn is_garbage(kind: Kind, handle: u64) -> bool {
 }
 
 impl<'c> Checked<'c> {
-    pub(crate) fn new(call: AnyCall<'c>, site: Site, comm: Option<Arc<Comm>>) -> Self {
+    pub(crate) fn new(call: AnyCall<'c>, site: Site, comm: Option<CommRef>) -> Self {
         let function = call.function();
-        Self { call, function, shape: Shape::looked_up(function), site, comm, is_sound: true }
+        Self {
+            call,
+            function,
+            shape: Shape::looked_up(function),
+            site,
+            facts: facts(function),
+            comm,
+            is_sound: true,
+            datatype: Cell::new(None),
+        }
     }
 
     pub(crate) fn word(&self, position: Position) -> Option<u64> {
@@ -252,6 +268,13 @@ impl<'c> Checked<'c> {
             MPI_File_set_errhandler, MPI_Intercomm_create, MPI_Intercomm_create_from_groups,
             MPI_Type_get_name, MPI_Win_get_name,
         };
+        // What is always there is right, and the most frequent by far.
+        if matches!(kind, Kind::Communicator | Kind::Datatype)
+            && word != kind.null()
+            && kind.is_predefined(word)
+        {
+            return;
+        }
         let name = self.name_of(position);
         // Where null is allowed, or not significant everywhere.
         let may_be_null = match kind {
@@ -339,7 +362,7 @@ impl<'c> Checked<'c> {
 
     fn check_rank(&mut self, position: usize, number: i64) {
         use FunctionId::{MPI_Cart_coords, MPI_Graph_neighbors, MPI_Graph_neighbors_count};
-        let Some(comm) = self.comm.clone() else {
+        let Some(comm) = &self.comm else {
             self.check_target(position, number);
             return;
         };
@@ -525,75 +548,14 @@ impl<'c> Checked<'c> {
 
     /// What is known of a datatype argument, if the handle is good.
     pub(crate) fn datatype(&self, position: Position) -> Option<TypeInfo> {
-        datatype(self.word(position)?)
+        let handle = self.word(position)?;
+        if let Some((known, info)) = self.datatype.get()
+            && known == handle
+        {
+            return info;
+        }
+        let info = datatype(handle);
+        self.datatype.set(Some((handle, info)));
+        info
     }
-}
-
-/// What is known of a datatype.
-pub(crate) fn datatype(handle: u64) -> Option<TypeInfo> {
-    if let Some(info) = types::predefined(MPI_Datatype::from_word(handle)) {
-        return Some(*info);
-    }
-    let object = objects::get(Kind::Datatype, handle)?;
-    if object.is_freed() {
-        return None;
-    }
-    object.datatype.as_deref().copied()
-}
-
-/// A datatype in words.
-fn datatype_name(handle: u64) -> String {
-    use mpi_tool_layer::PredefinedDatatype;
-    if handle == Kind::Datatype.null() {
-        return "MPI_DATATYPE_NULL".into();
-    }
-    match PredefinedDatatype::of_handle(MPI_Datatype::from_word(handle)) {
-        Some(known) => known.name().into(),
-        None => "a derived datatype".into(),
-    }
-}
-
-/// A rank or a tag, by its name if it has one.
-pub(crate) fn special(kind: ParameterKind, number: i64) -> String {
-    let is = |constant: c_int| number == i64::from(constant);
-    if kind == ParameterKind::Tag {
-        return if is(MPI_ANY_TAG) { "MPI_ANY_TAG".into() } else { number.to_string() };
-    }
-    if is(MPI_PROC_NULL) {
-        "MPI_PROC_NULL".into()
-    } else if is(MPI_ANY_SOURCE) {
-        "MPI_ANY_SOURCE".into()
-    } else if is(MPI_ROOT) {
-        "MPI_ROOT".into()
-    } else {
-        number.to_string()
-    }
-}
-
-/// The greatest tag.
-fn tag_bound() -> i64 {
-    use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
-    static BOUND: AtomicI64 = AtomicI64::new(-1);
-    let known = BOUND.load(Relaxed);
-    if known >= 0 {
-        return known;
-    }
-    if mpi_tool_layer::world_position().is_none() {
-        return i64::from(c_int::MAX);
-    }
-    let mut value: *mut c_int = core::ptr::null_mut();
-    let mut is_set = 0;
-    // SAFETY: `MPI_Comm_get_attr` wants a valid communicator, which the world is while it has a position, and writes the
-    // address of an `int` for this attribute, and a flag.
-    let bound = unsafe {
-        pmpi::MPI_Comm_get_attr(
-            pmpi::MPI_COMM_WORLD,
-            mpi_sys::MPI_TAG_UB,
-            (&raw mut value).cast(),
-            &mut is_set,
-        );
-        if is_set != 0 && !value.is_null() { i64::from(*value) } else { i64::from(c_int::MAX) }
-    };
-    BOUND.store(bound, Relaxed);
-    bound
 }

@@ -1,8 +1,9 @@
 //! What the checks ask of a communicator: its size, this process's rank in it, and how many collective operations it
 //! has had.
 
+use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int, pmpi};
 use mpi_tool_layer::{Communicators, Members, Word};
@@ -50,24 +51,70 @@ impl Comm {
     }
 }
 
+/// A communicator, as calls have it: the world and the process alone are there for ever, and need no counting.
+#[derive(Debug, Clone)]
+pub(crate) enum CommRef {
+    Predefined(&'static Comm),
+    Made(Arc<Comm>),
+}
+
+impl Deref for CommRef {
+    type Target = Comm;
+
+    #[inline]
+    fn deref(&self) -> &Comm {
+        match self {
+            Self::Predefined(comm) => comm,
+            Self::Made(comm) => comm,
+        }
+    }
+}
+
+static WORLD: OnceLock<Comm> = OnceLock::new();
+static SELF: OnceLock<Comm> = OnceLock::new();
+
+/// Where a communicator is kept that is there from the start and cannot be freed.
+pub(crate) fn predefined(comm: MPI_Comm) -> Option<&'static OnceLock<Comm>> {
+    match comm {
+        comm if comm == pmpi::MPI_COMM_WORLD => Some(&WORLD),
+        comm if comm == pmpi::MPI_COMM_SELF => Some(&SELF),
+        _ => None,
+    }
+}
+
 static COMMS: Mutex<Option<FxHashMap<u64, Arc<Comm>>>> = Mutex::new(None);
 
 /// What is known of a communicator; `None` where its processes are not.
-pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<Arc<Comm>> {
+pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<CommRef> {
+    if let Some(place) = predefined(comm) {
+        if let Some(known) = place.get() {
+            return Some(CommRef::Predefined(known));
+        }
+        let found = find(communicators, comm)?;
+        return Some(CommRef::Predefined(place.get_or_init(|| found)));
+    }
     let key = comm.to_word();
     {
         let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = comms.get_or_insert_default().get(&key) {
-            return Some(known.clone());
+            return Some(CommRef::Made(known.clone()));
         }
     }
+    let made = Arc::new(find(communicators, comm)?);
+    let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+    Some(CommRef::Made(comms.get_or_insert_default().entry(key).or_insert(made).clone()))
+}
+
+/// What MPI and the framework say of a communicator.
+#[cold]
+fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
     let known = communicators.of_handle(comm).known()?;
     let (own, other) = communicators.members(comm)?;
     let mut rank = -1;
     // SAFETY: `MPI_Comm_rank` wants a valid communicator and writes one `int`. The communicator is known: MPI has made
     // it or it is predefined, and it has not been freed, as `members` tells of those only.
     unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
-    let made = Arc::new(Comm {
+    Some(Comm {
         identity: known.identity,
         name: known.name.to_owned(),
         rank,
@@ -75,9 +122,7 @@ pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<Arc<C
         is_inter: other.is_some(),
         peers: other.unwrap_or_else(|| own.clone()),
         collectives: AtomicU64::new(0),
-    });
-    let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
-    Some(comms.get_or_insert_default().entry(key).or_insert(made).clone())
+    })
 }
 
 /// A communicator is gone.

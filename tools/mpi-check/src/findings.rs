@@ -23,6 +23,7 @@ use mpi_tool_layer::{FunctionId, Site, launched_rank, say};
 use crate::messages;
 use crate::places::{self, Mark};
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
+use crate::suppress;
 
 /// What kind of fault a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,10 +41,12 @@ pub(crate) enum Class {
     Leak,
     EpochLifecycle,
     RmaConflict,
+    /// No fault: told if the user asks for it.
+    MessageRace,
 }
 
 impl Class {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "invalid-argument",
         "call-order",
         "collective-mismatch",
@@ -56,7 +59,18 @@ impl Class {
         "leak",
         "epoch-lifecycle",
         "rma-conflict",
+        "message-race",
     ];
+
+    /// As reports have it.
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The names of all.
+    pub(crate) fn all() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.into_iter()
+    }
 }
 
 /// A finding in shared memory.
@@ -69,6 +83,8 @@ pub(crate) struct Entry {
     ranks: [AtomicU64; RANKS / 64],
     /// Ranks beyond those are among them.
     others: AtomicBool,
+    /// The user does not want to see it.
+    is_suppressed: AtomicBool,
     site: Text<200>,
     other_site: Text<200>,
     message: Text<1200>,
@@ -188,6 +204,7 @@ pub(crate) fn report_of(
         _ => String::new(),
     };
     let shared = shared();
+    let is_suppressed = suppress::is_suppressed(class, function, &text);
     let is_new = {
         let _held = shared.findings_lock.take();
         match find(shared, key) {
@@ -195,11 +212,11 @@ pub(crate) fn report_of(
                 entry.add(ranks);
                 false
             }
-            None => add(shared, key, class, function, &text, &other, message, ranks),
+            None => add(shared, key, class, function, &text, &other, message, ranks, is_suppressed),
         }
     };
-    if is_new {
-        announce(Class::NAMES[class as usize], &text, &other, message, ranks);
+    if is_new && !is_suppressed {
+        announce(class.name(), &text, &other, message, ranks);
         write_file(true);
     }
 }
@@ -226,6 +243,7 @@ fn add(
     other: &str,
     message: &str,
     ranks: &[u32],
+    is_suppressed: bool,
 ) -> bool {
     let number = shared.findings_count.load(Relaxed);
     let Some(entry) = shared.findings.get(number as usize) else {
@@ -234,6 +252,7 @@ fn add(
     };
     entry.class.store(class as u32, Relaxed);
     entry.function.store(function as u32, Relaxed);
+    entry.is_suppressed.store(is_suppressed, Relaxed);
     entry.site.set(site);
     entry.other_site.set(other);
     entry.message.set(message);
@@ -312,6 +331,7 @@ fn settings() -> &'static Settings {
 /// Reads where the report goes, before the program changes its folder.
 pub(crate) fn prepare() {
     settings();
+    suppress::prepare();
 }
 
 /// Is nothing to be printed?
@@ -329,14 +349,24 @@ fn announce(class: &str, site: &str, other: &str, message: &str, ranks: &[u32]) 
     say(format_args!("mpi-check: {class}{at}, {}: {message}{other}", ranks_text(ranks)));
 }
 
-/// How many findings there are.
-pub(crate) fn count() -> u32 {
-    shared().findings_count.load(Acquire)
+/// How many faults there are that the user wants to see.
+pub(crate) fn count_faults() -> usize {
+    let is_fault = |entry: &&Entry| entry.class.load(Relaxed) != Class::MessageRace as u32;
+    entries(shared()).filter(is_fault).count()
 }
 
 fn entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
+    all_entries(shared).filter(|entry| !entry.is_suppressed.load(Relaxed))
+}
+
+fn all_entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
     let count = (shared.findings_count.load(Acquire) as usize).min(FINDINGS);
     shared.findings[..count].iter()
+}
+
+/// How many findings the user does not want to see.
+fn suppressed(shared: &Shared) -> usize {
+    all_entries(shared).filter(|entry| entry.is_suppressed.load(Relaxed)).count()
 }
 
 /// What the checker could not see.
@@ -386,6 +416,11 @@ fn text(shared: &Shared) -> String {
         let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
         let _ = writeln!(text, "    {}{other}", entry.message.get());
     }
+    let _ = match suppressed(shared) {
+        0 => Ok(()),
+        1 => writeln!(text, "  1 finding was suppressed"),
+        suppressed => writeln!(text, "  {suppressed} findings were suppressed"),
+    };
     for limit in limits(shared) {
         let _ = writeln!(text, "  note: {limit}");
     }
@@ -413,6 +448,7 @@ fn json(shared: &Shared, partial: bool) -> String {
     let _ = writeln!(text, "  \"tool\": \"mpi-check\",");
     let _ = writeln!(text, "  \"ranks\": {},", shared.size.load(Relaxed).max(1));
     let _ = writeln!(text, "  \"partial\": {partial},");
+    let _ = writeln!(text, "  \"suppressed\": {},", suppressed(shared));
     let limits: Vec<_> = limits(shared).iter().map(|limit| quoted(limit)).collect();
     let _ = writeln!(text, "  \"limits\": [{}],", limits.join(", "));
     let _ = write!(text, "  \"findings\": [");
@@ -433,7 +469,7 @@ fn json(shared: &Shared, partial: bool) -> String {
             quoted(&entry.other_site.get()),
         );
     }
-    let _ = write!(text, "{}]\n}}\n", if count() == 0 { "" } else { "\n  " });
+    let _ = write!(text, "{}]\n}}\n", if entries(shared).next().is_none() { "" } else { "\n  " });
     text
 }
 

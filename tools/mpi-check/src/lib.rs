@@ -7,13 +7,14 @@
 //! * `epochs.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
-//! * `findings.rs`, `places.rs`: what is said.
+//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`: what is said.
 
 mod arguments;
 mod collectives;
 mod comms;
 mod epochs;
 mod findings;
+mod functions;
 mod made_types;
 mod memory;
 mod messages;
@@ -23,6 +24,7 @@ mod order;
 mod places;
 mod requests;
 mod shared;
+mod suppress;
 mod types;
 mod waits;
 
@@ -31,20 +33,19 @@ use core::sync::atomic::{
     AtomicBool, AtomicU32,
     Ordering::{AcqRel, Relaxed},
 };
-use std::sync::Arc;
 
-use mpi_facts::Timing;
+use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Datatype, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, Direction, FunctionId,
-    InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool,
-    Word, install_qmpi_layer, launched_rank, next, say, world_position,
+    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
+    MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
+    install_qmpi_layer, launched_rank, next, say, world_position,
 };
 
 use arguments::Checked;
-use comms::Comm;
+use comms::CommRef;
 use findings::{Class, Other};
 use objects::Kind;
 use shared::shared;
@@ -82,7 +83,7 @@ extern "C" fn ended(status: c_int, _: *mut c_void) {
         findings::report(Class::CallOrder, function, Site::UNKNOWN, "exit", message, None);
     }
     finish();
-    if FAILS.load(Relaxed) && status == 0 && findings::count() > 0 {
+    if FAILS.load(Relaxed) && status == 0 && findings::count_faults() > 0 {
         // SAFETY: `fflush` takes null for all streams. `_exit` takes a number, and ends the process, which is ending.
         unsafe {
             libc::fflush(core::ptr::null_mut());
@@ -117,10 +118,10 @@ fn begin() {
     unsafe { on_exit(ended, core::ptr::null_mut()) };
 }
 
-/// What is kept of a call until MPI has returned.
+/// What is kept of a call until MPI has returned. It stays where it is made, as it is large.
 struct Entered<'c> {
     checked: Checked<'c>,
-    new: requests::New,
+    buffers: requests::Buffers,
     /// Handles that the call frees.
     freed: Option<(Kind, u64)>,
     send: Option<messages::Send>,
@@ -128,26 +129,31 @@ struct Entered<'c> {
     /// Of a collective operation.
     need: waits::Need,
     /// The requests that the call may complete.
-    ids: Vec<u64>,
+    ids: requests::Ids,
 }
 
 impl Check {
-    fn comm_of(&self, call: AnyCall<'_>) -> Option<Arc<Comm>> {
+    fn comm_of(&self, call: AnyCall<'_>) -> Option<CommRef> {
         let comm = call.communicator()?.raw();
-        if objects::get(Kind::Communicator, comm.to_word()).is_some_and(|known| known.is_freed()) {
+        if comms::predefined(comm).is_none()
+            && objects::with(Kind::Communicator, comm.to_word(), objects::Object::is_freed)
+                == Some(true)
+        {
             return None;
         }
         comms::get(&self.communicators, comm)
     }
 
     /// Before a call is passed on.
-    fn enter<'c>(&self, call: AnyCall<'c>, site: Site) -> Entered<'c> {
-        let comm = self.comm_of(call);
-        let mut checked = Checked::new(call, site, comm);
-        checked.check();
-        let freed = freed_handle(call);
+    #[inline(always)]
+    fn enter<'c>(&self, call: AnyCall<'c>, entered: &mut Entered<'c>) {
+        let Entered { checked, send, receive, .. } = entered;
+        let site = checked.site;
+        checked.check_unless_known();
+        let freed = checked.facts.frees.and_then(|kind| freed_handle(call, kind));
         if let Some((kind, handle)) = freed {
             check_freeing(kind, handle, checked.function, site);
+            entered.freed = freed;
         }
         if checked.function == FunctionId::MPI_Request_free
             && let Some(handle) = first_request(call)
@@ -155,40 +161,48 @@ impl Check {
             requests::freeing(handle, site);
         }
         let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
-        epochs::entering(&checked, window);
+        if window.is_some() || checked.shape.window != NONE {
+            epochs::entering(checked, window);
+        }
         if call.starts_requests() {
             requests::starting(call.requests(), checked.function, site);
             requests::sends_of(call.requests()).iter_mut().for_each(messages::sending);
         }
-        let mut send = messages::send_of(&checked);
-        let mut receive = messages::receive_of(&checked);
+        if checked.shape.destination != NONE {
+            *send = messages::send_of(checked);
+        }
+        if checked.shape.source != NONE {
+            *receive = messages::receive_of(checked);
+        }
         if checked.shape.timing != Timing::Persistent {
             // A call that does both sends first, as far as anybody can tell.
             send.iter_mut().for_each(messages::sending);
             receive.iter_mut().for_each(messages::posting);
         }
-        let buffers = requests::check_buffers(&checked);
-        let new = requests::New::of(&checked, buffers);
+        entered.buffers = requests::check_buffers(checked);
         let mut number = 0;
-        if let Some(comm) = checked.comm.clone()
-            && collectives::is_ordered(&checked)
+        if let Some(comm) = &checked.comm
+            && collectives::is_ordered(checked)
         {
-            number = collectives::enter(&checked, &comm);
+            number = collectives::enter(checked, comm);
         }
-        let need = waits::of_collective(&checked, number);
-        enter_wait(call, &checked, need, send.as_ref(), receive.as_ref());
-        let ids =
-            if call.completes_requests() { requests::ids_of(call.requests()) } else { Vec::new() };
+        if number != 0 {
+            entered.need = waits::of_collective(checked, number);
+        }
+        enter_wait(call, checked, entered.need, send.as_ref(), receive.as_ref());
+        if call.completes_requests() {
+            entered.ids = requests::ids_of(call.requests());
+        }
         if checked.function == FunctionId::MPI_Cancel {
             requests::cancelling(first_request(call));
         }
-        Entered { checked, new, freed, send, receive, need, ids }
     }
 
     /// MPI has returned.
-    fn leave<'c>(&self, call: AnyCall<'c>, entered: Entered<'c>, result: CallResult<'c>) {
+    #[inline(always)]
+    fn leave<'c>(&self, call: AnyCall<'c>, entered: &mut Entered<'c>, result: CallResult<'c>) {
         waits::leave();
-        let Entered { checked, new, freed, send, receive, need, ids } = entered;
+        let Entered { checked, buffers, freed, send, receive, need, ids } = entered;
         let (function, site) = (checked.function, checked.site);
         if call.completes_requests() {
             let requests = call.requests();
@@ -209,16 +223,18 @@ impl Check {
         if matches!(function, FunctionId::MPI_Mprobe | FunctionId::MPI_Improbe)
             && let Some(status) = call.status(accepted)
         {
-            messages::matched(&checked, status);
+            messages::matched(checked, status);
         }
         if checked.shape.timing == Timing::Blocking
-            && let Some(receive) = &receive
+            && let Some(receive) = receive
         {
             messages::received(receive, call.status(accepted));
         }
         let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
-        epochs::left(&checked, window, call.has_flag_set(accepted));
-        if let Some((kind, handle)) = freed {
+        if window.is_some() || checked.shape.window != NONE {
+            epochs::left(checked, window, call.has_flag_set(accepted));
+        }
+        if let Some((kind, handle)) = *freed {
             objects::freed(kind, handle, function, site);
         }
         if call.starts_requests() {
@@ -235,19 +251,21 @@ impl Check {
             && let Some(request) = call.new_request(accepted)
             && request != pmpi::MPI_REQUEST_NULL
         {
-            let need = match (&send, &receive) {
+            let need = match (&*send, &*receive) {
                 _ if checked.shape.timing == Timing::Persistent => waits::Need::Nothing,
                 (Some(send), None) => waits::of_send(send),
                 (None, Some(receive)) => waits::of_receive(receive),
-                _ => need,
+                _ => *need,
             };
-            requests::made(&checked, request, new, receive, send, need);
+            requests::made(checked, request, *buffers, receive.take(), send.take(), need);
         }
-        if function.name().starts_with("MPI_Request_get_status") {
+        if checked.facts.looks_at_requests {
             requests::looked_at();
         }
         self.communicators.made(call, accepted);
-        note_made(call, &checked, accepted);
+        if checked.facts.makes {
+            note_made(call, checked, accepted);
+        }
     }
 
     /// MPI has started.
@@ -284,15 +302,16 @@ fn enter_wait(
             waits::enter(checked, &requests::needs_of(call.requests()), is_any);
         }
         MPI_Probe | MPI_Mprobe => {
-            let needs: Vec<_> =
-                messages::wanted_of(checked).into_iter().map(waits::Need::Message).collect();
-            waits::enter(checked, &needs, false);
+            if let Some(wanted) = messages::wanted_of(checked) {
+                waits::enter(checked, &[waits::Need::Message(wanted)], false);
+            }
         }
         _ if waits::is_blocking_message(checked) => {
-            let sent = send.map(waits::of_send);
-            let received = receive.map(waits::of_receive);
-            let needs: Vec<_> = sent.into_iter().chain(received).collect();
-            waits::enter(checked, &needs, false);
+            match (send.map(waits::of_send), receive.map(waits::of_receive)) {
+                (Some(sent), Some(received)) => waits::enter(checked, &[sent, received], false),
+                (Some(need), None) | (None, Some(need)) => waits::enter(checked, &[need], false),
+                (None, None) => {}
+            }
         }
         FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
         _ if checked.shape.timing == Timing::Blocking => {
@@ -311,24 +330,8 @@ fn first_request(call: AnyCall<'_>) -> Option<MPI_Request> {
 }
 
 /// The handle that a call frees, of which it has the address.
-fn freed_handle(call: AnyCall<'_>) -> Option<(Kind, u64)> {
-    let name = call.function().name();
-    let frees = name.ends_with("_free")
-        || name.contains("_free_keyval")
-        || matches!(
-            call.function(),
-            FunctionId::MPI_File_close
-                | FunctionId::MPI_Keyval_free
-                | FunctionId::MPI_Session_finalize
-        );
-    if !frees {
-        return None;
-    }
-    let (parameter, address) = call.arguments().next()?;
-    let kind = Kind::of(parameter.kind)?;
-    if parameter.direction != Direction::InOut || address == 0 {
-        return None;
-    }
+fn freed_handle(call: AnyCall<'_>, kind: Kind) -> Option<(Kind, u64)> {
+    let (_, address) = call.arguments().next().filter(|(_, address)| *address != 0)?;
     // SAFETY: the address must be that of a handle of the parameter's kind: MPI, which the call goes to next, reads it.
     Some((kind, unsafe { kind.read(address) }))
 }
@@ -369,13 +372,7 @@ fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>) {
         return;
     }
     for (parameter, address) in call.arguments() {
-        if parameter.direction != Direction::Out || parameter.length.is_some() || address == 0 {
-            continue;
-        }
-        let Some(kind) = Kind::of(parameter.kind) else { continue };
-        if !parameter.rust_type.starts_with('*') || parameter.name.starts_with("array_of") {
-            continue;
-        }
+        let Some(kind) = functions::made(parameter).filter(|_| address != 0) else { continue };
         // SAFETY: the address must be that of a handle of the parameter's kind, which MPI has written: it has accepted
         // the call, and this is the parameter by which the function returns what it makes.
         let handle = unsafe { kind.read(address) };
@@ -435,12 +432,21 @@ impl Check {
             }
             return result;
         }
-        let entered = self.enter(call, site);
+        let mut entered = Entered {
+            checked: Checked::new(call, site, self.comm_of(call)),
+            buffers: [None, None],
+            freed: None,
+            send: None,
+            receive: None,
+            need: waits::Need::Nothing,
+            ids: requests::Ids::new(),
+        };
+        self.enter(call, &mut entered);
         if function == FunctionId::MPI_Finalize {
             findings::finalizing();
         }
         let result = next_f();
-        self.leave(call, entered, result);
+        self.leave(call, &mut entered, result);
         // MPI is over then, whatever it returns.
         let is_end = function == FunctionId::MPI_Finalize;
         if result.is_ok() || is_end {
@@ -535,6 +541,16 @@ impl Tool for Check {
             default: SettingDefault::Number(1),
             help: "0: no thread looks for deadlocks",
         },
+        Setting {
+            name: "RACES",
+            default: SettingDefault::Number(0),
+            help: "1: tells of receives from anybody that might have got another message",
+        },
+        Setting {
+            name: "SUPPRESS",
+            default: SettingDefault::Text(""),
+            help: "a file with findings that are not wanted: lines of CLASS [FUNCTION [SITE]], with * for anything",
+        },
     ];
 
     fn configure(&self, settings: &Settings) {
@@ -542,6 +558,8 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
+        messages::tell_races(settings.number("RACES") != 0);
+        suppress::set_file(settings.text("SUPPRESS"));
     }
 }
 

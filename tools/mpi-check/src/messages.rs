@@ -6,12 +6,12 @@
 //! receive is posted, unless another one that might get the message is pending, too: then it is left open.
 
 mod doubt;
+mod problem;
+mod races;
+mod table;
 mod under_way;
 
-use core::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::NONE;
@@ -20,27 +20,29 @@ use mpi_tool_layer::{FunctionId, received_bytes};
 use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
-use crate::findings::{Class, Place, rank, report_of};
-use crate::places::{self, Mark};
-use crate::shared::{MESSAGES, limit, shared};
+use crate::comms::CommRef;
+use crate::findings::{Class, rank};
+use crate::places::Mark;
+use crate::shared::{limit, shared};
 use crate::types::Signature;
 use crate::waits;
 use doubt::Threads;
+use problem::Problem;
 
 pub(crate) use doubt::{cancelling, set_has_threads};
+pub(crate) use races::tell_races;
+pub(crate) use table::Table;
 pub(crate) use under_way::{is_unasked, report_lost, under_way};
 
 /// A message under way.
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// 0 if the place is free.
-    key: AtomicU64,
-    /// Bits of [`has`].
-    has: AtomicU32,
     identity: AtomicU64,
+    tag: AtomicU64,
     source: AtomicU32,
     target: AtomicU32,
-    tag: AtomicU64,
+    /// Bits of [`has`].
+    has: AtomicU32,
     sent: Side,
     posted: Side,
 }
@@ -78,21 +80,6 @@ pub(crate) struct Channel {
     pub(crate) tag: i64,
 }
 
-impl Channel {
-    fn key(self, number: u64) -> u64 {
-        let words = [
-            self.identity,
-            u64::from(self.source) << 32 | u64::from(self.target),
-            self.tag as u64,
-            number,
-        ];
-        let mixed = words.into_iter().fold(0x1234_5678_9abc_def1_u64, |hash, word| {
-            (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
-        });
-        (mixed ^ mixed >> 31).wrapping_mul(0xc4ce_b9fe_1a85_ec53) | 1
-    }
-}
-
 /// What one side says of the data.
 #[derive(Debug, Clone, Copy)]
 struct Content {
@@ -124,7 +111,7 @@ pub(crate) struct Receive {
     order: u64,
     /// The message's number on its channel, where it was known from the start.
     number: Option<u64>,
-    peers: mpi_tool_layer::Members,
+    comm: CommRef,
 }
 
 impl Send {
@@ -138,12 +125,6 @@ impl Receive {
     /// What it asks for.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted { identity: self.identity, source: self.source, tag: self.tag }
-    }
-
-    fn may_get(&self, channel: Channel) -> bool {
-        self.identity == channel.identity
-            && self.source.is_none_or(|source| source == channel.source)
-            && self.tag.is_none_or(|tag| tag == channel.tag)
     }
 
     /// The one channel that it is for.
@@ -175,6 +156,22 @@ pub(crate) fn wanted_of(checked: &Checked<'_>) -> Option<Wanted> {
     Some(Wanted { identity: comm.identity, source, tag })
 }
 
+/// A receive that is posted and not complete.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    order: u64,
+    number: Option<u64>,
+    wanted: Wanted,
+}
+
+impl Pending {
+    fn may_get(&self, channel: Channel) -> bool {
+        self.wanted.identity == channel.identity
+            && self.wanted.source.is_none_or(|source| source == channel.source)
+            && self.wanted.tag.is_none_or(|tag| tag == channel.tag)
+    }
+}
+
 /// What this process has sent and received.
 #[derive(Default)]
 struct Counts {
@@ -182,7 +179,7 @@ struct Counts {
     received: FxHashMap<Channel, u64>,
     /// Channels whose receives cannot be told apart.
     loose: FxHashMap<Channel, ()>,
-    pending: Vec<Receive>,
+    pending: Vec<Pending>,
     order: u64,
     /// Which thread uses a channel, where several may.
     senders: Threads,
@@ -266,7 +263,7 @@ pub(crate) fn receive_of(checked: &Checked<'_>) -> Option<Receive> {
         tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
         order: 0,
         number: None,
-        peers: comm.peers.clone(),
+        comm: comm.clone(),
     })
 }
 
@@ -279,7 +276,7 @@ pub(crate) fn sending(send: &mut Send) {
         *number += 1;
         *number
     });
-    let key = channel.key(number);
+    let key = table::key(channel, number);
     send.key = match meet(key, channel, &send.content, has::SENT) {
         true => key,
         false => 0,
@@ -297,7 +294,7 @@ pub(crate) fn posting(receive: &mut Receive) {
             if counts.loose.contains_key(&channel) {
                 return None;
             }
-            let open = |known: &Receive| known.number.is_none() && known.may_get(channel);
+            let open = |known: &Pending| known.number.is_none() && known.may_get(channel);
             if counts.pending.iter().any(open) {
                 return None;
             }
@@ -306,12 +303,13 @@ pub(crate) fn posting(receive: &mut Receive) {
             Some(*number)
         });
         receive.number = number;
-        counts.pending.push(receive.clone());
+        let (order, wanted) = (receive.order, receive.wanted());
+        counts.pending.push(Pending { order, number, wanted });
         tell_open(counts);
         number
     });
     if let (Some(channel), Some(number)) = (channel, number) {
-        meet(channel.key(number), channel, &receive.content, has::POSTED);
+        meet(table::key(channel, number), channel, &receive.content, has::POSTED);
     }
 }
 
@@ -325,7 +323,7 @@ pub(crate) fn withdrawn(receive: &Receive) {
         if *received == number {
             // The next one gets the message.
             *received -= 1;
-            forget_posted(channel.key(number));
+            forget_posted(table::key(channel, number));
         } else {
             counts.loose.insert(channel, ());
         }
@@ -339,20 +337,18 @@ pub(crate) fn failed(receive: &Receive) {
         tell_open(counts);
     });
     if let (Some(channel), Some(number)) = (receive.channel(), receive.number) {
-        take(channel.key(number), channel, &receive.content);
+        take(table::key(channel, number), channel, &receive.content);
     }
 }
 
 /// Nobody asks for a message any more.
 fn forget_posted(key: u64) {
-    let bucket = &shared().messages[bucket_of(key)];
-    let Some(_held) = bucket.lock.take() else { return };
-    if let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key) {
+    table::at(key, false, |place| {
         let mask = has::POSTED | has::POSTED_ANY | has::COMPARED;
-        if slot.has.fetch_and(!mask, Relaxed) & has::SENT == 0 {
-            slot.key.store(0, Release);
+        if place.slot.has.fetch_and(!mask, Relaxed) & has::SENT == 0 {
+            place.free();
         }
-    }
+    });
 }
 
 /// A probe has taken a message out of the queue: it can be received by its handle only.
@@ -386,7 +382,7 @@ pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
         tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
         order,
         number: None,
-        peers: comm.peers.clone(),
+        comm: comm.clone(),
     };
     received(&receive, Some(status));
 }
@@ -403,9 +399,9 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     };
     let source = match receive.source {
         Some(source) => Some(source),
-        None => {
-            u32::try_from(status.MPI_SOURCE).ok().and_then(|rank| receive.peers.world_rank(rank))
-        }
+        None => u32::try_from(status.MPI_SOURCE)
+            .ok()
+            .and_then(|rank| receive.comm.peers.world_rank(rank)),
     };
     let Some(source) = source else {
         withdrawn(receive);
@@ -413,6 +409,9 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     };
     let tag = receive.tag.unwrap_or(i64::from(status.MPI_TAG));
     let channel = Channel { identity: receive.identity, source, target: rank(), tag };
+    if receive.source.is_none() {
+        races::look(receive, channel);
+    }
     let number = with(|counts| {
         counts.pending.retain(|known| known.order != receive.order);
         tell_open(counts);
@@ -422,7 +421,7 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
         let number = counts.received.entry(channel).or_default();
         *number += 1;
         let number = *number;
-        let earlier = |known: &Receive| known.order < receive.order && known.may_get(channel);
+        let earlier = |known: &Pending| known.order < receive.order && known.may_get(channel);
         if counts.loose.contains_key(&channel) || counts.pending.iter().any(earlier) {
             counts.loose.insert(channel, ());
             return None;
@@ -431,7 +430,7 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     });
     match number {
         Some(number) => {
-            take(channel.key(number), channel, &receive.content);
+            take(table::key(channel, number), channel, &receive.content);
         }
         None => take_any(channel, bytes),
     }
@@ -439,79 +438,64 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
 
 /// A place for one side of a message; compares where the other one is there. `false` if there is no room.
 fn meet(key: u64, channel: Channel, content: &Content, side: u32) -> bool {
-    let shared = shared();
-    let bucket = &shared.messages[bucket_of(key)];
-    let Some(held) = bucket.lock.take() else {
-        shared.reached(limit::MESSAGES);
-        return false;
-    };
-    let known = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key);
-    let free = || bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == 0);
-    let Some(slot) = known.or_else(free) else {
-        shared.reached(limit::MESSAGES);
-        return false;
-    };
-    if known.is_none() {
-        slot.has.store(0, Relaxed);
-        slot.identity.store(channel.identity, Relaxed);
-        slot.source.store(channel.source, Relaxed);
-        slot.target.store(channel.target, Relaxed);
-        slot.tag.store(channel.tag as u64, Relaxed);
-    }
-    let (place, any) = match side {
-        has::SENT => (&slot.sent, has::SENT_ANY),
-        _ => (&slot.posted, has::POSTED_ANY),
-    };
-    place.set(content);
-    let any = if content.signature.is_any { any } else { 0 };
-    let before = slot.has.fetch_or(side | any, Relaxed);
-    slot.key.store(key, Release);
-    let problem =
-        (known.is_some() && before & has::COMPARED == 0).then(|| slot.compare()).flatten();
-    drop(held);
-    if let Some(problem) = problem {
+    let met = table::at(key, true, |place| {
+        let slot = place.slot;
+        if place.is_new {
+            slot.has.store(0, Relaxed);
+            slot.identity.store(channel.identity, Relaxed);
+            slot.source.store(channel.source, Relaxed);
+            slot.target.store(channel.target, Relaxed);
+            slot.tag.store(channel.tag as u64, Relaxed);
+        }
+        let (of_side, any) = match side {
+            has::SENT => (&slot.sent, has::SENT_ANY),
+            _ => (&slot.posted, has::POSTED_ANY),
+        };
+        of_side.set(content);
+        let any = if content.signature.is_any { any } else { 0 };
+        let before = slot.has.load(Relaxed);
+        slot.has.store(before | side | any, Relaxed);
+        if place.is_new || before & has::COMPARED != 0 { None } else { slot.compare() }
+    });
+    if let Some(Some(problem)) = &met {
         problem.tell(channel, content);
     }
-    true
+    met.is_some()
 }
 
 /// The receive of a message is complete: it is not under way any more.
 fn take(key: u64, channel: Channel, content: &Content) {
-    let bucket = &shared().messages[bucket_of(key)];
-    let Some(held) = bucket.lock.take() else { return };
-    let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == key) else { return };
-    let mut problem = None;
-    if slot.has.load(Relaxed) & has::POSTED == 0 {
+    let taken = table::at(key, false, |place| {
+        let slot = place.slot;
+        place.free();
+        let before = slot.has.load(Relaxed);
+        if before & has::POSTED != 0 {
+            return None;
+        }
         slot.posted.set(content);
         let any = if content.signature.is_any { has::POSTED_ANY } else { 0 };
-        slot.has.fetch_or(has::POSTED | any, Relaxed);
-        problem = slot.compare();
-    }
-    slot.key.store(0, Release);
-    drop(held);
-    if let Some(problem) = problem {
+        slot.has.store(before | has::POSTED | any, Relaxed);
+        slot.compare()
+    });
+    if let Some(Some(problem)) = taken {
         problem.tell(channel, content);
     }
 }
 
 /// One message of a channel has arrived; which one, is not known.
 fn take_any(channel: Channel, bytes: u64) {
-    let of_channel = |slot: &&Slot| slot.is_of(channel) && slot.is_sent();
     let mut found = None;
-    for bucket in &shared().messages {
-        for slot in bucket.slots.iter().filter(of_channel) {
-            if found.is_none() || slot.sent.bytes.load(Relaxed) == bytes {
-                found = Some(slot);
-            }
+    for (key, slot) in shared().messages.all() {
+        if slot.is_of(channel)
+            && slot.is_sent()
+            && (found.is_none() || slot.sent.bytes.load(Relaxed) == bytes)
+        {
+            found = Some(key);
         }
     }
-    if let Some(slot) = found {
-        slot.key.store(0, Release);
+    if let Some(key) = found {
+        table::at(key, false, |place| place.free());
     }
-}
-
-fn bucket_of(key: u64) -> usize {
-    (key >> 40) as usize % MESSAGES.0
 }
 
 impl Side {
@@ -542,7 +526,7 @@ impl Side {
 
 impl Slot {
     fn is_sent(&self) -> bool {
-        self.key.load(Acquire) != 0 && self.has.load(Relaxed) & has::SENT != 0
+        self.has.load(Relaxed) & has::SENT != 0
     }
 
     /// Nobody has asked for it.
@@ -562,7 +546,7 @@ impl Slot {
         if has & has::SENT == 0 || has & has::POSTED == 0 {
             return None;
         }
-        self.has.fetch_or(has::COMPARED, Relaxed);
+        self.has.store(has | has::COMPARED, Relaxed);
         let sent = self.sent.get(has & has::SENT_ANY != 0)?;
         let posted = self.posted.get(has & has::POSTED_ANY != 0)?;
         let is_longer =
@@ -571,54 +555,5 @@ impl Slot {
             return Some(Problem { class: Class::DatatypeMismatch, sent, posted });
         }
         is_longer.then_some(Problem { class: Class::Truncation, sent, posted })
-    }
-}
-
-/// What is wrong with a message.
-struct Problem {
-    class: Class,
-    sent: Content,
-    posted: Content,
-}
-
-impl Problem {
-    fn tell(&self, channel: Channel, own: &Content) {
-        if shared().has_reached(limit::ORDER) {
-            return;
-        }
-        let at = |mark| {
-            let place = places::of_mark(mark);
-            if place.is_empty() { String::new() } else { format!(" at {place}") }
-        };
-        let what = match self.class {
-            Class::Truncation => "is longer than what is received",
-            _ => "has other datatypes than what is received",
-        };
-        let message = format!(
-            "the message with tag {} from rank {} {what}: {} ({} bytes) by {}{}, {} ({} bytes) by {}{}",
-            channel.tag,
-            channel.source,
-            self.sent.signature.describe(),
-            self.sent.bytes,
-            self.sent.function,
-            at(self.sent.mark),
-            self.posted.signature.describe(),
-            self.posted.bytes,
-            self.posted.function,
-            at(self.posted.mark),
-        );
-        // The receiver's line is the finding's, whoever has found it.
-        let place = places::of_mark(self.posted.mark);
-        let function = if place.is_empty() { own.function } else { self.posted.function };
-        let other = (self.sent.mark, "sent at");
-        report_of(
-            self.class,
-            function,
-            Place::Text(&place),
-            "message",
-            &message,
-            Some(crate::findings::Other::at(other.1, other.0)),
-            &[channel.source, channel.target],
-        );
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Only what has been seen is judged: a handle that came another way counts as valid.
 
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mpi_tool_layer::mpi_sys::{
@@ -168,9 +169,28 @@ static OBJECTS: Mutex<Option<FxHashMap<(Kind, u64), Object>>> = Mutex::new(None)
 /// How many objects are kept at most: freed ones are forgotten beyond.
 const MOST: usize = 1 << 16;
 
-fn with<R>(action: impl FnOnce(&mut FxHashMap<(Kind, u64), Object>) -> R) -> R {
+/// How often objects have come, gone or changed.
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+
+/// A number that is another one when anything may be another object, or none, or committed.
+pub(crate) fn generation() -> u64 {
+    GENERATION.load(Relaxed)
+}
+
+/// Changes something.
+fn change(action: impl FnOnce(&mut FxHashMap<(Kind, u64), Object>)) {
+    with_all(action);
+    GENERATION.fetch_add(1, Relaxed);
+}
+
+fn with_all<R>(action: impl FnOnce(&mut FxHashMap<(Kind, u64), Object>) -> R) -> R {
     let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
     action(objects.get_or_insert_default())
+}
+
+/// Asks what is known of a handle, without a copy.
+pub(crate) fn with<R>(kind: Kind, handle: u64, action: impl FnOnce(&Object) -> R) -> Option<R> {
+    with_all(|objects| objects.get(&(kind, handle)).map(action))
 }
 
 /// What is known of a handle.
@@ -178,7 +198,7 @@ pub(crate) fn get(kind: Kind, handle: u64) -> Option<Object> {
     if kind.is_predefined(handle) {
         return None;
     }
-    with(|objects| objects.get(&(kind, handle)).cloned())
+    with_all(|objects| objects.get(&(kind, handle)).cloned())
 }
 
 /// The application has got a handle.
@@ -204,7 +224,7 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
             | MPI_Type_create_f90_complex
             | MPI_Type_create_f90_integer
     );
-    with(|objects| {
+    change(|objects| {
         if objects.len() >= MOST {
             objects.retain(|_, object| object.references > 0);
         }
@@ -229,7 +249,7 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
 
 /// The application has got a handle once more that it had before, which it may free once more.
 pub(crate) fn made_again(kind: Kind, handle: u64) {
-    with(|objects| {
+    change(|objects| {
         if let Some(object) = objects.get_mut(&(kind, handle)) {
             object.is_owned &= object.references > 0;
             object.references += 1;
@@ -239,7 +259,7 @@ pub(crate) fn made_again(kind: Kind, handle: u64) {
 
 /// What a new datatype is.
 pub(crate) fn set_datatype(handle: u64, info: TypeInfo) {
-    with(|objects| {
+    change(|objects| {
         if let Some(object) = objects.get_mut(&(Kind::Datatype, handle)) {
             object.datatype = Some(Arc::new(info));
         }
@@ -248,7 +268,7 @@ pub(crate) fn set_datatype(handle: u64, info: TypeInfo) {
 
 /// The application has committed a datatype.
 pub(crate) fn committed(handle: u64) {
-    with(|objects| {
+    change(|objects| {
         if let Some(object) = objects.get_mut(&(Kind::Datatype, handle))
             && let Some(info) = &object.datatype
         {
@@ -259,7 +279,7 @@ pub(crate) fn committed(handle: u64) {
 
 /// The application has freed a handle.
 pub(crate) fn freed(kind: Kind, handle: u64, function: FunctionId, site: Site) {
-    with(|objects| {
+    change(|objects| {
         if let Some(object) = objects.get_mut(&(kind, handle)) {
             object.references = object.references.saturating_sub(1);
             if object.references == 0 {
@@ -272,7 +292,7 @@ pub(crate) fn freed(kind: Kind, handle: u64, function: FunctionId, site: Site) {
 
 /// MPI is over: what was not freed is a leak.
 pub(crate) fn report_leaks() {
-    let left: Vec<_> = with(|objects| {
+    let left: Vec<_> = with_all(|objects| {
         let left = objects
             .iter()
             .filter(|(_, object)| object.references > 0 && object.is_owned)

@@ -8,6 +8,7 @@ use core::sync::atomic::{
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
 
 use crate::findings::{Class, report};
+use crate::functions;
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -27,7 +28,7 @@ pub(crate) fn is_world_there() -> bool {
 }
 
 /// May the function be called at any time?
-fn is_free(function: FunctionId) -> bool {
+pub(crate) fn is_free(function: FunctionId) -> bool {
     use FunctionId::{
         MPI_Abort, MPI_Error_class, MPI_Error_string, MPI_Finalized, MPI_Get_library_version,
         MPI_Get_version, MPI_Init, MPI_Init_thread, MPI_Initialized, MPI_Pcontrol,
@@ -74,7 +75,8 @@ pub(crate) fn check(function: FunctionId, site: Site) -> bool {
         }
         MPI_Finalize if world == AFTER => "MPI_Finalize is called a second time".into(),
         MPI_Finalize if world == BEFORE => "MPI_Finalize is called before MPI_Init".into(),
-        _ if is_running() || is_free(function) => return is_running(),
+        _ if is_running() => return true,
+        _ if functions::facts(function).is_free => return false,
         _ if world == BEFORE => format!("{function} is called before MPI_Init"),
         _ => format!("{function} is called after MPI_Finalize"),
     };

@@ -1,5 +1,6 @@
 //! Source lines of call sites, read from debug information in the process itself, when there is a finding.
 
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::fs;
 use std::path::Path;
 
@@ -25,8 +26,36 @@ impl Mark {
     /// Of a site of this process.
     pub(crate) fn of(site: Site) -> Self {
         let Some(place) = site.places().first() else { return Self::default() };
-        Self { module: hash(place.file()), offset: place.offset() }
+        Self { module: hash_of_file(place.file()), offset: place.offset() }
     }
+}
+
+/// Hashes of the paths of the first files with call sites, by the addresses of the paths, which stay. Few programs call MPI
+/// from more.
+static HASHES: [(AtomicUsize, AtomicU64); 8] =
+    [const { (AtomicUsize::new(0), AtomicU64::new(0)) }; 8];
+
+/// The hash of a file's path, which is long: each call asks for it.
+fn hash_of_file(path: &'static str) -> u64 {
+    let address = path.as_ptr().addr();
+    for (known, value) in &HASHES {
+        let found = match known.load(Relaxed) {
+            0 => known
+                .compare_exchange(0, address, Relaxed, Relaxed)
+                .map_or_else(|it| it, |_| address),
+            found => found,
+        };
+        if found == address {
+            // Only who has this path writes here.
+            let mut of_path = value.load(Relaxed);
+            if of_path == 0 {
+                of_path = hash(path);
+                value.store(of_path, Relaxed);
+            }
+            return of_path;
+        }
+    }
+    hash(path)
 }
 
 fn hash(path: &str) -> u64 {

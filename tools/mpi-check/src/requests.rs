@@ -1,12 +1,13 @@
 //! Requests from their start to their completion, and the buffers that MPI uses meanwhile.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{Data, NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::{MPI_IN_PLACE, MPI_Request, pmpi};
 use mpi_tool_layer::{FunctionClass, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::arguments::Checked;
 use crate::findings::{Class, Other, report};
@@ -25,6 +26,9 @@ pub(crate) struct Buffer {
     checksum: Option<u64>,
 }
 
+/// What a call gives, and what it gets.
+pub(crate) type Buffers = [Option<Buffer>; 2];
+
 /// A request that the application has.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
@@ -37,23 +41,32 @@ pub(crate) struct Request {
     started: Site,
     is_persistent: bool,
     is_active: bool,
-    buffers: [Option<Buffer>; 2],
+    buffers: Buffers,
     pub(crate) receive: Option<Receive>,
     pub(crate) send: Option<crate::messages::Send>,
     /// What its completion needs.
     need: Need,
 }
 
-/// Several may have one handle: MPIs give one handle to all that were complete at once.
-static REQUESTS: Mutex<Option<FxHashMap<u64, Vec<Request>>>> = Mutex::new(None);
+/// The numbers of a call's requests: without memory from elsewhere for the few that most calls have.
+pub(crate) type Ids = SmallVec<[u64; 4]>;
 
-fn with<R>(action: impl FnOnce(&mut FxHashMap<u64, Vec<Request>>) -> R) -> R {
+/// Several may have one handle: MPIs give one handle to all that were complete at once.
+static REQUESTS: Mutex<Option<FxHashMap<u64, SmallVec<[Request; 1]>>>> = Mutex::new(None);
+
+/// How many handles the table has. Who asks without the lock sees what its own thread has made at least.
+static KNOWN: AtomicUsize = AtomicUsize::new(0);
+
+fn with<R>(action: impl FnOnce(&mut FxHashMap<u64, SmallVec<[Request; 1]>>) -> R) -> R {
     let mut requests = REQUESTS.lock().unwrap_or_else(PoisonError::into_inner);
-    action(requests.get_or_insert_default())
+    let requests = requests.get_or_insert_default();
+    let result = action(requests);
+    KNOWN.store(requests.len(), Relaxed);
+    result
 }
 
 /// The buffers of a call that this process gives and gets.
-fn buffers(checked: &Checked<'_>) -> [Option<Buffer>; 2] {
+fn buffers(checked: &Checked<'_>) -> Buffers {
     let shape = checked.shape;
     let is_used = matches!(shape.class, FunctionClass::PointToPoint | FunctionClass::Collective)
         && checked.is_sound
@@ -106,17 +119,22 @@ fn buffers(checked: &Checked<'_>) -> [Option<Buffer>; 2] {
     [sent, received]
 }
 
-/// A call is about to be passed on that uses buffers: none of them may be in use.
-pub(crate) fn check_buffers(checked: &Checked<'_>) -> [Option<Buffer>; 2] {
+/// A call is about to be passed on that uses buffers: none of them may be in use. The buffers of a call that has or makes
+/// a request, with what is in them if the operation starts now.
+pub(crate) fn check_buffers(checked: &Checked<'_>) -> Buffers {
+    let timing = checked.shape.timing;
+    if timing == Timing::Blocking && KNOWN.load(Relaxed) == 0 {
+        return [None, None];
+    }
     let own = buffers(checked);
-    if own.iter().all(Option::is_none) || checked.shape.timing == Timing::Persistent {
+    if own.iter().all(Option::is_none) || timing == Timing::Persistent {
         return own;
     }
     check_overlap(&own, checked.function, checked.site);
-    own
+    if timing == Timing::Started { with_checksums(own) } else { own }
 }
 
-fn check_overlap(own: &[Option<Buffer>; 2], function: FunctionId, site: Site) {
+fn check_overlap(own: &Buffers, function: FunctionId, site: Site) {
     let found = with(|requests| {
         for request in requests.values().flatten().filter(|request| request.is_active) {
             for (theirs, ours) in request
@@ -143,30 +161,18 @@ fn check_overlap(own: &[Option<Buffer>; 2], function: FunctionId, site: Site) {
     }
 }
 
-fn with_checksums(mut buffers: [Option<Buffer>; 2]) -> [Option<Buffer>; 2] {
+fn with_checksums(mut buffers: Buffers) -> Buffers {
     for buffer in buffers.iter_mut().flatten().filter(|buffer| !buffer.is_received) {
         buffer.checksum = checksum(buffer.begin, buffer.end);
     }
     buffers
 }
 
-/// What a request begins with, before MPI has the call.
-pub(crate) struct New {
-    pub(crate) buffers: [Option<Buffer>; 2],
-}
-
-impl New {
-    pub(crate) fn of(checked: &Checked<'_>, buffers: [Option<Buffer>; 2]) -> Self {
-        let is_started = checked.shape.timing == Timing::Started;
-        Self { buffers: if is_started { with_checksums(buffers) } else { buffers } }
-    }
-}
-
 /// A call has made a request.
 pub(crate) fn made(
     checked: &Checked<'_>,
     handle: MPI_Request,
-    new: New,
+    buffers: Buffers,
     receive: Option<Receive>,
     send: Option<crate::messages::Send>,
     need: Need,
@@ -180,7 +186,7 @@ pub(crate) fn made(
         started: checked.site,
         is_persistent,
         is_active: !is_persistent,
-        buffers: new.buffers,
+        buffers,
         receive,
         send,
         need,
@@ -197,9 +203,9 @@ pub(crate) fn made(
 }
 
 /// The requests that handles mean now, before a call that may complete them: 0 of one that is not known.
-pub(crate) fn ids_of(handles: &[MPI_Request]) -> Vec<u64> {
+pub(crate) fn ids_of(handles: &[MPI_Request]) -> Ids {
     if handles.is_empty() {
-        return Vec::new();
+        return Ids::new();
     }
     with(|requests| {
         let newest = |handle: &MPI_Request| {
@@ -243,9 +249,9 @@ pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site
 }
 
 /// What the completion of requests needs; nothing of those of which nobody knows.
-pub(crate) fn needs_of(handles: &[MPI_Request]) -> Vec<Need> {
+pub(crate) fn needs_of(handles: &[MPI_Request]) -> SmallVec<[Need; 4]> {
     with(|requests| {
-        let of = |handle: &MPI_Request| match requests.get(&handle.to_word()).map(Vec::as_slice) {
+        let of = |handle: &MPI_Request| match requests.get(&handle.to_word()).map(|all| &all[..]) {
             Some([request]) if request.is_active => request.need,
             _ => Need::Nothing,
         };

@@ -22,7 +22,7 @@ use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
 
 use crate::collectives::{Broken, Slot as CollectiveSlot};
 use crate::findings::Entry;
-use crate::messages::Slot as MessageSlot;
+use crate::messages;
 use crate::waits::RankState;
 
 /// How many findings are told apart.
@@ -31,8 +31,6 @@ pub(crate) const FINDINGS: usize = 256;
 pub(crate) const RANKS: usize = 1024;
 /// How many collective operations can be under way at once: buckets, and places in each.
 pub(crate) const COLLECTIVES: (usize, usize) = (512, 8);
-/// How many messages can be under way at once.
-pub(crate) const MESSAGES: (usize, usize) = (2048, 8);
 
 /// Bits of [`Shared::limits`]: what there was no room for.
 pub(crate) mod limit {
@@ -100,7 +98,7 @@ pub(crate) struct Shared {
     pub(crate) findings: [Entry; FINDINGS],
     pub(crate) ranks: [RankState; RANKS],
     pub(crate) collectives: [Bucket<CollectiveSlot, { COLLECTIVES.1 }>; COLLECTIVES.0],
-    pub(crate) messages: [Bucket<MessageSlot, { MESSAGES.1 }>; MESSAGES.0],
+    pub(crate) messages: messages::Table,
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());

@@ -51,7 +51,7 @@ impl Signature {
 
     /// This sequence, so many times.
     pub(crate) fn times(self, mut times: u64) -> Self {
-        if times > 0 && self.is_any {
+        if times == 1 || times > 0 && self.is_any {
             return self;
         }
         let (mut result, mut part) = (Self::EMPTY, self);

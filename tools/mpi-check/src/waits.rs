@@ -148,8 +148,7 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
     if shape.class == FunctionClass::Neighborhood || has_counts || is_empty || !checked.is_sound {
         return Need::Nothing;
     }
-    let name = checked.function.name();
-    if name.to_ascii_lowercase().contains("scan") {
+    if checked.facts.is_scan {
         return Need::Nothing;
     }
     let is_root = checked.is_root();

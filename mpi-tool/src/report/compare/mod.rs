@@ -178,7 +178,9 @@ impl Comparison {
             To::Json => show::json(out, self)?,
             To::Csv => show::csv(out, self)?,
             To::Html => page::write(out, self)?,
-            To::Sqlite | To::Talp => bail!("a comparison is printed as text, json, csv or html"),
+            To::Sqlite | To::Talp | To::Sarif => {
+                bail!("a comparison is printed as text, json, csv or html")
+            }
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
 //! A report in the formats of other programs.
 
+pub(super) mod sarif;
 pub(super) mod sqlite;
 pub(super) mod talp;

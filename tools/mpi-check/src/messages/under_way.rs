@@ -1,17 +1,16 @@
 //! Messages that have been sent and not received: while the program runs, and at its end.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
-use super::{Channel, Slot, bucket_of, has};
+use super::{Channel, Slot, has};
 use crate::findings::{Class, Place, report_of};
 use crate::places;
 use crate::shared::{limit, shared};
 
 /// The channels of all messages that have been sent and not received.
 pub(crate) fn under_way() -> Vec<Channel> {
-    let slots = shared().messages.iter().flat_map(|bucket| &bucket.slots);
-    let sent = slots.filter(|slot| slot.is_sent());
-    sent.map(|slot| Channel {
+    let sent = shared().messages.all().filter(|(_, slot)| slot.is_sent());
+    sent.map(|(_, slot)| Channel {
         identity: slot.identity.load(Relaxed),
         source: slot.source.load(Relaxed),
         target: slot.target.load(Relaxed),
@@ -22,9 +21,7 @@ pub(crate) fn under_way() -> Vec<Channel> {
 
 /// Is a message still under way, and has nobody asked for it?
 pub(crate) fn is_unasked(key: u64) -> bool {
-    let bucket = &shared().messages[bucket_of(key)];
-    let slot = bucket.slots.iter().find(|slot| slot.key.load(Acquire) == key);
-    slot.is_some_and(Slot::is_lost)
+    shared().messages.look(key).is_some_and(Slot::is_lost)
 }
 
 /// All ranks are through: what was sent and is still there was never received.
@@ -33,9 +30,7 @@ pub(crate) fn report_lost() {
     if !shared.is_whole() || shared.has_reached(limit::MESSAGES | limit::ORDER) {
         return;
     }
-    for slot in
-        shared.messages.iter().flat_map(|bucket| &bucket.slots).filter(|slot| slot.is_lost())
-    {
+    for (_, slot) in shared.messages.all().filter(|(_, slot)| slot.is_lost()) {
         let Some(sent) = slot.sent.get(slot.has.load(Relaxed) & has::SENT_ANY != 0) else {
             continue;
         };

@@ -1,0 +1,73 @@
+//! What the names and parameters of a function say of it, found out once for all functions: comparing names in each call
+//! would cost more than all else.
+
+use std::sync::OnceLock;
+
+use mpi_tool_layer::{Direction, FunctionId, Parameter};
+
+use crate::objects::Kind;
+use crate::order;
+
+/// What is known of a function.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    /// It frees the object whose handle's address is its first argument.
+    pub(crate) frees: Option<Kind>,
+    /// It may give the application a handle, or commit a datatype.
+    pub(crate) makes: bool,
+    /// It may be called at any time.
+    pub(crate) is_free: bool,
+    /// It asks for the state of requests without completing them.
+    pub(crate) looks_at_requests: bool,
+    /// In a scan, a process waits for those before it only.
+    pub(crate) is_scan: bool,
+}
+
+/// What is known of a function.
+pub(crate) fn facts(function: FunctionId) -> &'static Facts {
+    static ALL: OnceLock<Box<[Facts]>> = OnceLock::new();
+    let all = ALL.get_or_init(|| FunctionId::all().map(Facts::of).collect());
+    // The box has an element for each function.
+    &all[function as usize]
+}
+
+impl Facts {
+    fn of(function: FunctionId) -> Self {
+        let name = function.name();
+        Self {
+            frees: frees(function),
+            makes: function.parameters().iter().any(|parameter| made(parameter).is_some())
+                || matches!(
+                    function,
+                    FunctionId::MPI_Type_commit | FunctionId::MPI_Type_get_contents
+                ),
+            is_free: order::is_free(function),
+            looks_at_requests: name.starts_with("MPI_Request_get_status"),
+            is_scan: name.to_ascii_lowercase().contains("scan"),
+        }
+    }
+}
+
+/// The kind of what a function frees.
+fn frees(function: FunctionId) -> Option<Kind> {
+    let name = function.name();
+    let frees = name.ends_with("_free")
+        || name.contains("_free_keyval")
+        || matches!(
+            function,
+            FunctionId::MPI_File_close
+                | FunctionId::MPI_Keyval_free
+                | FunctionId::MPI_Session_finalize
+        );
+    let parameter = function.parameters().first().filter(|_| frees)?;
+    Kind::of(parameter.kind).filter(|_| parameter.direction == Direction::InOut)
+}
+
+/// The kind of the handle that a function returns by a parameter.
+pub(crate) fn made(parameter: &Parameter) -> Option<Kind> {
+    let is_one = parameter.direction == Direction::Out
+        && parameter.length.is_none()
+        && parameter.rust_type.starts_with('*')
+        && !parameter.name.starts_with("array_of");
+    Kind::of(parameter.kind).filter(|_| is_one)
+}

@@ -1,0 +1,55 @@
+//! What is said of a message whose two sides do not go together.
+
+use super::{Channel, Content};
+use crate::findings::{Class, Other, Place, report_of};
+use crate::places;
+use crate::shared::{limit, shared};
+
+/// What is wrong with a message.
+pub(super) struct Problem {
+    pub(super) class: Class,
+    pub(super) sent: Content,
+    pub(super) posted: Content,
+}
+
+impl Problem {
+    pub(super) fn tell(&self, channel: Channel, own: &Content) {
+        if shared().has_reached(limit::ORDER) {
+            return;
+        }
+        let at = |mark| {
+            let place = places::of_mark(mark);
+            if place.is_empty() { String::new() } else { format!(" at {place}") }
+        };
+        let what = match self.class {
+            Class::Truncation => "is longer than what is received",
+            _ => "has other datatypes than what is received",
+        };
+        let message = format!(
+            "the message with tag {} from rank {} {what}: {} ({} bytes) by {}{}, {} ({} bytes) by {}{}",
+            channel.tag,
+            channel.source,
+            self.sent.signature.describe(),
+            self.sent.bytes,
+            self.sent.function,
+            at(self.sent.mark),
+            self.posted.signature.describe(),
+            self.posted.bytes,
+            self.posted.function,
+            at(self.posted.mark),
+        );
+        // The receiver's line is the finding's, whoever has found it.
+        let place = places::of_mark(self.posted.mark);
+        let function = if place.is_empty() { own.function } else { self.posted.function };
+        let other = (self.sent.mark, "sent at");
+        report_of(
+            self.class,
+            function,
+            Place::Text(&place),
+            "message",
+            &message,
+            Some(Other::at(other.1, other.0)),
+            &[channel.source, channel.target],
+        );
+    }
+}

@@ -206,9 +206,8 @@ ABI: mpich
     let abi = said.lines().find_map(|line| Abi::of_name(line.trim().strip_prefix("ABI: ")?));
     abi.ok_or_else(|| {
         let mut lines = output.stderr.lines();
-        let reason = lines
-            .next()
-            .unwrap_or("its mpi.h has none of the ABIs that tools are built for");
+        let reason =
+            lines.next().unwrap_or("its mpi.h has none of the ABIs that tools are built for");
         anyhow!("{mpicc}: not a compiler wrapper of an MPI: {reason}")
     })
 }

@@ -18,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 impl Demo {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let machine = Machine::look();
-        let started = machine.mpis.iter().filter(|mpi| mpi.launcher.is_some() && mpi.missing.is_empty());
+        let started =
+            machine.mpis.iter().filter(|mpi| mpi.launcher.is_some() && mpi.missing.is_empty());
         let mut reason = "there is no MPI with a launcher in PATH".to_owned();
         let mut example = None;
         for installed in started {
@@ -43,13 +44,22 @@ impl Demo {
         let all = tools::all();
         let tool = all.iter().find(|tool| tool.name == TOOL && tool.abi == Some(mpi.abi));
         let tool = tool.with_context(|| {
-            format!("there is no {TOOL} for the {} ABI (`mpi-tool build --abi {0}` makes it)", mpi.abi.name())
+            format!(
+                "there is no {TOOL} for the {} ABI (`mpi-tool build --abi {0}` makes it)",
+                mpi.abi.name()
+            )
         })?;
         let folder = tempfile::tempdir()?;
         let report = folder.path().join("profile.json");
-        let variables =
-            [("MPI_TOOL_FORMAT", "json".to_owned()), ("MPI_TOOL_OUTPUT", report.display().to_string())];
-        println!("A program in which later ranks work more, on {} ranks of {}:", self.ranks, mpi.title());
+        let variables = [
+            ("MPI_TOOL_FORMAT", "json".to_owned()),
+            ("MPI_TOOL_OUTPUT", report.display().to_string()),
+        ];
+        println!(
+            "A program in which later ranks work more, on {} ranks of {}:",
+            self.ranks,
+            mpi.title()
+        );
         if let Some(compiler) = &example.compiler {
             println!("(compiled by {}, since none is installed with mpi-tool)", compiler.display());
         }

@@ -115,7 +115,11 @@ impl Doctor {
         let mut verdict = Verdict {
             mpi: mpi.clone(),
             launcher: launcher.clone(),
-            tools: names.into_iter().filter(|name| *name != STACK_LIBRARY).map(Into::into).collect(),
+            tools: names
+                .into_iter()
+                .filter(|name| *name != STACK_LIBRARY)
+                .map(Into::into)
+                .collect(),
             works: false,
             test: None,
             problem: None,
@@ -147,24 +151,31 @@ impl Doctor {
 
     /// Two ranks of the example with the call counter; where that fails, without it.
     fn test(
-        &self, mpi: &Mpi, launcher: &Path, tools: &[Build], example: &Example,
+        &self,
+        mpi: &Mpi,
+        launcher: &Path,
+        tools: &[Build],
+        example: &Example,
     ) -> Result<String, Trouble> {
         let shown = launcher.display();
         let by_hand = format!("`{shown} -n 2 hostname` shows whether the launcher works at all");
         let counter = tools.iter().find(|tool| tool.name == COUNTER && tool.abi == Some(mpi.abi));
         let run = |tool: Option<&Path>, variables: &[(&str, String)]| {
-            let start =
-                Start { launcher, mpi, ranks: RANKS, steps: STEPS, tool, variables };
+            let start = Start { launcher, mpi, ranks: RANKS, steps: STEPS, tool, variables };
             let outcome = example.run(&start, Duration::from_secs(self.timeout.max(1)));
             outcome.map_err(|error| Trouble::new(format!("{error:#}"), by_hand.clone()))
         };
         let Some(counter) = counter else {
             judged(&run(None, &[])?, self.timeout, &by_hand)?;
-            let what = format!("there is no {COUNTER} for the {} ABI; without tools it works", mpi.abi.name());
+            let what = format!(
+                "there is no {COUNTER} for the {} ABI; without tools it works",
+                mpi.abi.name()
+            );
             return Err(Trouble::new(what, no_tools(Some(mpi.abi))));
         };
-        let folder = tempfile::tempdir()
-            .map_err(|error| Trouble::new(error.to_string(), "make the folder for temporary files writable (TMPDIR)"))?;
+        let folder = tempfile::tempdir().map_err(|error| {
+            Trouble::new(error.to_string(), "make the folder for temporary files writable (TMPDIR)")
+        })?;
         let report = folder.path().join("calls.json");
         let variables = [
             ("MPI_TOOL_FORMAT", "json".to_owned()),
@@ -176,12 +187,19 @@ impl Doctor {
             return Err(match judged(&run(None, &[])?, self.timeout, &by_hand) {
                 Ok(()) => Trouble::new(
                     format!("with {COUNTER}, {}; without it, it works", trouble.what),
-                    format!("report this, with the output of `mpi-tool inspect {}`", example.program.display()),
+                    format!(
+                        "report this, with the output of `mpi-tool inspect {}`",
+                        example.program.display()
+                    ),
                 ),
-                Err(trouble) => Trouble::new(format!("also without tools, {}", trouble.what), trouble.todo),
+                Err(trouble) => {
+                    Trouble::new(format!("also without tools, {}", trouble.what), trouble.todo)
+                }
             });
         }
-        counted(&report).map_err(|what| Trouble::new(what, "report this, with the output of `mpi-tool doctor --json`"))
+        counted(&report).map_err(|what| {
+            Trouble::new(what, "report this, with the output of `mpi-tool doctor --json`")
+        })
     }
 }
 
@@ -230,7 +248,10 @@ fn counted(report: &Path) -> Result<String, String> {
         ("MPI_Finalize", ranks),
     ] {
         if count(name) != wanted {
-            return Err(format!("of {wanted} calls of {name}, the call counter has seen {}", count(name)));
+            return Err(format!(
+                "of {wanted} calls of {name}, the call counter has seen {}",
+                count(name)
+            ));
         }
     }
     let total: u64 = all.iter().filter_map(|counter| counter["total"].as_u64()).sum();
@@ -275,8 +296,14 @@ impl Diagnosis {
         for Verdict { mpi, launcher, tools, works, test, problem } in &self.mpis {
             let answer = if *works { "works" } else { "does not work" };
             println!("{}, {} ABI: {answer}", mpi.title(), mpi.abi.name());
-            line("library", &mpi.path.as_ref().map_or("not found".into(), |path| path.display().to_string()));
-            line("launcher", &launcher.as_ref().map_or("none".into(), |path| path.display().to_string()));
+            line(
+                "library",
+                &mpi.path.as_ref().map_or("not found".into(), |path| path.display().to_string()),
+            );
+            line(
+                "launcher",
+                &launcher.as_ref().map_or("none".into(), |path| path.display().to_string()),
+            );
             line("tools", &if tools.is_empty() { "none".into() } else { tools.join(", ") });
             if let Some(test) = test {
                 line("test", test);
@@ -299,7 +326,10 @@ impl Diagnosis {
             ),
             _ => println!("\nTools work with none of {} MPIs.", self.mpis.len()),
         }
-        if good > 0 && crate::example::is_root() && self.mpis.iter().any(|verdict| verdict.works && verdict.mpi.abi == Abi::OpenMpi) {
+        if good > 0
+            && crate::example::is_root()
+            && self.mpis.iter().any(|verdict| verdict.works && verdict.mpi.abi == Abi::OpenMpi)
+        {
             println!(
                 "You are root: Open MPI's launcher was told that this is meant (OMPI_ALLOW_RUN_AS_ROOT=1, \
                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1), and wants it for your programs, too."

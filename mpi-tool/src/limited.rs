@@ -104,7 +104,10 @@ mod tests {
     #[test]
     fn what_does_not_end_is_ended() {
         let begin = Instant::now();
-        let outcome = shell("trap '' TERM; echo begun; sleep 600 & wait; sleep 600", Duration::from_millis(500));
+        let outcome = shell(
+            "trap '' TERM; echo begun; sleep 600 & wait; sleep 600",
+            Duration::from_millis(500),
+        );
         assert!(outcome.status.is_none(), "{outcome:?}");
         assert!(begin.elapsed() < Duration::from_secs(300));
     }

@@ -37,7 +37,9 @@ impl Example {
     /// There is none, and no C compiler.
     pub(crate) fn get() -> Result<Self> {
         let installed = tools::folders().into_iter().map(|folder| folder.join("example"));
-        if let Some(program) = installed.filter_map(|path| fs::canonicalize(path).ok()).find(|path| is_executable(path))
+        if let Some(program) = installed
+            .filter_map(|path| fs::canonicalize(path).ok())
+            .find(|path| is_executable(path))
         {
             return Ok(Self { program, compiler: None, _folder: None });
         }
@@ -60,10 +62,19 @@ impl Example {
         let folder = tempfile::tempdir()?;
         fs::write(folder.path().join("example.c"), SOURCE)?;
         let mut command = Command::new(compiler);
-        command.args(["-O1", "-g", "-fno-omit-frame-pointer", "-o", "example", "example.c", "-ldl", "-lm"]);
+        command.args([
+            "-O1",
+            "-g",
+            "-fno-omit-frame-pointer",
+            "-o",
+            "example",
+            "example.c",
+            "-ldl",
+            "-lm",
+        ]);
         command.current_dir(folder.path()).stdin(std::process::Stdio::null());
-        let outcome = limited::run(&mut command, PATIENCE)
-            .with_context(|| compiler.display().to_string())?;
+        let outcome =
+            limited::run(&mut command, PATIENCE).with_context(|| compiler.display().to_string())?;
         if !outcome.is_success() {
             let first = outcome.stderr.lines().next().unwrap_or("it does not end, or says nothing");
             bail!("{}: {first}", compiler.display());
@@ -81,7 +92,9 @@ impl Example {
         command.args(["-n", &with.ranks.to_string(), "/usr/bin/env"]);
         let mut preload: Vec<_> = with.tool.into_iter().collect();
         let library = with.mpi.path.as_deref().context("the MPI library has no path")?;
-        preload.push(library);
+        // It looks for its own libraries from the folder of the name that it is loaded by.
+        let library = fs::canonicalize(library)?;
+        preload.push(&library);
         let preload: Vec<_> = preload.iter().map(|path| path.display().to_string()).collect();
         if let Some(path) = preload.iter().find(|path| path.contains([' ', ':'])) {
             bail!("{path} has a space or a colon in its path, so it cannot be preloaded");
@@ -126,7 +139,8 @@ fn needed() -> Vec<(&'static str, &'static str)> {
         ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
     ];
     if is_root() {
-        variables.extend([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+        variables
+            .extend([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
     }
     variables
 }

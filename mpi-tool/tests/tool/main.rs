@@ -2,6 +2,7 @@
 //! `MPI_NAME`, `MPI_TOOLS` (the folder with the tools' builds) and `MPI4PY`.
 
 mod common;
+mod doctor;
 mod generated;
 mod hang;
 mod hosts;

@@ -17,6 +17,9 @@ use crate::words::{in_path, is_executable};
 
 const SOURCE: &str = include_str!("example.c");
 
+/// Its file in a folder of tools. No other program there has this name.
+const NAME: &str = "mpi-tool-example";
+
 /// The example, which runs under every MPI.
 #[derive(Debug)]
 pub(crate) struct Example {
@@ -36,7 +39,7 @@ impl Example {
     /// # Errors
     /// There is none, and no C compiler.
     pub(crate) fn get() -> Result<Self> {
-        let installed = tools::folders().into_iter().map(|folder| folder.join("example"));
+        let installed = tools::folders().into_iter().map(|folder| folder.join(NAME));
         if let Some(program) = installed
             .filter_map(|path| fs::canonicalize(path).ok())
             .find(|path| is_executable(path))

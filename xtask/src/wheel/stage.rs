@@ -78,7 +78,7 @@ impl Stage {
 
     /// The program of `mpi-tool demo`, and its source, which reports name.
     pub(super) fn example(&mut self, source: &Path, program: &Path) -> Result<()> {
-        self.copy("lib/mpi-tools/example", program, true)?;
+        self.copy("lib/mpi-tools/mpi-tool-example", program, true)?;
         self.copy("lib/mpi-tools/example.c", source, false)
     }
 

@@ -253,8 +253,7 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     }
 }
 
-/// The examples of this crate's README and of the project's are compiled.
+/// The examples of this crate's README are compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-#[doc = include_str!("../docs/README.md")]
 struct Readme;

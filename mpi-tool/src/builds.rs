@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fmt;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use mpi_facts::{Abi, note};
 use serde_json::Value;
 
 use crate::cli::Build;
+use crate::limited;
 use crate::tools::source_tree;
 use crate::words::in_path;
 
@@ -126,30 +128,36 @@ impl Build {
             }
             return Ok(targets);
         }
-        let mut seen = BTreeSet::new();
-        let names = ["mpicc", "mpicc.mpich", "mpicc.openmpi", "mpicc_abi"];
-        let found = names.iter().filter_map(|name| in_path(name));
-        for mpicc in
-            env::var("MPICC").into_iter().chain(found.map(|path| path.display().to_string()))
-        {
-            let file = fs::canonicalize(&mpicc).unwrap_or_else(|_| mpicc.clone().into());
-            // Debian's mpicc is a link to one of the others; wrappers are links to one program,
-            // which looks at its name.
-            if seen.insert((file, Path::new(&mpicc).file_name().map(ToOwned::to_owned)))
-                && let Err(error) = add(mpicc)
-            {
+        for mpicc in compilers() {
+            if let Err(error) = add(mpicc) {
                 eprintln!("mpi-tool: {error:#}");
             }
         }
         if targets.is_empty() {
             eprintln!(
                 "mpi-tool: no MPI found (no {} in PATH), so the tools are built for all ABIs; choose with --mpicc or --abi",
-                names.join(", no ")
+                WRAPPERS.join(", no ")
             );
             targets.extend(Abi::ALL.map(|abi| Target { abi, mpicc: None }));
         }
         Ok(targets)
     }
+}
+
+const WRAPPERS: [&str; 4] = ["mpicc", "mpicc.mpich", "mpicc.openmpi", "mpicc_abi"];
+
+/// The compiler wrappers of this machine: that of `MPICC`, and those in `PATH`.
+pub(crate) fn compilers() -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let found = WRAPPERS.iter().filter_map(|name| in_path(name));
+    let named = env::var("MPICC").ok().filter(|mpicc| !mpicc.trim().is_empty());
+    let all = named.into_iter().chain(found.map(|path| path.display().to_string()));
+    // Debian's mpicc is a link to one of the others; wrappers are links to one program, which looks at its name.
+    let is_new = |mpicc: &String| {
+        let file = fs::canonicalize(mpicc).unwrap_or_else(|_| mpicc.clone().into());
+        seen.insert((file, Path::new(mpicc).file_name().map(ToOwned::to_owned)))
+    };
+    all.filter(is_new).collect()
 }
 
 /// What tools are built for.
@@ -169,8 +177,11 @@ impl fmt::Display for Target {
     }
 }
 
+/// How long a compiler wrapper may take to run the preprocessor.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The ABI that programs have which a compiler wrapper compiles.
-fn abi(mpicc: &str) -> Result<Abi> {
+pub(crate) fn abi(mpicc: &str) -> Result<Abi> {
     const PROBE: &str = "#include <mpi.h>
 #if defined(OPEN_MPI)
 ABI: openmpi
@@ -183,21 +194,20 @@ ABI: mpich
     let mut words = mpicc.split_whitespace();
     let mut compiler = Command::new(words.next().context("--mpicc is empty")?);
     compiler.args(words).args(["-E", "-P", "-x", "c", "-"]);
-    compiler.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = compiler.spawn().map_err(|error| anyhow!("{mpicc}: {error}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read it has failed, which it says itself.
-        let _ = stdin.write_all(PROBE.as_bytes());
+    let mut probe = tempfile::tempfile()?;
+    probe.write_all(PROBE.as_bytes())?;
+    probe.rewind()?;
+    let output = limited::run(compiler.stdin(probe), PATIENCE);
+    let output = output.map_err(|error| anyhow!("{mpicc}: {error}"))?;
+    if output.status.is_none() {
+        bail!("{mpicc}: it did not end within {} s", PATIENCE.as_secs());
     }
-    let output = child.wait_with_output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = output.stdout;
     let abi = said.lines().find_map(|line| Abi::of_name(line.trim().strip_prefix("ABI: ")?));
     abi.ok_or_else(|| {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let reason = errors
-            .lines()
-            .next()
-            .unwrap_or("its mpi.h has none of the ABIs that tools are built for");
+        let mut lines = output.stderr.lines();
+        let reason =
+            lines.next().unwrap_or("its mpi.h has none of the ABIs that tools are built for");
         anyhow!("{mpicc}: not a compiler wrapper of an MPI: {reason}")
     })
 }

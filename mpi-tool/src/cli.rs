@@ -24,6 +24,8 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  mpi-tool doctor                       say which MPIs and tools work here
+  mpi-tool demo                         profile an example program
   mpi-tool build                        build the tools for each MPI that is found here
   mpi-tool list                         list the tools
   mpi-tool inspect ./app                check whether the tools will work with a program
@@ -37,6 +39,8 @@ Examples:
 pub(crate) enum Command {
     Run(Run),
     Check(Check),
+    Demo(Demo),
+    Doctor(Doctor),
     List(List),
     Inspect(Inspect),
     Report(Report),
@@ -152,6 +156,47 @@ pub(crate) struct Check {
     /// The launcher, its options, the application and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Profile an example program under the first MPI that works
+///
+/// Runs a small program, in which some ranks work more than others, with mpi-profile, and prints the profile. The program
+/// comes with mpi-tool, or is compiled by the C compiler of this machine; it needs no MPI to be compiled.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool demo
+  mpi-tool demo -n 2
+
+Exit status: 0; 2 if the program has run under no MPI.")]
+pub(crate) struct Demo {
+    /// How many ranks
+    #[arg(short = 'n', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) ranks: u32,
+    /// How many steps the program computes
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) steps: u32,
+}
+
+/// Say what works on this machine, why the rest does not, and what to do
+///
+/// Finds the MPIs: launchers in PATH, the libraries below their prefixes, and those in LD_LIBRARY_PATH and the system's
+/// folders. Lists the tools for each, and runs two ranks of a small program with the call counter.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool doctor
+  mpi-tool doctor --json
+  PATH=/opt/mpi/bin:$PATH mpi-tool doctor
+
+Exit status: 0 if tools work with at least one MPI, 1 if with none.")]
+pub(crate) struct Doctor {
+    /// Print one JSON object, for programs to read
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// For how many seconds two ranks may run
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u64,
 }
 
 /// How a report looks.

@@ -7,14 +7,12 @@
 use mpi_facts::Abi;
 use std::env;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::elf::Elf;
+use crate::limited;
 use crate::mpi::Mpi;
 use crate::problem::Problem;
 use crate::words::{base, in_path, is_executable};
@@ -81,6 +79,10 @@ impl Launcher {
         None
     }
 
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
     pub(crate) fn abi(&self) -> Abi {
         match self.family {
             Family::Mpich => Abi::Mpich,
@@ -142,46 +144,11 @@ fn right_launcher(mpi: &Mpi, family: Family) -> Option<PathBuf> {
 
 /// What a program prints with `--version`. One that does not end is ended.
 fn version(program: &str) -> Option<String> {
-    let mut child = Command::new(program)
-        .arg("--version")
-        // Tools that are preloaded are not asked.
-        .env_remove("LD_PRELOAD")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let (sender, receiver) = mpsc::channel();
-    let read = |mut pipe: Box<dyn Read + Send>| {
-        let sender = sender.clone();
-        thread::spawn(move || {
-            let mut said = Vec::new();
-            let _ = pipe.read_to_end(&mut said);
-            let _ = sender.send(said);
-        });
-    };
-    read(Box::new(child.stdout.take()?));
-    read(Box::new(child.stderr.take()?));
-    let end = Instant::now() + PATIENCE;
-    let mut said = Vec::new();
-    for _ in 0..2 {
-        let left = end.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left) {
-            Ok(part) => said.extend(part),
-            Err(_) => {
-                let _ = child.kill();
-            }
-        }
-    }
-    // It has closed both, or was killed.
-    while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    if matches!(child.try_wait(), Ok(None)) {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    Some(String::from_utf8_lossy(&said).into_owned())
+    let mut command = Command::new(program);
+    // Tools that are preloaded are not asked.
+    command.arg("--version").env_remove("LD_PRELOAD").stdin(Stdio::null());
+    let said = limited::run(&mut command, PATIENCE).ok()?;
+    Some(said.stdout + &said.stderr)
 }
 
 #[cfg(test)]

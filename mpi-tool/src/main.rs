@@ -2,13 +2,18 @@
 
 mod builds;
 mod cli;
+mod demo;
+mod doctor;
 mod elf;
+mod example;
 mod family;
 mod generated;
 mod hang;
 mod inspect;
+mod installed;
 mod launcher;
 mod libraries;
+mod limited;
 mod list;
 mod mpi;
 mod new;
@@ -37,6 +42,8 @@ fn main() -> ExitCode {
         Command::List(list) => list.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::Report(report) => report.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Demo(demo) => demo.run(),
         Command::Hang(hang) => hang.run().map(|()| ExitCode::SUCCESS),
         Command::Trace(trace) => trace.run().map(|()| ExitCode::SUCCESS),
         Command::Clean(clean) => clean.run().map(|()| ExitCode::SUCCESS),

@@ -128,8 +128,11 @@ pub(crate) fn folders() -> Vec<PathBuf> {
 }
 
 /// The source tree that this program was built from; `None` if that was a package of crates.io, which Cargo unpacks
-/// into a folder of the package's name and version.
+/// into a folder of the package's name and version, and if this program is for other machines.
 pub(crate) fn source_tree() -> Option<PathBuf> {
+    if option_env!("MPI_TOOL_PACKAGED").is_some() {
+        return None;
+    }
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let package = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
     own.parent().filter(|_| !own.ends_with(package)).map(Into::into)

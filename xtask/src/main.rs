@@ -12,6 +12,7 @@ mod suites;
 mod surroundings;
 mod tally;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,7 @@ enum Chore {
     Lint,
     Package(publish::Package),
     Msrv(publish::Msrv),
+    Wheel(wheel::MakeWheel),
     /// Measure: everything, with a page of the results, or one experiment
     Bench(bench::Bench),
     /// Print the variables that `cargo build` needs to build for a private MPI
@@ -83,6 +85,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Lint => lint::run_all(),
         Chore::Package(package) => package.run(),
         Chore::Msrv(msrv) => msrv.run(),
+        Chore::Wheel(wheel) => wheel.run(),
         Chore::Bench(bench) => bench.run(),
         Chore::Env { mpi, fortran, programs } => {
             let mpi = environment::named(&mpi)?;

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::common::{Outcome, mpi_tool, text, tool, write_program};
 
-const COMMANDS: [&str; 7] = ["run", "list", "inspect", "new", "build", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["run", "demo", "doctor", "list", "inspect", "new", "build", "completions", "man"];
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -55,7 +56,7 @@ fn page(name: &str) -> String {
 #[test]
 fn the_documented_way_to_a_tools_help_works() {
     for (name, beginning) in [
-        ("README.md", "`MPI_TOOL_HELP=1 LD_PRELOAD=./libcall_counter.so "),
+        ("docs/install.md", "`MPI_TOOL_HELP=1 LD_PRELOAD=./libcall_counter.so "),
         (
             "docs/writing-a-tool.md",
             "`MPI_TOOL_HELP=1 LD_PRELOAD=$PWD/target/release/libmpi_time.so ",
@@ -76,7 +77,7 @@ fn the_documented_way_to_a_tools_help_works() {
 /// for a package that mpi-tool does not need.
 #[test]
 fn the_documented_installation_takes_the_locked_versions() {
-    for name in ["README.md", "docs/mpi-tool.md"] {
+    for name in ["README.md", "docs/install.md", "docs/mpi-tool.md"] {
         let page = page(name);
         let installs: Vec<_> = page.lines().filter(|line| line.contains("cargo install")).collect();
         assert!(!installs.is_empty(), "{name}");

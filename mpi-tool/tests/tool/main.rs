@@ -4,6 +4,7 @@
 mod check;
 mod clocks;
 mod common;
+mod doctor;
 mod exports;
 mod generated;
 mod hang;

@@ -200,6 +200,11 @@ pub(crate) fn checks() -> Result<PathBuf> {
     wheels("checks")
 }
 
+/// The prefix with what makes and checks wheels: zig, which links for an old glibc, and auditwheel.
+pub(crate) fn wheel_tools() -> Result<PathBuf> {
+    wheels("wheel")
+}
+
 /// The folder with OpenMP's library, which `IMB-MT` wants.
 pub(crate) fn openmp() -> Result<PathBuf> {
     Ok(wheels("openmp")?.join("lib"))

@@ -1,0 +1,107 @@
+//! `mpi-tool demo`: a program that comes along, with mpi-profile, under the first MPI that works.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cli::{By, Demo, Report};
+use crate::example::{Example, Start};
+use crate::installed::{Installed, Machine};
+use crate::tools;
+
+const TOOL: &str = "mpi-profile";
+
+/// How long the example may take, which needs a second.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Demo {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let machine = Machine::look();
+        let started =
+            machine.mpis.iter().filter(|mpi| mpi.launcher.is_some() && mpi.missing.is_empty());
+        let mut reason = "there is no MPI with a launcher in PATH".to_owned();
+        let mut example = None;
+        for installed in started {
+            let example = match &example {
+                Some(example) => example,
+                None => example.insert(Example::get()?),
+            };
+            match self.profile(installed, example) {
+                Ok(()) => return Ok(ExitCode::SUCCESS),
+                Err(error) => {
+                    reason = format!("{}: {error:#}", installed.mpi.title());
+                    eprintln!("mpi-tool: {reason}");
+                }
+            }
+        }
+        bail!("the example has run under no MPI: {reason}; `mpi-tool doctor` says what to do")
+    }
+
+    fn profile(&self, installed: &Installed, example: &Example) -> Result<()> {
+        let mpi = &installed.mpi;
+        let launcher = installed.launcher.as_deref().context("no launcher")?;
+        let all = tools::all();
+        let tool = all.iter().find(|tool| tool.name == TOOL && tool.abi == Some(mpi.abi));
+        let tool = tool.with_context(|| {
+            format!(
+                "there is no {TOOL} for the {} ABI (`mpi-tool build --abi {0}` makes it)",
+                mpi.abi.name()
+            )
+        })?;
+        let folder = tempfile::tempdir()?;
+        let report = folder.path().join("profile.json");
+        let variables = [
+            ("MPI_TOOL_FORMAT", "json".to_owned()),
+            ("MPI_TOOL_OUTPUT", report.display().to_string()),
+        ];
+        println!(
+            "A program in which later ranks work more, on {} ranks of {}:",
+            self.ranks,
+            mpi.title()
+        );
+        if let Some(compiler) = &example.compiler {
+            println!("(compiled by {}, since none is installed with mpi-tool)", compiler.display());
+        }
+        println!("$ mpi-tool run -- {} -n {} example", launcher.display(), self.ranks);
+        let start = Start {
+            launcher,
+            mpi,
+            ranks: self.ranks,
+            steps: self.steps,
+            tool: Some(&tool.path),
+            variables: &variables,
+        };
+        let outcome = example.run(&start, PATIENCE)?;
+        print!("{}", outcome.stdout);
+        if !outcome.is_success() {
+            eprint!("{}", outcome.stderr);
+            match outcome.status {
+                Some(status) => bail!("the example fails ({status})"),
+                None => bail!("the example did not end within {} s", PATIENCE.as_secs()),
+            }
+        }
+        let one = Report {
+            files: vec![report],
+            against: Vec::new(),
+            output: None,
+            to: None,
+            by: By::Site,
+            matrix: None,
+            top: 10,
+            placement: None,
+            fail_above: None,
+        };
+        one.run()?;
+        let launcher = launcher.display();
+        println!(
+            "\nRanks with little work wait in MPI_Sendrecv and MPI_Allreduce for those that have more.\n\
+             The same for a program of yours (compile it with -g to see its lines):\n\
+             \x20 mpi-tool run -- {launcher} -n 4 ./app\n\
+             \x20 mpi-tool run --format json --output profile.json -- {launcher} -n 4 ./app\n\
+             \x20 mpi-tool report profile.json -o profile.html\n\
+             Other tools: mpi-tool list; what is wrong with a program: mpi-tool check -- {launcher} -n 4 ./app"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,339 @@
+//! `mpi-tool doctor`: what works on this machine, why the rest does not, and what to do about it.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use mpi_facts::Abi;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::builds;
+use crate::cli::Doctor;
+use crate::example::{Example, Start};
+use crate::installed::{Installed, Lonely, Machine};
+use crate::limited::Outcome;
+use crate::mpi::Mpi;
+use crate::tools::{self, Build, STACK_LIBRARY};
+
+/// Of the JSON.
+const SCHEMA: &str = "mpi-tool-doctor/1";
+
+/// The tool by which calls are counted.
+const COUNTER: &str = "call-counter";
+
+const RANKS: u32 = 2;
+const STEPS: u32 = 10;
+
+/// What there is to say.
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    schema: &'static str,
+    version: &'static str,
+    /// At least one MPI works with tools.
+    works: bool,
+    mpis: Vec<Verdict>,
+    problems: Vec<Trouble>,
+}
+
+/// What there is to say of an MPI.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    mpi: Mpi,
+    launcher: Option<PathBuf>,
+    /// Those of its ABI.
+    tools: Vec<String>,
+    works: bool,
+    /// What the test has shown.
+    test: Option<String>,
+    problem: Option<Trouble>,
+}
+
+/// What is wrong, and what to do.
+#[derive(Debug, Serialize)]
+struct Trouble {
+    what: String,
+    todo: String,
+}
+
+impl Trouble {
+    fn new(what: impl Into<String>, todo: impl Into<String>) -> Self {
+        Self { what: what.into(), todo: todo.into() }
+    }
+}
+
+impl Doctor {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let diagnosis = self.diagnose();
+        if self.json {
+            println!("{:#}", serde_json::to_value(&diagnosis)?);
+        } else {
+            diagnosis.show();
+        }
+        Ok(if diagnosis.works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn diagnose(&self) -> Diagnosis {
+        let machine = Machine::look();
+        let tools = tools::all();
+        let mut problems = Vec::new();
+        if tools.is_empty() {
+            problems.push(Trouble::new("no tools were found", no_tools(None)));
+        }
+        let example = match Example::get() {
+            // Nothing is tried where there is no MPI.
+            _ if machine.mpis.is_empty() => None,
+            Ok(example) => Some(example),
+            Err(error) => {
+                let todo = "install a C compiler, or mpi-tool's wheel, which has the program; until then no MPI is tried";
+                problems.push(Trouble::new(format!("{error:#}"), todo));
+                None
+            }
+        };
+        if machine.mpis.is_empty() {
+            problems.push(Trouble::new(
+                "no MPI was found: no MPI library below the prefix of a launcher (mpiexec) in PATH, or in LD_LIBRARY_PATH and \
+                 the system's folders",
+                "install one (`pip install mpich`, `apt-get install mpich`), or load its module, so that its mpiexec is in PATH",
+            ));
+        }
+        problems.extend(machine.lonely.iter().map(lonely));
+        problems.extend(builds::compilers().iter().filter_map(|mpicc| broken(mpicc)));
+        let judge = |installed| self.judge(installed, &tools, example.as_ref());
+        let mpis: Vec<_> = machine.mpis.iter().map(judge).collect();
+        let works = mpis.iter().any(|verdict| verdict.works);
+        Diagnosis { schema: SCHEMA, version: env!("CARGO_PKG_VERSION"), works, mpis, problems }
+    }
+
+    fn judge(&self, installed: &Installed, tools: &[Build], example: Option<&Example>) -> Verdict {
+        let Installed { mpi, launcher, missing } = installed;
+        let of_abi = tools.iter().filter(|tool| tool.abi == Some(mpi.abi));
+        let names: BTreeSet<_> = of_abi.map(|tool| tool.name.as_str()).collect();
+        let mut verdict = Verdict {
+            mpi: mpi.clone(),
+            launcher: launcher.clone(),
+            tools: names
+                .into_iter()
+                .filter(|name| *name != STACK_LIBRARY)
+                .map(Into::into)
+                .collect(),
+            works: false,
+            test: None,
+            problem: None,
+        };
+        let tested = match launcher {
+            None => Err(Trouble::new(
+                "no launcher for it was found in PATH",
+                "install the launcher of this MPI (its mpiexec), or add its folder to PATH; under a scheduler's launcher \
+                 (srun), tools work without this test",
+            )),
+            Some(_) if !missing.is_empty() => Err(Trouble::new(
+                format!("it needs {}, not found", missing.join(" and ")),
+                "add the folder of these libraries to LD_LIBRARY_PATH, or install them",
+            )),
+            Some(launcher) => match example {
+                Some(example) => self.test(mpi, launcher, tools, example),
+                None => Err(Trouble::new("it was not tried", "see below")),
+            },
+        };
+        match tested {
+            Ok(test) => {
+                verdict.works = true;
+                verdict.test = Some(test);
+            }
+            Err(trouble) => verdict.problem = Some(trouble),
+        }
+        verdict
+    }
+
+    /// Two ranks of the example with the call counter; where that fails, without it.
+    fn test(
+        &self,
+        mpi: &Mpi,
+        launcher: &Path,
+        tools: &[Build],
+        example: &Example,
+    ) -> Result<String, Trouble> {
+        let shown = launcher.display();
+        let by_hand = format!("`{shown} -n 2 hostname` shows whether the launcher works at all");
+        let counter = tools.iter().find(|tool| tool.name == COUNTER && tool.abi == Some(mpi.abi));
+        let run = |tool: Option<&Path>, variables: &[(&str, String)]| {
+            let start = Start { launcher, mpi, ranks: RANKS, steps: STEPS, tool, variables };
+            let outcome = example.run(&start, Duration::from_secs(self.timeout.max(1)));
+            outcome.map_err(|error| Trouble::new(format!("{error:#}"), by_hand.clone()))
+        };
+        let Some(counter) = counter else {
+            judged(&run(None, &[])?, self.timeout, &by_hand)?;
+            let what = format!(
+                "there is no {COUNTER} for the {} ABI; without tools it works",
+                mpi.abi.name()
+            );
+            return Err(Trouble::new(what, no_tools(Some(mpi.abi))));
+        };
+        let folder = tempfile::tempdir().map_err(|error| {
+            Trouble::new(error.to_string(), "make the folder for temporary files writable (TMPDIR)")
+        })?;
+        let report = folder.path().join("calls.json");
+        let variables = [
+            ("MPI_TOOL_FORMAT", "json".to_owned()),
+            ("MPI_TOOL_OUTPUT", report.display().to_string()),
+        ];
+        let with_tool = judged(&run(Some(&counter.path), &variables)?, self.timeout, &by_hand);
+        if let Err(trouble) = with_tool {
+            // The tool is not to be blamed for what happens without it, too.
+            return Err(match judged(&run(None, &[])?, self.timeout, &by_hand) {
+                Ok(()) => Trouble::new(
+                    format!("with {COUNTER}, {}; without it, it works", trouble.what),
+                    format!(
+                        "report this, with the output of `mpi-tool inspect {}`",
+                        example.program.display()
+                    ),
+                ),
+                Err(trouble) => {
+                    Trouble::new(format!("also without tools, {}", trouble.what), trouble.todo)
+                }
+            });
+        }
+        counted(&report).map_err(|what| {
+            Trouble::new(what, "report this, with the output of `mpi-tool doctor --json`")
+        })
+    }
+}
+
+/// Why a run is none of two ranks.
+fn judged(outcome: &Outcome, timeout: u64, by_hand: &str) -> Result<(), Trouble> {
+    let said = outcome.stderr.lines().chain(outcome.stdout.lines());
+    let said = said.map(str::trim).find(|line| line.chars().any(char::is_alphanumeric));
+    let said = said.map(|line| format!(": {line}")).unwrap_or_default();
+    let Some(status) = outcome.status else {
+        return Err(Trouble::new(
+            format!("two ranks did not end within {timeout} s{said}"),
+            format!("{by_hand}; --timeout gives it more time"),
+        ));
+    };
+    if !status.success() {
+        return Err(Trouble::new(format!("two ranks fail ({status}){said}"), by_hand));
+    }
+    if outcome.stdout.contains(&format!("example: {RANKS} ranks, ")) {
+        return Ok(());
+    }
+    if outcome.stdout.contains("example: 1 ranks, ") {
+        return Err(Trouble::new(
+            "each process is rank 0 of 1: the launcher and the library are not of one MPI",
+            "put the launcher of this MPI first in PATH",
+        ));
+    }
+    Err(Trouble::new(format!("two ranks do not say what they should{said}"), by_hand))
+}
+
+/// Reads what the call counter has counted of the example's calls.
+fn counted(report: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(report)
+        .map_err(|error| format!("the call counter has written no report: {error}"))?;
+    let report: Value = serde_json::from_str(&text)
+        .map_err(|error| format!("the call counter's report cannot be read: {error}"))?;
+    let all = report["counters"].as_array().cloned().unwrap_or_default();
+    let count = |name: &str| {
+        let found = all.iter().find(|counter| counter["name"] == name);
+        found.and_then(|counter| counter["total"].as_u64()).unwrap_or(0)
+    };
+    let (ranks, steps) = (u64::from(RANKS), u64::from(STEPS));
+    for (name, wanted) in [
+        ("MPI_Init", ranks),
+        ("MPI_Sendrecv", 2 * ranks * steps),
+        ("MPI_Allreduce", ranks * steps),
+        ("MPI_Finalize", ranks),
+    ] {
+        if count(name) != wanted {
+            return Err(format!(
+                "of {wanted} calls of {name}, the call counter has seen {}",
+                count(name)
+            ));
+        }
+    }
+    let total: u64 = all.iter().filter_map(|counter| counter["total"].as_u64()).sum();
+    Ok(format!("two ranks, {total} calls counted"))
+}
+
+fn no_tools(abi: Option<Abi>) -> String {
+    let build = match abi {
+        Some(abi) => format!("`mpi-tool build --abi {}`", abi.name()),
+        None => "`mpi-tool build`".into(),
+    };
+    match tools::source_tree() {
+        Some(_) => format!("{build} builds them; MPI_TOOL_PATH names the folders of others"),
+        None => "install mpi-tool's wheel, which has them, or set MPI_TOOL_PATH to the folders that they are in".into(),
+    }
+}
+
+fn lonely(lonely: &Lonely) -> Trouble {
+    let launcher = lonely.launcher.display();
+    match &lonely.title {
+        Some(title) => Trouble::new(
+            format!("{launcher} is the launcher of {title}, but no library of this MPI was found"),
+            "add the folder of its libmpi.so to LD_LIBRARY_PATH, or install it",
+        ),
+        None => Trouble::new(
+            format!("{launcher} does not say of which MPI it is (--version), or does not run"),
+            format!("`{launcher} --version` shows why; tools may work with it all the same"),
+        ),
+    }
+}
+
+/// A compiler wrapper that does not compile: no tool needs it, but whoever has it will.
+fn broken(mpicc: &str) -> Option<Trouble> {
+    let error = builds::abi(mpicc).err()?;
+    let todo = "repair or remove it, or choose another by MPICC; tools run without it";
+    Some(Trouble::new(format!("{error:#}"), todo))
+}
+
+impl Diagnosis {
+    fn show(&self) {
+        let line = |key: &str, value: &str| println!("  {:<10}{value}", format!("{key}:"));
+        for Verdict { mpi, launcher, tools, works, test, problem } in &self.mpis {
+            let answer = if *works { "works" } else { "does not work" };
+            println!("{}, {} ABI: {answer}", mpi.title(), mpi.abi.name());
+            line(
+                "library",
+                &mpi.path.as_ref().map_or("not found".into(), |path| path.display().to_string()),
+            );
+            line(
+                "launcher",
+                &launcher.as_ref().map_or("none".into(), |path| path.display().to_string()),
+            );
+            line("tools", &if tools.is_empty() { "none".into() } else { tools.join(", ") });
+            if let Some(test) = test {
+                line("test", test);
+            }
+            if let Some(Trouble { what, todo }) = problem {
+                line("problem", what);
+                line("to do", todo);
+            }
+        }
+        for Trouble { what, todo } in &self.problems {
+            println!("{what}");
+            line("to do", todo);
+        }
+        let good = self.mpis.iter().filter(|verdict| verdict.works).count();
+        match self.mpis.iter().find(|verdict| verdict.works) {
+            Some(Verdict { launcher: Some(launcher), .. }) => println!(
+                "\nTools work with {good} of {} MPIs. Try: mpi-tool run -- {} -n 2 ./app",
+                self.mpis.len(),
+                launcher.display()
+            ),
+            _ => println!("\nTools work with none of {} MPIs.", self.mpis.len()),
+        }
+        if good > 0
+            && crate::example::is_root()
+            && self.mpis.iter().any(|verdict| verdict.works && verdict.mpi.abi == Abi::OpenMpi)
+        {
+            println!(
+                "You are root: Open MPI's launcher was told that this is meant (OMPI_ALLOW_RUN_AS_ROOT=1, \
+                 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1), and wants it for your programs, too."
+            );
+        }
+    }
+}

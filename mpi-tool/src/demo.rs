@@ -82,6 +82,7 @@ impl Demo {
             }
         }
         let one = Report {
+            trace: None,
             files: vec![report],
             against: Vec::new(),
             output: None,

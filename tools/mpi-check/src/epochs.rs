@@ -43,6 +43,8 @@ struct Operation {
     displacement: i64,
     /// What it does with the target's memory.
     access: Access,
+    /// It was started with a request.
+    has_request: bool,
     /// Memory of this process that MPI reads, and what was in it.
     read: Option<(u64, u64, Option<u64>)>,
     /// Memory of this process that MPI writes.
@@ -284,6 +286,7 @@ impl Operation {
             target,
             displacement: displacement?,
             access,
+            has_request,
             read,
             written,
         })
@@ -296,7 +299,8 @@ impl Operation {
         let meet = |written: Option<(u64, u64)>, read: Option<(u64, u64)>| {
             written.zip(read).is_some_and(|(written, read)| overlaps(written, read))
         };
-        if self.target == old.target && self.displacement == old.displacement {
+        // One with a request may have been completed by it before this one began.
+        if !old.has_request && self.target == old.target && self.displacement == old.displacement {
             match (old.access, self.access) {
                 (Access::Put | Access::Accumulate, Access::Get) => {
                     return Some("reads at the target what is changed by");

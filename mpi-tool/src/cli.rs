@@ -9,6 +9,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use mpi_facts::Abi;
 
+use crate::demo::Demo;
+use crate::doctor::Doctor;
 use crate::request::ToolRequest;
 
 /// Runs MPI programs with interception tools
@@ -156,47 +158,6 @@ pub(crate) struct Check {
     /// The launcher, its options, the application and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-}
-
-/// Profile an example program under the first MPI that works
-///
-/// Runs a small program, in which some ranks work more than others, with mpi-profile, and prints the profile. The program
-/// comes with mpi-tool, or is compiled by the C compiler of this machine; it needs no MPI to be compiled.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  mpi-tool demo
-  mpi-tool demo -n 2
-
-Exit status: 0; 2 if the program has run under no MPI.")]
-pub(crate) struct Demo {
-    /// How many ranks
-    #[arg(short = 'n', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(crate) ranks: u32,
-    /// How many steps the program computes
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) steps: u32,
-}
-
-/// Say what works on this machine, why the rest does not, and what to do
-///
-/// Finds the MPIs: launchers in PATH, the libraries below their prefixes, and those in LD_LIBRARY_PATH and the system's
-/// folders. Lists the tools for each, and runs two ranks of a small program with the call counter.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  mpi-tool doctor
-  mpi-tool doctor --json
-  PATH=/opt/mpi/bin:$PATH mpi-tool doctor
-
-Exit status: 0 if tools work with at least one MPI, 1 if with none.")]
-pub(crate) struct Doctor {
-    /// Print one JSON object, for programs to read
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// For how many seconds two ranks may run
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub(crate) timeout: u64,
 }
 
 /// How a report looks.

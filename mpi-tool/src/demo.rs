@@ -4,11 +4,32 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use clap::Args;
 
-use crate::cli::{By, Demo, Report};
+use crate::cli::{By, Report};
 use crate::example::{Example, Start};
 use crate::installed::{Installed, Machine};
 use crate::tools;
+
+/// Profile an example program under the first MPI that works
+///
+/// Runs a small program, in which some ranks work more than others, with mpi-profile, and prints the profile. The program
+/// comes with mpi-tool, or is compiled by the C compiler of this machine; it needs no MPI to be compiled.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool demo
+  mpi-tool demo -n 2
+
+Exit status: 0; 2 if the program has run under no MPI.")]
+pub(crate) struct Demo {
+    /// How many ranks
+    #[arg(short = 'n', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    ranks: u32,
+    /// How many steps the program computes
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    steps: u32,
+}
 
 const TOOL: &str = "mpi-profile";
 

@@ -7,17 +7,38 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::Args;
 use mpi_facts::Abi;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::builds;
-use crate::cli::Doctor;
 use crate::example::{Example, Start};
 use crate::installed::{Installed, Lonely, Machine};
 use crate::limited::Outcome;
 use crate::mpi::Mpi;
 use crate::tools::{self, Build, STACK_LIBRARY};
+
+/// Say what works on this machine, why the rest does not, and what to do
+///
+/// Finds the MPIs: launchers in PATH, the libraries below their prefixes, and those in LD_LIBRARY_PATH and the system's
+/// folders. Lists the tools for each, and runs two ranks of a small program with the call counter.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool doctor
+  mpi-tool doctor --json
+  PATH=/opt/mpi/bin:$PATH mpi-tool doctor
+
+Exit status: 0 if tools work with at least one MPI, 1 if with none.")]
+pub(crate) struct Doctor {
+    /// Print one JSON object, for programs to read
+    #[arg(long)]
+    json: bool,
+    /// For how many seconds two ranks may run
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+}
 
 /// Of the JSON.
 const SCHEMA: &str = "mpi-tool-doctor/1";

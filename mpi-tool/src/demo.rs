@@ -14,7 +14,7 @@ use crate::tools;
 /// Profile an example program under the first MPI that works
 ///
 /// Runs a small program, in which some ranks work more than others, with mpi-profile, and prints the profile. The program
-/// comes with mpi-tool, or is compiled by the C compiler of this machine; it needs no MPI to be compiled.
+/// is compiled by the C compiler of this machine, without an MPI, or comes with mpi-tool where there is none.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,7 +82,7 @@ impl Demo {
             mpi.title()
         );
         if let Some(compiler) = &example.compiler {
-            println!("(compiled by {}, since none is installed with mpi-tool)", compiler.display());
+            println!("(compiled by {})", compiler.display());
         }
         println!("$ mpi-tool run -- {} -n {} example", launcher.display(), self.ranks);
         let start = Start {

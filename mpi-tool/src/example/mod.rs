@@ -34,18 +34,12 @@ pub(crate) struct Example {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Example {
-    /// The one that was installed with the tools, or one that is compiled here.
+    /// One that is compiled here, so that reports name its lines; where there is no compiler, the one that was
+    /// installed with the tools.
     ///
     /// # Errors
     /// There is none, and no C compiler.
     pub(crate) fn get() -> Result<Self> {
-        let installed = tools::folders().into_iter().map(|folder| folder.join(NAME));
-        if let Some(program) = installed
-            .filter_map(|path| fs::canonicalize(path).ok())
-            .find(|path| is_executable(path))
-        {
-            return Ok(Self { program, compiler: None, _folder: None });
-        }
         let named = env::var("CC").ok();
         let names = named.as_deref().into_iter().chain(["cc", "gcc", "clang", "mpicc"]);
         let compilers = names.filter(|name| !name.contains(' ')).filter_map(in_path);
@@ -55,6 +49,13 @@ impl Example {
                 Ok(example) => return Ok(example),
                 Err(error) => reason = format!("{error:#}"),
             }
+        }
+        let installed = tools::folders().into_iter().map(|folder| folder.join(NAME));
+        if let Some(program) = installed
+            .filter_map(|path| fs::canonicalize(path).ok())
+            .find(|path| is_executable(path))
+        {
+            return Ok(Self { program, compiler: None, _folder: None });
         }
         bail!(
             "there is no example program: none was installed with mpi-tool, and it cannot be compiled: {reason}"

@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn functions_are_chosen_by_name_beginning_and_class() {
-        let of = |text: &str| {
+        fn of(text: &str) -> Result<Vec<&'static str>, &str> {
             let selected = of_functions(text)?;
             let all = (0..FunctionId::COUNT).filter_map(FunctionId::from_index);
             Ok(all.filter(|one| selected[*one as usize]).map(FunctionId::name).collect::<Vec<_>>())
-        };
+        }
         assert_eq!(of("MPI_Send , MPI_Wait,"), Ok(vec!["MPI_Send", "MPI_Wait"]));
         assert_eq!(of("MPI_Waita*"), Ok(vec!["MPI_Waitall", "MPI_Waitany"]));
         let collective = of("Collective").unwrap();

@@ -2,7 +2,7 @@
  *
  *   random SEED THREADS   messages between all ranks, each with a length of its own, so that one knows which it is
  *   late                  a late sender, a late receiver and a late rank at a barrier; says how long the others waited
- *   forever               messages to itself and in a ring, until the program is killed
+ *   forever               messages to nobody, and at times in a ring, until the program is killed
  */
 #include <mpi.h>
 
@@ -182,10 +182,12 @@ int main(int argc, char **argv)
         late();
     else
         for (int number = 0;; number++) {
-            /* As a rule with itself, which goes on while the others do not have a processor. */
-            int apart = number % 64 == 0;
-            MPI_Sendrecv_replace(&number, 1, MPI_INT, (rank + apart) % size, number % 1000, (rank + size - apart) % size,
-                                 number % 1000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            /* As a rule to nobody, which goes on while the others do not have a processor. */
+            int is_for_nobody = number % 4096 != 0;
+            int to = is_for_nobody ? MPI_PROC_NULL : (rank + 1) % size;
+            int from = is_for_nobody ? MPI_PROC_NULL : (rank + size - 1) % size;
+            MPI_Sendrecv_replace(&number, 1, MPI_INT, to, number % 1000, from, number % 1000, MPI_COMM_WORLD,
+                                 MPI_STATUS_IGNORE);
         }
     MPI_Finalize();
     return 0;

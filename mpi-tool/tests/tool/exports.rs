@@ -223,11 +223,14 @@ fn chosen_functions_and_ranks_are_recorded() {
     let (folder, _) = run(&[]);
     let (all, _) = functions(folder.path());
 
-    let (folder, _) = run(&[("FUNCTIONS", "MPI_Is*, collective"), ("LEAST", "60000000")]);
+    let (folder, _) =
+        run(&[("FUNCTIONS", "MPI_Is*, MPI_Mprobe,Collective"), ("LEAST", "60000000")]);
     let (chosen, ranks) = functions(folder.path());
     let expected: BTreeMap<String, usize> = all
         .iter()
-        .filter(|(name, _)| name.starts_with("MPI_Is") || *name == "MPI_Barrier")
+        .filter(|(name, _)| {
+            name.starts_with("MPI_Is") || ["MPI_Mprobe", "MPI_Barrier"].contains(&name.as_str())
+        })
         .map(|(name, count)| (name.clone(), *count))
         .collect();
     assert_eq!(chosen, expected);
@@ -283,13 +286,15 @@ fn a_report_tells_of_the_trace() {
     assert_eq!(beside, named);
     let told = named.strip_prefix(&alone).unwrap();
     assert!(told.starts_with("by the trace in run, ranks wait for others in 0."), "{told}");
-    for line in [
-        "late sender    MPI_Recv, 100 % of it for rank 0",
-        "late receiver  MPI_Ssend, 100 % of it for rank 1",
-        "collective     MPI_Allreduce, 100 % of it for rank 0",
-        "critical path: computing ",
+    // On a busy machine, ranks wait for each other elsewhere, too.
+    for (what, whom) in [
+        ("  late sender    MPI_Recv, ", "% of it for rank 0"),
+        ("  late receiver  MPI_Ssend, ", "% of it for rank 1"),
+        ("  collective     MPI_Allreduce, ", "% of it for rank 0"),
+        ("critical path: computing ", "%"),
     ] {
-        assert!(told.contains(line), "{line}: {told}");
+        let is_told = told.lines().any(|line| line.contains(what) && line.contains(whom));
+        assert!(is_told, "{what}{whom}: {told}");
     }
     let wrong = mpi_tool(folder.path(), &["report", "alone.json", "--trace", "run", "--to", "csv"]);
     assert_eq!(wrong.status, Some(2), "{wrong:?}");

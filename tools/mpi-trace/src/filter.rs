@@ -126,31 +126,3 @@ fn of_ranks(text: &str) -> Result<Vec<(u32, u32)>, &str> {
     };
     parts.map(|part| range(part).ok_or(part)).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_are_chosen_by_name_beginning_and_class() {
-        let of = |text: &str| {
-            let selected = of_functions(text)?;
-            let all = (0..FunctionId::COUNT).filter_map(FunctionId::from_index);
-            Ok(all.filter(|one| selected[*one as usize]).map(FunctionId::name).collect::<Vec<_>>())
-        };
-        assert_eq!(of("MPI_Send , MPI_Wait,"), Ok(vec!["MPI_Send", "MPI_Wait"]));
-        assert_eq!(of("MPI_Waita*"), Ok(vec!["MPI_Waitall", "MPI_Waitany"]));
-        let collective = of("Collective").unwrap();
-        assert!(collective.contains(&"MPI_Bcast") && !collective.contains(&"MPI_Send"));
-        assert_eq!(of("MPI_Send,MPI_Sent"), Err("MPI_Sent"));
-        assert_eq!(of("MPI_Sent*"), Err("MPI_Sent*"));
-    }
-
-    #[test]
-    fn ranks_are_chosen_one_by_one_and_by_ranges() {
-        assert_eq!(of_ranks("0, 4-7"), Ok(vec![(0, 0), (4, 7)]));
-        for wrong in ["x", "7-4", "-1", "1-2-3"] {
-            assert_eq!(of_ranks(wrong), Err(wrong));
-        }
-    }
-}

@@ -237,6 +237,7 @@ impl Recorder {
 
     /// Where the next record goes. If that is of a call, its beginning is given. [`Self::written`] must follow.
     #[inline(always)]
+    #[allow(clippy::mut_from_ref, reason = "`is_writing` lends the place to one at a time")]
     fn room(&self, begin: Option<u64>) -> Option<(Chunk, &mut [u8; LONGEST])> {
         if self.is_writing.replace(true) {
             store::lost(1);

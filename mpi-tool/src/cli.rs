@@ -152,7 +152,7 @@ pub(crate) struct Check {
     /// Ranks of a program with findings end with an exit status that is not 0
     #[arg(long)]
     pub(crate) fail: bool,
-    /// A file with findings that are not wanted: lines of CLASS [FUNCTION [SITE]], with * for anything
+    /// A file with findings that are not wanted: lines of `CLASS [FUNCTION [SITE]]`, with * for anything
     #[arg(long, value_name = "FILE")]
     pub(crate) suppress: Option<PathBuf>,
     /// Print the command that would be started, for a shell, and start nothing

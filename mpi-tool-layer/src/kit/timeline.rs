@@ -45,7 +45,7 @@ pub(crate) struct Timeline {
     bins: [AtomicU64; BINS],
 }
 
-/// The stretch of time whose calls need not be told to a [`Timeline`], in ticks.
+/// The stretch of time whose calls need not be told to a table ([`AnyTable::tell`](super::AnyTable::tell)), in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// When it begins.

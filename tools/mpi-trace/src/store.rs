@@ -194,6 +194,10 @@ impl Store {
             self.header.word(header::OVERWRITTEN).fetch_add(length as u64, Relaxed);
             return Chunk::map(&self.file, offset, length).ok();
         }
+        // It was said that nothing more is recorded: asking the system again would cost each call.
+        if self.has_complained {
+            return None;
+        }
         let new = grow(&self.file, self.length, length)
             .and_then(|()| Chunk::map(&self.file, self.length, length));
         match new {

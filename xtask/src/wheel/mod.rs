@@ -1,7 +1,9 @@
-//! What people install who have no Rust: `mpi-tool`, all tools for all ABIs, and what belongs to them, as a wheel.
+//! What people install who have no Rust: `mpi-tool`, all tools for all ABIs, and what belongs to them, as a wheel and as a
+//! tarball.
 
 mod pack;
 mod stage;
+mod tarball;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +16,12 @@ use crate::environment;
 use crate::step::{cargo, output, run, step};
 use pack::Wheel;
 use stage::Stage;
+use tarball::Tarball;
 
-/// Make a wheel, which pip installs on machines without Rust, a compiler or an MPI
+/// Make a wheel and a tarball, for machines without Rust, a compiler or an MPI
 ///
-/// Makes target/wheel/mpi_tool-VERSION-….whl with mpi-tool, the tools for all ABIs, libqmpi.so, man pages,
+/// Makes target/wheel/mpi_tool-VERSION-….whl, which pip installs, and target/wheel/mpi-tool-VERSION-….tar.gz, which runs
+/// wherever it is unpacked. Both have mpi-tool, the tools for all ABIs, libqmpi.so, man pages,
 /// completions and the Python package mpi_tool. It runs with glibc 2.17 and later. Two builds of the same sources have
 /// the same hash.
 #[derive(Args)]
@@ -39,12 +43,16 @@ impl MakeWheel {
         let version = env!("CARGO_PKG_VERSION");
         let toolchain = Toolchain::get()?;
         let tree = step("Staging", || staged(&toolchain))?;
-        let wheel =
-            Wheel { version, platform: PLATFORM, python: environment::root().join("python") };
+        let python = environment::root().join("python");
+        let package = python.join("mpi_tool");
+        let tarball = Tarball { version, python: &package };
+        let wheel = Wheel { version, platform: PLATFORM, python };
         let file = folder().join(wheel.file_name());
         step("Packing", || wheel.write(&tree, &file))?;
         step("Checking the wheel", || check(&toolchain, &file))?;
-        println!("{}", file.display());
+        let other = folder().join(tarball.name() + ".tar.gz");
+        step("Packing the tarball", || tarball.write(&tree, &other))?;
+        println!("{}\n{}", file.display(), other.display());
         Ok(())
     }
 }

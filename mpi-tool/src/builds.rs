@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::cli::Build;
 use crate::limited;
+use crate::out::outln;
 use crate::tools::source_tree;
 use crate::words::in_path;
 
@@ -37,7 +38,7 @@ impl Build {
                 files.insert(file.to_owned());
                 let place = note::build_beside(&output.join(file), target.abi);
                 let place = place.context("a folder has files in it")?;
-                println!("{}", put(&library, place)?.display());
+                outln!("{}", put(&library, place)?.display());
             }
         }
         if self.universal
@@ -53,7 +54,7 @@ impl Build {
             eprintln!("mpi-tool: building the universal builds, which choose among these");
             for library in framework.build(target, &self.profile)? {
                 for file in &files {
-                    println!("{}", put(&library, output.join(file))?.display());
+                    outln!("{}", put(&library, output.join(file))?.display());
                 }
             }
         }

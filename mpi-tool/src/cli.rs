@@ -364,6 +364,10 @@ pub(crate) struct Guard {
 /// Removes the folders of runs with mpi-watch or mpi-check whose processes have all ended without removing their files
 /// themselves, as they do in MPI_Finalize. Prints the name of each folder.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mpi-tool clean --dry-run      which folders would go
+  mpi-tool clean")]
 pub(crate) struct Clean {
     /// Remove those of this run folder only [default: all of yours on this host]
     #[arg(value_name = "RUN")]

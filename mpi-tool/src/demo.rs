@@ -9,6 +9,7 @@ use clap::Args;
 use crate::cli::{By, Report};
 use crate::example::{Example, Start};
 use crate::installed::{Installed, Machine};
+use crate::out::{self, outln};
 use crate::tools;
 
 /// Profile an example program under the first MPI that works
@@ -76,15 +77,15 @@ impl Demo {
             ("MPI_TOOL_FORMAT", "json".to_owned()),
             ("MPI_TOOL_OUTPUT", report.display().to_string()),
         ];
-        println!(
+        outln!(
             "A program in which later ranks work more, on {} ranks of {}:",
             self.ranks,
             mpi.title()
         );
         if let Some(compiler) = &example.compiler {
-            println!("(compiled by {})", compiler.display());
+            outln!("(compiled by {})", compiler.display());
         }
-        println!("$ mpi-tool run -- {} -n {} example", launcher.display(), self.ranks);
+        outln!("$ mpi-tool run -- {} -n {} example", launcher.display(), self.ranks);
         let start = Start {
             launcher,
             mpi,
@@ -94,7 +95,7 @@ impl Demo {
             variables: &variables,
         };
         let outcome = example.run(&start, PATIENCE)?;
-        print!("{}", outcome.stdout);
+        out::part(format_args!("{}", outcome.stdout));
         if !outcome.is_success() {
             eprint!("{}", outcome.stderr);
             match outcome.status {
@@ -116,7 +117,7 @@ impl Demo {
         };
         one.run()?;
         let launcher = launcher.display();
-        println!(
+        outln!(
             "\nRanks with little work wait in MPI_Sendrecv and MPI_Allreduce for those that have more.\n\
              The same for a program of yours (compile it with -g to see its lines):\n\
              \x20 mpi-tool run -- {launcher} -n 4 ./app\n\

@@ -17,6 +17,7 @@ use crate::example::{Example, Start};
 use crate::installed::{Installed, Lonely, Machine};
 use crate::limited::Outcome;
 use crate::mpi::Mpi;
+use crate::out::outln;
 use crate::tools::{self, Build, STACK_LIBRARY};
 
 /// Say what works on this machine, why the rest does not, and what to do
@@ -90,7 +91,7 @@ impl Doctor {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let diagnosis = self.diagnose();
         if self.json {
-            println!("{:#}", serde_json::to_value(&diagnosis)?);
+            outln!("{:#}", serde_json::to_value(&diagnosis)?);
         } else {
             diagnosis.show();
         }
@@ -313,10 +314,10 @@ fn broken(mpicc: &str) -> Option<Trouble> {
 
 impl Diagnosis {
     fn show(&self) {
-        let line = |key: &str, value: &str| println!("  {:<10}{value}", format!("{key}:"));
+        let line = |key: &str, value: &str| outln!("  {:<10}{value}", format!("{key}:"));
         for Verdict { mpi, launcher, tools, works, test, problem } in &self.mpis {
             let answer = if *works { "works" } else { "does not work" };
-            println!("{}, {} ABI: {answer}", mpi.title(), mpi.abi.name());
+            outln!("{}, {} ABI: {answer}", mpi.title(), mpi.abi.name());
             line(
                 "library",
                 &mpi.path.as_ref().map_or("not found".into(), |path| path.display().to_string()),
@@ -335,23 +336,23 @@ impl Diagnosis {
             }
         }
         for Trouble { what, todo } in &self.problems {
-            println!("{what}");
+            outln!("{what}");
             line("to do", todo);
         }
         let good = self.mpis.iter().filter(|verdict| verdict.works).count();
         match self.mpis.iter().find(|verdict| verdict.works) {
-            Some(Verdict { launcher: Some(launcher), .. }) => println!(
+            Some(Verdict { launcher: Some(launcher), .. }) => outln!(
                 "\nTools work with {good} of {} MPIs. Try: mpi-tool run -- {} -n 2 ./app",
                 self.mpis.len(),
                 launcher.display()
             ),
-            _ => println!("\nTools work with none of {} MPIs.", self.mpis.len()),
+            _ => outln!("\nTools work with none of {} MPIs.", self.mpis.len()),
         }
         if good > 0
             && crate::example::is_root()
             && self.mpis.iter().any(|verdict| verdict.works && verdict.mpi.abi == Abi::OpenMpi)
         {
-            println!(
+            outln!(
                 "You are root: Open MPI's launcher was told that this is meant (OMPI_ALLOW_RUN_AS_ROOT=1, \
                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1), and wants it for your programs, too."
             );

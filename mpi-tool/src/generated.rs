@@ -1,12 +1,12 @@
 //! What is made of the command line's definition: completion scripts and man pages.
 
 use std::fs;
-use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 
 use crate::cli::{Arguments, Completions, Man};
+use crate::out::print;
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<()> {
@@ -26,13 +26,5 @@ impl Man {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         clap_mangen::generate_to(Arguments::command(), folder)
             .with_context(|| folder.display().to_string())
-    }
-}
-
-/// Whoever reads it may stop before its end.
-fn print(text: &[u8]) -> Result<()> {
-    match io::stdout().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ use mpi_facts::Abi;
 use serde_json::json;
 
 use crate::cli::List;
+use crate::out::outln;
 use crate::tools::{self, Build, STACK_LIBRARY};
 
 impl List {
@@ -23,7 +24,7 @@ impl List {
     fn show(&self, builds: &[Build]) -> Result<ExitCode> {
         if self.json {
             let tools: Vec<_> = builds.iter().map(as_json).collect();
-            println!("{:#}", json!({ "schema": "mpi-tool-list/1", "tools": tools }));
+            outln!("{:#}", json!({ "schema": "mpi-tool-list/1", "tools": tools }));
         }
         if builds.is_empty() {
             eprint!("{}", nothing_found());
@@ -41,27 +42,27 @@ impl List {
         }
         for (name, builds) in by_name {
             let first = builds[0];
-            println!("{name} {}: {}", first.version, first.description);
+            outln!("{name} {}: {}", first.version, first.description);
             for abi in Abi::ALL {
                 // The others of an ABI are never taken: the first one found is.
                 for (index, build) in
                     builds.iter().filter(|build| build.abi == Some(abi)).enumerate()
                 {
                     if index == 0 || self.all {
-                        println!("  {:<9}{}{}", abi.name(), build.path.display(), remarks(build));
+                        outln!("  {:<9}{}{}", abi.name(), build.path.display(), remarks(build));
                     }
                 }
             }
             for (index, build) in builds.iter().filter(|build| build.universal).enumerate() {
                 if index == 0 || self.all {
-                    println!("  {:<9}{}", "any", build.path.display());
+                    outln!("  {:<9}{}", "any", build.path.display());
                 }
             }
         }
         if self.tool.is_some() {
-            println!("\n{}", help(&builds[0])?.trim_end());
+            outln!("\n{}", help(&builds[0])?.trim_end());
         } else {
-            println!("\nOptions of a tool: mpi-tool list NAME");
+            outln!("\nOptions of a tool: mpi-tool list NAME");
         }
         Ok(ExitCode::SUCCESS)
     }

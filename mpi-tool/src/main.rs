@@ -17,6 +17,7 @@ mod limited;
 mod list;
 mod mpi;
 mod new;
+mod out;
 mod problem;
 mod python;
 mod report;

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 
 use crate::cli::New;
+use crate::out::outln;
 use crate::tools::source_tree;
 
 /// The example of docs/writing-a-tool.md, which the framework's tests run.
@@ -44,7 +45,7 @@ impl New {
                 .and_then(|()| fs::write(&path, text));
             written.with_context(|| format!("cannot write {}", path.display()))?;
         }
-        println!(
+        outln!(
             "Made {0}. Next:\n  cd {0}\n  mpi-tool build\n  mpi-tool run --tool {name} -- mpiexec -n 2 ./app",
             self.path.display()
         );

@@ -15,6 +15,7 @@ use crate::cli::{Check, Format, Guard, Run};
 use crate::family::Launcher;
 use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
+use crate::out::outln;
 use crate::problem::Problem;
 use crate::request::{ToolRequest, absolute, own_variable};
 use crate::selection::{Selection, Wanted};
@@ -290,7 +291,7 @@ impl Run {
     fn start(&self, words: &[String]) -> Result<ExitCode> {
         if self.dry_run {
             let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-            println!("{}", quoted.join(" "));
+            outln!("{}", quoted.join(" "));
             return Ok(ExitCode::SUCCESS);
         }
         let error = Command::new(&words[0]).args(&words[1..]).exec();

@@ -7,12 +7,13 @@ use anyhow::{Result, bail};
 
 use crate::cli::Inspect;
 use crate::inspect::{Inspection, Interception, Kind};
+use crate::out::outln;
 
 impl Inspect {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let inspection = Inspection::of(&self.program, &env::current_dir()?);
         if self.json {
-            println!("{:#}", serde_json::to_value(&inspection)?);
+            outln!("{:#}", serde_json::to_value(&inspection)?);
         } else if inspection.kind == Kind::Missing {
             bail!("{}: {}", inspection.program, inspection.reason);
         } else {
@@ -28,7 +29,7 @@ impl Inspect {
 }
 
 fn show(inspection: &Inspection) {
-    let line = |key: &str, value: &str| println!("{:<14}{value}", format!("{key}:"));
+    let line = |key: &str, value: &str| outln!("{:<14}{value}", format!("{key}:"));
     let path = inspection.path.as_ref().map(|path| path.display().to_string());
     line("program", &path.unwrap_or_else(|| inspection.program.clone()));
     line("kind", kind(inspection.kind));

@@ -261,7 +261,12 @@ impl Test {
             // A tool cannot be loaded before the sanitizer.
             .args(["--", "--skip", "every_wrapper_calls_what_it_says"])
             .args(["--skip", "every_message_moves_what_it_says"])
-            .args(["--skip", "tools_see_every_byte_of_windows", "--skip", "nothing_is_left_when_mpi_ends"])
+            .args([
+                "--skip",
+                "tools_see_every_byte_of_windows",
+                "--skip",
+                "nothing_is_left_when_mpi_ends",
+            ])
             .args(["--skip", VALGRIND_TEST])
             .args(&self.arguments);
         run_reading(&mut tests, |line| tally.read(line))

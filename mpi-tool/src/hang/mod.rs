@@ -17,7 +17,7 @@ mod text;
 
 use std::env;
 use std::fs::{self, DirBuilder};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cli::{Clean, Guard, Hang};
+use crate::out::{outln, print};
 use crate::report::symbols::Symbols;
 use find::Run;
 
@@ -72,14 +73,6 @@ impl Hang {
     }
 }
 
-/// Prints; whoever reads may have had enough.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
 impl Clean {
     pub(crate) fn run(&self) -> Result<()> {
         let mut runs = match &self.run {
@@ -91,10 +84,10 @@ impl Clean {
             !is_empty && reading::is_stale(run) && !run.shares_memory()
         });
         if runs.is_empty() {
-            println!("there are no folders of runs that are over");
+            outln!("there are no folders of runs that are over");
         }
         for run in runs {
-            println!(
+            outln!(
                 "{}{}",
                 if self.dry_run { "would remove " } else { "removed " },
                 run.folder.display()

@@ -19,7 +19,7 @@ mod what;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Flow, Format, Report, To};
+use crate::out::print;
 use crate::trace::section;
 use compare::Comparison;
 use read::Run;
@@ -310,11 +311,7 @@ impl Report {
         if let Some(path) = &self.output {
             return fs::write(path, out).with_context(|| path.display().to_string());
         }
-        match io::stdout().write_all(out) {
-            // Whoever reads it may stop before its end.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
-        }
+        print(out)
     }
 
     /// Prints one report.

@@ -22,11 +22,11 @@ mod waits;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::PathBuf;
-use std::process;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::cli::{Trace, TraceFormat};
+use crate::out::leave;
 use messages::Messages;
 
 /// Reads a run: its calls, by one clock, and its messages.
@@ -105,16 +105,10 @@ struct Piped(StdoutLock<'static>);
 
 impl Write for Piped {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).inspect_err(leave)
+        self.0.write(bytes).inspect_err(|error| leave(error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().inspect_err(leave)
-    }
-}
-
-fn leave(error: &io::Error) {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        process::exit(0);
+        self.0.flush().inspect_err(|error| leave(error))
     }
 }

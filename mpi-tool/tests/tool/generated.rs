@@ -6,8 +6,22 @@ use std::process::Command;
 
 use crate::common::{Outcome, mpi_tool, text, tool, write_program};
 
-const COMMANDS: [&str; 9] =
-    ["run", "demo", "doctor", "list", "inspect", "new", "build", "completions", "man"];
+const COMMANDS: [&str; 14] = [
+    "run",
+    "check",
+    "hang",
+    "trace",
+    "report",
+    "clean",
+    "demo",
+    "doctor",
+    "list",
+    "inspect",
+    "new",
+    "build",
+    "completions",
+    "man",
+];
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -17,7 +31,8 @@ fn every_command_has_help_with_examples() {
         assert!(all.stdout.contains(&format!("\n  {command} ")), "{command}");
         let help = mpi_tool(Path::new("/"), &[command, "--help"]);
         assert_eq!(help.status, Some(0));
-        assert!(help.stdout.contains(&format!("Examples:\n  mpi-tool {command}")), "{help:?}");
+        let (_, examples) = help.stdout.split_once("Examples:\n").expect(command);
+        assert!(examples.contains(&format!("  mpi-tool {command}")), "{help:?}");
     }
 }
 
@@ -45,6 +60,23 @@ fn bash_completes() {
                _mpi__tool mpi-tool ins mpi-tool; echo \"${COMPREPLY[@]}\"";
     let outcome = Outcome::of(Command::new("bash").args(["-c", ask]).current_dir(folder.path()));
     assert_eq!(outcome.stdout, "inspect\n", "{outcome:?}");
+}
+
+/// Whoever reads may stop before the end, as `head` does: that is no error, and nobody hears of it.
+#[test]
+fn a_reader_may_stop() {
+    for arguments in [&["list"][..], &["list", "--json"], &["inspect", "/bin/sh"], &["man"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
+        command.args(arguments).env("MPI_TOOL_PATH", tool("call_counter").parent().unwrap());
+        let output = command.stdout(writer).output().unwrap();
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+            (Some(0), ""),
+            "{arguments:?}"
+        );
+    }
 }
 
 fn page(name: &str) -> String {

@@ -64,7 +64,7 @@ impl Hang {
                 print("the run is over\n")?;
                 return Ok(());
             };
-            print(&format!("{clear}{}", text::of(&reading, &mut symbols, self.top)))?;
+            print(format!("{clear}{}", text::of(&reading, &mut symbols, self.top)))?;
             if reading.is_past() {
                 return Ok(());
             }

@@ -96,6 +96,11 @@ impl Test {
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));
         }
+        for (program, what) in [("otf2-print", "OTF2 traces"), ("smpirun", "SimGrid's replay")] {
+            if environment::find_program(program).is_none() {
+                left_out.push(format!("{what}: {program} is not installed"));
+            }
+        }
         let mut failures = Vec::new();
         let mut tally = Tally::default();
         for mpi in &mpis {

@@ -44,7 +44,7 @@ pub(crate) mod site;
 mod size;
 pub(crate) mod table;
 pub(crate) mod thread;
-pub(crate) mod timeline;
+mod timeline;
 mod tracking;
 mod traffic;
 pub(crate) mod view;

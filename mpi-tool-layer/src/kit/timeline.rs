@@ -13,18 +13,18 @@ use core::sync::atomic::{
 use super::Clock;
 
 /// So many bins a process has.
-pub(crate) const BINS: usize = 200;
+const BINS: usize = 200;
 
 /// How wide the bins are at first, in nanoseconds.
-pub(crate) const WIDTH: u64 = 10_000_000;
+const WIDTH: u64 = 10_000_000;
 
 /// Bins are doubled at most so often: they are 300 years wide then.
 const MOST_LEVEL: u32 = 40;
 
 /// So many rows are kept of all ranks: where there are more, neighbours become one.
-pub(crate) const MOST_ROWS: usize = 256;
+const MOST_ROWS: usize = 256;
 
-/// A share in thousandths, or that there is none.
+/// A share in thousandths.
 pub(crate) type Share = u16;
 
 /// How much of each stretch of the run this process spent in what a [`Table`](super::Table) measures first.

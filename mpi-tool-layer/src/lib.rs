@@ -184,9 +184,9 @@ pub use host::world::position as world_position;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note, run};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, Communicators, Exchange, KnownComm, Measure, MeasureUnit,
-    Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, Site, SizeClass,
-    Stretch, Table, Tally, ThreadWord, TrackedComm, Traffic,
+    AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, KnownComm,
+    Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable,
+    RowKey, Site, SizeClass, Stretch, Table, Tally, ThreadWord, TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

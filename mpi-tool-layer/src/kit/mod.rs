@@ -57,5 +57,5 @@ pub use size::SizeClass;
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
 pub use thread::ThreadWord;
 pub use timeline::Stretch;
-pub use tracking::{Communicators, KnownComm, Members, TrackedComm};
+pub use tracking::{CommunicatorLayer, Communicators, KnownComm, Members, TrackedComm};
 pub use traffic::{Exchange, Tally, Traffic};

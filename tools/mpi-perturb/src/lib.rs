@@ -13,50 +13,10 @@ use mpi_tool_layer::mpi_sys::{
     MPI_Status, MPI_THREAD_MULTIPLE, c_int, c_void, pmpi,
 };
 use mpi_tool_layer::{
-    Call, CallResult, Communicators, Compiled, FunctionClass, InOut, LayerChain,
-    MpiInterceptionLayer, NextFunctions, RawMpiInterceptionLayer, Returned, Setting,
-    SettingDefault, Settings, Tool, UnsafeBox, install_qmpi_layer, launched_rank, next,
-    world_position,
+    Call, CommunicatorLayer, Compiled, FunctionClass, LayerChain, NextFunctions,
+    RawMpiInterceptionLayer, Returned, Setting, SettingDefault, Settings, Tool, UnsafeBox,
+    install_qmpi_layer, launched_rank, world_position,
 };
-
-static COMMUNICATORS: Communicators = Communicators::new();
-
-/// Knows the application's communicators.
-struct Tracker;
-
-impl MpiInterceptionLayer for Tracker {
-    const COMPILED: Compiled = Compiled::Once;
-
-    fn around<'c>(
-        &self,
-        call: impl Call<'c>,
-        next_f: impl FnOnce() -> CallResult<'c>,
-    ) -> CallResult<'c> {
-        let accepted = next_f()?;
-        COMMUNICATORS.made(call, accepted);
-        Ok(accepted)
-    }
-
-    fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        COMMUNICATORS.comm_free(next_f, comm)
-    }
-
-    fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        COMMUNICATORS.comm_disconnect(next_f, comm)
-    }
-}
-
-impl Tool for Tracker {
-    const NEW: Self = Tracker;
-}
 
 struct Perturb {
     seed: AtomicU64,
@@ -107,7 +67,9 @@ impl Perturb {
         if source != MPI_ANY_SOURCE || !is_tag || !is_one_thread() {
             return source;
         }
-        let Some((own, other)) = COMMUNICATORS.members(comm) else { return source };
+        let Some((own, other)) = CommunicatorLayer::communicators().members(comm) else {
+            return source;
+        };
         let size = other.unwrap_or(own).size();
         if size == 0 {
             return source;
@@ -222,5 +184,5 @@ impl Tool for Perturb {
     }
 }
 
-type Both = LayerChain<Tracker, Perturb>;
+type Both = LayerChain<CommunicatorLayer, Perturb>;
 install_qmpi_layer!(Both, name = "mpi-perturb");

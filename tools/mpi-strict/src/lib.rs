@@ -4,55 +4,15 @@
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, c_int, c_void};
 use mpi_tool_layer::{
-    Call, CallResult, Communicators, Compiled, FunctionId, InOut, LayerChain, Members,
-    MpiInterceptionLayer, RawMpiInterceptionLayer, Returned, Tool, UnsafeBox, install_qmpi_layer,
-    next,
+    Call, CommunicatorLayer, Compiled, FunctionId, LayerChain, Members, RawMpiInterceptionLayer,
+    Returned, Tool, UnsafeBox, install_qmpi_layer,
 };
-
-static COMMUNICATORS: Communicators = Communicators::new();
-
-/// Knows the application's communicators.
-struct Tracker;
-
-impl MpiInterceptionLayer for Tracker {
-    const COMPILED: Compiled = Compiled::Once;
-
-    fn around<'c>(
-        &self,
-        call: impl Call<'c>,
-        next_f: impl FnOnce() -> CallResult<'c>,
-    ) -> CallResult<'c> {
-        let accepted = next_f()?;
-        COMMUNICATORS.made(call, accepted);
-        Ok(accepted)
-    }
-
-    fn comm_free<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_free<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        COMMUNICATORS.comm_free(next_f, comm)
-    }
-
-    fn comm_disconnect<'c>(
-        &self,
-        next_f: impl next::MPI_Comm_disconnect<'c>,
-        comm: InOut<'c, MPI_Comm>,
-    ) -> CallResult<'c> {
-        COMMUNICATORS.comm_disconnect(next_f, comm)
-    }
-}
-
-impl Tool for Tracker {
-    const NEW: Self = Tracker;
-}
 
 struct Strict;
 
 /// May this tool let the processes of a communicator wait for each other? Not where some may not have the tool.
 fn has_tool_everywhere(comm: MPI_Comm) -> bool {
-    match COMMUNICATORS.members(comm) {
+    match CommunicatorLayer::communicators().members(comm) {
         Some((Members::Regular { .. }, None)) => true,
         Some((Members::Listed(ranks), None)) => !ranks.contains(&u32::MAX),
         _ => false,
@@ -112,5 +72,5 @@ impl Tool for Strict {
     const NEW: Self = Strict;
 }
 
-type Both = LayerChain<Tracker, Strict>;
+type Both = LayerChain<CommunicatorLayer, Strict>;
 install_qmpi_layer!(Both, name = "mpi-strict");

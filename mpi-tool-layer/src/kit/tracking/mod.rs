@@ -28,6 +28,7 @@
 
 mod handles;
 mod known;
+mod layer;
 mod members;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -43,6 +44,7 @@ use crate::{
 };
 use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
+pub use layer::CommunicatorLayer;
 pub use members::Members;
 use members::hash;
 

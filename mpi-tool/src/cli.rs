@@ -80,8 +80,8 @@ folder of this program, in that folder, and in target/tools of its source tree a
 folder. The folders directly below each of these are searched, too. The ranks also get the variables
 MPI_TOOL_* that are set.
 
-Exit status: the launcher's; 2 if this command is wrong, or if --strict started nothing; 127 if the
-launcher does not exist.")]
+Exit status: the launcher's; that of --kill; 2 if this command is wrong, or if --strict started
+nothing; 127 if the launcher does not exist.")]
 pub(crate) struct Run {
     /// A tool: its name, or the path of its shared object. The first tool sees a call first. Options
     /// for this tool only may follow: call-counter:output=PATH,format=json,merge=0,signals=0
@@ -118,9 +118,13 @@ pub(crate) struct Run {
     /// mpi-watch. The ranks of this host are watched, or those of all hosts that share the folder MPI_TOOL_RUN
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) hang_after: Option<Duration>,
-    /// End the launcher after that report (SIGTERM)
-    #[arg(long, requires = "hang_after")]
-    pub(crate) kill: bool,
+    /// End the launcher after that report (SIGTERM, ten seconds later SIGKILL). The exit status is then this one,
+    /// 124 if you give none
+    #[arg(
+        long, requires = "hang_after", value_name = "STATUS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "124", value_parser = clap::value_parser!(u8).range(1..)
+    )]
+    pub(crate) kill: Option<u8>,
     /// Print the command that would be started, for a shell, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -342,18 +346,15 @@ pub(crate) struct Hang {
     pub(crate) top: usize,
 }
 
-/// Watch a run until its launcher has ended: what `run --hang-after` starts
+/// Watch a run until a process has ended: what `run --hang-after` and MPI_TOOL_MPI_WATCH_AFTER start
 #[derive(Debug, Args)]
 pub(crate) struct Guard {
     /// The run folder
     pub(crate) folder: PathBuf,
-    /// The launcher's process
-    pub(crate) launcher: u32,
+    /// The process: the launcher, or rank 0
+    pub(crate) process: u32,
     /// For how many seconds nothing must have moved
     pub(crate) after: u64,
-    /// End the launcher after the report
-    #[arg(long)]
-    pub(crate) kill: bool,
     /// Remove the folder at the end, if it is empty
     #[arg(long)]
     pub(crate) remove: bool,

@@ -25,6 +25,7 @@ mod request;
 mod run;
 mod selection;
 mod show;
+mod supervised;
 mod tools;
 mod trace;
 mod words;

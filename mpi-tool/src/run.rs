@@ -19,6 +19,7 @@ use crate::out::outln;
 use crate::problem::Problem;
 use crate::request::{ToolRequest, absolute, own_variable};
 use crate::selection::{Selection, Wanted};
+use crate::supervised;
 use crate::words::{behind_env, in_path, is_executable, preloads};
 
 /// What the applications of a command get.
@@ -66,7 +67,7 @@ impl Check {
             abi: None,
             strict: false,
             hang_after: None,
-            kill: false,
+            kill: None,
             dry_run: self.dry_run,
             command: self.command.clone(),
         }
@@ -113,17 +114,17 @@ impl Run {
         if self.strict && !problems.is_empty() {
             bail!("nothing was started (--strict)");
         }
+        let mut guard = None;
         if let Some(after) = self.hang_after.filter(|_| !self.dry_run) {
             let named = env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty());
             let remove = named.is_none();
             let folder = named.map_or_else(Guard::new_folder, |folder| Ok(folder.into()))?;
             variables.retain(|(name, _)| name != "MPI_TOOL_RUN");
             variables.push(("MPI_TOOL_RUN".into(), absolute(&folder.display().to_string())));
-            // This process becomes the launcher.
-            let (launcher, after) = (process::id(), after.as_secs());
-            Guard { folder, launcher, after, kill: self.kill, remove }.start()?;
+            // This process becomes the launcher, or will know it.
+            guard = Some(Guard { folder, process: process::id(), after: after.as_secs(), remove });
         }
-        self.start(&self.words(&line, &plan, &variables))
+        self.start(&self.words(&line, &plan, &variables), guard)
     }
 
     /// What makes it impossible to start anything: there is no launcher, or, without one, no program.
@@ -287,14 +288,26 @@ impl Run {
         variables
     }
 
-    /// Becomes the launcher: signals, terminal and exit status are its own.
-    fn start(&self, words: &[String]) -> Result<ExitCode> {
+    /// Becomes the launcher: signals, terminal and exit status are its own. With `--kill` it stays a child, since the exit
+    /// status may be another one.
+    fn start(&self, words: &[String], guard: Option<Guard>) -> Result<ExitCode> {
         if self.dry_run {
             let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
             outln!("{}", quoted.join(" "));
             return Ok(ExitCode::SUCCESS);
         }
-        let error = Command::new(&words[0]).args(&words[1..]).exec();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        let error = match (guard, self.kill) {
+            (Some(guard), Some(status)) => match supervised::run(&mut command, guard, status) {
+                Ok(status) => return Ok(status),
+                Err(error) => error,
+            },
+            (guard, _) => {
+                guard.as_ref().map_or(Ok(()), Guard::start)?;
+                command.exec()
+            }
+        };
         eprintln!("mpi-tool: {}: {error}; nothing was started", words[0]);
         Ok(ExitCode::from(NOT_STARTED))
     }

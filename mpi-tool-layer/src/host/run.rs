@@ -4,12 +4,16 @@
 //! belongs to. All ranks of a job on a host come to the same.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use mpi_facts::watch::{run_roots, started_and_parent};
+
+use super::linker::{self, locate};
 
 /// Programs that start ranks. What all ranks of a job on a host descend from is one of them.
 const STARTERS: [&str; 12] = [
@@ -30,6 +34,15 @@ const STARTERS: [&str; 12] = [
 /// The folder that the user has named.
 pub fn named_folder() -> Option<PathBuf> {
     env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+/// The folder that the shared object with this code was loaded from.
+pub fn folder_of_tool() -> Option<PathBuf> {
+    let located = locate(linker::here().addr())?;
+    // SAFETY: the object must stay loaded as long as the name is used: it is the one that this code is in.
+    let file = unsafe { located.file() };
+    let file = fs::canonicalize(OsStr::from_bytes(file.to_bytes())).ok()?;
+    file.parent().map(Path::to_owned)
 }
 
 /// What the user reads where there can be no file.

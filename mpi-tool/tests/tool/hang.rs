@@ -1,6 +1,5 @@
 //! `mpi-watch` and `mpi-tool hang`: programs that hang, of which rank and line must be named, and programs that are
-//! right,
-//! which must not be accused. Nothing here depends on how long something takes: tests ask until the state is there.
+//! right, which must not be accused. Nothing here depends on how long something takes: tests ask until the state is there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,14 +14,14 @@ use tempfile::TempDir;
 use crate::common::{Outcome, compile_with, launcher, limited, mpi_tool, setting, text, tool};
 
 /// For how long a state may take to be reached.
-const LIMIT: Duration = Duration::from_secs(100);
+pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     compile_with(setting("MPICC"), "hang", "hang", &["-g"])
 }
 
 /// A run of `hang.c`, ended when the value is dropped.
-struct Job {
+pub(crate) struct Job {
     launcher: Child,
     folder: TempDir,
     is_named: bool,
@@ -30,7 +29,7 @@ struct Job {
 
 impl Job {
     /// Starts it, with a run folder of its own.
-    fn start(ranks: u32, arguments: &[&str]) -> Self {
+    pub(crate) fn start(ranks: u32, arguments: &[&str]) -> Self {
         Self::start_in(ranks, arguments, true)
     }
 
@@ -38,7 +37,7 @@ impl Job {
         Self::of(&program(), ranks, arguments, is_named)
     }
 
-    fn of(program: &Path, ranks: u32, arguments: &[&str], is_named: bool) -> Self {
+    pub(crate) fn of(program: &Path, ranks: u32, arguments: &[&str], is_named: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [mpiexec, option, ranks] = launcher(&ranks.to_string());
         let mut command = limited(mpiexec);
@@ -53,7 +52,7 @@ impl Job {
         Self { launcher: command.spawn().expect("the launcher starts"), folder, is_named }
     }
 
-    fn run_folder(&self) -> PathBuf {
+    pub(crate) fn run_folder(&self) -> PathBuf {
         self.folder.path().join("run")
     }
 
@@ -65,7 +64,7 @@ impl Job {
     }
 
     /// Asks until the answer is as it should be.
-    fn until(&mut self, what: &str, is_right: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, what: &str, is_right: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();
         let mut last = None;
         while begin.elapsed() < LIMIT {
@@ -92,7 +91,7 @@ impl Job {
     }
 
     /// Ends all processes at once, the launcher first.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let processes = self.processes();
         // `timeout` passes no SIGKILL on.
         let children =
@@ -125,7 +124,7 @@ impl Drop for Job {
 }
 
 /// Sends a signal to a process of a test's.
-fn signal(name: &str, process: u64) {
+pub(crate) fn signal(name: &str, process: u64) {
     let mut kill = Command::new("kill");
     kill.args(["-s", name]).arg(process.to_string()).stderr(Stdio::null());
     let _ = kill.status();
@@ -145,7 +144,7 @@ fn hang(folder: &Path, run: &str) -> Option<Value> {
 }
 
 /// The line of `hang.c` that has a comment.
-fn line_of(comment: &str) -> u64 {
+pub(crate) fn line_of(comment: &str) -> u64 {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/hang.c");
     let source = fs::read_to_string(source).unwrap();
     let end = format!("/* {comment} */");
@@ -182,7 +181,7 @@ fn expected(culprits: &[(u64, &str, &str, &str)]) -> BTreeSet<(u64, String, u64,
         .collect()
 }
 
-fn verdict(answer: &Value) -> &str {
+pub(crate) fn verdict(answer: &Value) -> &str {
     answer["worlds"][0]["verdict"].as_str().unwrap()
 }
 
@@ -544,29 +543,6 @@ fn a_folder_that_cannot_be_had_is_told_once() {
     assert_eq!(lines.len(), 1, "{outcome:?}");
     assert!(lines[0].starts_with("mpi-watch: /proc/no such folder: "), "{outcome:?}");
     assert!(lines[0].ends_with("nothing is recorded of this run"), "{outcome:?}");
-}
-
-/// `--hang-after` reports once and ends the launcher; a program that is right runs as without it.
-#[test]
-fn a_hang_is_reported_and_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let [mpiexec, option, ranks] = launcher("2");
-    let program = program();
-    let run = |options: &[&str], what: &[&str]| {
-        let mut arguments = vec!["run"];
-        arguments.extend(options);
-        arguments.extend(["--", &mpiexec, &option, &ranks, text(&program)]);
-        arguments.extend(what);
-        mpi_tool(folder.path(), &arguments)
-    };
-    let outcome = run(&["--hang-after", "2s", "--kill"], &["receive cycle"]);
-    assert_ne!(outcome.status, Some(0), "{outcome:?}");
-    let report = "mpi-tool: no rank has made an MPI call for 2 s";
-    assert_eq!(outcome.stderr.matches(report).count(), 1, "{outcome:?}");
-    let place = format!("hang.c:{}", line_of("cycle"));
-    assert!(outcome.stderr.contains("Deadlock") && outcome.stderr.contains(&place), "{outcome:?}");
-    let outcome = run(&["--hang-after", "60s"], &[]);
-    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
 }
 
 #[test]

@@ -4,17 +4,19 @@
 //! * `state.rs`: what calls write, with plain stores.
 //! * `places.rs`: call sites. `groups.rs`: communicators, windows and files.
 //! * `aside.rs`: how rare things are kept out of the way. `run.rs`: the file, and the folder that it is in.
+//! * `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
 
 mod aside;
 mod groups;
+mod guard;
 mod places;
 mod run;
 mod state;
 
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
 use mpi_tool_layer::mpi_sys::{
@@ -33,6 +35,8 @@ struct Watch {
     communicators: Communicators,
     /// What calls do, as one number: how many places a call site has, and [`CYCLES`].
     mode: AtomicUsize,
+    /// After how many seconds without a call of any rank that is told; 0 for never.
+    after: AtomicU64,
 }
 
 /// The part of the mode that is a number of places.
@@ -341,7 +345,7 @@ impl MpiInterceptionLayer for Watch {
     ) -> CallResult<'c> {
         let function = call.function();
         if is_start(function) {
-            run::begin(self.depth());
+            run::begin(self.depth(), self.after.load(Relaxed));
         }
         let Some(slot) = Slot::enter() else {
             let result = next_f();
@@ -434,13 +438,24 @@ impl MpiInterceptionLayer for Watch {
 }
 
 impl Tool for Watch {
-    const NEW: Self = Self { communicators: Communicators::new(), mode: AtomicUsize::new(0) };
+    const NEW: Self = Self {
+        communicators: Communicators::new(),
+        mode: AtomicUsize::new(0),
+        after: AtomicU64::new(0),
+    };
 
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "DEPTH",
-        default: SettingDefault::Number(4),
-        help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
-    }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "DEPTH",
+            default: SettingDefault::Number(4),
+            help: "how many places a call site has: the call's, and its callers'; 0 for none, at most 8",
+        },
+        Setting {
+            name: "AFTER",
+            default: SettingDefault::Number(0),
+            help: "once no rank has made a call for so many seconds, tell who waits for whom; 0 for never",
+        },
+    ];
 
     fn configure(&self, settings: &Settings) {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
@@ -448,6 +463,7 @@ impl Tool for Watch {
         places::set_depth(depth);
         let cycles = if Clock::counts_cycles() { CYCLES } else { 0 };
         self.mode.store(depth | cycles, Relaxed);
+        self.after.store(settings.number("AFTER"), Relaxed);
     }
 }
 

@@ -19,6 +19,7 @@ use mpi_tool_layer::mpi_sys::{self, pmpi};
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder, problem};
 use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
 
+use crate::guard;
 use crate::state::{Words, file, set_file};
 
 /// The path of this process's file.
@@ -28,16 +29,24 @@ static PATH: AtomicPtr<PathBuf> = AtomicPtr::new(core::ptr::null_mut());
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
 /// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
-pub(crate) fn begin(depth: usize) {
+///
+/// With `after`, rank 0 starts what reports when no rank has moved for so many seconds.
+pub(crate) fn begin(depth: usize, after: u64) {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, AcqRel) {
         return;
     }
-    if let Err(problem) = make(depth)
-        && launched_rank().unwrap_or(0) == 0
-        && !options::is_silent("mpi-watch")
-    {
-        say(format_args!("mpi-watch: {problem}; nothing is recorded of this run"));
+    let is_first = launched_rank().unwrap_or(0) == 0;
+    let (problem, effect) = match make(depth) {
+        Err(problem) => (problem, "nothing is recorded of this run"),
+        Ok(folder) if is_first && after > 0 => match guard::start(&folder, after) {
+            Err(problem) => (problem, "nobody tells when the ranks hang (AFTER)"),
+            Ok(()) => return,
+        },
+        Ok(_) => return,
+    };
+    if is_first && !options::is_silent("mpi-watch") {
+        say(format_args!("mpi-watch: {problem}; {effect}"));
     }
 }
 
@@ -84,8 +93,8 @@ extern "C" fn exited() {
     }
 }
 
-/// Makes the file and fills its header.
-fn make(depth: usize) -> Result<(), String> {
+/// Makes the file and fills its header. Gives the folder that it is in.
+fn make(depth: usize) -> Result<PathBuf, String> {
     let job = Job::of_this_process();
     let (words, path) = match named_folder() {
         Some(folder) => fs::create_dir_all(&folder)
@@ -95,7 +104,8 @@ fn make(depth: usize) -> Result<(), String> {
     };
     // SAFETY: `map` says so, and nobody unmaps the file.
     unsafe { set_file(words) };
-    let Some(file) = file() else { return Ok(()) };
+    let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+    let Some(file) = file() else { return Ok(folder) };
     let (rank, size) = (launched_rank().map_or(UNKNOWN, u64::from), UNKNOWN);
     let pid = std::process::id().into();
     PROCESS.store(pid, Relaxed);
@@ -123,7 +133,7 @@ fn make(depth: usize) -> Result<(), String> {
     // only.
     // Tools are never unloaded, and the C library takes the function off its list where one is.
     unsafe { libc::atexit(exited) };
-    Ok(())
+    Ok(folder)
 }
 
 /// A new file in a folder, mapped.

@@ -1,0 +1,129 @@
+//! Watches a run while it runs, and says once that no rank moves any more.
+
+use std::env;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::find::Run;
+use super::{process, reading, text};
+use crate::cli::Guard;
+use crate::report::symbols::Symbols;
+
+/// How often the state files are read.
+const PERIOD: Duration = Duration::from_millis(250);
+
+impl Guard {
+    /// Watches until the process has ended.
+    pub(crate) fn run(&self) -> Result<()> {
+        // The first ranks of several worlds may each have started one.
+        let folder = File::open(&self.folder).ok();
+        let is_first = folder
+            .as_ref()
+            .is_none_or(|folder| flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if is_first {
+            self.watch(|| {});
+        }
+        Ok(())
+    }
+
+    /// Watches until the process has ended. If no rank makes a call for long, that is told, once, and `told` called.
+    pub(crate) fn watch(&self, told: impl FnOnce()) {
+        let mut told = Some(told);
+        let mut moved = (Instant::now(), Vec::new());
+        let process = Watched::of(self.process);
+        while let Some(process) = &process
+            && process.is_there_after(PERIOD)
+        {
+            let Ok(run) = Run::in_folder(&self.folder) else { continue };
+            let calls = reading::calls(&run);
+            if calls.is_empty() || calls != moved.1 {
+                moved = (Instant::now(), calls);
+                continue;
+            }
+            if told.is_none() || moved.0.elapsed().as_secs() < self.after {
+                continue;
+            }
+            let mut symbols = Symbols::default();
+            let Ok(reading) = reading::settled(&run) else { continue };
+            let after = self.after;
+            let text = text::of(&reading, &mut symbols, 20);
+            eprint!("mpi-tool: no rank has made an MPI call for {after} s\n{text}");
+            if let Some(told) = told.take() {
+                told();
+            }
+        }
+        if self.remove {
+            // Ranks that have finalized have removed their files; others' stay for `mpi-tool hang`.
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
+    /// Starts the guard as a process that is nobody's child, since this one becomes the launcher.
+    pub(crate) fn start(&self) -> Result<()> {
+        let program = env::current_exe().context("cannot find this program")?;
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", r#""$0" "$@" &"#]).arg(program).arg("guard").arg(&self.folder);
+        shell.args([self.process.to_string(), self.after.to_string()]);
+        shell.args(self.remove.then_some("--remove"));
+        let status = shell.stdout(Stdio::null()).status().context("/bin/sh")?;
+        if !status.success() {
+            bail!("cannot start the process that watches the ranks: /bin/sh failed");
+        }
+        Ok(())
+    }
+
+    /// A new run folder for a run of this process.
+    pub(crate) fn new_folder() -> Result<PathBuf> {
+        let mut last = None;
+        for root in Run::roots()? {
+            let folder = root.join(format!("run-{}", std::process::id()));
+            let mut builder = DirBuilder::new();
+            match builder.mode(0o700).recursive(true).create(&folder) {
+                Ok(()) => return Ok(folder),
+                Err(error) => last = Some(format!("{}: {error}", folder.display())),
+            }
+        }
+        bail!("there is no folder for state files: {}", last.unwrap_or_default());
+    }
+}
+
+/// A process whose end is waited for. It need not be a child.
+struct Watched {
+    pid: u32,
+    started: u64,
+    /// Not there where the kernel is older than 5.3.
+    descriptor: Option<OwnedFd>,
+}
+
+impl Watched {
+    /// `None` if it is not there.
+    fn of(pid: u32) -> Option<Self> {
+        let started = process::started(pid)?;
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+        Some(Self { pid, started, descriptor: pidfd_open(number, PidfdFlags::empty()).ok() })
+    }
+
+    /// Waits for a time, or until the process has ended.
+    fn is_there_after(&self, time: Duration) -> bool {
+        if let Some(descriptor) = &self.descriptor
+            && let Ok(time) = Timespec::try_from(time)
+        {
+            let mut ends = [PollFd::new(descriptor, PollFlags::IN)];
+            // A signal may cut the wait short, which does no harm.
+            let _ = poll(&mut ends, Some(&time));
+        } else {
+            sleep(time);
+        }
+        process::started(self.pid) == Some(self.started)
+    }
+}

@@ -1,0 +1,150 @@
+//! What says by itself that a run hangs: `mpi-tool run --hang-after`, and `MPI_TOOL_MPI_WATCH_AFTER`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::common::{Outcome, launcher, limited, mpi_tool, mpi_tool_command, text, tool};
+use crate::hang::{LIMIT, line_of, program, signal};
+
+const REPORT: &str = "mpi-tool: no rank has made an MPI call for 2 s";
+
+/// Runs `hang.c` on two ranks by `mpi-tool run` with options.
+fn arguments<'a>(options: &[&'a str], words: &'a [String], what: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run"];
+    arguments.extend(options);
+    arguments.push("--");
+    arguments.extend(words.iter().map(String::as_str));
+    arguments.extend(what);
+    arguments
+}
+
+/// The launcher's words for two ranks of `hang.c`.
+fn words() -> Vec<String> {
+    let [mpiexec, option, ranks] = launcher("2");
+    vec![mpiexec, option, ranks, text(&program()).to_owned()]
+}
+
+fn expect_report(stderr: &str) {
+    assert_eq!(stderr.matches(REPORT).count(), 1, "{stderr}");
+    let place = format!("hang.c:{}", line_of("cycle"));
+    assert!(stderr.contains("Deadlock") && stderr.contains(&place), "{stderr}");
+}
+
+/// `--hang-after` reports once. `--kill` ends the launcher, and chooses the exit status.
+#[test]
+fn a_hang_is_reported_and_ended() {
+    let (folder, words) = (tempfile::tempdir().unwrap(), words());
+    for (kill, status) in [("--kill", 124), ("--kill=7", 7)] {
+        let options = ["--hang-after", "2s", kill];
+        let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &["receive cycle"]));
+        assert_eq!(outcome.status, Some(status), "{outcome:?}");
+        expect_report(&outcome.stderr);
+    }
+}
+
+/// A program that ends by itself ends as without the guard: its status, and nothing is said.
+#[test]
+fn what_does_not_hang_is_left_alone() {
+    let (folder, words) = (tempfile::tempdir().unwrap(), words());
+    for options in [&["--hang-after", "60s"][..], &["--hang-after", "60s", "--kill"]] {
+        let outcome = mpi_tool(folder.path(), &arguments(options, &words, &[]));
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+        // The guard's folder is gone with it.
+        let own = ["sh", "-c", "echo said; exit 5"].map(str::to_owned);
+        let outcome = mpi_tool(folder.path(), &arguments(options, &own, &[]));
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(5), "said\n"), "{outcome:?}");
+    }
+    for wrong in ["--kill=0", "--kill=256", "--kill=x"] {
+        let options = ["--hang-after", "2s", wrong];
+        let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &[]));
+        assert_eq!(outcome.status, Some(2), "{outcome:?}");
+    }
+}
+
+/// With `--kill`, this program is not the launcher, but passes signals on to it.
+#[test]
+fn signals_reach_the_launcher() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, number) in [("TERM", 15), ("INT", 2), ("USR1", 10), ("HUP", 1)] {
+        let script =
+            format!("trap 'echo {name}; exit 9' {name}; touch begun; while :; do sleep 0.05; done");
+        let own = ["sh", "-c", &script].map(str::to_owned);
+        let options = ["--hang-after", "60s", "--kill"];
+        // Not by `timeout`, which is a process of its own.
+        let limited = mpi_tool_command(folder.path(), &arguments(&options, &own, &[]));
+        let mut words = limited.get_args().skip(1);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).current_dir(folder.path()).stdout(Stdio::piped());
+        command.envs(limited.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let child = command.spawn().unwrap();
+        let begin = Instant::now();
+        while !folder.path().join("begun").exists() {
+            assert!(begin.elapsed() < LIMIT, "{name}: the shell does not start");
+            sleep(Duration::from_millis(20));
+        }
+        signal(name, child.id().into());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!((output.status.code(), said), (Some(9), format!("{name}\n")), "{number}");
+        fs::remove_file(folder.path().join("begun")).unwrap();
+    }
+}
+
+/// A launcher with mpi-watch preloaded by hand, and the setting AFTER.
+fn after(folder: &Path, seconds: &str, path: Option<&Path>, what: &[&str]) -> Command {
+    let words = words();
+    let mut command = limited(&words[0]);
+    command.args(&words[1..]).args(what).current_dir(folder);
+    command.env("LD_PRELOAD", tool("mpi_watch")).env("MPI_TOOL_RUN", folder.join("run"));
+    command.env("MPI_TOOL_MPI_WATCH_AFTER", seconds);
+    let mut folders = OsString::from(path.unwrap_or(Path::new("/nowhere")));
+    folders.push(":/usr/bin:/bin");
+    command.env("PATH", folders);
+    command
+}
+
+/// Without `mpi-tool run`: one process beside rank 0 reports once, and the job goes on until somebody ends it.
+#[test]
+fn a_hang_is_reported_when_a_setting_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = Path::new(env!("CARGO_BIN_EXE_mpi-tool")).parent();
+    let errors = folder.path().join("stderr");
+    let (input, _never_ends) = std::io::pipe().unwrap();
+    let mut job = after(folder.path(), "2", command, &["receive cycle"]);
+    job.stdin(input).stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
+    let mut job = job.spawn().unwrap();
+    let begin = Instant::now();
+    // The table of ranks ends the report.
+    while !fs::read_to_string(&errors).unwrap().contains("     1  ") {
+        assert!(begin.elapsed() < LIMIT, "{}", fs::read_to_string(&errors).unwrap());
+        sleep(Duration::from_millis(100));
+    }
+    // A second report would come by now.
+    sleep(Duration::from_secs(4));
+    assert_eq!(job.try_wait().unwrap(), None, "the job goes on");
+    signal("TERM", job.id().into());
+    job.wait().unwrap();
+    expect_report(&fs::read_to_string(&errors).unwrap());
+
+    // The launcher waits for all who have its standard error, so it ends only if the guard does.
+    let outcome = Outcome::of(&mut after(folder.path(), "60", command, &[]));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+}
+
+/// Without the program that would watch, that is told in one line, and the job runs.
+#[test]
+fn who_cannot_be_watched_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    // A copy of the tool that no `mpi-tool` belongs to.
+    let copy = folder.path().join("a/b/c/d/libmpi_watch.so");
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(tool("mpi_watch"), &copy).unwrap();
+    let outcome = Outcome::of(after(folder.path(), "60", None, &[]).env("LD_PRELOAD", &copy));
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    let said = "mpi-watch: there is no program mpi-tool in PATH to watch the run; nobody tells when the ranks hang (AFTER)\n";
+    assert_eq!(outcome.stderr, said);
+}

@@ -387,6 +387,10 @@ fn limits(shared: &Shared) -> Vec<&'static str> {
             "messages were not compared any more: a send was cancelled, or several threads have sent or received on one \
              channel",
         ),
+        (
+            limit::ACCESSES,
+            "so many one-sided operations were under way at once that not all were compared between processes",
+        ),
         (limit::RANKS, "ranks beyond 1023 are not compared with others"),
     ];
     all.into_iter().filter(|(bit, _)| shared.has_reached(*bit)).map(|(_, text)| text).collect()

@@ -4,17 +4,20 @@
 //!
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
 //! * `objects.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
-//! * `epochs.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
+//! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
 //! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`: what is said.
 
+mod accesses;
 mod arguments;
 mod collectives;
 mod comms;
 mod epochs;
 mod findings;
 mod functions;
+mod knowledge;
+mod layouts;
 mod made_types;
 mod memory;
 mod messages;
@@ -128,6 +131,10 @@ struct Entered<'c> {
     receive: Option<messages::Receive>,
     /// Of a collective operation.
     need: waits::Need,
+    /// Of the window that the call makes.
+    window: u64,
+    /// Nothing can come from others by the call.
+    is_silent: bool,
     /// The requests that the call may complete.
     ids: requests::Ids,
 }
@@ -162,7 +169,7 @@ impl Check {
         }
         let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
         if window.is_some() || checked.shape.window != NONE {
-            epochs::entering(checked, window);
+            entered.is_silent = !epochs::entering(checked, window);
         }
         if call.starts_requests() {
             requests::starting(call.requests(), checked.function, site);
@@ -188,7 +195,11 @@ impl Check {
         }
         if number != 0 {
             entered.need = waits::of_collective(checked, number);
+            if epochs::makes_window(checked.function) {
+                entered.window = epochs::making(checked, number);
+            }
         }
+        knowledge::entering(checked, number);
         enter_wait(call, checked, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
@@ -202,7 +213,11 @@ impl Check {
     #[inline(always)]
     fn leave<'c>(&self, call: AnyCall<'c>, entered: &mut Entered<'c>, result: CallResult<'c>) {
         waits::leave();
-        let Entered { checked, buffers, freed, send, receive, need, ids } = entered;
+        let Entered { checked, buffers, freed, send, receive, need, window: made, is_silent, ids } =
+            entered;
+        if let Some(collective) = knowledge::left(checked, *is_silent) {
+            epochs::passed(collective);
+        }
         let (function, site) = (checked.function, checked.site);
         if call.completes_requests() {
             let requests = call.requests();
@@ -264,7 +279,16 @@ impl Check {
         }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
-            note_made(call, checked, accepted);
+            note_made(call, checked, accepted, *made);
+        }
+        if matches!(
+            function,
+            FunctionId::MPI_Win_allocate_shared
+                | FunctionId::MPI_Win_allocate_shared_c
+                | FunctionId::MPI_Win_shared_query
+                | FunctionId::MPI_Win_shared_query_c
+        ) {
+            accesses::note_shared_memory();
         }
     }
 
@@ -279,6 +303,7 @@ impl Check {
             unsafe { pmpi::MPI_Query_thread(&mut level) };
             if level == MPI_THREAD_MULTIPLE {
                 messages::set_has_threads();
+                knowledge::set_has_threads();
             }
             let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
             waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
@@ -356,7 +381,7 @@ fn check_freeing(kind: Kind, handle: u64, function: FunctionId, site: Site) {
 }
 
 /// Objects that an accepted call has made.
-fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>) {
+fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>, window: u64) {
     let function = checked.function;
     if function == FunctionId::MPI_Type_commit {
         if let Some((_, address)) = call.arguments().next()
@@ -380,6 +405,9 @@ fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>) {
         objects::made(kind, handle, function, checked.site, size);
         if kind == Kind::Datatype {
             made_types::note(call, handle);
+        }
+        if kind == Kind::Window {
+            epochs::made(checked, handle, window);
         }
     }
 }
@@ -427,7 +455,7 @@ impl Check {
                     self.started();
                 }
                 if function == FunctionId::MPI_Session_init {
-                    note_made(call, &Checked::new(call, site, None), accepted);
+                    note_made(call, &Checked::new(call, site, None), accepted, 0);
                 }
             }
             return result;
@@ -439,6 +467,8 @@ impl Check {
             send: None,
             receive: None,
             need: waits::Need::Nothing,
+            window: 0,
+            is_silent: false,
             ids: requests::Ids::new(),
         };
         self.enter(call, &mut entered);

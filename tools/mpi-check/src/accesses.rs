@@ -318,9 +318,8 @@ pub(crate) fn exposure_over(window: u64, target: u32, origins: &[(u32, u64)]) {
         if let Some((other, theirs)) =
             others.find(|(other, theirs)| other != origin && access.conflicts(theirs))
         {
-            let of = |rank: u32, access: &Access| {
-                (rank, access.function, access.mark, access.action)
-            };
+            let of =
+                |rank: u32, access: &Access| (rank, access.function, access.mark, access.action);
             Conflict { ours: of(*origin, access), theirs: of(*other, theirs), target }.tell();
         }
     }
@@ -345,7 +344,8 @@ impl Epoch {
 impl Slot {
     fn get(&self) -> Option<Access> {
         let pieces = self.pieces.iter().map(|words| {
-            let [start, length, stride, count] = [0, 1, 2, 3].map(|at: usize| words[at].load(Relaxed));
+            let [start, length, stride, count] =
+                [0, 1, 2, 3].map(|at: usize| words[at].load(Relaxed));
             Piece { start: start as i64, length, stride: stride as i64, count }
         });
         Some(Access {

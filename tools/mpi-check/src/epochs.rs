@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::{
-    MPI_Group, MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, MPI_SUCCESS, MPI_Win, c_int, pmpi,
+    MPI_Group, MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, MPI_SUCCESS, MPI_Win, c_int,
+    pmpi,
 };
 use mpi_tool_layer::{Call as _, FunctionId, ParameterKind, Site, Word};
 use rustc_hash::FxHashMap;
@@ -18,7 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::accesses::{self, Access, Action, Collective, Epoch, Kept};
 use crate::arguments::{self, Checked};
 use crate::comms::CommRef;
-use crate::findings::{Class, Other, report};
+use crate::findings::{Class, Other, rank, report};
 use crate::knowledge;
 use crate::layouts::Layout;
 use crate::memory::checksum;
@@ -170,8 +171,9 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
 /// MPI has made a window.
 pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
     let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
-    let has_info = parameters
-        .any(|(parameter, word)| parameter.name == "info" && *word != pmpi::MPI_INFO_NULL.to_word());
+    let has_info = parameters.any(|(parameter, word)| {
+        parameter.name == "info" && *word != pmpi::MPI_INFO_NULL.to_word()
+    });
     let common = checked.comm.clone().filter(|_| identity != 0).map(|comm| Common {
         identity,
         comm,
@@ -217,7 +219,8 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
     }
     let rank = target(checked);
     let problem = with(window, |window| {
-        let locked = window.locked_all.or_else(|| window.locks.values().next().map(|(site, _)| *site));
+        let locked =
+            window.locked_all.or_else(|| window.locks.values().next().map(|(site, _)| *site));
         Some(match function {
             MPI_Win_lock => {
                 if let Some((site, _)) = window.locks.get(&rank) {
@@ -499,7 +502,9 @@ impl Operation {
         if !old.has_request && self.target == old.target && self.meets(old) {
             let changes = |it: &Self| it.action != Action::Get && !it.is_no_op;
             match (old.action, self.action) {
-                (Action::Put, Action::Get) => return Some("reads at the target what is changed by"),
+                (Action::Put, Action::Get) => {
+                    return Some("reads at the target what is changed by");
+                }
                 (Action::Accumulate, Action::Get) if changes(old) => {
                     return Some("reads at the target what is changed by");
                 }
@@ -557,7 +562,9 @@ impl Common {
         for origin in members {
             let count = self.posts.entry(*origin).or_default();
             *count += 1;
-            if let Some(rank) = c_int::try_from(*origin).ok().and_then(|it| self.comm.world_rank(it)) {
+            if let Some(rank) =
+                c_int::try_from(*origin).ok().and_then(|it| self.comm.world_rank(it))
+            {
                 self.exposed.push((rank, *count));
             }
         }
@@ -590,8 +597,10 @@ impl Window {
         let lock = self.locks.get(&new.target).map(|(_, is_alone)| *is_alone);
         let Some(common) = &mut self.common else { return };
         let Ok(target) = u32::try_from(new.target) else { return };
-        if let Some(rank) = common.comm.world_rank(target as c_int) {
-            accesses::note_incoming(rank);
+        let of_target = common.comm.world_rank(target as c_int);
+        let is_own = of_target == Some(rank());
+        if let Some(other) = of_target.filter(|_| !is_own) {
+            accesses::note_incoming(other);
         }
         if !shared().is_whole() {
             shared().reached(limit::HOSTS);
@@ -636,7 +645,7 @@ impl Window {
             mark: Mark::of(new.site),
             layout,
         };
-        let kept = accesses::add(&access, knowledge::passed(), knowledge::last());
+        let kept = accesses::add(&access, knowledge::passed(), knowledge::last(is_own.into()));
         if let Some(kept) = kept.filter(|_| !matches!(epoch, Epoch::Started(_)))
             && !common.kept.iter().any(|(.., known)| *known == kept)
         {

@@ -59,12 +59,13 @@ pub(crate) fn passed() -> Collective {
 }
 
 /// The collective operation that all knowledge of others is from, if nobody can have told this process anything since.
-pub(crate) fn last() -> Option<Collective> {
+/// `targets`: how often others have made this process a target with what is asked about, which tells it nothing else.
+pub(crate) fn last(targets: u32) -> Option<Collective> {
     if !is_asked() {
         return None;
     }
     let (last, incoming) = with(|state| state.last)?;
-    (accesses::incoming(rank()) == incoming).then_some(last)
+    (accesses::incoming(rank()).wrapping_sub(incoming) <= targets).then_some(last)
 }
 
 /// A call is about to be passed on. `number`: of a collective operation.
@@ -72,9 +73,8 @@ pub(crate) fn entering(checked: &Checked<'_>, number: u64) {
     if !is_asked() {
         return;
     }
-    let collective = checked.comm.as_ref().filter(|_| {
-        number != 0 && checked.shape.timing == Timing::Blocking
-    });
+    let collective =
+        checked.comm.as_ref().filter(|_| number != 0 && checked.shape.timing == Timing::Blocking);
     let entering = collective.map(|comm| ((comm.identity, number), accesses::incoming(rank())));
     with(|state| state.entering = entering);
 }

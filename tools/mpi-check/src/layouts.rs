@@ -37,7 +37,11 @@ impl Layout {
 
     /// From pieces that were a layout's.
     pub(crate) fn of(pieces: impl Iterator<Item = Piece>) -> Self {
-        Self(pieces.filter(|piece| piece.length > 0 && piece.count > 0 && piece.stride > 0).collect())
+        Self(
+            pieces
+                .filter(|piece| piece.length > 0 && piece.count > 0 && piece.stride > 0)
+                .collect(),
+        )
     }
 
     pub(crate) fn pieces(&self) -> &[Piece] {
@@ -59,7 +63,12 @@ impl Layout {
             let start = piece.start.checked_add(last.min(0))?;
             if piece.count == 1 && distance == piece.length as i64 {
                 let length = piece.length.checked_mul(count)?;
-                result.push(Piece { start, length, stride: i64::try_from(length).ok()?, count: 1 })?;
+                result.push(Piece {
+                    start,
+                    length,
+                    stride: i64::try_from(length).ok()?,
+                    count: 1,
+                })?;
             } else if piece.count == 1 && distance != 0 {
                 result.push(Piece { start, count, stride: distance.checked_abs()?, ..*piece })?;
             } else if distance == width {
@@ -113,9 +122,9 @@ impl Layout {
 
     /// How many bytes it takes, if no two of its blocks overlap.
     pub(crate) fn size(&self) -> u64 {
-        self.0.iter().fold(0, |sum, piece| {
-            sum.saturating_add(piece.length.saturating_mul(piece.count))
-        })
+        self.0
+            .iter()
+            .fold(0, |sum, piece| sum.saturating_add(piece.length.saturating_mul(piece.count)))
     }
 }
 
@@ -142,7 +151,8 @@ impl Piece {
             let begin = few.start.checked_add(number.checked_mul(few.stride)?)?;
             let end = begin.checked_add(few.length as i64)?;
             // The first block of the other one that ends behind `begin`, and the last one that begins before `end`.
-            let first = begin.checked_sub(many.start)?.checked_sub(length)?.div_euclid(many.stride) + 1;
+            let first =
+                begin.checked_sub(many.start)?.checked_sub(length)?.div_euclid(many.stride) + 1;
             let last = end.checked_sub(many.start)?.checked_sub(1)?.div_euclid(many.stride);
             if first.max(0) <= last.min(many.count as i64 - 1) {
                 return Some(true);

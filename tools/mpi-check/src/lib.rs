@@ -7,7 +7,8 @@
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
-//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`: what is said.
+//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`,
+//!   `wrappers.rs`: what is said.
 
 mod accesses;
 mod arguments;
@@ -30,6 +31,7 @@ mod shared;
 mod suppress;
 mod types;
 mod waits;
+mod wrappers;
 
 use core::ffi::c_void;
 use core::sync::atomic::{
@@ -110,6 +112,7 @@ fn begin() {
     }
     PROCESS.store(std::process::id(), Relaxed);
     findings::prepare();
+    wrappers::prepare();
     match shared::join() {
         Ok(is_first) => IS_FIRST.store(is_first, Relaxed),
         Err(problem) if launched_rank().unwrap_or(0) == 0 && !findings::is_silent() => {
@@ -180,6 +183,15 @@ impl Check {
         }
         if checked.shape.source != NONE {
             *receive = messages::receive_of(checked);
+        }
+        if matches!(
+            checked.function,
+            FunctionId::MPI_Mrecv
+                | FunctionId::MPI_Mrecv_c
+                | FunctionId::MPI_Imrecv
+                | FunctionId::MPI_Imrecv_c
+        ) {
+            messages::receive_matched(checked);
         }
         if checked.shape.timing != Timing::Persistent {
             // A call that does both sends first, as far as anybody can tell.
@@ -528,7 +540,7 @@ impl MpiInterceptionLayer for Check {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(1);
+        let site = Caller::of_this_call().site(wrappers::depth());
         self.check(call.erase(), site, next_f)
     }
 
@@ -537,7 +549,7 @@ impl MpiInterceptionLayer for Check {
         next_f: impl next::MPI_Comm_free<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(1);
+        let site = Caller::of_this_call().site(wrappers::depth());
         let next_f = || self.communicators.comm_free(next_f, comm);
         self.free_comm(FunctionId::MPI_Comm_free, comm.get(), site, next_f)
     }
@@ -547,7 +559,7 @@ impl MpiInterceptionLayer for Check {
         next_f: impl next::MPI_Comm_disconnect<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(1);
+        let site = Caller::of_this_call().site(wrappers::depth());
         let next_f = || self.communicators.comm_disconnect(next_f, comm);
         self.free_comm(FunctionId::MPI_Comm_disconnect, comm.get(), site, next_f)
     }

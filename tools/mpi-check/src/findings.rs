@@ -216,7 +216,9 @@ pub(crate) fn report_of(
         }
     };
     if is_new && !is_suppressed {
-        announce(class.name(), &text, &other, message, ranks);
+        let mut ranks = ranks.to_vec();
+        ranks.sort_unstable();
+        announce(class.name(), &text, &other, message, &ranks);
         write_file(true);
     }
 }

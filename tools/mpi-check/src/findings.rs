@@ -382,7 +382,8 @@ fn limits(shared: &Shared) -> Vec<&'static str> {
         (limit::MESSAGES, "so many messages were under way at once that not all were compared"),
         (
             limit::HOSTS,
-            "the ranks are on several hosts: collective operations, messages and deadlocks were not compared between ranks",
+            "the ranks are on several hosts: collective operations, messages, one-sided operations and deadlocks were not \
+             compared between ranks",
         ),
         (
             limit::ORDER,

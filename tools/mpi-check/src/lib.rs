@@ -3,7 +3,7 @@
 //! on to MPI as they are.
 //!
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
-//! * `objects.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
+//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
@@ -19,6 +19,7 @@ mod findings;
 mod functions;
 mod knowledge;
 mod layouts;
+mod made;
 mod made_types;
 mod memory;
 mod messages;
@@ -41,7 +42,7 @@ use core::sync::atomic::{
 
 use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_Datatype, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
+    MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
@@ -291,7 +292,7 @@ impl Check {
         }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
-            note_made(call, checked, accepted, *made);
+            made::note(call, checked, accepted, *made);
         }
         if matches!(
             function,
@@ -392,54 +393,6 @@ fn check_freeing(kind: Kind, handle: u64, function: FunctionId, site: Site) {
     }
 }
 
-/// Objects that an accepted call has made.
-fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>, window: u64) {
-    let function = checked.function;
-    if function == FunctionId::MPI_Type_commit {
-        if let Some((_, address)) = call.arguments().next()
-            && address != 0
-        {
-            // SAFETY: the address must be that of a datatype's handle: MPI has accepted the call and read it.
-            objects::committed(unsafe { Kind::Datatype.read(address) });
-        }
-        return;
-    }
-    if function == FunctionId::MPI_Type_get_contents {
-        note_contents(call);
-        return;
-    }
-    for (parameter, address) in call.arguments() {
-        let Some(kind) = functions::made(parameter).filter(|_| address != 0) else { continue };
-        // SAFETY: the address must be that of a handle of the parameter's kind, which MPI has written: it has accepted
-        // the call, and this is the parameter by which the function returns what it makes.
-        let handle = unsafe { kind.read(address) };
-        let size = checked.comm.as_ref().map_or(0, |comm| comm.size);
-        objects::made(kind, handle, function, checked.site, size);
-        if kind == Kind::Datatype {
-            made_types::note(call, handle);
-        }
-        if kind == Kind::Window {
-            epochs::made(checked, handle, window);
-        }
-    }
-}
-
-/// Handles of datatypes that an accepted call has given out again.
-fn note_contents(call: AnyCall<'_>) {
-    let word =
-        |name| call.arguments().find(|(parameter, _)| parameter.name == name).map(|(_, word)| word);
-    let (Some(count), Some(address)) = (word("max_datatypes"), word("array_of_datatypes")) else {
-        return;
-    };
-    let array = <*const MPI_Datatype>::from_word(address);
-    for index in 0..(count as usize).min(1 << 16) {
-        // SAFETY: the array must have the element: the application says that it has so many. What MPI has not written is
-        // a number that is compared with handles only.
-        let handle = unsafe { array.add(index).read() };
-        objects::made_again(Kind::Datatype, handle.to_word());
-    }
-}
-
 /// Does the function start MPI?
 fn is_start(function: FunctionId) -> bool {
     use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
@@ -467,7 +420,7 @@ impl Check {
                     self.started();
                 }
                 if function == FunctionId::MPI_Session_init {
-                    note_made(call, &Checked::new(call, site, None), accepted, 0);
+                    made::note(call, &Checked::new(call, site, None), accepted, 0);
                 }
             }
             return result;

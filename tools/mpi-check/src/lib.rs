@@ -45,7 +45,7 @@ use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
+    AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
     MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
     install_qmpi_layer, launched_rank, next, say, world_position,
 };

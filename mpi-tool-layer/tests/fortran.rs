@@ -308,7 +308,10 @@ fn gfortran_with_mpi_check() {
                 }
                 None => {
                     outcome.expect_success(name);
-                    assert!(said.contains("mpi-check: nothing was found"), "{dialect} {name}: {said}");
+                    assert!(
+                        said.contains("mpi-check: nothing was found"),
+                        "{dialect} {name}: {said}"
+                    );
                 }
             }
         }

@@ -272,3 +272,48 @@ fn gfortran_call_sites() {
         sites_are_fortrans(dialect);
     }
 }
+
+/// mpi-check names what is wrong, at its line, and finds nothing in what is right.
+#[test]
+fn gfortran_with_mpi_check() {
+    let text = include_str!("fortran/checked.F90");
+    let mut names: Vec<&str> = Vec::new();
+    let mut faults = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if let Some(name) = line.trim().strip_prefix("case (\"") {
+            names.push(name.trim_end_matches("\")"));
+        }
+        if line.trim_start().starts_with(['c', 'i'])
+            && let Some((_, class)) = line.rsplit_once(" ! ")
+        {
+            faults.push((*names.last().unwrap(), class, number + 1));
+        }
+    }
+    let is_right = |name: &str| name.starts_with("right_");
+    assert_eq!((names.iter().filter(|name| is_right(name)).count(), faults.len()), (10, 13));
+    for dialect in ["MPIF", "MODULE", "F08"] {
+        let program = compile("checked", dialect, &[]);
+        for name in &names {
+            let run = Run::new(&program, 2).arguments(&[name]).preload(tool("mpi_check"));
+            let outcome = run.seconds(60).run();
+            let said = &outcome.stderr;
+            match faults.iter().find(|(wrong, ..)| wrong == name) {
+                Some((_, class, line)) => {
+                    // One of the finding's two places.
+                    let names_it = |of: &str| {
+                        of.starts_with(&format!("mpi-check: {class} at "))
+                            && of.contains(&format!("checked.F90:{line} "))
+                    };
+                    assert!(said.lines().any(names_it), "{dialect} {name}: {said}");
+                }
+                None => {
+                    outcome.expect_success(name);
+                    assert!(
+                        said.contains("mpi-check: nothing was found"),
+                        "{dialect} {name}: {said}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -6,16 +6,27 @@
 //! other one reads, at the target or in this process. That the same place is written twice is not told, as
 //! benchmarks do so and do not look at it.
 
+mod operation;
+
 use std::sync::{Mutex, PoisonError};
 
-use mpi_facts::{NONE, Pattern, Timing};
-use mpi_tool_layer::mpi_sys::{MPI_MODE_NOSUCCEED, MPI_PROC_NULL, c_int, pmpi};
-use mpi_tool_layer::{Call as _, FunctionId, ParameterKind, Site, Word};
+use mpi_facts::{NONE, Pattern};
+use mpi_tool_layer::mpi_sys::{
+    MPI_Group, MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, MPI_SUCCESS, MPI_Win, c_int,
+    pmpi,
+};
+use mpi_tool_layer::{Call as _, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 
-use crate::arguments::Checked;
-use crate::findings::{Class, Other, report};
-use crate::memory::checksum;
+use crate::accesses::{self, Access, Action, Collective, Epoch, Kept};
+use crate::arguments::{self, Checked};
+use crate::comms::CommRef;
+use crate::findings::{Class, Other, rank, report};
+use crate::knowledge;
+use crate::operations;
+use crate::places::Mark;
+use crate::shared::{limit, shared};
+use operation::Operation;
 
 /// What this process has done with a window.
 #[derive(Debug, Default)]
@@ -24,39 +35,42 @@ struct Window {
     fence: Option<Site>,
     started: Option<Site>,
     posted: Option<Site>,
-    /// Targets that are locked, and where.
-    locks: FxHashMap<i64, Site>,
+    /// Targets that are locked, where, and whether for this process alone.
+    locks: FxHashMap<i64, (Site, bool)>,
     locked_all: Option<Site>,
     /// Operations that may not be complete.
     operations: Vec<Operation>,
+    /// What other processes know of it.
+    common: Option<Common>,
+}
+
+/// What a window is to other processes.
+#[derive(Debug)]
+struct Common {
+    /// The same on all of them.
+    identity: u64,
+    comm: CommRef,
+    /// How many fences there have been.
+    fences: u64,
+    /// How often an epoch was started with each target, and posted for each origin.
+    starts: FxHashMap<u32, u64>,
+    posts: FxHashMap<u32, u64>,
+    /// Ranks in the world of those that this exposure is for, and how many each has had.
+    exposed: Vec<(u32, u64)>,
+    /// How many bytes a displacement counts at each target.
+    units: FxHashMap<u32, Option<u32>>,
+    /// Operations that others may meet: of which target, and of which epochs.
+    kept: Vec<(i64, bool, Kept)>,
+    /// What is complete, and after which collective operation it began.
+    done: Vec<(Collective, Kept)>,
+    /// The user has told MPI something of the window: other operations may be allowed.
+    has_info: bool,
 }
 
 /// How many operations of an epoch are kept.
 const MOST: usize = 1024;
-
-/// An operation of an epoch that is not over.
-#[derive(Debug, Clone)]
-struct Operation {
-    function: FunctionId,
-    site: Site,
-    target: i64,
-    displacement: i64,
-    /// What it does with the target's memory.
-    access: Access,
-    /// It was started with a request.
-    has_request: bool,
-    /// Memory of this process that MPI reads, and what was in it.
-    read: Option<(u64, u64, Option<u64>)>,
-    /// Memory of this process that MPI writes.
-    written: Option<(u64, u64)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    Put,
-    Get,
-    Accumulate,
-}
+/// How many that are complete are kept for others that may meet them.
+const DONE: usize = 64;
 
 static WINDOWS: Mutex<Option<FxHashMap<u64, Window>>> = Mutex::new(None);
 
@@ -76,11 +90,11 @@ fn target(checked: &Checked<'_>) -> i64 {
     checked.int(if shape.target == NONE { shape.destination } else { shape.target }).unwrap_or(0)
 }
 
-fn access(checked: &Checked<'_>) -> Option<Access> {
+fn action(checked: &Checked<'_>) -> Option<Action> {
     Some(match checked.shape.pattern {
-        Pattern::Put => Access::Put,
-        Pattern::Get => Access::Get,
-        Pattern::Accumulate | Pattern::GetAccumulate => Access::Accumulate,
+        Pattern::Put => Action::Put,
+        Pattern::Get => Action::Get,
+        Pattern::Accumulate | Pattern::GetAccumulate => Action::Accumulate,
         _ => return None,
     })
 }
@@ -91,21 +105,98 @@ fn wrong(checked: &Checked<'_>, what: &str, message: &str, other: Option<(&str, 
     report(Class::EpochLifecycle, checked.function, checked.site, what, message, other);
 }
 
-/// A call is about to be passed on. `freed`: the window that it frees.
-pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) {
+/// Does the function make a window?
+pub(crate) fn makes_window(function: FunctionId) -> bool {
     use FunctionId::*;
-    let Some(window) = window_of(checked, freed) else { return };
+    matches!(
+        function,
+        MPI_Win_create
+            | MPI_Win_create_c
+            | MPI_Win_allocate
+            | MPI_Win_allocate_c
+            | MPI_Win_allocate_shared
+            | MPI_Win_allocate_shared_c
+            | MPI_Win_create_dynamic
+    )
+}
+
+/// A call that makes a window is about to be passed on, as the collective operation of this number: the window's identity;
+/// 0 if others do not know it.
+pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
+    knowledge::window_begins();
+    let Some(comm) = checked.comm.as_ref().filter(|comm| number != 0 && comm.size > 1) else {
+        return 0;
+    };
+    if !shared().is_whole() {
+        shared().reached(limit::HOSTS);
+        return 0;
+    }
+    let identity = (comm.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let parameters = checked.function.parameters().iter().zip(checked.call.words());
+    let unit = parameters.into_iter().find(|(parameter, _)| parameter.name == "disp_unit");
+    let unit = unit.map_or(1, |(_, word)| u32::try_from(*word as i64).unwrap_or(0));
+    if let Ok(rank) = u32::try_from(comm.rank) {
+        accesses::publish(identity, rank, unit);
+    }
+    identity
+}
+
+/// MPI has made a window.
+pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
+    let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
+    let has_info = parameters.any(|(parameter, word)| {
+        parameter.name == "info" && *word != pmpi::MPI_INFO_NULL.to_word()
+    });
+    let common = checked.comm.clone().filter(|_| identity != 0).map(|comm| Common {
+        identity,
+        comm,
+        fences: 0,
+        starts: FxHashMap::default(),
+        posts: FxHashMap::default(),
+        exposed: Vec::new(),
+        units: FxHashMap::default(),
+        kept: Vec::new(),
+        done: Vec::new(),
+        has_info,
+    });
+    with(window, |window| *window = Window { common, ..Window::default() });
+}
+
+/// This process has been through a collective operation: what it did before an earlier one on the same communicator is over
+/// for all who were there.
+pub(crate) fn passed(collective: Collective) {
+    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    for common in windows.get_or_insert_default().values_mut().filter_map(|one| one.common.as_mut())
+    {
+        common.done.retain(|(before, kept)| {
+            let is_old = before.0 == collective.0 && before.1 < collective.1;
+            if is_old {
+                accesses::forget(*kept);
+            }
+            !is_old
+        });
+    }
+}
+
+/// A call is about to be passed on. `freed`: the window that it frees. Will it bring something from others?
+pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
+    use FunctionId::*;
+    let Some(window) = window_of(checked, freed) else { return true };
     let function = checked.function;
-    if let Some(access) = access(checked) {
-        operation(checked, window, access);
-        return;
+    if let Some(action) = action(checked) {
+        operation(checked, window, action);
+        return false;
+    }
+    if function == MPI_Win_set_info {
+        with(window, |window| window.common.iter_mut().for_each(|it| it.has_info = true));
     }
     let rank = target(checked);
     let problem = with(window, |window| {
-        let locked = window.locked_all.or_else(|| window.locks.values().next().copied());
+        let locked =
+            window.locked_all.or_else(|| window.locks.values().next().map(|(site, _)| *site));
         Some(match function {
             MPI_Win_lock => {
-                if let Some(site) = window.locks.get(&rank) {
+                if let Some((site, _)) = window.locks.get(&rank) {
                     (
                         "lock",
                         format!("{function} of rank {rank}, which is locked already"),
@@ -182,8 +273,22 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) {
     if let Some((what, message, told, site)) = problem {
         wrong(checked, what, &message, (!told.is_empty()).then_some((told, site)));
     }
-    let closed = with(window, |window| window.closed_by(function, rank));
+    let (closed, is_all) = with(window, |window| {
+        let is_all = window.operations.len() < MOST;
+        window.over_by(function, rank);
+        (window.closed_by(function, rank), is_all)
+    });
     closed.iter().for_each(|operation| operation.check_unchanged(function));
+    let completes = matches!(
+        function,
+        MPI_Win_unlock
+            | MPI_Win_unlock_all
+            | MPI_Win_flush
+            | MPI_Win_flush_all
+            | MPI_Win_flush_local
+            | MPI_Win_flush_local_all
+    );
+    !(completes && is_all) || closed.iter().any(|operation| operation.fetches)
 }
 
 /// MPI has accepted the call.
@@ -193,21 +298,49 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
     let (function, site, rank) = (checked.function, checked.site, target(checked));
     if function == MPI_Win_free {
         let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-        windows.get_or_insert_default().remove(&window);
+        let gone = windows.get_or_insert_default().remove(&window);
+        drop(windows);
+        if let Some(common) = gone.and_then(|gone| gone.common) {
+            common.kept.iter().for_each(|(.., kept)| accesses::forget(*kept));
+            common.done.iter().for_each(|(_, kept)| accesses::forget(*kept));
+            if let Ok(rank) = u32::try_from(common.comm.rank) {
+                accesses::withdraw(common.identity, rank);
+            }
+        }
         return;
     }
+    let members = if matches!(function, MPI_Win_start | MPI_Win_post) {
+        members(window, checked.call.words()[0])
+    } else {
+        Vec::new()
+    };
     with(window, |window| match function {
         MPI_Win_fence => {
+            if let Some(common) = &mut window.common {
+                common.fences += 1;
+                common.kept.drain(..).for_each(|(.., kept)| accesses::forget(kept));
+            }
             let assertion = checked.int(0).unwrap_or(0);
             let is_last = assertion & i64::from(MPI_MODE_NOSUCCEED) != 0;
             window.fence = (!is_last).then_some(site);
         }
-        MPI_Win_start => window.started = Some(site),
+        MPI_Win_start => {
+            window.started = Some(site);
+            if let Some(common) = &mut window.common {
+                members.iter().for_each(|target| *common.starts.entry(*target).or_default() += 1);
+            }
+        }
         MPI_Win_complete => window.started = None,
-        MPI_Win_post => window.posted = Some(site),
-        MPI_Win_wait => window.posted = None,
-        MPI_Win_test if flag => window.posted = None,
-        MPI_Win_lock => _ = window.locks.insert(rank, site),
+        MPI_Win_post => {
+            window.posted = Some(site);
+            window.common.iter_mut().for_each(|common| common.posted(&members));
+        }
+        MPI_Win_wait => window.exposure_over(),
+        MPI_Win_test if flag => window.exposure_over(),
+        MPI_Win_lock => {
+            let is_alone = checked.int(0) == Some(i64::from(MPI_LOCK_EXCLUSIVE));
+            _ = window.locks.insert(rank, (site, is_alone));
+        }
         MPI_Win_unlock => _ = window.locks.remove(&rank),
         MPI_Win_lock_all => window.locked_all = Some(site),
         MPI_Win_unlock_all => window.locked_all = None,
@@ -216,9 +349,9 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
 }
 
 /// An operation is about to be passed on: there must be an epoch, and nothing in it that it conflicts with.
-fn operation(checked: &Checked<'_>, window: u64, access: Access) {
+fn operation(checked: &Checked<'_>, window: u64, action: Action) {
     let (function, site, rank) = (checked.function, checked.site, target(checked));
-    if rank == i64::from(MPI_PROC_NULL) {
+    if rank == i64::from(MPI_PROC_NULL) || !checked.is_sound {
         return;
     }
     let is_in_epoch = with(window, |window| {
@@ -233,8 +366,10 @@ fn operation(checked: &Checked<'_>, window: u64, access: Access) {
         );
         wrong(checked, "outside", &message, None);
     }
-    let Some(new) = Operation::of(checked, access, rank) else { return };
+    let unit = with(window, |window| window.unit(rank));
+    let Some(new) = Operation::of(checked, action, rank, unit) else { return };
     let conflict = with(window, |window| {
+        window.meet(checked, &new);
         let conflict = window.operations.iter().find_map(|old| {
             let what = new.conflict(old)?;
             Some((what, old.function, old.site))
@@ -251,87 +386,151 @@ fn operation(checked: &Checked<'_>, window: u64, access: Access) {
     }
 }
 
-impl Operation {
-    /// `None` of one that moves nothing, or of which nobody knows what.
-    fn of(checked: &Checked<'_>, access: Access, target: i64) -> Option<Self> {
-        let mut displacement = None;
-        for (parameter, word) in checked.call.arguments() {
-            if parameter.kind == ParameterKind::RmaDisplacement && parameter.name == "target_disp" {
-                displacement = Some(word as i64);
-            }
-            if parameter.name == "target_count" && c_int::from_word(word) == 0 {
-                return None;
-            }
-        }
-        let range = |data: &mpi_facts::Data| {
-            let buffer = checked.word(data.buffer).filter(|buffer| *buffer != 0)?;
-            let count = match data.count {
-                NONE => 1,
-                count => u64::try_from(checked.int(count)?).ok()?,
-            };
-            let info = checked.datatype(data.datatype)?;
-            if info.is_dense { info.range(buffer, count) } else { None }
-        };
-        let shape = checked.shape;
-        // With a request, the buffers are the application's again when that is complete. `MPI_NO_OP` reads nothing.
-        let has_request = shape.timing == Timing::Started;
-        let no_op = pmpi::MPI_NO_OP.to_word();
-        let reads = !has_request && checked.word(shape.operation) != Some(no_op);
-        let read = if reads { range(&shape.sent) } else { None };
-        let read = read.map(|(begin, end)| (begin, end, checksum(begin, end)));
-        let written = if has_request { None } else { range(&shape.received) };
-        Some(Self {
-            function: checked.function,
-            site: checked.site,
-            target,
-            displacement: displacement?,
-            access,
-            has_request,
-            read,
-            written,
-        })
+/// The ranks of a group in a window.
+fn members(window: u64, group: u64) -> Vec<u32> {
+    let (mut size, mut whole) = (0, pmpi::MPI_GROUP_NULL);
+    let group = MPI_Group::from_word(group);
+    // SAFETY: the calls want a window and a group, which MPI has just accepted, and places for a number and a group.
+    let codes = unsafe {
+        [
+            pmpi::MPI_Group_size(group, &mut size),
+            pmpi::MPI_Win_get_group(MPI_Win::from_word(window), &mut whole),
+        ]
+    };
+    if codes != [MPI_SUCCESS; 2] {
+        return Vec::new();
     }
-
-    /// In which way it conflicts with an earlier operation, in words.
-    fn conflict(&self, old: &Self) -> Option<&'static str> {
-        let overlaps = |one: (u64, u64), other: (u64, u64)| one.0 < other.1 && other.0 < one.1;
-        let read = |operation: &Self| operation.read.map(|(begin, end, _)| (begin, end));
-        let meet = |written: Option<(u64, u64)>, read: Option<(u64, u64)>| {
-            written.zip(read).is_some_and(|(written, read)| overlaps(written, read))
-        };
-        // One with a request may have been completed by it before this one began.
-        if !old.has_request && self.target == old.target && self.displacement == old.displacement {
-            match (old.access, self.access) {
-                (Access::Put | Access::Accumulate, Access::Get) => {
-                    return Some("reads at the target what is changed by");
-                }
-                (Access::Get, Access::Put | Access::Accumulate) => {
-                    return Some("changes at the target what is read by");
-                }
-                _ => {}
-            }
-        }
-        if meet(old.written, read(self)) {
-            return Some("reads a buffer of this process that is written by");
-        }
-        meet(self.written, read(old))
-            .then_some("writes to a buffer of this process that is read by")
+    let own: Vec<c_int> = (0..size).collect();
+    let mut translated = vec![-1; own.len()];
+    // SAFETY: both arrays have `size` elements, the ranks of the first are those of the group, and the second group is the
+    // one that `MPI_Win_get_group` has made, which is freed once.
+    unsafe {
+        pmpi::MPI_Group_translate_ranks(group, size, own.as_ptr(), whole, translated.as_mut_ptr());
+        pmpi::MPI_Group_free(&mut whole);
     }
+    translated.into_iter().filter_map(|rank| u32::try_from(rank).ok()).collect()
+}
 
-    /// The operation is complete now: what it reads must be as it was.
-    fn check_unchanged(&self, by: FunctionId) {
-        let Some((begin, end, Some(before))) = self.read else { return };
-        if checksum(begin, end).is_some_and(|now| now != before) {
-            let function = self.function;
-            let message = format!(
-                "the buffer of {function} was changed before the epoch was over, as {by} says"
-            );
-            report(Class::RmaConflict, function, self.site, "changed", &message, None);
+impl Common {
+    /// This process exposes the window to these.
+    fn posted(&mut self, members: &[u32]) {
+        self.exposed.clear();
+        for origin in members {
+            let count = self.posts.entry(*origin).or_default();
+            *count += 1;
+            if let Some(rank) =
+                c_int::try_from(*origin).ok().and_then(|it| self.comm.world_rank(it))
+            {
+                self.exposed.push((rank, *count));
+            }
         }
     }
 }
 
 impl Window {
+    /// The exposure that was posted is over.
+    fn exposure_over(&mut self) {
+        self.posted = None;
+        if let Some(common) = &mut self.common
+            && let Ok(rank) = u32::try_from(common.comm.rank)
+        {
+            accesses::exposure_over(common.identity, rank, &common.exposed);
+            common.exposed.clear();
+        }
+    }
+
+    /// How many bytes a displacement counts at a target, if it is known.
+    fn unit(&mut self, target: i64) -> Option<u32> {
+        let common = self.common.as_mut()?;
+        let rank = u32::try_from(target).ok()?;
+        *common.units.entry(rank).or_insert_with(|| accesses::unit(common.identity, rank))
+    }
+
+    /// Compares an operation with those of other processes.
+    fn meet(&mut self, checked: &Checked<'_>, new: &Operation) {
+        let is_fence = self.locked_all.is_none() && self.started.is_none();
+        let has_fence = self.fence.is_some();
+        let lock = self.locks.get(&new.target).map(|(_, is_alone)| *is_alone);
+        let Some(common) = &mut self.common else { return };
+        let Ok(target) = u32::try_from(new.target) else { return };
+        let of_target = common.comm.world_rank(target as c_int);
+        let is_own = of_target == Some(rank());
+        if let Some(other) = of_target.filter(|_| !is_own) {
+            accesses::note_incoming(other);
+        }
+        if !shared().is_whole() {
+            shared().reached(limit::HOSTS);
+            return;
+        }
+        let epoch = match lock {
+            Some(true) => return,
+            Some(false) => Epoch::Locked { all: false },
+            None if self.locked_all.is_some() => Epoch::Locked { all: true },
+            None if self.started.is_some() => match common.starts.get(&target) {
+                Some(number) => Epoch::Started(*number),
+                None => return,
+            },
+            None if is_fence && has_fence => Epoch::Fence(common.fences),
+            None => return,
+        };
+        // What its request completes is over at a time that nobody here knows.
+        if new.has_request && new.fetches {
+            return;
+        }
+        let (Some(layout), Some(unit)) = (&new.layout, new.unit) else { return };
+        let Some(start) = new.displacement.checked_mul(i64::from(unit)) else { return };
+        let Some(layout) = layout.clone().moved(start) else { return };
+        let operation = match checked.word(checked.shape.operation) {
+            Some(operation) if !common.has_info => operations::number(operation),
+            _ => 0,
+        };
+        let basic = arguments::datatype(new.described.0).map_or(0, |info| info.signature.uniform);
+        let checksum = match new.action {
+            Action::Put => new.read.and_then(|(.., checksum)| checksum),
+            _ => None,
+        };
+        let access = Access {
+            window: common.identity,
+            target,
+            epoch,
+            action: new.action,
+            operation: operation as u32,
+            basic,
+            checksum,
+            function: new.function,
+            mark: Mark::of(new.site),
+            layout,
+        };
+        let kept = accesses::add(&access, knowledge::passed(), knowledge::last(is_own.into()));
+        if let Some(kept) = kept.filter(|_| !matches!(epoch, Epoch::Started(_)))
+            && !common.kept.iter().any(|(.., known)| *known == kept)
+        {
+            common.kept.push((new.target, matches!(epoch, Epoch::Locked { .. }), kept));
+        }
+    }
+
+    /// A call is about to complete operations under locks at their targets.
+    fn over_by(&mut self, function: FunctionId, rank: i64) {
+        use FunctionId::*;
+        let all = matches!(function, MPI_Win_unlock_all | MPI_Win_flush_all);
+        if !all && !matches!(function, MPI_Win_unlock | MPI_Win_flush) {
+            return;
+        }
+        let Some(common) = &mut self.common else { return };
+        let passed = knowledge::passed();
+        let (kept, done) = (&mut common.kept, &mut common.done);
+        kept.retain(|(target, is_locked, kept)| {
+            let is_over = *is_locked && (all || *target == rank);
+            if is_over {
+                accesses::over(*kept);
+                done.push((passed, *kept));
+            }
+            !is_over
+        });
+        let many = done.len().saturating_sub(DONE);
+        done.drain(..many).for_each(|(_, kept)| accesses::forget(kept));
+    }
+
     /// Takes out the operations whose buffers are the application's again after a call. Those that are complete here only,
     /// and not at the target, stay without their buffers.
     fn closed_by(&mut self, function: FunctionId, rank: i64) -> Vec<Operation> {

@@ -216,7 +216,9 @@ pub(crate) fn report_of(
         }
     };
     if is_new && !is_suppressed {
-        announce(class.name(), &text, &other, message, ranks);
+        let mut ranks = ranks.to_vec();
+        ranks.sort_unstable();
+        announce(class.name(), &text, &other, message, &ranks);
         write_file(true);
     }
 }
@@ -380,12 +382,17 @@ fn limits(shared: &Shared) -> Vec<&'static str> {
         (limit::MESSAGES, "so many messages were under way at once that not all were compared"),
         (
             limit::HOSTS,
-            "the ranks are on several hosts: collective operations, messages and deadlocks were not compared between ranks",
+            "the ranks are on several hosts: collective operations, messages, one-sided operations and deadlocks were not \
+             compared between ranks",
         ),
         (
             limit::ORDER,
             "messages were not compared any more: a send was cancelled, or several threads have sent or received on one \
              channel",
+        ),
+        (
+            limit::ACCESSES,
+            "so many one-sided operations were under way at once that not all were compared between processes",
         ),
         (limit::RANKS, "ranks beyond 1023 are not compared with others"),
     ];

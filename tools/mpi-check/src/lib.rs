@@ -3,18 +3,23 @@
 //! on to MPI as they are.
 //!
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
-//! * `objects.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
-//! * `epochs.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
+//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
+//! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
-//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`: what is said.
+//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`,
+//!   `wrappers.rs`: what is said.
 
+mod accesses;
 mod arguments;
 mod collectives;
 mod comms;
 mod epochs;
 mod findings;
 mod functions;
+mod knowledge;
+mod layouts;
+mod made;
 mod made_types;
 mod memory;
 mod messages;
@@ -27,6 +32,7 @@ mod shared;
 mod suppress;
 mod types;
 mod waits;
+mod wrappers;
 
 use core::ffi::c_void;
 use core::sync::atomic::{
@@ -36,10 +42,10 @@ use core::sync::atomic::{
 
 use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_Datatype, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
+    MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
+    AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
     MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
     install_qmpi_layer, launched_rank, next, say, world_position,
 };
@@ -107,6 +113,7 @@ fn begin() {
     }
     PROCESS.store(std::process::id(), Relaxed);
     findings::prepare();
+    wrappers::prepare();
     match shared::join() {
         Ok(is_first) => IS_FIRST.store(is_first, Relaxed),
         Err(problem) if launched_rank().unwrap_or(0) == 0 && !findings::is_silent() => {
@@ -128,6 +135,10 @@ struct Entered<'c> {
     receive: Option<messages::Receive>,
     /// Of a collective operation.
     need: waits::Need,
+    /// Of the window that the call makes.
+    window: u64,
+    /// Nothing can come from others by the call.
+    is_silent: bool,
     /// The requests that the call may complete.
     ids: requests::Ids,
 }
@@ -162,7 +173,7 @@ impl Check {
         }
         let window = freed.filter(|(kind, _)| *kind == Kind::Window).map(|(_, handle)| handle);
         if window.is_some() || checked.shape.window != NONE {
-            epochs::entering(checked, window);
+            entered.is_silent = !epochs::entering(checked, window);
         }
         if call.starts_requests() {
             requests::starting(call.requests(), checked.function, site);
@@ -173,6 +184,15 @@ impl Check {
         }
         if checked.shape.source != NONE {
             *receive = messages::receive_of(checked);
+        }
+        if matches!(
+            checked.function,
+            FunctionId::MPI_Mrecv
+                | FunctionId::MPI_Mrecv_c
+                | FunctionId::MPI_Imrecv
+                | FunctionId::MPI_Imrecv_c
+        ) {
+            messages::receive_matched(checked);
         }
         if checked.shape.timing != Timing::Persistent {
             // A call that does both sends first, as far as anybody can tell.
@@ -188,7 +208,11 @@ impl Check {
         }
         if number != 0 {
             entered.need = waits::of_collective(checked, number);
+            if epochs::makes_window(checked.function) {
+                entered.window = epochs::making(checked, number);
+            }
         }
+        knowledge::entering(checked, number);
         enter_wait(call, checked, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
@@ -202,7 +226,11 @@ impl Check {
     #[inline(always)]
     fn leave<'c>(&self, call: AnyCall<'c>, entered: &mut Entered<'c>, result: CallResult<'c>) {
         waits::leave();
-        let Entered { checked, buffers, freed, send, receive, need, ids } = entered;
+        let Entered { checked, buffers, freed, send, receive, need, window: made, is_silent, ids } =
+            entered;
+        if let Some(collective) = knowledge::left(checked, *is_silent) {
+            epochs::passed(collective);
+        }
         let (function, site) = (checked.function, checked.site);
         if call.completes_requests() {
             let requests = call.requests();
@@ -264,7 +292,16 @@ impl Check {
         }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
-            note_made(call, checked, accepted);
+            made::note(call, checked, accepted, *made);
+        }
+        if matches!(
+            function,
+            FunctionId::MPI_Win_allocate_shared
+                | FunctionId::MPI_Win_allocate_shared_c
+                | FunctionId::MPI_Win_shared_query
+                | FunctionId::MPI_Win_shared_query_c
+        ) {
+            accesses::note_shared_memory();
         }
     }
 
@@ -279,6 +316,7 @@ impl Check {
             unsafe { pmpi::MPI_Query_thread(&mut level) };
             if level == MPI_THREAD_MULTIPLE {
                 messages::set_has_threads();
+                knowledge::set_has_threads();
             }
             let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
             waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
@@ -355,51 +393,6 @@ fn check_freeing(kind: Kind, handle: u64, function: FunctionId, site: Site) {
     }
 }
 
-/// Objects that an accepted call has made.
-fn note_made<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>) {
-    let function = checked.function;
-    if function == FunctionId::MPI_Type_commit {
-        if let Some((_, address)) = call.arguments().next()
-            && address != 0
-        {
-            // SAFETY: the address must be that of a datatype's handle: MPI has accepted the call and read it.
-            objects::committed(unsafe { Kind::Datatype.read(address) });
-        }
-        return;
-    }
-    if function == FunctionId::MPI_Type_get_contents {
-        note_contents(call);
-        return;
-    }
-    for (parameter, address) in call.arguments() {
-        let Some(kind) = functions::made(parameter).filter(|_| address != 0) else { continue };
-        // SAFETY: the address must be that of a handle of the parameter's kind, which MPI has written: it has accepted
-        // the call, and this is the parameter by which the function returns what it makes.
-        let handle = unsafe { kind.read(address) };
-        let size = checked.comm.as_ref().map_or(0, |comm| comm.size);
-        objects::made(kind, handle, function, checked.site, size);
-        if kind == Kind::Datatype {
-            made_types::note(call, handle);
-        }
-    }
-}
-
-/// Handles of datatypes that an accepted call has given out again.
-fn note_contents(call: AnyCall<'_>) {
-    let word =
-        |name| call.arguments().find(|(parameter, _)| parameter.name == name).map(|(_, word)| word);
-    let (Some(count), Some(address)) = (word("max_datatypes"), word("array_of_datatypes")) else {
-        return;
-    };
-    let array = <*const MPI_Datatype>::from_word(address);
-    for index in 0..(count as usize).min(1 << 16) {
-        // SAFETY: the array must have the element: the application says that it has so many. What MPI has not written is
-        // a number that is compared with handles only.
-        let handle = unsafe { array.add(index).read() };
-        objects::made_again(Kind::Datatype, handle.to_word());
-    }
-}
-
 /// Does the function start MPI?
 fn is_start(function: FunctionId) -> bool {
     use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
@@ -427,7 +420,7 @@ impl Check {
                     self.started();
                 }
                 if function == FunctionId::MPI_Session_init {
-                    note_made(call, &Checked::new(call, site, None), accepted);
+                    made::note(call, &Checked::new(call, site, None), accepted, 0);
                 }
             }
             return result;
@@ -439,6 +432,8 @@ impl Check {
             send: None,
             receive: None,
             need: waits::Need::Nothing,
+            window: 0,
+            is_silent: false,
             ids: requests::Ids::new(),
         };
         self.enter(call, &mut entered);
@@ -498,7 +493,7 @@ impl MpiInterceptionLayer for Check {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(1);
+        let site = Caller::of_this_call().site(wrappers::depth());
         self.check(call.erase(), site, next_f)
     }
 
@@ -507,7 +502,7 @@ impl MpiInterceptionLayer for Check {
         next_f: impl next::MPI_Comm_free<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(1);
+        let site = Caller::of_this_call().site(wrappers::depth());
         let next_f = || self.communicators.comm_free(next_f, comm);
         self.free_comm(FunctionId::MPI_Comm_free, comm.get(), site, next_f)
     }
@@ -517,7 +512,7 @@ impl MpiInterceptionLayer for Check {
         next_f: impl next::MPI_Comm_disconnect<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(1);
+        let site = Caller::of_this_call().site(wrappers::depth());
         let next_f = || self.communicators.comm_disconnect(next_f, comm);
         self.free_comm(FunctionId::MPI_Comm_disconnect, comm.get(), site, next_f)
     }

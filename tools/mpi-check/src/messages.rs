@@ -6,6 +6,7 @@
 //! receive is posted, unless another one that might get the message is pending, too: then it is left open.
 
 mod doubt;
+mod matched;
 mod problem;
 mod races;
 mod table;
@@ -21,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
 use crate::comms::CommRef;
-use crate::findings::{Class, rank};
+use crate::findings::rank;
 use crate::places::Mark;
 use crate::shared::{limit, shared};
 use crate::types::Signature;
@@ -29,7 +30,8 @@ use crate::waits;
 use doubt::Threads;
 use problem::Problem;
 
-pub(crate) use doubt::{cancelling, set_has_threads};
+pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
+pub(crate) use matched::{matched, receive_matched};
 pub(crate) use races::tell_races;
 pub(crate) use table::Table;
 pub(crate) use under_way::{is_unasked, report_lost, under_way};
@@ -338,7 +340,29 @@ pub(crate) fn failed(receive: &Receive) {
     });
     if let (Some(channel), Some(number)) = (receive.channel(), receive.number) {
         take(table::key(channel, number), channel, &receive.content);
+    } else if receive.channel().is_none() {
+        failed_from_anybody(receive);
     }
+}
+
+/// MPI has refused to receive a message from anybody, or with any tag. If one that is too long is the only one that it can
+/// have been, it was that one.
+fn failed_from_anybody(receive: &Receive) {
+    let mut fitting = shared().messages.all().filter(|(_, slot)| {
+        slot.is_lost()
+            && slot.identity.load(Relaxed) == receive.identity
+            && slot.target.load(Relaxed) == rank()
+            && receive.source.is_none_or(|source| source == slot.source.load(Relaxed))
+            && receive.tag.is_none_or(|tag| tag == slot.tag.load(Relaxed) as i64)
+    });
+    let (Some((key, slot)), None) = (fitting.next(), fitting.next()) else { return };
+    let bytes = slot.sent.bytes.load(Relaxed);
+    if bytes == u64::MAX || bytes <= receive.content.bytes {
+        return;
+    }
+    let channel = slot.channel();
+    with(|counts| *counts.received.entry(channel).or_default() += 1);
+    take(key, channel, &receive.content);
 }
 
 /// Nobody asks for a message any more.
@@ -351,51 +375,20 @@ fn forget_posted(key: u64) {
     });
 }
 
-/// A probe has taken a message out of the queue: it can be received by its handle only.
-pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
-    let shape = checked.shape;
-    let Some(comm) = checked.comm.as_ref().filter(|_| is_on()) else { return };
-    let (Some(source), Some(tag)) = (checked.int(shape.source), checked.int(shape.tags.1)) else {
-        return;
-    };
-    let source = match source {
-        any if any == i64::from(MPI_ANY_SOURCE) => None,
-        source => match i32::try_from(source).ok().and_then(|source| comm.world_rank(source)) {
-            None => return,
-            known => known,
-        },
-    };
-    let content = Content {
-        function: checked.function,
-        signature: Signature::ANY,
-        bytes: u64::MAX,
-        mark: Mark::of(checked.site),
-    };
-    let order = with(|counts| {
-        counts.order += 1;
-        counts.order
-    });
-    let receive = Receive {
-        content,
-        identity: comm.identity,
-        source,
-        tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
-        order,
-        number: None,
-        comm: comm.clone(),
-    };
-    received(&receive, Some(status));
-}
-
 /// A receive is complete.
 pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
+    arrived(receive, status);
+}
+
+/// The same: the message's channel, and what was sent, if that is known.
+fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, Content)> {
     let Some(status) = status else {
         failed(receive);
-        return;
+        return None;
     };
     let Some(bytes) = received_bytes(status) else {
         withdrawn(receive);
-        return;
+        return None;
     };
     let source = match receive.source {
         Some(source) => Some(source),
@@ -405,7 +398,7 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     };
     let Some(source) = source else {
         withdrawn(receive);
-        return;
+        return None;
     };
     let tag = receive.tag.unwrap_or(i64::from(status.MPI_TAG));
     let channel = Channel { identity: receive.identity, source, target: rank(), tag };
@@ -430,9 +423,12 @@ pub(crate) fn received(receive: &Receive, status: Option<&MPI_Status>) {
     });
     match number {
         Some(number) => {
-            take(table::key(channel, number), channel, &receive.content);
+            Some((channel, take(table::key(channel, number), channel, &receive.content)?))
         }
-        None => take_any(channel, bytes),
+        None => {
+            take_any(channel, bytes);
+            None
+        }
     }
 }
 
@@ -463,11 +459,15 @@ fn meet(key: u64, channel: Channel, content: &Content, side: u32) -> bool {
     met.is_some()
 }
 
-/// The receive of a message is complete: it is not under way any more.
-fn take(key: u64, channel: Channel, content: &Content) {
+/// The receive of a message is complete: it is not under way any more. What was sent, if that is known.
+fn take(key: u64, channel: Channel, content: &Content) -> Option<Content> {
+    let mut sent = None;
     let taken = table::at(key, false, |place| {
         let slot = place.slot;
         place.free();
+        if slot.is_sent() {
+            sent = slot.sent.get(slot.has.load(Relaxed) & has::SENT_ANY != 0);
+        }
         let before = slot.has.load(Relaxed);
         if before & has::POSTED != 0 {
             return None;
@@ -480,6 +480,7 @@ fn take(key: u64, channel: Channel, content: &Content) {
     if let Some(Some(problem)) = taken {
         problem.tell(channel, content);
     }
+    sent
 }
 
 /// One message of a channel has arrived; which one, is not known.
@@ -534,11 +535,17 @@ impl Slot {
         self.is_sent() && self.has.load(Relaxed) & has::POSTED == 0
     }
 
+    fn channel(&self) -> Channel {
+        Channel {
+            identity: self.identity.load(Relaxed),
+            source: self.source.load(Relaxed),
+            target: self.target.load(Relaxed),
+            tag: self.tag.load(Relaxed) as i64,
+        }
+    }
+
     fn is_of(&self, channel: Channel) -> bool {
-        self.identity.load(Relaxed) == channel.identity
-            && self.source.load(Relaxed) == channel.source
-            && self.target.load(Relaxed) == channel.target
-            && self.tag.load(Relaxed) as i64 == channel.tag
+        self.channel() == channel
     }
 
     fn compare(&self) -> Option<Problem> {
@@ -549,11 +556,6 @@ impl Slot {
         self.has.store(has | has::COMPARED, Relaxed);
         let sent = self.sent.get(has & has::SENT_ANY != 0)?;
         let posted = self.posted.get(has & has::POSTED_ANY != 0)?;
-        let is_longer =
-            sent.bytes != u64::MAX && posted.bytes != u64::MAX && sent.bytes > posted.bytes;
-        if !sent.signature.may_begin(posted.signature) {
-            return Some(Problem { class: Class::DatatypeMismatch, sent, posted });
-        }
-        is_longer.then_some(Problem { class: Class::Truncation, sent, posted })
+        Problem::of(sent, posted)
     }
 }

@@ -13,7 +13,8 @@ use mpi_tool_layer::{FunctionId, ParameterKind, PredefinedDatatype, Site, Word};
 use rustc_hash::FxHashMap;
 
 use crate::findings::{Class, report};
-use crate::types::TypeInfo;
+use crate::layouts::Layout;
+use crate::types::{self, TypeInfo};
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -153,6 +154,8 @@ pub(crate) struct Object {
     is_owned: bool,
     /// Of a datatype.
     pub(crate) datatype: Option<Arc<TypeInfo>>,
+    /// Where its data lie.
+    layout: Option<Arc<Layout>>,
     /// The number of processes of a window or a communicator; 0 if that is not known.
     pub(crate) size: u32,
 }
@@ -234,10 +237,12 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
             function,
             is_owned,
             datatype: None,
+            layout: None,
             size,
         });
         if object.references == 0 {
             object.datatype = None;
+            object.layout = None;
             object.is_owned = is_owned;
             object.site = site;
             object.function = function;
@@ -258,12 +263,23 @@ pub(crate) fn made_again(kind: Kind, handle: u64) {
 }
 
 /// What a new datatype is.
-pub(crate) fn set_datatype(handle: u64, info: TypeInfo) {
+pub(crate) fn set_datatype(handle: u64, info: TypeInfo, layout: Option<Layout>) {
     change(|objects| {
         if let Some(object) = objects.get_mut(&(Kind::Datatype, handle)) {
             object.datatype = Some(Arc::new(info));
+            object.layout = layout.map(Arc::new);
         }
     });
+}
+
+/// Where the data of a datatype lie, if that is known.
+pub(crate) fn layout(handle: u64) -> Option<Layout> {
+    if let Some(info) = types::predefined(MPI_Datatype::from_word(handle)) {
+        return (!info.signature.is_any).then(|| Layout::bytes(info.size));
+    }
+    with(Kind::Datatype, handle, |object| {
+        object.layout.as_deref().filter(|_| !object.is_freed()).cloned()
+    })?
 }
 
 /// The application has committed a datatype.

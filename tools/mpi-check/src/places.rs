@@ -5,12 +5,27 @@ use std::fs;
 use std::path::Path;
 
 use addr2line::{Loader, demangle_auto};
-use mpi_tool_layer::Site;
+use mpi_tool_layer::{CodePlace, Site};
+
+use crate::wrappers;
 
 /// `solver.c:12 main`, or what is known of the place of a call; empty if nothing is.
 pub(crate) fn describe(site: Site) -> String {
-    let Some(place) = site.places().first() else { return String::new() };
+    let Some(place) = place_of(site) else { return String::new() };
     describe_place(place.file(), place.offset())
+}
+
+/// The place that a site's findings name: the call's own, or the first one outside of a library that wraps MPI.
+fn place_of(site: Site) -> Option<&'static CodePlace> {
+    let places = site.places();
+    if places.len() < 2 {
+        return places.first();
+    }
+    let of_user = |place: &CodePlace| {
+        let loader = Loader::new(place.file()).ok();
+        loader.is_none_or(|loader| !frames(&loader, place.offset()).iter().all(Frame::is_wrapper))
+    };
+    places.get(wrappers::known_place(site.number(), || places.iter().position(of_user)))
 }
 
 /// A place that other processes of the host understand: which file, and where in it.
@@ -25,7 +40,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// Of a site of this process.
     pub(crate) fn of(site: Site) -> Self {
-        let Some(place) = site.places().first() else { return Self::default() };
+        let Some(place) = place_of(site) else { return Self::default() };
         Self { module: hash_of_file(place.file()), offset: place.offset() }
     }
 }
@@ -79,19 +94,12 @@ fn describe_place(path: &str, offset: u64) -> String {
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     let unknown = format!("{name}+{offset:#x}");
     let Ok(loader) = Loader::new(path) else { return unknown };
-    let mut function = None;
-    let mut line = None;
-    if let Ok(mut frames) = loader.find_frames(offset)
-        && let Ok(Some(frame)) = frames.next()
-    {
-        function =
-            frame.function.and_then(|name| name.demangle().map(|name| name.into_owned()).ok());
-        line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+    let mut all = frames(&loader, offset);
+    let at = all.iter().position(|frame| !frame.is_wrapper()).unwrap_or(0);
+    if all.is_empty() {
+        return unknown;
     }
-    let function = function.or_else(|| {
-        let symbol = loader.find_symbol(offset)?;
-        Some(demangle_auto(symbol.into(), None).into_owned())
-    });
+    let Frame { function, line } = all.swap_remove(at);
     let at = match line {
         Some((file, line)) => format!("{}:{line}", file.rsplit('/').next().unwrap_or(&file)),
         None => unknown,
@@ -100,4 +108,43 @@ fn describe_place(path: &str, offset: u64) -> String {
         Some(function) => format!("{at} {function}"),
         None => at,
     }
+}
+
+/// A function at a place, of which one may be inlined into the next.
+struct Frame {
+    function: Option<String>,
+    line: Option<(String, u32)>,
+}
+
+impl Frame {
+    /// Is it a function of a library that wraps MPI?
+    fn is_wrapper(&self) -> bool {
+        self.function.as_deref().is_some_and(wrappers::is_wrapper)
+    }
+}
+
+/// The functions at a place, the innermost first: at least one, if anything is known of it.
+fn frames(loader: &Loader, offset: u64) -> Vec<Frame> {
+    let mut all = Vec::new();
+    if let Ok(mut frames) = loader.find_frames(offset) {
+        while let Ok(Some(frame)) = frames.next() {
+            let name =
+                frame.function.and_then(|name| name.demangle().map(|it| it.into_owned()).ok());
+            let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+            all.push(Frame { function: name, line });
+        }
+    }
+    // Without debug information, or where it names no function.
+    let symbol = || {
+        let symbol = loader.find_symbol(offset)?;
+        Some(demangle_auto(symbol.into(), None).into_owned())
+    };
+    match all.first_mut() {
+        Some(first) if first.function.is_none() => first.function = symbol(),
+        Some(_) => {}
+        None => {
+            all.extend(symbol().map(|function| Frame { function: Some(function), line: None }));
+        }
+    }
+    all
 }

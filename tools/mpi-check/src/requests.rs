@@ -68,6 +68,9 @@ fn with<R>(action: impl FnOnce(&mut FxHashMap<u64, SmallVec<[Request; 1]>>) -> R
 /// The buffers of a call that this process gives and gets.
 fn buffers(checked: &Checked<'_>) -> Buffers {
     let shape = checked.shape;
+    if shape.class == FunctionClass::OneSided {
+        return one_sided_buffers(checked);
+    }
     let is_used = matches!(shape.class, FunctionClass::PointToPoint | FunctionClass::Collective)
         && checked.is_sound
         && shape.sent.partitions == NONE
@@ -117,6 +120,25 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
     let sent = if gives && !(shares && gets) { one(&shape.sent, false) } else { None };
     let received = if gets { one(&shape.received, true) } else { None };
     [sent, received]
+}
+
+/// What a one-sided operation with a request reads here. Programs get to one place again and again, and look at it at the
+/// end.
+fn one_sided_buffers(checked: &Checked<'_>) -> Buffers {
+    let (shape, data) = (checked.shape, checked.shape.sent);
+    let no_op = pmpi::MPI_NO_OP.to_word();
+    let is_used = shape.timing == Timing::Started
+        && checked.is_sound
+        && !checked.is_for_nobody()
+        && checked.word(shape.operation) != Some(no_op);
+    let range = || {
+        let buffer = checked.word(data.buffer).filter(|buffer| *buffer != 0)?;
+        let count = u64::try_from(checked.int(data.count)?).ok()?;
+        let info = checked.datatype(data.datatype).filter(|info| info.is_dense)?;
+        info.range(buffer, count)
+    };
+    let range = if is_used { range() } else { None };
+    [range.map(|(begin, end)| Buffer { begin, end, is_received: false, checksum: None }), None]
 }
 
 /// A call is about to be passed on that uses buffers: none of them may be in use. The buffers of a call that has or makes
@@ -194,12 +216,16 @@ pub(crate) fn made(
     with(|requests| {
         let all = requests.entry(handle.to_word()).or_default();
         all.push(request);
-        if all.len() > 1 {
-            // Which of them a completion is of, is not sure: MPI has completed them already, or the one before is complete,
-            // and its thread has yet to be told.
+        // Which of them a completion is of, is not sure: MPI has completed them already, as it does with sends, or the one
+        // before is complete, and its thread has yet to be told.
+        if all.len() > 1 && (crate::messages::has_threads() || !all.iter().all(is_send)) {
             all.iter_mut().for_each(|request| request.buffers = [None, None]);
         }
     });
+}
+
+fn is_send(request: &Request) -> bool {
+    request.buffers.iter().flatten().all(|buffer| !buffer.is_received) && !request.is_persistent
 }
 
 /// The requests that handles mean now, before a call that may complete them: 0 of one that is not known.
@@ -302,35 +328,48 @@ pub(crate) fn completed(
     site: Site,
 ) -> Option<Request> {
     let key = handle.to_word();
-    let request = with(|requests| {
+    let (request, others) = with(|requests| {
         let all = requests.get_mut(&key)?;
         let at = all.iter().position(|request| request.id == id).unwrap_or(0);
         let request = all.get_mut(at)?;
         if request.is_persistent {
             let before = request.clone();
             request.is_active = false;
-            return before.is_active.then_some(before);
+            return before.is_active.then_some((before, Vec::new()));
         }
         let request = all.remove(at);
+        // No other one with this handle is complete for the application either, but from now on nobody knows which is.
+        let others: Vec<Request> = all.iter().cloned().collect();
+        all.iter_mut().for_each(|request| request.buffers = [None, None]);
         if all.is_empty() {
             requests.remove(&key);
         }
-        Some(request)
+        Some((request, others))
     })?;
-    let changed = request.buffers.iter().flatten().any(|buffer| {
-        // Memory that is gone is not what this finding is about.
-        let is_other = |before| checksum(buffer.begin, buffer.end).is_some_and(|now| now != before);
-        buffer.checksum.is_some_and(is_other)
-    });
-    if changed {
-        let message = format!(
-            "the buffer that {} sends was changed before the operation was complete, as {function} says here",
-            request.function
-        );
-        let other = Other::new("started at", request.started);
-        report(Class::BufferInUse, request.function, site, "changed", &message, Some(other));
+    for request in others.iter().chain([&request]) {
+        request.check_unchanged(function, site);
     }
     Some(request)
+}
+
+impl Request {
+    /// What is sent must be as it was.
+    fn check_unchanged(&self, function: FunctionId, site: Site) {
+        let changed = self.buffers.iter().flatten().any(|buffer| {
+            // Memory that is gone is not what this finding is about.
+            let is_other =
+                |before| checksum(buffer.begin, buffer.end).is_some_and(|now| now != before);
+            buffer.checksum.is_some_and(is_other)
+        });
+        if changed {
+            let message = format!(
+                "the buffer that {} sends was changed before the operation was complete, as {function} says here",
+                self.function
+            );
+            let other = Other::new("started at", self.started);
+            report(Class::BufferInUse, self.function, site, "changed", &message, Some(other));
+        }
+    }
 }
 
 /// MPI has said that an operation is complete without completing its request: its buffers are the application's again.

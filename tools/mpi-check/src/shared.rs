@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
 
+use crate::accesses;
 use crate::collectives::{Broken, Slot as CollectiveSlot};
 use crate::findings::Entry;
 use crate::messages;
@@ -41,6 +42,7 @@ pub(crate) mod limit {
     pub(crate) const RANKS: u32 = 16;
     /// Nobody can know any more which messages belong together.
     pub(crate) const ORDER: u32 = 32;
+    pub(crate) const ACCESSES: u32 = 64;
 }
 
 /// A lock that is held for some instructions.
@@ -99,6 +101,7 @@ pub(crate) struct Shared {
     pub(crate) ranks: [RankState; RANKS],
     pub(crate) collectives: [Bucket<CollectiveSlot, { COLLECTIVES.1 }>; COLLECTIVES.0],
     pub(crate) messages: messages::Table,
+    pub(crate) accesses: accesses::Table,
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());

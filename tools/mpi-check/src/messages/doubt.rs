@@ -15,6 +15,11 @@ pub(crate) fn set_has_threads() {
     HAS_THREADS.store(true, Relaxed);
 }
 
+/// May several threads call MPI at once?
+pub(crate) fn has_threads() -> bool {
+    HAS_THREADS.load(Relaxed)
+}
+
 /// Which thread uses a channel, where several may.
 #[derive(Default)]
 pub(super) struct Threads(HashMap<Channel, ThreadId>);

@@ -13,6 +13,16 @@ pub(super) struct Problem {
 }
 
 impl Problem {
+    /// What is wrong with the two sides of a message, if anything is.
+    pub(super) fn of(sent: Content, posted: Content) -> Option<Self> {
+        let is_longer =
+            sent.bytes != u64::MAX && posted.bytes != u64::MAX && sent.bytes > posted.bytes;
+        if !sent.signature.may_begin(posted.signature) {
+            return Some(Self { class: Class::DatatypeMismatch, sent, posted });
+        }
+        is_longer.then_some(Self { class: Class::Truncation, sent, posted })
+    }
+
     pub(super) fn tell(&self, channel: Channel, own: &Content) {
         if shared().has_reached(limit::ORDER) {
             return;

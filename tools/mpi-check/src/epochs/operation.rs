@@ -1,0 +1,161 @@
+//! Operations of an epoch of this process that is not over, and which of them must not meet.
+
+use mpi_facts::{NONE, Timing};
+use mpi_tool_layer::mpi_sys::pmpi;
+use mpi_tool_layer::{Call as _, FunctionId, ParameterKind, Site, Word};
+
+use crate::accesses::Action;
+use crate::arguments::{self, Checked};
+use crate::findings::{Class, report};
+use crate::layouts::Layout;
+use crate::memory::checksum;
+use crate::objects;
+
+/// An operation of an epoch that is not over.
+#[derive(Debug, Clone)]
+pub(super) struct Operation {
+    pub(super) function: FunctionId,
+    pub(super) site: Site,
+    pub(super) target: i64,
+    pub(super) displacement: i64,
+    /// What it does with the target's memory.
+    pub(super) action: Action,
+    /// [`MPI_NO_OP`], which changes nothing.
+    pub(super) is_no_op: bool,
+    /// It brings data to this process.
+    pub(super) fetches: bool,
+    /// The target's memory, from the displacement on; `None` where it is not known.
+    pub(super) layout: Option<Layout>,
+    /// The datatype and how many, as the call has them.
+    pub(super) described: (u64, u64),
+    /// How many bytes a displacement counts, if it is known.
+    pub(super) unit: Option<u32>,
+    /// It was started with a request.
+    pub(super) has_request: bool,
+    /// Memory of this process that MPI reads, and what was in it.
+    pub(super) read: Option<(u64, u64, Option<u64>)>,
+    /// Memory of this process that MPI writes.
+    pub(super) written: Option<(u64, u64)>,
+}
+
+impl Operation {
+    /// `None` of one that moves nothing, or of which nobody knows what.
+    pub(super) fn of(
+        checked: &Checked<'_>,
+        action: Action,
+        target: i64,
+        unit: Option<u32>,
+    ) -> Option<Self> {
+        let mut displacement = None;
+        // Fetches of one element have neither a count nor a second datatype.
+        let mut described = (0, 1);
+        for (parameter, word) in checked.call.arguments() {
+            match parameter.name {
+                "target_disp" if parameter.kind == ParameterKind::RmaDisplacement => {
+                    displacement = Some(word as i64);
+                }
+                "target_count" if word == 0 => return None,
+                "target_count" => described.1 = word,
+                "target_datatype" | "datatype" => described.0 = word,
+                _ => {}
+            }
+        }
+        let layout = objects::layout(described.0).zip(arguments::datatype(described.0));
+        let layout = layout.and_then(|(layout, info)| layout.repeated(described.1, info.extent));
+        let range = |data: &mpi_facts::Data| {
+            let buffer = checked.word(data.buffer).filter(|buffer| *buffer != 0)?;
+            let count = match data.count {
+                NONE => 1,
+                count => u64::try_from(checked.int(count)?).ok()?,
+            };
+            let info = checked.datatype(data.datatype)?;
+            if info.is_dense { info.range(buffer, count) } else { None }
+        };
+        let shape = checked.shape;
+        // With a request, the buffers are the application's again when that is complete. `MPI_NO_OP` reads nothing.
+        let has_request = shape.timing == Timing::Started;
+        let is_no_op = checked.word(shape.operation) == Some(pmpi::MPI_NO_OP.to_word());
+        let reads = !has_request && !is_no_op;
+        let read = if reads { range(&shape.sent) } else { None };
+        let read = read.map(|(begin, end)| (begin, end, checksum(begin, end)));
+        let written = if has_request { None } else { range(&shape.received) };
+        Some(Self {
+            function: checked.function,
+            site: checked.site,
+            target,
+            displacement: displacement?,
+            action,
+            is_no_op,
+            fetches: shape.received.buffer != NONE,
+            layout,
+            described,
+            unit,
+            has_request,
+            read,
+            written,
+        })
+    }
+
+    /// In which way it conflicts with an earlier operation, in words.
+    pub(super) fn conflict(&self, old: &Self) -> Option<&'static str> {
+        let overlaps = |one: (u64, u64), other: (u64, u64)| one.0 < other.1 && other.0 < one.1;
+        let read = |operation: &Self| operation.read.map(|(begin, end, _)| (begin, end));
+        let meet = |written: Option<(u64, u64)>, read: Option<(u64, u64)>| {
+            written.zip(read).is_some_and(|(written, read)| overlaps(written, read))
+        };
+        // One with a request may have been completed by it before this one began.
+        if !old.has_request && self.target == old.target && self.meets(old) {
+            let changes = |it: &Self| it.action != Action::Get && !it.is_no_op;
+            match (old.action, self.action) {
+                (Action::Put, Action::Get) => {
+                    return Some("reads at the target what is changed by");
+                }
+                (Action::Accumulate, Action::Get) if changes(old) => {
+                    return Some("reads at the target what is changed by");
+                }
+                (Action::Get, Action::Put) => return Some("changes at the target what is read by"),
+                (Action::Get, Action::Accumulate) if changes(self) => {
+                    return Some("changes at the target what is read by");
+                }
+                (Action::Put, Action::Accumulate) | (Action::Accumulate, Action::Put) => {
+                    return Some("meets at the target, in any order,");
+                }
+                _ => {}
+            }
+        }
+        if meet(old.written, read(self)) {
+            return Some("reads a buffer of this process that is written by");
+        }
+        meet(self.written, read(old))
+            .then_some("writes to a buffer of this process that is read by")
+    }
+
+    /// Have both a byte of the target's memory in common? `false` if nobody knows.
+    pub(super) fn meets(&self, old: &Self) -> bool {
+        if self.displacement == old.displacement && self.described == old.described {
+            return true;
+        }
+        let distance = match self.displacement.checked_sub(old.displacement) {
+            Some(0) => 0,
+            Some(distance) => match self.unit.map(|unit| distance.checked_mul(i64::from(unit))) {
+                Some(Some(distance)) => distance,
+                _ => return false,
+            },
+            None => return false,
+        };
+        let (Some(own), Some(theirs)) = (&self.layout, &old.layout) else { return false };
+        own.clone().moved(distance).is_some_and(|own| own.meets(theirs))
+    }
+
+    /// The operation is complete now: what it reads must be as it was.
+    pub(super) fn check_unchanged(&self, by: FunctionId) {
+        let Some((begin, end, Some(before))) = self.read else { return };
+        if checksum(begin, end).is_some_and(|now| now != before) {
+            let function = self.function;
+            let message = format!(
+                "the buffer of {function} was changed before the epoch was over, as {by} says"
+            );
+            report(Class::RmaConflict, function, self.site, "changed", &message, None);
+        }
+    }
+}

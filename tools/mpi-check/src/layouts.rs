@@ -1,0 +1,163 @@
+//! Where the data of a datatype lie: a few pieces, each of equal blocks at equal distances. So a column of a matrix is one
+//! piece. What needs more pieces is not known.
+
+use smallvec::SmallVec;
+
+/// How many pieces a layout may have.
+pub(crate) const PIECES: usize = 4;
+/// How many blocks are compared at most.
+const COMPARED: u64 = 1 << 16;
+
+/// Blocks of equal length at equal distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Where the first block begins.
+    pub(crate) start: i64,
+    /// Bytes of a block; never 0.
+    pub(crate) length: u64,
+    /// From one block's beginning to the next one's; positive.
+    pub(crate) stride: i64,
+    /// How many blocks; never 0.
+    pub(crate) count: u64,
+}
+
+/// The bytes that some data take, from an address of nobody's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Layout(SmallVec<[Piece; PIECES]>);
+
+impl Layout {
+    /// So many bytes.
+    pub(crate) fn bytes(length: u64) -> Self {
+        let mut layout = Self::default();
+        if length != 0 && length <= i64::MAX as u64 {
+            layout.0.push(Piece { start: 0, length, stride: length as i64, count: 1 });
+        }
+        layout
+    }
+
+    /// From pieces that were a layout's.
+    pub(crate) fn of(pieces: impl Iterator<Item = Piece>) -> Self {
+        Self(
+            pieces
+                .filter(|piece| piece.length > 0 && piece.count > 0 && piece.stride > 0)
+                .collect(),
+        )
+    }
+
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.0
+    }
+
+    /// The same so many times, one at each multiple of a distance; `None` if that is too much.
+    pub(crate) fn repeated(&self, count: u64, distance: i64) -> Option<Self> {
+        let mut result = Self::default();
+        if count == 0 {
+            return Some(result);
+        }
+        if count == 1 {
+            return Some(self.clone());
+        }
+        let last = i64::try_from(count - 1).ok()?.checked_mul(distance)?;
+        for piece in &self.0 {
+            let width = piece.stride.checked_mul(i64::try_from(piece.count).ok()?)?;
+            let start = piece.start.checked_add(last.min(0))?;
+            if piece.count == 1 && distance == piece.length as i64 {
+                let length = piece.length.checked_mul(count)?;
+                result.push(Piece {
+                    start,
+                    length,
+                    stride: i64::try_from(length).ok()?,
+                    count: 1,
+                })?;
+            } else if piece.count == 1 && distance != 0 {
+                result.push(Piece { start, count, stride: distance.checked_abs()?, ..*piece })?;
+            } else if distance == width {
+                result.push(Piece { count: piece.count.checked_mul(count)?, ..*piece })?;
+            } else {
+                for number in 0..count {
+                    let start = piece.start.checked_add(distance.checked_mul(number as i64)?)?;
+                    result.push(Piece { start, ..*piece })?;
+                }
+            }
+        }
+        Some(result)
+    }
+
+    /// The same elsewhere.
+    pub(crate) fn moved(mut self, distance: i64) -> Option<Self> {
+        for piece in &mut self.0 {
+            piece.start = piece.start.checked_add(distance)?;
+        }
+        Some(self)
+    }
+
+    /// Another one in addition.
+    pub(crate) fn and(mut self, other: &Self) -> Option<Self> {
+        other.0.iter().try_for_each(|piece| self.push(*piece))?;
+        Some(self)
+    }
+
+    /// `None` if there is no room.
+    fn push(&mut self, piece: Piece) -> Option<()> {
+        if let Some(last) = self.0.last_mut()
+            && last.count == 1
+            && piece.count == 1
+            && last.start.checked_add(last.length as i64) == Some(piece.start)
+        {
+            last.length = last.length.checked_add(piece.length)?;
+            last.stride = i64::try_from(last.length).ok()?;
+            return Some(());
+        }
+        if self.0.len() == PIECES {
+            return None;
+        }
+        self.0.push(piece);
+        Some(())
+    }
+
+    /// Have both a byte in common? `false` if that cannot be said.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.0.iter().any(|one| other.0.iter().any(|two| one.meets(two) == Some(true)))
+    }
+
+    /// How many bytes it takes, if no two of its blocks overlap.
+    pub(crate) fn size(&self) -> u64 {
+        self.0
+            .iter()
+            .fold(0, |sum, piece| sum.saturating_add(piece.length.saturating_mul(piece.count)))
+    }
+}
+
+impl Piece {
+    /// The first byte and the one behind the last.
+    fn hull(&self) -> Option<(i64, i64)> {
+        let last = i64::try_from(self.count - 1).ok()?.checked_mul(self.stride)?;
+        let end = self.start.checked_add(last)?.checked_add(i64::try_from(self.length).ok()?)?;
+        Some((self.start, end))
+    }
+
+    /// Have both a byte in common? `None` if nobody can say so within reason.
+    fn meets(&self, other: &Self) -> Option<bool> {
+        let ((one, one_end), (two, two_end)) = (self.hull()?, other.hull()?);
+        if one >= two_end || two >= one_end {
+            return Some(false);
+        }
+        let (few, many) = if self.count <= other.count { (self, other) } else { (other, self) };
+        if few.count > COMPARED {
+            return None;
+        }
+        let length = i64::try_from(many.length).ok()?;
+        for number in 0..few.count as i64 {
+            let begin = few.start.checked_add(number.checked_mul(few.stride)?)?;
+            let end = begin.checked_add(few.length as i64)?;
+            // The first block of the other one that ends behind `begin`, and the last one that begins before `end`.
+            let first =
+                begin.checked_sub(many.start)?.checked_sub(length)?.div_euclid(many.stride) + 1;
+            let last = end.checked_sub(many.start)?.checked_sub(1)?.div_euclid(many.stride);
+            if first.max(0) <= last.min(many.count as i64 - 1) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+}

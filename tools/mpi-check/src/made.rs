@@ -1,0 +1,56 @@
+//! Objects that calls have made.
+
+use mpi_tool_layer::mpi_sys::MPI_Datatype;
+use mpi_tool_layer::{Accepted, AnyCall, Call as _, FunctionId, Word};
+
+use crate::arguments::Checked;
+use crate::objects::{self, Kind};
+use crate::{epochs, functions, made_types};
+
+/// Objects that an accepted call has made.
+pub(crate) fn note<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>, window: u64) {
+    let function = checked.function;
+    if function == FunctionId::MPI_Type_commit {
+        if let Some((_, address)) = call.arguments().next()
+            && address != 0
+        {
+            // SAFETY: the address must be that of a datatype's handle: MPI has accepted the call and read it.
+            objects::committed(unsafe { Kind::Datatype.read(address) });
+        }
+        return;
+    }
+    if function == FunctionId::MPI_Type_get_contents {
+        note_contents(call);
+        return;
+    }
+    for (parameter, address) in call.arguments() {
+        let Some(kind) = functions::made(parameter).filter(|_| address != 0) else { continue };
+        // SAFETY: the address must be that of a handle of the parameter's kind, which MPI has written: it has accepted
+        // the call, and this is the parameter by which the function returns what it makes.
+        let handle = unsafe { kind.read(address) };
+        let size = checked.comm.as_ref().map_or(0, |comm| comm.size);
+        objects::made(kind, handle, function, checked.site, size);
+        if kind == Kind::Datatype {
+            made_types::note(call, handle);
+        }
+        if kind == Kind::Window {
+            epochs::made(checked, handle, window);
+        }
+    }
+}
+
+/// Handles of datatypes that an accepted call has given out again.
+fn note_contents(call: AnyCall<'_>) {
+    let word =
+        |name| call.arguments().find(|(parameter, _)| parameter.name == name).map(|(_, word)| word);
+    let (Some(count), Some(address)) = (word("max_datatypes"), word("array_of_datatypes")) else {
+        return;
+    };
+    let array = <*const MPI_Datatype>::from_word(address);
+    for index in 0..(count as usize).min(1 << 16) {
+        // SAFETY: the array must have the element: the application says that it has so many. What MPI has not written is
+        // a number that is compared with handles only.
+        let handle = unsafe { array.add(index).read() };
+        objects::made_again(Kind::Datatype, handle.to_word());
+    }
+}

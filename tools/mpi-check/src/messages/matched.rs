@@ -1,0 +1,85 @@
+//! Messages that a probe has taken (`MPI_Mprobe`): what was sent is kept until somebody receives it by its handle.
+
+use std::sync::{Mutex, PoisonError};
+
+use mpi_tool_layer::mpi_sys::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Message, MPI_Status};
+use mpi_tool_layer::{Call as _, ParameterKind, Word};
+use rustc_hash::FxHashMap;
+
+use super::problem::Problem;
+use super::{Channel, Content, Receive, arrived, content, is_on, with};
+use crate::arguments::Checked;
+use crate::places::Mark;
+use crate::types::Signature;
+
+/// How many messages are kept.
+const MOST: usize = 1 << 12;
+
+/// By their handles.
+static TAKEN: Mutex<Option<FxHashMap<u64, (Channel, Content)>>> = Mutex::new(None);
+
+/// A probe has taken a message out of the queue: it can be received by its handle only.
+pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
+    let shape = checked.shape;
+    let Some(comm) = checked.comm.as_ref().filter(|_| is_on()) else { return };
+    let (Some(source), Some(tag)) = (checked.int(shape.source), checked.int(shape.tags.1)) else {
+        return;
+    };
+    let source = match source {
+        any if any == i64::from(MPI_ANY_SOURCE) => None,
+        source => match i32::try_from(source).ok().and_then(|source| comm.world_rank(source)) {
+            None => return,
+            known => known,
+        },
+    };
+    let content = Content {
+        function: checked.function,
+        signature: Signature::ANY,
+        bytes: u64::MAX,
+        mark: Mark::of(checked.site),
+    };
+    let order = with(|counts| {
+        counts.order += 1;
+        counts.order
+    });
+    let receive = Receive {
+        content,
+        identity: comm.identity,
+        source,
+        tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
+        order,
+        number: None,
+        comm: comm.clone(),
+    };
+    let Some(sent) = arrived(&receive, Some(status)) else { return };
+    if let Some(handle) = message(checked) {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = taken.get_or_insert_default();
+        if taken.len() < MOST {
+            taken.insert(handle, sent);
+        }
+    }
+}
+
+/// A call is about to receive a message that a probe has taken: compares what was sent with what it receives.
+pub(crate) fn receive_matched(checked: &Checked<'_>) {
+    let Some(handle) = message(checked) else { return };
+    let sent = {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.get_or_insert_default().remove(&handle)
+    };
+    let Some((channel, sent)) = sent.filter(|_| checked.is_sound && is_on()) else { return };
+    let received = checked.shape.received;
+    let Some(posted) = content(checked, received.count, received.datatype) else { return };
+    if let Some(problem) = Problem::of(sent, posted) {
+        problem.tell(channel, &posted);
+    }
+}
+
+/// The message whose address a call has.
+fn message(checked: &Checked<'_>) -> Option<u64> {
+    let mut arguments = checked.call.arguments();
+    let (_, address) = arguments.find(|(parameter, _)| parameter.kind == ParameterKind::Message)?;
+    // SAFETY: the address must be that of a message's handle, unless it is null: MPI has written it, or reads it next.
+    unsafe { <*const MPI_Message>::from_word(address).as_ref() }.map(|it| it.to_word())
+}

@@ -31,6 +31,8 @@ pub(crate) struct Shape {
     pub(crate) rows: usize,
     /// How many more there may be of coarse keys.
     pub(crate) coarse: usize,
+    /// How many [hints](super::table::RowKey::hint) there are, a power of two, or 0.
+    pub(crate) hints: usize,
     /// The coarse key of a key: that of the row that stands in for it in a full table.
     pub(crate) coarsen: fn(Words) -> Words,
 }
@@ -38,7 +40,13 @@ pub(crate) struct Shape {
 impl Shape {
     /// The same for the rows of many threads together.
     pub(crate) const fn together(self) -> Self {
-        Self { rows: 4 * self.rows, ..self }
+        Self { rows: 4 * self.rows, hints: 0, ..self }
+    }
+
+    /// Words before the shard: the rows that were found last by their hints, which are at the same distance from it in
+    /// all shards of a key.
+    const fn words_before(self) -> usize {
+        self.hints * size_of::<AtomicU32>() / size_of::<AtomicU64>()
     }
 
     /// A power of two, at least twice as many as there are rows, so that a place is found soon.
@@ -58,7 +66,7 @@ impl Shape {
 
     /// All of a shard's memory, in words.
     pub(crate) const fn words(self) -> usize {
-        self.rows_at() + self.all_rows() * self.row_words()
+        self.words_before() + self.rows_at() + self.all_rows() * self.row_words()
     }
 
     /// Words of a row: the key, how many events, and the measures.
@@ -143,6 +151,19 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Adds events and values.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so.
+    #[inline(always)]
+    pub(crate) unsafe fn add(self, events: u64, values: &[Option<u64>]) {
+        self.add_events(events);
+        for (index, value) in values.iter().enumerate() {
+            // SAFETY: it is the writer's, as this.
+            unsafe { self.add_value(index, *value) };
+        }
+    }
+
     /// Adds what another row has. Only the shard's writer may do so.
     fn add_row(self, other: Row<'_>) {
         self.add_events(other.events());
@@ -173,17 +194,19 @@ pub(crate) struct Shard {
     rows_at: usize,
     row_words: usize,
     // Behind this, in the same mapping: for each place of the hash table where a row begins, or 0; and the rows. All
-    // are counted in words from the beginning of the shard.
+    // are counted in words from the beginning of the shard. Before this: for each hint where the row begins that was
+    // found by it last, or 0.
 }
 
 impl Shard {
     /// New memory without rows; `None` if the system gives none. It is never freed.
     pub(crate) fn map(shape: Shape) -> Option<&'static Shard> {
         let memory = zeros_in_small_pages(shape.words() * size_of::<AtomicU64>())?;
-        let shard = memory.cast::<Shard>().as_ptr();
-        // SAFETY: the memory is new, aligned to a page, and has room for a shard before the index. It is never freed,
-        // and its address is exposed, as `word_at` wants it.
+        let memory = memory.cast::<AtomicU64>().as_ptr();
+        // SAFETY: the memory is new, aligned to a page, and has room for a shard between the hints, which are a multiple
+        // of 64 bytes (`Table::new`), and the index. It is never freed, and its address is exposed, as `word_at` wants it.
         unsafe {
+            let shard = memory.add(shape.words_before()).cast::<Shard>();
             shard.write(Shard {
                 shape,
                 busy: AtomicBool::new(false),
@@ -192,7 +215,7 @@ impl Shard {
                 rows_at: shape.rows_at(),
                 row_words: shape.row_words(),
             });
-            shard.expose_provenance();
+            memory.expose_provenance();
             Some(&*shard)
         }
     }
@@ -244,6 +267,42 @@ impl Shard {
         // SAFETY: the place must be there: the index begins behind the header, and the mask is the number of its
         // places less one.
         unsafe { &*index.add(at & self.mask) }
+    }
+
+    /// The same as [`find`](Self::find), in fewer instructions if the thread has asked for this key when it has last asked
+    /// for one with this hint.
+    ///
+    /// # Safety
+    /// Only the shard's writer asks, the shard has so many hints, and some at all, and the hint is below that.
+    #[inline(always)]
+    pub(crate) unsafe fn find_by_hint(
+        &self,
+        [first, second]: Words,
+        hint: usize,
+        hints: usize,
+    ) -> Row<'_> {
+        let shard = with_exposed_provenance::<AtomicU32>(core::ptr::from_ref(self).addr());
+        // SAFETY: a number must be there: so many are before the shard, and the hint is below that, says the caller.
+        let hinted = unsafe { &*shard.sub(hints).add(hint) };
+        let found = hinted.load(Relaxed);
+        if found != 0 {
+            let row = self.row_at(found as usize);
+            // SAFETY: nobody may write the key: this is the writer, and rows keep their keys.
+            if unsafe { row.has_key([first, second]) } {
+                return row;
+            }
+        }
+        self.find_and_keep(first, second, hinted)
+    }
+
+    /// The same, of a row that was not found by the hint, and is next time.
+    #[inline(never)]
+    fn find_and_keep(&self, first: u64, second: u64, hinted: &AtomicU32) -> Row<'_> {
+        let row = self.find_slowly(hash([first, second]), first, second);
+        let words = row.words.addr() - core::ptr::from_ref(self).addr();
+        // A shard has less than 2^32 words.
+        hinted.store((words / size_of::<AtomicU64>()) as u32, Relaxed);
+        row
     }
 
     /// The row of a key, which is made if it is new; that of its coarse key if the table is full.
@@ -311,12 +370,7 @@ impl Shard {
     #[inline(always)]
     pub(crate) unsafe fn add(&self, key: Words, events: u64, values: &[Option<u64>]) {
         // SAFETY: `find` wants to be the writer's, as this.
-        let row = unsafe { self.find(key) };
-        row.add_events(events);
-        for (index, value) in values.iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { row.add_value(index, *value) };
-        }
+        unsafe { self.find(key).add(events, values) };
     }
 
     /// All rows that there are.

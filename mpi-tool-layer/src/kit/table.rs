@@ -28,8 +28,21 @@ pub trait RowKey: Copy {
     /// How many different [coarse](Self::coarse) keys there may be. A table keeps room for a row of each.
     const COARSE: usize;
 
+    /// How many different [hints](Self::hint) there are: a power of two of at least 16, or 0 without hints. Each takes
+    /// four bytes of a thread's memory, which is used only where the hints are.
+    const HINTS: usize = 0;
+
     /// The values of the parts; those that the key does not have are 0.
     fn parts(self) -> Parts;
+
+    /// A number that differs between the keys that a thread uses in turn, most of the time, and that takes an instruction
+    /// or two to know: the number of one of the parts, for example. The row of a key is found in a few instructions if
+    /// the thread has last used this key of those with the same hint. What is above the number of
+    /// [hints](Self::HINTS) is cut off.
+    #[inline(always)]
+    fn hint(self) -> usize {
+        0
+    }
 
     /// The key of the row that a full table counts in, instead of making a row of its own for this key: the
     /// same with fewer parts. The coarse key of a coarse key is itself.
@@ -145,7 +158,8 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         assert!(measures.len() == M, "a table has as many measures as its type says");
         assert!(rows < 1 << 24 && K::COARSE < 1 << 24, "a table has less than 2^24 rows");
         let coarsen = |key| Self::LAYOUT.words(K::coarse(Self::LAYOUT.parts(key)));
-        let shape = Shape { measures: M, rows, coarse: K::COARSE, coarsen };
+        assert!(K::HINTS == 0 || K::HINTS.is_power_of_two() && K::HINTS >= 16);
+        let shape = Shape { measures: M, rows, coarse: K::COARSE, hints: K::HINTS, coarsen };
         assert!(shape.words() < 1 << 32, "the rows of a thread take less than 2^35 bytes");
         Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
     }
@@ -156,10 +170,19 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     #[inline(always)]
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
         let [first, second] = const { Self::LAYOUT }.words(key.parts());
+        let hint = key.hint();
         match self.any.own() {
             Some(shard) if shard.begin() => {
                 // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
-                unsafe { shard.add([first, second], events, &values) };
+                // The shard's shape is the table's, whose hints are the key's, and what is masked is below them.
+                unsafe {
+                    let key = [first, second];
+                    let row = match K::HINTS {
+                        0 => shard.find(key),
+                        hints => shard.find_by_hint(key, hint & (hints - 1), hints),
+                    };
+                    row.add(events, &values);
+                }
                 shard.end();
             }
             _ => {

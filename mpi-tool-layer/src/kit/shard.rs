@@ -180,14 +180,26 @@ impl<'a> Row<'a> {
     }
 }
 
+/// So many measures a table may have whose keys have hints.
+pub(crate) const MOST_HINTED: usize = 4;
+
+/// The key of [`Shard::nothing`].
+const NOTHING: Words = [u64::MAX, u64::MAX - 1];
+
 /// The rows of one thread.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Shard {
+    /// What a hint leads to by which nothing was found yet, 0: a row, which nobody reads. Its key is none that a tool has:
+    /// a tool that asks for it all the same adds to nothing.
+    nothing: [AtomicU64; KEY + 1 + MOST_HINTED * moments::WORDS],
     shape: Shape,
     /// A thread is changing it: what comes meanwhile, by a signal, is counted elsewhere.
     busy: AtomicBool,
     /// How many rows there are.
     length: AtomicU32,
+    /// Until when the thread need not look at what is due.
+    due: AtomicU64,
     /// Places of the hash table, less one: a power of two, less one.
     mask: usize,
     /// Where the rows begin.
@@ -208,9 +220,13 @@ impl Shard {
         unsafe {
             let shard = memory.add(shape.words_before()).cast::<Shard>();
             shard.write(Shard {
+                nothing: core::array::from_fn(|word| {
+                    AtomicU64::new(NOTHING.get(word).copied().unwrap_or(0))
+                }),
                 shape,
                 busy: AtomicBool::new(false),
                 length: AtomicU32::new(0),
+                due: AtomicU64::new(0),
                 mask: shape.index_length() - 1,
                 rows_at: shape.rows_at(),
                 row_words: shape.row_words(),
@@ -224,7 +240,9 @@ impl Shard {
     /// [ends](Self::end) it.
     #[inline(always)]
     pub(crate) fn begin(&self) -> bool {
-        if self.busy.load(Relaxed) {
+        // Not read atomically, which would take more instructions.
+        // SAFETY: no other thread may write to it: only the shard's writer begins and ends.
+        if unsafe { *self.busy.as_ptr() } {
             return false;
         }
         self.busy.store(true, Relaxed);
@@ -238,6 +256,19 @@ impl Shard {
     pub(crate) fn end(&self) {
         compiler_fence(Release);
         self.busy.store(false, Relaxed);
+    }
+
+    /// Until when the thread need not look at what is due. Only the shard's thread asks.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> u64 {
+        // Not read atomically, which would take more instructions.
+        // SAFETY: no other thread may write to it: only the shard's own does.
+        unsafe { *self.due.as_ptr() }
+    }
+
+    /// The thread has looked at what is due.
+    pub(crate) fn set_due(&self, until: u64) {
+        self.due.store(until, Relaxed);
     }
 
     /// What is so many words from the beginning of the shard.
@@ -269,40 +300,46 @@ impl Shard {
         unsafe { &*index.add(at & self.mask) }
     }
 
-    /// The same as [`find`](Self::find), in fewer instructions if the thread has asked for this key when it has last asked
-    /// for one with this hint.
+    /// The row that was found last by a hint, if it is this key's.
     ///
     /// # Safety
-    /// Only the shard's writer asks, the shard has so many hints, and some at all, and the hint is below that.
+    /// Only the shard's writer asks. The shard has so many hints, the given one is below that, and the shard's rows have
+    /// [`MOST_HINTED`] measures at most.
     #[inline(always)]
     pub(crate) unsafe fn find_by_hint(
         &self,
-        [first, second]: Words,
+        key: Words,
         hint: usize,
         hints: usize,
-    ) -> Row<'_> {
-        let shard = with_exposed_provenance::<AtomicU32>(core::ptr::from_ref(self).addr());
-        // SAFETY: a number must be there: so many are before the shard, and the hint is below that, says the caller.
-        let hinted = unsafe { &*shard.sub(hints).add(hint) };
-        let found = hinted.load(Relaxed);
-        if found != 0 {
-            let row = self.row_at(found as usize);
-            // SAFETY: nobody may write the key: this is the writer, and rows keep their keys.
-            if unsafe { row.has_key([first, second]) } {
-                return row;
-            }
-        }
-        self.find_and_keep(first, second, hinted)
+    ) -> Option<Row<'_>> {
+        // SAFETY: it wants what the caller says.
+        let found = unsafe { self.hinted(hint, hints) }.load(Relaxed);
+        let row = self.row_at(found as usize);
+        // SAFETY: nobody may write the key: this is the writer, and rows keep their keys.
+        unsafe { row.has_key(key) }.then_some(row)
     }
 
-    /// The same, of a row that was not found by the hint, and is next time.
-    #[inline(never)]
-    fn find_and_keep(&self, first: u64, second: u64, hinted: &AtomicU32) -> Row<'_> {
-        let row = self.find_slowly(hash([first, second]), first, second);
+    /// Where the row begins that was found last by a hint.
+    ///
+    /// # Safety
+    /// The shard has so many hints, and the given one is below that.
+    #[inline(always)]
+    unsafe fn hinted(&self, hint: usize, hints: usize) -> &AtomicU32 {
+        let shard = with_exposed_provenance::<AtomicU32>(core::ptr::from_ref(self).addr());
+        // SAFETY: a number must be there: so many are before the shard, and the hint is below that, says the caller.
+        unsafe { &*shard.sub(hints).add(hint) }
+    }
+
+    /// The row of a key is found by this hint from now on.
+    ///
+    /// # Safety
+    /// As of [`find_by_hint`](Self::find_by_hint).
+    pub(crate) unsafe fn keep_hint(&self, row: Row<'_>, hint: usize, hints: usize) {
         let words = row.words.addr() - core::ptr::from_ref(self).addr();
         // A shard has less than 2^32 words.
-        hinted.store((words / size_of::<AtomicU64>()) as u32, Relaxed);
-        row
+        let at = (words / size_of::<AtomicU64>()) as u32;
+        // SAFETY: it wants what the caller says.
+        unsafe { self.hinted(hint, hints) }.store(at, Relaxed);
     }
 
     /// The row of a key, which is made if it is new; that of its coarse key if the table is full.
@@ -371,6 +408,39 @@ impl Shard {
     pub(crate) unsafe fn add(&self, key: Words, events: u64, values: &[Option<u64>]) {
         // SAFETY: `find` wants to be the writer's, as this.
         unsafe { self.find(key).add(events, values) };
+    }
+
+    /// Adds an event and values to the row that was found last by a hint, if it is this key's and no value is less or
+    /// greater than all before; else nothing.
+    ///
+    /// # Safety
+    /// As of [`find_by_hint`](Self::find_by_hint), and only the shard's writer does so.
+    #[inline(always)]
+    pub(crate) unsafe fn add_known<const M: usize>(
+        &self,
+        key: Words,
+        hint: usize,
+        hints: usize,
+        values: &[Option<u64>; M],
+    ) -> bool {
+        // SAFETY: it wants what the caller says.
+        let Some(row) = (unsafe { self.find_by_hint(key, hint, hints) }) else { return false };
+        // These are loops and not closures, which the compiler would not take apart.
+        for (index, value) in values.iter().enumerate() {
+            if let Some(value) = value
+                // SAFETY: nobody else may add: this is the writer.
+                && unsafe { row.measure(index).is_extreme(*value) }
+            {
+                return false;
+            }
+        }
+        row.add_events(1);
+        for (index, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                row.measure(index).add_within(*value);
+            }
+        }
+        true
     }
 
     /// All rows that there are.

@@ -10,8 +10,8 @@ use core::sync::atomic::{
 use super::Clock;
 use super::layout::Layout;
 use super::moments::Moments;
-use super::shard::{Row, Shape, Shard};
-use super::thread::{self, TABLES};
+use super::shard::{MOST_HINTED, Row, Shape, Shard};
+use super::thread::{TABLES, ThisThread};
 use super::timeline::{Shares, Stretch, Timeline};
 use crate::counters::memory;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo};
@@ -36,9 +36,8 @@ pub trait RowKey: Copy {
     fn parts(self) -> Parts;
 
     /// A number that differs between the keys that a thread uses in turn, most of the time, and that takes an instruction
-    /// or two to know: the number of one of the parts, for example. The row of a key is found in a few instructions if
-    /// the thread has last used this key of those with the same hint. What is above the number of
-    /// [hints](Self::HINTS) is cut off.
+    /// or two to know: the number of one of the parts, for example. By it [`Table::add_known`] finds the row of the key that
+    /// the thread has last used with this hint. What is above the number of [hints](Self::HINTS) is cut off.
     #[inline(always)]
     fn hint(self) -> usize {
         0
@@ -159,6 +158,7 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         assert!(rows < 1 << 24 && K::COARSE < 1 << 24, "a table has less than 2^24 rows");
         let coarsen = |key| Self::LAYOUT.words(K::coarse(Self::LAYOUT.parts(key)));
         assert!(K::HINTS == 0 || K::HINTS.is_power_of_two() && K::HINTS >= 16);
+        assert!(K::HINTS == 0 || M <= MOST_HINTED, "keys of so many measures have no hints");
         let shape = Shape { measures: M, rows, coarse: K::COARSE, hints: K::HINTS, coarsen };
         assert!(shape.words() < 1 << 32, "the rows of a thread take less than 2^35 bytes");
         Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
@@ -170,19 +170,10 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     #[inline(always)]
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
         let [first, second] = const { Self::LAYOUT }.words(key.parts());
-        let hint = key.hint();
         match self.any.own() {
             Some(shard) if shard.begin() => {
                 // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
-                // The shard's shape is the table's, whose hints are the key's, and what is masked is below them.
-                unsafe {
-                    let key = [first, second];
-                    let row = match K::HINTS {
-                        0 => shard.find(key),
-                        hints => shard.find_by_hint(key, hint & (hints - 1), hints),
-                    };
-                    row.add(events, &values);
-                }
+                unsafe { shard.add([first, second], events, &values) };
                 shard.end();
             }
             _ => {
@@ -190,6 +181,65 @@ impl<K: RowKey, const M: usize> Table<K, M> {
                 let values: [_; M] = core::array::from_fn(|index| values[index]);
                 self.any.add_slowly(first, second, events, &values);
             }
+        }
+    }
+
+    /// Adds an event to a key's row if that takes a few instructions only, and calls no function: if the thread has last
+    /// [added](Self::add_call) to this key of those with its [hint](RowKey::hint), no value is less or greater than all
+    /// before, and the event's moment is not behind the one until which the thread need not look at what is due. Else
+    /// nothing is added, and the answer is no.
+    #[inline(always)]
+    pub fn add_known(
+        &self,
+        thread: ThisThread,
+        key: K,
+        moment: u64,
+        values: [Option<u64>; M],
+    ) -> bool {
+        const { assert!(K::HINTS > 0, "the key has hints") };
+        let Some(shard) = self.any.own_in(thread) else { return false };
+        if moment > shard.due() || !shard.begin() {
+            return false;
+        }
+        let words = const { Self::LAYOUT }.words(key.parts());
+        let hint = key.hint() & (K::HINTS - 1);
+        // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun. The
+        // shard's shape is the table's, whose hints are the key's, and `new` looks at the measures.
+        let is_added = unsafe { shard.add_known(words, hint, K::HINTS, &values) };
+        shard.end();
+        is_added
+    }
+
+    /// Adds an event that has come at a moment, as [`add`](Self::add) does, for [`add_known`](Self::add_known) to know the
+    /// row next time. If the moment is behind the one that `look` has returned last in this thread, `look` is called
+    /// before: so something can be done now and then, for a comparison in each call.
+    pub fn add_call(
+        &self,
+        key: K,
+        moment: u64,
+        values: [Option<u64>; M],
+        look: impl FnOnce() -> u64,
+    ) {
+        let [first, second] = const { Self::LAYOUT }.words(key.parts());
+        match self.any.own() {
+            Some(shard) if moment <= shard.due() => {}
+            Some(shard) => shard.set_due(look()),
+            None => _ = look(),
+        }
+        match self.any.own() {
+            Some(shard) if shard.begin() => {
+                // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
+                // The shard's shape is the table's, whose hints are the key's, and `new` looks at the measures.
+                unsafe {
+                    let row = shard.find([first, second]);
+                    if K::HINTS > 0 {
+                        shard.keep_hint(row, key.hint() & (K::HINTS - 1), K::HINTS);
+                    }
+                    row.add(1, &values);
+                }
+                shard.end();
+            }
+            _ => self.any.add_slowly(first, second, 1, &values),
         }
     }
 
@@ -348,9 +398,17 @@ impl AnyTable {
     /// This thread's rows, once it has some.
     #[inline(always)]
     fn own(&self) -> Option<&'static Shard> {
-        let memory = thread::memory()?;
+        self.own_in(ThisThread::get())
+    }
+
+    /// The same, for who has found this thread already.
+    #[inline(always)]
+    fn own_in(&self, thread: ThisThread) -> Option<&'static Shard> {
+        let memory = thread.memory?;
         // Numbers 0 and `TABLES` have no shard.
-        let shard = memory.tables[self.number.load(Relaxed) as usize % TABLES].load(Relaxed);
+        let number = self.number.load(Relaxed) as usize;
+        // SAFETY: the number must be a table's: `take_number` gives none above `TABLES`, for which there is a place, too.
+        let shard = unsafe { memory.tables.get_unchecked(number) }.load(Relaxed);
         // SAFETY: the pointer must be null or of a shard that stays: only `make_own` writes it, with one that
         // `Shard::map` has made, in this thread or in one that this thread has taken the directory over from.
         unsafe { shard.as_ref() }
@@ -403,7 +461,7 @@ impl AnyTable {
     /// Gives the thread rows of its own, where that is possible.
     fn make_own(&self) -> Option<&'static Shard> {
         let memory = memory::make_kit()?;
-        let slot = memory.tables.get(self.take_number() as usize)?;
+        let slot = memory.tables[..TABLES].get(self.take_number() as usize)?;
         let shard = Shard::map(self.shape)?;
         // A signal handler may have been faster; its rows stay.
         match slot.compare_exchange(
@@ -442,7 +500,7 @@ impl AnyTable {
         }
         let number = self.number.load(Relaxed) as usize;
         memory::each_kit(|memory| {
-            let Some(slot) = memory.tables.get(number) else { return };
+            let Some(slot) = memory.tables[..TABLES].get(number) else { return };
             // SAFETY: as in `own`.
             if let Some(shard) = unsafe { slot.load(Acquire).as_ref() } {
                 each(shard);

@@ -229,8 +229,6 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
-        // The arguments, before the call: it may end what they are.
-        let fields = fields(&self.communicators, call);
         let result = self.traffic.around(&data, started, call, timed);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
@@ -242,6 +240,8 @@ impl MpiInterceptionLayer for Trace {
             self.off.fetch_or(LEFT_OUT, Relaxed);
         }
         if let Some(recorder) = recorder {
+            // What ends a communicator does not come here: the arguments are what they were.
+            let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {

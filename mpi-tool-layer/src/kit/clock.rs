@@ -2,7 +2,7 @@
 //! kernel's monotonic clock. Never `MPI_Wtime`, which is a call of MPI.
 
 #[cfg(target_arch = "x86_64")]
-use super::aside::aside;
+use crate::aside;
 use core::sync::atomic::{
     AtomicU8, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},

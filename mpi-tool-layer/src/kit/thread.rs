@@ -185,6 +185,8 @@ pub(crate) unsafe fn set_memory(memory: *const ThreadMemory) {
 /// assert_eq!(ThreadWord::get(), 0);
 /// ThreadWord::set(7);
 /// assert_eq!(ThreadWord::get(), 7);
+/// ThreadWord::clear();
+/// assert_eq!(ThreadWord::get(), 0);
 /// std::thread::spawn(|| assert_eq!(ThreadWord::get(), 0)).join().unwrap();
 /// ```
 #[derive(Debug)]
@@ -195,6 +197,20 @@ impl ThreadWord {
     #[inline(always)]
     pub fn get() -> usize {
         word::<OWN>()
+    }
+
+    /// Makes this thread's word 0, in an instruction less than [`set`](Self::set).
+    #[inline(always)]
+    pub fn clear() {
+        // SAFETY: as in `set`.
+        unsafe {
+            asm!(
+                "mov qword ptr fs:[{words} + {at}], 0",
+                words = in(reg) words(),
+                at = const OWN,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 
     /// Changes this thread's word.

@@ -105,18 +105,15 @@ impl Record {
         ]
     }
 
-    /// Writes numbers, and behind them the fields that there are: as one word if all are small, as they often are.
+    /// Writes numbers, and behind them the fields that there are: all as one word, or the fields, if they are small enough.
     #[inline(always)]
     fn put_behind(&self, first: [u64; 3], writer: &mut Writer<'_>) {
         let all = self.all();
-        let mut bits = first[0] | first[1] | first[2];
-        let mut word = first[0] | first[1] << 8 | first[2] << 16;
-        let mut count = first.len();
+        let (mut bits, mut word, mut count) = (0, 0, 0);
         let mut add = |(has, number): (bool, u64)| {
-            // The compiler knows which there are. More than eight bytes are no word.
             if has {
                 bits |= number;
-                word |= number << (8 * count % 64);
+                word |= number << (8 * count);
                 count += 1;
             }
         };
@@ -126,19 +123,20 @@ impl Record {
         add(all[3]);
         add(all[4]);
         add(all[5]);
-        if bits < 0x80 && count <= size_of::<u64>() {
+        let [kind, distance, duration] = first;
+        // No function has six fields, which would be more than a word with the three numbers.
+        if kind | distance | duration | bits < 0x80 && count <= 5 {
+            let first = kind | distance << 8 | duration << 16;
+            writer.put_small(first | word << 24, 3 + count);
+            return;
+        }
+        writer.put(kind);
+        writer.put(distance);
+        writer.put(duration);
+        if bits < 0x80 {
             writer.put_small(word, count);
         } else {
-            self.put_long(first, writer);
-        }
-    }
-
-    /// The same of numbers of any size.
-    #[inline(never)]
-    fn put_long(&self, first: [u64; 3], writer: &mut Writer<'_>) {
-        first.into_iter().for_each(|number| writer.put(number));
-        for (_, number) in self.all().into_iter().filter(|(has, _)| *has) {
-            writer.put(number);
+            all.into_iter().filter(|(has, _)| *has).for_each(|(_, number)| writer.put(number));
         }
     }
 }

@@ -125,6 +125,7 @@ fn an_addition_inside_of_an_addition_counts() {
 /// More tables than a thread's directory has places for.
 #[test]
 fn tables_without_a_number_count_too() {
+    number_tables();
     let tables: Vec<&'static Table<Place, 1>> = (0..TABLES + 10)
         .map(|_| {
             let measures = &[Measure { name: "time", unit: MeasureUnit::Ticks }];
@@ -160,10 +161,21 @@ impl RowKey for Hinted {
     }
 }
 
+/// The tables of the tests below, which need numbers: there are no more after a test that takes them all.
+static HINTED: [Table<Hinted, 2>; 2] = [const { Table::new("calls", MEASURES, 20) }; 2];
+
+/// Gives the tables with hints their numbers, if they have none. A table keeps the first number that it gets.
+fn number_tables() {
+    for table in &HINTED {
+        assert!(table.any().take_number() < TABLES as u32);
+    }
+}
+
 /// Whatever is added at once, and whatever is not: each event is in the row of its key, once, with its values.
 #[test]
 fn what_is_known_is_added_as_what_is_not() {
-    static TABLE: Table<Hinted, 2> = Table::new("calls", MEASURES, 20);
+    static TABLE: &Table<Hinted, 2> = &HINTED[0];
+    number_tables();
     let mut expected = BTreeMap::new();
     let mut at_once = 0;
     // Places 0 and 16 have one hint, places above 20 find no room of their own.
@@ -200,7 +212,8 @@ fn what_is_known_is_added_as_what_is_not() {
 /// A moment that is due is looked at once, before the event counts, and then the next one that is.
 #[test]
 fn what_is_due_is_looked_at() {
-    static TABLE: Table<Hinted, 2> = Table::new("calls", MEASURES, 20);
+    static TABLE: &Table<Hinted, 2> = &HINTED[1];
+    number_tables();
     let mut looked = Vec::new();
     for moment in 1..=40 {
         let values = [Some(5), None];

@@ -136,7 +136,7 @@ impl Caller {
         if depth == 0 {
             return Some(Site::UNKNOWN);
         }
-        let returns_to = self.returns_to()?;
+        let Some(returns_to) = self.returns_to() else { return Some(Site::UNKNOWN) };
         thread.memory?.sites.find(self.stack, returns_to).map(Site)
     }
 

@@ -186,7 +186,7 @@ pub use host::{entry, install, linker, note, run};
 pub use kit::{
     AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, KnownComm,
     Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable,
-    RowKey, Site, SizeClass, Stretch, Table, Tally, ThreadWord, TrackedComm, Traffic,
+    RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

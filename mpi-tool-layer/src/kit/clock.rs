@@ -1,6 +1,8 @@
 //! A clock for tools: the processor's cycle counter where the kernel itself trusts it, else the
 //! kernel's monotonic clock. Never `MPI_Wtime`, which is a call of MPI.
 
+#[cfg(target_arch = "x86_64")]
+use crate::aside;
 use core::sync::atomic::{
     AtomicU8, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -40,25 +42,16 @@ static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 const SHORTEST: u64 = 1_000_000;
 
 impl Clock {
-    /// The time, in ticks. Six instructions where it is the cycle counter; for any thread, and for
+    /// The time, in ticks. Five instructions where it is the cycle counter; for any thread, and for
     /// signal handlers but for the process's first reading, which reads a file.
     #[inline(always)]
     pub fn now() -> u64 {
         #[cfg(target_arch = "x86_64")]
-        if KIND.load(Relaxed) == CYCLES {
-            return cycles();
+        {
+            if counts_cycles() { cycles() } else { aside!(now_slowly) }
         }
-        Self::now_slowly()
-    }
-
-    /// Reads the other clock, or finds out which one to read.
-    #[cold]
-    #[inline(never)]
-    fn now_slowly() -> u64 {
-        if KIND.load(Acquire) == UNKNOWN {
-            start();
-        }
-        read(KIND.load(Acquire))
+        #[cfg(not(target_arch = "x86_64"))]
+        now_slowly()
     }
 
     /// Is a tick one of the processor's cycle counter? Then `rdtsc` tells what [`now`](Self::now) does.
@@ -99,6 +92,32 @@ impl Clock {
             core::hint::spin_loop();
         }
     }
+}
+
+/// Is the cycle counter read? In two instructions: what is loaded atomically is not compared in the same one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counts_cycles() -> bool {
+    // SAFETY: the assembly reads one byte, `KIND`, which is there and is read whole.
+    unsafe {
+        core::arch::asm!(
+            "cmp byte ptr [rip + {kind}], {cycles}",
+            "jne {other}",
+            kind = sym KIND,
+            cycles = const CYCLES,
+            other = label { return false },
+            options(readonly, nostack),
+        );
+    }
+    true
+}
+
+/// Reads the other clock, or finds out which one to read.
+extern "C" fn now_slowly() -> u64 {
+    if KIND.load(Acquire) == UNKNOWN {
+        start();
+    }
+    read(KIND.load(Acquire))
 }
 
 /// Finds out which clock to read. Threads that do so at once find the same.

@@ -12,7 +12,7 @@
 //! 5. *Adding up.* `table.rs` is what authors see of a table, `layout.rs` puts the parts of a key together, `shard.rs` is
 //!    a thread's part of it, and `moments.rs` is what a measure remembers of its values. `peers/` is the table of who has
 //!    sent how much to whom. `thread.rs` is how a thread
-//!    finds what is its own. `timeline.rs` tells when in the run the time was spent.
+//!    finds what is its own, and `aside.rs` calls what is rarely needed. `timeline.rs` tells when in the run the time was spent.
 //! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree. `hosts.rs` knows where the ranks ran.
 //! 7. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.
@@ -30,6 +30,7 @@
 //! * *Ranks.* A number in a key means the same on all ranks, or it is a site or a communicator. These have other numbers
 //!   on each rank and are compared by files and offsets, and by identities.
 
+mod aside;
 mod clock;
 pub(crate) mod gather;
 mod hosts;
@@ -55,7 +56,7 @@ pub use peers::{Peer, PeerTable};
 pub use site::{Caller, CodePlace, Nesting, Site};
 pub use size::SizeClass;
 pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
-pub use thread::ThreadWord;
+pub use thread::{ThisThread, ThreadWord};
 pub use timeline::Stretch;
 pub use tracking::{CommunicatorLayer, Communicators, KnownComm, Members, TrackedComm};
 pub use traffic::{Exchange, Tally, Traffic};

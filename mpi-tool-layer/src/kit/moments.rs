@@ -102,13 +102,29 @@ impl Cell {
     /// Only one thread at a time does so.
     #[inline(always)]
     pub(crate) unsafe fn add(&self, mut value: u64) {
-        let Self([count, sum, least, most, squares]) = self;
-        // Not read atomically, which would take more instructions.
-        // SAFETY: nobody else may write these words: only this function and `add_all` do, in this thread.
-        let (is_less, is_more) = unsafe { (value < *least.as_ptr(), value > *most.as_ptr()) };
-        if is_less || is_more {
+        // SAFETY: nobody else adds, says the caller.
+        if unsafe { self.is_extreme(value) } {
             value = self.widen(value);
         }
+        self.add_within(value);
+    }
+
+    /// Is a value less or more than all before?
+    ///
+    /// # Safety
+    /// Nobody else adds meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn is_extreme(&self, value: u64) -> bool {
+        let Self([_, _, least, most, _]) = self;
+        // Not read atomically, which would take more instructions.
+        // SAFETY: nobody else may write these words: only `add` and `add_all` do, and nobody adds, says the caller.
+        unsafe { value < *least.as_ptr() || value > *most.as_ptr() }
+    }
+
+    /// Adds a value that is neither less nor more than all before. Only one thread at a time does so.
+    #[inline(always)]
+    pub(crate) fn add_within(&self, value: u64) {
+        let Self([count, sum, _, _, squares]) = self;
         // Whoever sees the count sees the extremes.
         count.store(count.load(Relaxed).wrapping_add(1), Release);
         sum.store(sum.load(Relaxed).wrapping_add(value), Relaxed);

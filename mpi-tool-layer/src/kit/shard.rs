@@ -31,6 +31,8 @@ pub(crate) struct Shape {
     pub(crate) rows: usize,
     /// How many more there may be of coarse keys.
     pub(crate) coarse: usize,
+    /// How many [hints](super::table::RowKey::hint) there are, a power of two, or 0.
+    pub(crate) hints: usize,
     /// The coarse key of a key: that of the row that stands in for it in a full table.
     pub(crate) coarsen: fn(Words) -> Words,
 }
@@ -38,7 +40,13 @@ pub(crate) struct Shape {
 impl Shape {
     /// The same for the rows of many threads together.
     pub(crate) const fn together(self) -> Self {
-        Self { rows: 4 * self.rows, ..self }
+        Self { rows: 4 * self.rows, hints: 0, ..self }
+    }
+
+    /// Words before the shard: the rows that were found last by their hints, which are at the same distance from it in
+    /// all shards of a key.
+    const fn words_before(self) -> usize {
+        self.hints * size_of::<AtomicU32>() / size_of::<AtomicU64>()
     }
 
     /// A power of two, at least twice as many as there are rows, so that a place is found soon.
@@ -58,7 +66,7 @@ impl Shape {
 
     /// All of a shard's memory, in words.
     pub(crate) const fn words(self) -> usize {
-        self.rows_at() + self.all_rows() * self.row_words()
+        self.words_before() + self.rows_at() + self.all_rows() * self.row_words()
     }
 
     /// Words of a row: the key, how many events, and the measures.
@@ -143,6 +151,19 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// Adds events and values.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so.
+    #[inline(always)]
+    pub(crate) unsafe fn add(self, events: u64, values: &[Option<u64>]) {
+        self.add_events(events);
+        for (index, value) in values.iter().enumerate() {
+            // SAFETY: it is the writer's, as this.
+            unsafe { self.add_value(index, *value) };
+        }
+    }
+
     /// Adds what another row has. Only the shard's writer may do so.
     fn add_row(self, other: Row<'_>) {
         self.add_events(other.events());
@@ -159,40 +180,58 @@ impl<'a> Row<'a> {
     }
 }
 
+/// So many measures a table may have whose keys have hints.
+pub(crate) const MOST_HINTED: usize = 4;
+
+/// The key of [`Shard::nothing`].
+const NOTHING: Words = [u64::MAX, u64::MAX - 1];
+
 /// The rows of one thread.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Shard {
+    /// What a hint leads to by which nothing was found yet, 0: a row, which nobody reads. Its key is none that a tool has:
+    /// a tool that asks for it all the same adds to nothing.
+    nothing: [AtomicU64; KEY + 1 + MOST_HINTED * moments::WORDS],
     shape: Shape,
     /// A thread is changing it: what comes meanwhile, by a signal, is counted elsewhere.
     busy: AtomicBool,
     /// How many rows there are.
     length: AtomicU32,
+    /// Until when the thread need not look at what is due.
+    due: AtomicU64,
     /// Places of the hash table, less one: a power of two, less one.
     mask: usize,
     /// Where the rows begin.
     rows_at: usize,
     row_words: usize,
     // Behind this, in the same mapping: for each place of the hash table where a row begins, or 0; and the rows. All
-    // are counted in words from the beginning of the shard.
+    // are counted in words from the beginning of the shard. Before this: for each hint where the row begins that was
+    // found by it last, or 0.
 }
 
 impl Shard {
     /// New memory without rows; `None` if the system gives none. It is never freed.
     pub(crate) fn map(shape: Shape) -> Option<&'static Shard> {
         let memory = zeros_in_small_pages(shape.words() * size_of::<AtomicU64>())?;
-        let shard = memory.cast::<Shard>().as_ptr();
-        // SAFETY: the memory is new, aligned to a page, and has room for a shard before the index. It is never freed,
-        // and its address is exposed, as `word_at` wants it.
+        let memory = memory.cast::<AtomicU64>().as_ptr();
+        // SAFETY: the memory is new, aligned to a page, and has room for a shard between the hints, which are a multiple
+        // of 64 bytes (`Table::new`), and the index. It is never freed, and its address is exposed, as `word_at` wants it.
         unsafe {
+            let shard = memory.add(shape.words_before()).cast::<Shard>();
             shard.write(Shard {
+                nothing: core::array::from_fn(|word| {
+                    AtomicU64::new(NOTHING.get(word).copied().unwrap_or(0))
+                }),
                 shape,
                 busy: AtomicBool::new(false),
                 length: AtomicU32::new(0),
+                due: AtomicU64::new(0),
                 mask: shape.index_length() - 1,
                 rows_at: shape.rows_at(),
                 row_words: shape.row_words(),
             });
-            shard.expose_provenance();
+            memory.expose_provenance();
             Some(&*shard)
         }
     }
@@ -201,7 +240,9 @@ impl Shard {
     /// [ends](Self::end) it.
     #[inline(always)]
     pub(crate) fn begin(&self) -> bool {
-        if self.busy.load(Relaxed) {
+        // Not read atomically, which would take more instructions.
+        // SAFETY: no other thread may write to it: only the shard's writer begins and ends.
+        if unsafe { *self.busy.as_ptr() } {
             return false;
         }
         self.busy.store(true, Relaxed);
@@ -215,6 +256,19 @@ impl Shard {
     pub(crate) fn end(&self) {
         compiler_fence(Release);
         self.busy.store(false, Relaxed);
+    }
+
+    /// Until when the thread need not look at what is due. Only the shard's thread asks.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> u64 {
+        // Not read atomically, which would take more instructions.
+        // SAFETY: no other thread may write to it: only the shard's own does.
+        unsafe { *self.due.as_ptr() }
+    }
+
+    /// The thread has looked at what is due.
+    pub(crate) fn set_due(&self, until: u64) {
+        self.due.store(until, Relaxed);
     }
 
     /// What is so many words from the beginning of the shard.
@@ -244,6 +298,48 @@ impl Shard {
         // SAFETY: the place must be there: the index begins behind the header, and the mask is the number of its
         // places less one.
         unsafe { &*index.add(at & self.mask) }
+    }
+
+    /// The row that was found last by a hint, if it is this key's.
+    ///
+    /// # Safety
+    /// Only the shard's writer asks. The shard has so many hints, the given one is below that, and the shard's rows have
+    /// [`MOST_HINTED`] measures at most.
+    #[inline(always)]
+    pub(crate) unsafe fn find_by_hint(
+        &self,
+        key: Words,
+        hint: usize,
+        hints: usize,
+    ) -> Option<Row<'_>> {
+        // SAFETY: it wants what the caller says.
+        let found = unsafe { self.hinted(hint, hints) }.load(Relaxed);
+        let row = self.row_at(found as usize);
+        // SAFETY: nobody may write the key: this is the writer, and rows keep their keys.
+        unsafe { row.has_key(key) }.then_some(row)
+    }
+
+    /// Where the row begins that was found last by a hint.
+    ///
+    /// # Safety
+    /// The shard has so many hints, and the given one is below that.
+    #[inline(always)]
+    unsafe fn hinted(&self, hint: usize, hints: usize) -> &AtomicU32 {
+        let shard = with_exposed_provenance::<AtomicU32>(core::ptr::from_ref(self).addr());
+        // SAFETY: a number must be there: so many are before the shard, and the hint is below that, says the caller.
+        unsafe { &*shard.sub(hints).add(hint) }
+    }
+
+    /// The row of a key is found by this hint from now on.
+    ///
+    /// # Safety
+    /// As of [`find_by_hint`](Self::find_by_hint).
+    pub(crate) unsafe fn keep_hint(&self, row: Row<'_>, hint: usize, hints: usize) {
+        let words = row.words.addr() - core::ptr::from_ref(self).addr();
+        // A shard has less than 2^32 words.
+        let at = (words / size_of::<AtomicU64>()) as u32;
+        // SAFETY: it wants what the caller says.
+        unsafe { self.hinted(hint, hints) }.store(at, Relaxed);
     }
 
     /// The row of a key, which is made if it is new; that of its coarse key if the table is full.
@@ -311,12 +407,40 @@ impl Shard {
     #[inline(always)]
     pub(crate) unsafe fn add(&self, key: Words, events: u64, values: &[Option<u64>]) {
         // SAFETY: `find` wants to be the writer's, as this.
-        let row = unsafe { self.find(key) };
-        row.add_events(events);
+        unsafe { self.find(key).add(events, values) };
+    }
+
+    /// Adds an event and values to the row that was found last by a hint, if it is this key's and no value is less or
+    /// greater than all before; else nothing.
+    ///
+    /// # Safety
+    /// As of [`find_by_hint`](Self::find_by_hint), and only the shard's writer does so.
+    #[inline(always)]
+    pub(crate) unsafe fn add_known<const M: usize>(
+        &self,
+        key: Words,
+        hint: usize,
+        hints: usize,
+        values: &[Option<u64>; M],
+    ) -> bool {
+        // SAFETY: it wants what the caller says.
+        let Some(row) = (unsafe { self.find_by_hint(key, hint, hints) }) else { return false };
+        // These are loops and not closures, which the compiler would not take apart.
         for (index, value) in values.iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { row.add_value(index, *value) };
+            if let Some(value) = value
+                // SAFETY: nobody else may add: this is the writer.
+                && unsafe { row.measure(index).is_extreme(*value) }
+            {
+                return false;
+            }
         }
+        row.add_events(1);
+        for (index, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                row.measure(index).add_within(*value);
+            }
+        }
+        true
     }
 
     /// All rows that there are.

@@ -10,8 +10,8 @@ use core::sync::atomic::{
 use super::Clock;
 use super::layout::Layout;
 use super::moments::Moments;
-use super::shard::{Row, Shape, Shard};
-use super::thread::{self, TABLES};
+use super::shard::{MOST_HINTED, Row, Shape, Shard};
+use super::thread::{TABLES, ThisThread};
 use super::timeline::{Shares, Stretch, Timeline};
 use crate::counters::memory;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo};
@@ -28,8 +28,20 @@ pub trait RowKey: Copy {
     /// How many different [coarse](Self::coarse) keys there may be. A table keeps room for a row of each.
     const COARSE: usize;
 
+    /// How many different [hints](Self::hint) there are: a power of two of at least 16, or 0 without hints. Each takes
+    /// four bytes of a thread's memory, which is used only where the hints are.
+    const HINTS: usize = 0;
+
     /// The values of the parts; those that the key does not have are 0.
     fn parts(self) -> Parts;
+
+    /// A number that differs between the keys that a thread uses in turn, most of the time, and that takes an instruction
+    /// or two to know: the number of one of the parts, for example. By it [`Table::add_known`] finds the row of the key that
+    /// the thread has last used with this hint. What is above the number of [hints](Self::HINTS) is cut off.
+    #[inline(always)]
+    fn hint(self) -> usize {
+        0
+    }
 
     /// The key of the row that a full table counts in, instead of making a row of its own for this key: the
     /// same with fewer parts. The coarse key of a coarse key is itself.
@@ -145,7 +157,9 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         assert!(measures.len() == M, "a table has as many measures as its type says");
         assert!(rows < 1 << 24 && K::COARSE < 1 << 24, "a table has less than 2^24 rows");
         let coarsen = |key| Self::LAYOUT.words(K::coarse(Self::LAYOUT.parts(key)));
-        let shape = Shape { measures: M, rows, coarse: K::COARSE, coarsen };
+        assert!(K::HINTS == 0 || K::HINTS.is_power_of_two() && K::HINTS >= 16);
+        assert!(K::HINTS == 0 || M <= MOST_HINTED, "keys of so many measures have no hints");
+        let shape = Shape { measures: M, rows, coarse: K::COARSE, hints: K::HINTS, coarsen };
         assert!(shape.words() < 1 << 32, "the rows of a thread take less than 2^35 bytes");
         Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
     }
@@ -167,6 +181,65 @@ impl<K: RowKey, const M: usize> Table<K, M> {
                 let values: [_; M] = core::array::from_fn(|index| values[index]);
                 self.any.add_slowly(first, second, events, &values);
             }
+        }
+    }
+
+    /// Adds an event to a key's row if that takes a few instructions only, and calls no function: if the thread has last
+    /// [added](Self::add_call) to this key of those with its [hint](RowKey::hint), no value is less or greater than all
+    /// before, and the event's moment is not behind the one until which the thread need not look at what is due. Else
+    /// nothing is added, and the answer is no.
+    #[inline(always)]
+    pub fn add_known(
+        &self,
+        thread: ThisThread,
+        key: K,
+        moment: u64,
+        values: [Option<u64>; M],
+    ) -> bool {
+        const { assert!(K::HINTS > 0, "the key has hints") };
+        let Some(shard) = self.any.own_in(thread) else { return false };
+        if moment > shard.due() || !shard.begin() {
+            return false;
+        }
+        let words = const { Self::LAYOUT }.words(key.parts());
+        let hint = key.hint() & (K::HINTS - 1);
+        // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun. The
+        // shard's shape is the table's, whose hints are the key's, and `new` looks at the measures.
+        let is_added = unsafe { shard.add_known(words, hint, K::HINTS, &values) };
+        shard.end();
+        is_added
+    }
+
+    /// Adds an event that has come at a moment, as [`add`](Self::add) does, for [`add_known`](Self::add_known) to know the
+    /// row next time. If the moment is behind the one that `look` has returned last in this thread, `look` is called
+    /// before: so something can be done now and then, for a comparison in each call.
+    pub fn add_call(
+        &self,
+        key: K,
+        moment: u64,
+        values: [Option<u64>; M],
+        look: impl FnOnce() -> u64,
+    ) {
+        let [first, second] = const { Self::LAYOUT }.words(key.parts());
+        match self.any.own() {
+            Some(shard) if moment <= shard.due() => {}
+            Some(shard) => shard.set_due(look()),
+            None => _ = look(),
+        }
+        match self.any.own() {
+            Some(shard) if shard.begin() => {
+                // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
+                // The shard's shape is the table's, whose hints are the key's, and `new` looks at the measures.
+                unsafe {
+                    let row = shard.find([first, second]);
+                    if K::HINTS > 0 {
+                        shard.keep_hint(row, key.hint() & (K::HINTS - 1), K::HINTS);
+                    }
+                    row.add(1, &values);
+                }
+                shard.end();
+            }
+            _ => self.any.add_slowly(first, second, 1, &values),
         }
     }
 
@@ -325,9 +398,17 @@ impl AnyTable {
     /// This thread's rows, once it has some.
     #[inline(always)]
     fn own(&self) -> Option<&'static Shard> {
-        let memory = thread::memory()?;
+        self.own_in(ThisThread::get())
+    }
+
+    /// The same, for who has found this thread already.
+    #[inline(always)]
+    fn own_in(&self, thread: ThisThread) -> Option<&'static Shard> {
+        let memory = thread.memory?;
         // Numbers 0 and `TABLES` have no shard.
-        let shard = memory.tables[self.number.load(Relaxed) as usize % TABLES].load(Relaxed);
+        let number = self.number.load(Relaxed) as usize;
+        // SAFETY: the number must be a table's: `take_number` gives none above `TABLES`, for which there is a place, too.
+        let shard = unsafe { memory.tables.get_unchecked(number) }.load(Relaxed);
         // SAFETY: the pointer must be null or of a shard that stays: only `make_own` writes it, with one that
         // `Shard::map` has made, in this thread or in one that this thread has taken the directory over from.
         unsafe { shard.as_ref() }
@@ -380,7 +461,7 @@ impl AnyTable {
     /// Gives the thread rows of its own, where that is possible.
     fn make_own(&self) -> Option<&'static Shard> {
         let memory = memory::make_kit()?;
-        let slot = memory.tables.get(self.take_number() as usize)?;
+        let slot = memory.tables[..TABLES].get(self.take_number() as usize)?;
         let shard = Shard::map(self.shape)?;
         // A signal handler may have been faster; its rows stay.
         match slot.compare_exchange(
@@ -419,7 +500,7 @@ impl AnyTable {
         }
         let number = self.number.load(Relaxed) as usize;
         memory::each_kit(|memory| {
-            let Some(slot) = memory.tables.get(number) else { return };
+            let Some(slot) = memory.tables[..TABLES].get(number) else { return };
             // SAFETY: as in `own`.
             if let Some(shard) = unsafe { slot.load(Acquire).as_ref() } {
                 each(shard);
@@ -429,145 +510,4 @@ impl AnyTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    /// A function and a place in it; without room for it, the function alone.
-    #[derive(Clone, Copy)]
-    struct Place(u32, u32);
-
-    impl RowKey for Place {
-        const PARTS: &'static [Part] = &[
-            Part { name: "function", kind: PartKind::Function },
-            Part { name: "place", kind: PartKind::Number },
-        ];
-        const COARSE: usize = 4;
-        fn parts(self) -> Parts {
-            [self.0, self.1, 0, 0, 0]
-        }
-        fn coarse(parts: Parts) -> Parts {
-            [parts[0], u32::MAX, 0, 0, 0]
-        }
-    }
-
-    const MEASURES: &[Measure] = &[
-        Measure { name: "time", unit: MeasureUnit::Ticks },
-        Measure { name: "sent", unit: MeasureUnit::Bytes },
-    ];
-
-    /// Rows of all threads, by key.
-    fn read<const M: usize>(table: &Table<Place, M>) -> BTreeMap<(u32, u32), (u64, [Moments; M])> {
-        let mut rows = BTreeMap::new();
-        table.each(|[function, place, ..], events, moments| {
-            let row = rows.entry((function, place)).or_insert((0, [Moments::NONE; M]));
-            row.0 += events;
-            for (sum, more) in row.1.iter_mut().zip(moments) {
-                *sum = sum.and(more);
-            }
-        });
-        rows
-    }
-
-    #[test]
-    fn threads_count_exactly_also_when_memory_is_taken_over() {
-        static TABLE: Table<Place, 2> = Table::new("calls", MEASURES, 100);
-        for _ in 0..5 {
-            std::thread::scope(|scope| {
-                for thread in 0..8_u32 {
-                    scope.spawn(move || {
-                        for round in 0..1000_u32 {
-                            TABLE.add(Place(1, round % 10), 1, [Some(u64::from(thread)), None]);
-                        }
-                        TABLE.add(Place(2, thread), 0, [None, Some(1 << 20)]);
-                    });
-                }
-            });
-        }
-        let rows = read(&TABLE);
-        assert_eq!(rows.len(), 10 + 8);
-        for place in 0..10 {
-            let (events, [time, sent]) = rows[&(1, place)];
-            assert_eq!((events, time.count), (5 * 8 * 100, 5 * 8 * 100));
-            // Of 0 to 7, each 500 times.
-            assert_eq!((time.sum, time.least, time.most), (500 * 28, 0, 7));
-            assert_eq!(time.squares, 500.0 * 140.0);
-            assert_eq!(sent, Moments::NONE);
-        }
-        for thread in 0..8 {
-            let (events, [time, sent]) = rows[&(2, thread)];
-            assert_eq!((events, time.count, sent.count, sent.sum), (0, 0, 5, 5 << 20));
-        }
-        assert_eq!(TABLE.any().lost(), 0);
-    }
-
-    /// Four functions with a hundred places each, in a table with room for fifty.
-    #[test]
-    fn a_full_table_loses_places_and_no_total() {
-        static TABLE: Table<Place, 1> =
-            Table::new("calls", &[Measure { name: "time", unit: MeasureUnit::Ticks }], 50);
-        for place in 0..100 {
-            for function in 0..4 {
-                TABLE.add(Place(function, place), 1, [Some(u64::from(place))]);
-                TABLE.add(Place(function, place), 1, [Some(1)]);
-            }
-        }
-        let rows = read(&TABLE);
-        assert_eq!(rows.len(), 50 + 4);
-        for function in 0..4 {
-            let of_function = rows.iter().filter(|((of, _), _)| *of == function);
-            let (events, time) = of_function
-                .fold((0, Moments::NONE), |sum, (_, row)| (sum.0 + row.0, sum.1.and(row.1[0])));
-            assert_eq!((events, time.count, time.sum), (200, 200, 99 * 50 + 100));
-            assert_eq!((time.least, time.most), (0, 99));
-            assert!(rows.contains_key(&(function, u32::MAX)));
-        }
-    }
-
-    /// Fewer coarse keys were promised than there are.
-    #[test]
-    fn a_broken_promise_loses_no_total_either() {
-        static TABLE: Table<Place, 1> =
-            Table::new("calls", &[Measure { name: "time", unit: MeasureUnit::Ticks }], 2);
-        for function in 0..20 {
-            TABLE.add(Place(function, 1), 1, [Some(3)]);
-        }
-        let rows = read(&TABLE);
-        assert_eq!(rows.values().map(|row| row.0).sum::<u64>(), 20);
-        assert_eq!(rows.values().map(|row| row.1[0].sum).sum::<u64>(), 60);
-        assert_eq!(rows[&(u32::MAX, u32::MAX)].0, 20 - 2 - 4);
-    }
-
-    /// What interrupts a thread at work on its rows, as a signal handler's call does, is not lost.
-    #[test]
-    fn an_addition_inside_of_an_addition_counts() {
-        static TABLE: Table<Place, 2> = Table::new("calls", MEASURES, 10);
-        TABLE.add(Place(1, 1), 1, [Some(5), None]);
-        let own = TABLE.any().own().expect("the thread has rows by now");
-        assert!(own.begin(), "nobody is at work");
-        TABLE.add(Place(1, 1), 1, [Some(6), Some(7)]);
-        own.end();
-        let (events, [time, sent]) = read(&TABLE)[&(1, 1)];
-        assert_eq!((events, time.sum, time.least, time.most, sent.sum), (2, 11, 5, 6, 7));
-    }
-
-    /// More tables than a thread's directory has places for.
-    #[test]
-    fn tables_without_a_number_count_too() {
-        let tables: Vec<&'static Table<Place, 1>> = (0..TABLES + 10)
-            .map(|_| {
-                let measures = &[Measure { name: "time", unit: MeasureUnit::Ticks }];
-                &*Box::leak(Box::new(Table::new("calls", measures, 4)))
-            })
-            .collect();
-        for (number, table) in tables.iter().enumerate() {
-            table.add(Place(3, 3), 1, [Some(number as u64)]);
-            table.add(Place(3, 3), 1, [Some(1)]);
-        }
-        for (number, table) in tables.iter().enumerate() {
-            let (events, [time]) = read(table)[&(3, 3)];
-            assert_eq!((events, time.sum), (2, number as u64 + 1));
-        }
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@
 //! once for the distance, and each word is one instruction then.
 
 use core::arch::{asm, global_asm};
+use core::marker::PhantomData;
 use core::sync::atomic::AtomicPtr;
 
 use super::shard::Shard;
@@ -16,9 +17,11 @@ pub(crate) const TABLES: usize = 512;
 /// The call sites that a thread has called from; and its rows of each table, by the table's number. Zeros are
 /// such memory without anything in it.
 #[repr(C)]
+#[derive(Debug)]
 pub(crate) struct ThreadMemory {
     pub(crate) sites: SiteCache,
-    pub(crate) tables: [AtomicPtr<Shard>; TABLES],
+    /// The last place stays empty: it is that of tables for which there is no other.
+    pub(crate) tables: [AtomicPtr<Shard>; TABLES + 1],
 }
 
 // The stack pointer at the last entry into the tool, the frame pointer there, the stack pointer of the outermost call,
@@ -130,6 +133,31 @@ pub(crate) fn memory() -> Option<&'static ThreadMemory> {
     unsafe { memory.as_ref() }
 }
 
+/// What the kit keeps of the thread that this code runs in. Whoever asks several parts of the kit of one thread finds it once
+/// for all of them.
+///
+/// ```
+/// use mpi_tool_layer::{Caller, ThisThread};
+///
+/// let caller = Caller::of_this_call();
+/// let site = caller.known_site(ThisThread::get(), 4).unwrap_or_else(|| caller.site(4));
+/// # let _ = site;
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ThisThread {
+    pub(super) memory: Option<&'static ThreadMemory>,
+    /// Another thread must not have it.
+    not_send: PhantomData<*const ()>,
+}
+
+impl ThisThread {
+    /// Of the thread that asks.
+    #[inline(always)]
+    pub fn get() -> Self {
+        Self { memory: memory(), not_send: PhantomData }
+    }
+}
+
 /// Gives this thread memory, or takes it away.
 ///
 /// # Safety
@@ -157,6 +185,8 @@ pub(crate) unsafe fn set_memory(memory: *const ThreadMemory) {
 /// assert_eq!(ThreadWord::get(), 0);
 /// ThreadWord::set(7);
 /// assert_eq!(ThreadWord::get(), 7);
+/// ThreadWord::clear();
+/// assert_eq!(ThreadWord::get(), 0);
 /// std::thread::spawn(|| assert_eq!(ThreadWord::get(), 0)).join().unwrap();
 /// ```
 #[derive(Debug)]
@@ -167,6 +197,20 @@ impl ThreadWord {
     #[inline(always)]
     pub fn get() -> usize {
         word::<OWN>()
+    }
+
+    /// Makes this thread's word 0, in an instruction less than [`set`](Self::set).
+    #[inline(always)]
+    pub fn clear() {
+        // SAFETY: as in `set`.
+        unsafe {
+            asm!(
+                "mov qword ptr fs:[{words} + {at}], 0",
+                words = in(reg) words(),
+                at = const OWN,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 
     /// Changes this thread's word.

@@ -8,26 +8,17 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mpi_tool_layer::{AnyTable, Clock};
 
-/// When the next thing is due, in ticks.
+/// When the next report is due, in ticks.
 pub(crate) struct Early {
-    /// A call that begins before or ends after is looked at more closely: the timeline wants to know of it, or a report
-    /// is due.
-    from: AtomicU64,
-    to: AtomicU64,
-    /// When the next report is due, and how long it is from one to the next.
     report: AtomicU64,
+    /// How long it is from one report to the next.
     interval: AtomicU64,
 }
 
 impl Early {
-    /// Without reports, unless [they are wanted](Self::every). The first call is looked at.
+    /// Without reports, unless [they are wanted](Self::every).
     pub(crate) const fn new() -> Self {
-        Self {
-            from: AtomicU64::new(0),
-            to: AtomicU64::new(0),
-            report: AtomicU64::new(u64::MAX),
-            interval: AtomicU64::new(u64::MAX),
-        }
+        Self { report: AtomicU64::new(u64::MAX), interval: AtomicU64::new(u64::MAX) }
     }
 
     /// Reports are wanted every so many seconds; never, if that is 0.
@@ -39,26 +30,19 @@ impl Early {
         }
     }
 
-    /// A call has ended, whose time is added to the table next.
-    #[inline(always)]
-    pub(crate) fn look(&self, start: u64, end: u64, table: &AnyTable) {
-        if end > self.to.load(Relaxed) || start < self.from.load(Relaxed) {
-            self.look_closely(start, end, table);
-        }
-    }
-
+    /// A call has ended, whose time is added to the table next: the timeline wants to know of it, or a report is due.
+    /// Returns until when the thread's further calls need not be looked at. They begin after this one, so that their ends
+    /// are enough to tell.
     #[cold]
     #[inline(never)]
-    fn look_closely(&self, start: u64, end: u64, table: &AnyTable) {
+    pub(crate) fn look(&self, start: u64, end: u64, table: &AnyTable) -> u64 {
         let due = self.report.load(Relaxed);
         let next = end.saturating_add(self.interval.load(Relaxed));
         // One of several threads does it.
         if end > due && self.report.compare_exchange(due, next, Relaxed, Relaxed).is_ok() {
             table.write_early();
         }
-        if let Some(stretch) = table.tell(start, end) {
-            self.from.store(stretch.from, Relaxed);
-            self.to.store(stretch.to.min(self.report.load(Relaxed)), Relaxed);
-        }
+        // If another thread is telling the timeline, this one looks again next time.
+        table.tell(start, end).map_or(0, |stretch| stretch.to.min(self.report.load(Relaxed)))
     }
 }

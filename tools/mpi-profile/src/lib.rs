@@ -6,14 +6,14 @@ mod row;
 mod wait;
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
     FunctionId, InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting,
-    SettingDefault, Settings, Site, SizeClass, Table, Tally, Tool, TrackedComm, Traffic,
-    install_qmpi_layer, next,
+    SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool, TrackedComm,
+    Traffic, install_qmpi_layer, next,
 };
 
 use early::Early;
@@ -26,96 +26,69 @@ struct Profile {
     traffic: Traffic<Row>,
     communicators: Communicators,
     peers: PeerTable,
-    keys: AtomicUsize,
+    keys: AtomicU32,
+    /// The phase that the application is in; 0 for none.
+    phase: AtomicU32,
     early: Early,
 }
 
-/// What is told apart, as one number, which each call reads once: how many places a call site has, whether
-/// communicators, sizes and peers are told apart, and waiting from the rest of the time, whether anything is measured at
-/// all, and in which phase.
+/// What is told apart, as one number: how many places a call site has, whether communicators, sizes and peers are told
+/// apart, and waiting from the rest of the time, and whether anything is measured at all.
 #[derive(Clone, Copy)]
-struct Keys(usize);
+struct Keys(u32);
 
 impl Keys {
-    const COMMUNICATOR: usize = 1 << 8;
-    const SIZE: usize = 1 << 9;
-    const PEER: usize = 1 << 10;
+    const COMMUNICATOR: u32 = 1 << 8;
+    const PEER: u32 = 1 << 9;
     /// The ranks wait for each other before a collective operation moves data.
-    const WAIT: usize = 1 << 11;
+    const WAIT: u32 = 1 << 10;
     /// The application has switched measuring off.
-    const OFF: usize = 1 << 12;
-    /// Where the number of the phase begins that the application is in.
-    const PHASE: u32 = 32;
+    const OFF: u32 = 1 << 11;
+    /// Where it is in a key, too.
+    const SIZE: u32 = 1 << 16;
 
     #[inline(always)]
     const fn depth(self) -> usize {
-        self.0 & 0xff
+        (self.0 & 0xff) as usize
     }
 
     #[inline(always)]
-    const fn has(self, key: usize) -> bool {
+    const fn has(self, key: u32) -> bool {
         self.0 & key != 0
     }
 
-    /// The phase that the application is in.
+    /// The size of a call that moves no data.
     #[inline(always)]
-    const fn phase(self) -> u32 {
-        (self.0 >> Self::PHASE) as u32
-    }
-
-    /// What follows from a level of `MPI_Pcontrol`: 0 switches measuring off and 1 on, other levels begin a phase, and
-    /// negative ones end it.
-    const fn at_level(self, level: c_int) -> Self {
-        let flags = self.0 & ((1 << Self::PHASE) - 1);
-        match level {
-            0 => Self(self.0 | Self::OFF),
-            1 => Self(self.0 & !Self::OFF),
-            ..0 => Self(flags),
-            2.. => Self(flags | (level as usize) << Self::PHASE),
-        }
+    const fn no_size(self) -> SizeClass {
+        const { assert!(SizeClass::NONE.number() == 0 && SizeClass::of(0).number() == 1) };
+        SizeClass::from_number((self.0 & Self::SIZE) / Self::SIZE)
     }
 }
 
-/// A call as it is known before it is passed on. Where it comes from is looked up after it, when the call's arguments need
-/// not be kept any more.
+/// A call as it is known before it is passed on. Where it comes from, and which communicator it has, is looked up after it,
+/// when the call's arguments need not be kept any more.
 #[derive(Clone, Copy)]
 struct Begun {
-    keys: Keys,
     function: FunctionId,
-    communicator: TrackedComm,
     caller: Caller,
+    comm: Option<MPI_Comm>,
 }
 
 impl Begun {
-    /// The call's row, but for the size of its data.
     #[inline(always)]
-    fn row(self) -> Row {
-        self.row_at(self.caller.site(self.keys.depth()))
+    fn now(function: FunctionId, comm: Option<MPI_Comm>) -> Self {
+        Self { function, caller: Caller::of_this_call(), comm }
     }
 
     #[inline(always)]
-    const fn row_at(self, site: Site) -> Row {
-        let Self { function, communicator, keys, .. } = self;
-        Row { function, site, communicator, size: SizeClass::NONE, phase: keys.phase() }
-    }
-
-    /// Is the call of no row, since measuring is switched off?
-    fn is_unmeasured(self) -> bool {
-        self.keys.has(Keys::OFF)
-    }
-
-    /// The row of a call that moves no data.
-    #[inline(always)]
-    fn plain_row(self) -> Row {
-        let size = if self.keys.has(Keys::SIZE) { SizeClass::of(0) } else { SizeClass::NONE };
-        Row { size, ..self.row() }
+    fn of<'c>(call: impl Call<'c>) -> Self {
+        Self::now(call.function(), call.communicator().map(|comm| comm.raw()))
     }
 }
 
 /// A call on its way: the data that it moves itself are its own row's, and are added with its time.
 struct Now<'a> {
     profile: &'a Profile,
-    keys: Keys,
     row: Cell<Row>,
     sent: Cell<u64>,
     received: Cell<u64>,
@@ -126,8 +99,8 @@ struct Now<'a> {
 impl Now<'_> {
     /// The call's row, with the size of its data.
     #[inline(always)]
-    fn sized(&self) -> Row {
-        let size = if self.keys.has(Keys::SIZE) {
+    fn sized(&self, keys: Keys) -> Row {
+        let size = if keys.has(Keys::SIZE) {
             let bytes = [&self.sent, &self.received, &self.later].map(Cell::get);
             SizeClass::of(bytes.into_iter().fold(0, u64::saturating_add))
         } else {
@@ -161,7 +134,7 @@ impl Tally<Row> for Now<'_> {
     /// What moves later counts in the row in which the call does.
     fn kept(&self, _: Row, bytes: u64) -> Row {
         self.later.set(bytes);
-        self.sized()
+        self.sized(self.profile.keys())
     }
 }
 
@@ -174,7 +147,7 @@ impl Tally<Row> for Unmeasured<'_> {
     }
 
     fn communicators(&self) -> Option<&Communicators> {
-        self.0.communicators_of_peers(self.0.keys())
+        self.0.communicators_of_peers()
     }
 
     fn exchanged(&self, row: Row, exchange: Exchange) {
@@ -195,8 +168,8 @@ impl Profile {
     }
 
     /// The communicators, if peers are told apart.
-    fn communicators_of_peers(&self, keys: Keys) -> Option<&Communicators> {
-        keys.has(Keys::PEER).then_some(&self.communicators)
+    fn communicators_of_peers(&self) -> Option<&Communicators> {
+        self.keys().has(Keys::PEER).then_some(&self.communicators)
     }
 
     /// Data have moved to or from a peer, by a call of this row.
@@ -212,29 +185,83 @@ impl Profile {
         Keys(self.keys.load(Relaxed))
     }
 
-    /// A call that comes in. `communicator` finds its communicator out.
+    /// The row of a call, but for the size of its data, if it takes a few instructions only to find that out.
     #[inline(always)]
-    fn begin(&self, function: FunctionId, communicator: impl FnOnce() -> TrackedComm) -> Begun {
+    fn known_row(&self, thread: ThisThread, keys: Keys, begun: Begun) -> Option<Row> {
+        let site = begun.caller.known_site(thread, keys.depth())?;
+        let communicator = match begun.comm {
+            Some(comm) if keys.has(Keys::COMMUNICATOR) => self.communicators.known_handle(comm)?,
+            _ => TrackedComm::NONE,
+        };
+        Some(self.row_of(begun.function, site, communicator))
+    }
+
+    #[inline(always)]
+    fn row_of(&self, function: FunctionId, site: Site, communicator: TrackedComm) -> Row {
+        let phase = self.phase.load(Relaxed);
+        Row { function, site, communicator, size: SizeClass::NONE, phase }
+    }
+
+    /// The same for any call.
+    #[inline(always)]
+    fn row(&self, begun: Begun) -> Row {
+        self.row_slowly(begun.function, begun.caller, begun.comm)
+    }
+
+    /// The same. The parts stand alone: if they were together in memory, each call would write them there.
+    #[inline(never)]
+    fn row_slowly(&self, function: FunctionId, caller: Caller, comm: Option<MPI_Comm>) -> Row {
         let keys = self.keys();
-        let by_communicator = keys.has(Keys::COMMUNICATOR);
-        let communicator = if by_communicator { communicator() } else { TrackedComm::NONE };
-        Begun { keys, function, communicator, caller: Caller::of_this_call() }
+        let communicator = match comm {
+            Some(comm) if keys.has(Keys::COMMUNICATOR) => self.communicators.of_handle(comm),
+            _ => TrackedComm::NONE,
+        };
+        self.row_of(function, caller.site(keys.depth()), communicator)
     }
 
-    /// A call that ends a communicator.
+    /// Adds a call that has moved no data to its row: its time, if it has taken any.
     #[inline(always)]
-    fn begin_on(&self, function: FunctionId, comm: Option<MPI_Comm>) -> Begun {
-        let of = |comm| self.communicators.of_handle(comm);
-        self.begin(function, || comm.map_or(TrackedComm::NONE, of))
+    fn add_plain(&self, begun: Begun, start: u64, end: u64, time: Option<u64>) {
+        let (thread, keys) = (ThisThread::get(), self.keys());
+        if let Some(row) = self.known_row(thread, keys, begun)
+            && let row = (Row { size: keys.no_size(), ..row })
+            && self.calls.add_known(thread, row, end, [time, None, None, None])
+        {
+            return;
+        }
+        self.add_plain_slowly(begun.function, begun.caller, begun.comm, start, end, time);
     }
 
-    /// Passes on a call that moves no data, and adds its time to its row.
+    /// The same for any call. Not in each function's own code.
+    #[inline(never)]
+    fn add_plain_slowly(
+        &self,
+        function: FunctionId,
+        caller: Caller,
+        comm: Option<MPI_Comm>,
+        start: u64,
+        end: u64,
+        time: Option<u64>,
+    ) {
+        let row = self.row_slowly(function, caller, comm);
+        let row = Row { size: self.keys().no_size(), ..row };
+        self.add(row, start, end, [time, None, None, None]);
+    }
+
+    /// Adds any call to its row.
+    #[inline(never)]
+    fn add(&self, row: Row, start: u64, end: u64, values: [Option<u64>; MEASURES.len()]) {
+        let look = || self.early.look(start, end, self.calls.any());
+        self.calls.add_call(row, end, values, look);
+    }
+
+    /// Passes on a call that moves no data and has no communicator, and adds its time to its row.
     #[inline(always)]
-    fn timed<R>(&self, begun: Begun, next_f: impl FnOnce() -> R) -> R {
-        if begun.is_unmeasured() {
+    fn timed<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
+        if self.keys().has(Keys::OFF) {
             return next_f();
         }
-        self.timed_in(Nesting::enter(), begun, next_f)
+        self.timed_in(Nesting::enter(), Begun::now(function, None), next_f)
     }
 
     #[inline(always)]
@@ -244,10 +271,32 @@ impl Profile {
         let end = Clock::now();
         // The time of a call inside of another one is a part of that one's.
         let start = if nesting.is_outermost() { start } else { end };
-        self.early.look(start, end, self.calls.any());
         let time = nesting.is_outermost().then_some(end.wrapping_sub(start));
         drop(nesting);
-        self.calls.add(begun.plain_row(), 1, [time, None, None, None]);
+        self.add_plain(begun, start, end, time);
+        result
+    }
+
+    /// Passes on a call that ends a communicator, and adds its time to its row.
+    fn timed_end<'c>(
+        &self,
+        function: FunctionId,
+        comm: Option<MPI_Comm>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        if self.keys().has(Keys::OFF) {
+            return next_f();
+        }
+        // Afterwards, nobody knows the communicator any more.
+        let row = Row { size: self.keys().no_size(), ..self.row(Begun::now(function, comm)) };
+        let nesting = Nesting::enter();
+        let start = Clock::now();
+        let result = next_f();
+        let end = Clock::now();
+        let start = if nesting.is_outermost() { start } else { end };
+        let time = nesting.is_outermost().then_some(end.wrapping_sub(start));
+        drop(nesting);
+        self.add(row, start, end, [time, None, None, None]);
         result
     }
 
@@ -255,15 +304,18 @@ impl Profile {
     /// it waits with the others, who may be measuring.
     fn unmeasured<'c>(
         &self,
-        begun: Begun,
         call: AnyCall<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let row = Row { phase: UNMEASURED, ..begun.row_at(Site::UNKNOWN) };
-        if begun.keys.has(Keys::WAIT) {
+        let keys = self.keys();
+        if keys.has(Keys::WAIT) {
             self.communicators.await_all(call);
         }
-        let result = self.traffic.around(&Unmeasured(self), || row, call, next_f);
+        let row = || Row {
+            phase: UNMEASURED,
+            ..self.row_of(call.function(), Site::UNKNOWN, TrackedComm::NONE)
+        };
+        let result = self.traffic.around(&Unmeasured(self), row, call, next_f);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
         }
@@ -284,42 +336,46 @@ impl Profile {
     ) -> CallResult<'c> {
         let now = Now {
             profile: self,
-            keys: begun.keys,
-            row: Cell::new(begun.row_at(Site::UNKNOWN)),
+            row: Cell::new(self.row_of(begun.function, Site::UNKNOWN, TrackedComm::NONE)),
             sent: Cell::new(0),
             received: Cell::new(0),
             later: Cell::new(0),
         };
         let tally = tally(now);
         let now = tally.as_ref();
-        let (time, waited) = (Cell::new(0), Cell::new(None));
+        let (from, to, waited) = (Cell::new(0), Cell::new(0), Cell::new(None));
         let is_outermost = nesting.is_outermost();
         let timed = {
-            let (time, waited, row) = (&time, &waited, &now.row);
+            let (from, to, waited, row) = (&from, &to, &waited, &now.row);
             move || {
                 let start = start();
                 let result = next_f();
                 let end = Clock::now();
                 // The time of a call inside of another one is a part of that one's.
-                let from = if is_outermost { start.time } else { end };
-                self.early.look(from, end, self.calls.any());
-                time.set(end.wrapping_sub(start.time));
-                waited.set(start.waited(time.get()));
-                row.set(begun.row());
+                from.set(if is_outermost { start.time } else { end });
+                to.set(end);
+                waited.set(start.waited(end.wrapping_sub(start.time)));
+                let known = self.known_row(ThisThread::get(), self.keys(), begun);
+                row.set(known.unwrap_or_else(|| self.row(begun)));
                 result
             }
         };
         let result = self.traffic.around(&tally, || now.row.get(), call, timed);
-        let time = is_outermost.then_some(time.get());
+        let (from, to) = (from.get(), to.get());
+        let time = is_outermost.then_some(to.wrapping_sub(from));
         let waited = waited.get().filter(|_| is_outermost);
         drop(nesting);
         let [sent, received] = [&now.sent, &now.received].map(|bytes| {
             let bytes = bytes.get();
             (bytes > 0).then_some(bytes)
         });
-        self.calls.add(now.sized(), 1, [time, sent, received, waited]);
+        let keys = self.keys();
+        let (row, values) = (now.sized(keys), [time, sent, received, waited]);
+        if !self.calls.add_known(ThisThread::get(), row, to, values) {
+            self.add(row, from, to, values);
+        }
         if let Ok(accepted) = result
-            && begun.keys.has(Keys::COMMUNICATOR | Keys::PEER | Keys::WAIT)
+            && keys.has(Keys::COMMUNICATOR | Keys::PEER | Keys::WAIT)
         {
             self.communicators.made(call, accepted);
         }
@@ -338,9 +394,14 @@ impl MpiInterceptionLayer for Profile {
     const COMPILED: Compiled = Compiled::ForCommunication;
     const SEES_UNTYPED: bool = true;
 
+    /// 0 switches measuring off and 1 on, other levels begin a phase, and negative ones end it.
     fn profiling_level(&self, level: c_int) {
-        let at_level = |keys| Some(Keys(keys).at_level(level).0);
-        let _ = self.keys.fetch_update(Relaxed, Relaxed, at_level);
+        match level {
+            0 => _ = self.keys.fetch_or(Keys::OFF, Relaxed),
+            1 => _ = self.keys.fetch_and(!Keys::OFF, Relaxed),
+            ..0 => self.phase.store(0, Relaxed),
+            2.. => self.phase.store(level.cast_unsigned(), Relaxed),
+        }
     }
 
     #[inline(always)]
@@ -355,11 +416,12 @@ impl MpiInterceptionLayer for Profile {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let function = call.function();
-        let begun = self.begin(function, || self.communicators.of(call));
+        let begun = Begun::of(call);
         // In these calls the report is made, or the process ends: they count before, and have no time.
-        if is_end(function) {
-            self.calls.add(begun.plain_row(), 1, [None; MEASURES.len()]);
+        if is_end(begun.function) {
+            let now = Clock::now();
+            let Begun { function, caller, comm } = begun;
+            self.add_plain_slowly(function, caller, comm, now, now, None);
             return next_f();
         }
         let nesting = Nesting::enter_outermost();
@@ -374,20 +436,20 @@ impl MpiInterceptionLayer for Profile {
         call: AnyCall<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let function = call.function();
-        let begun = self.begin(function, || self.communicators.of(call));
-        if is_end(function) {
-            return if begun.is_unmeasured() { next_f() } else { self.around(call, next_f) };
+        let begun = Begun::of(call);
+        let keys = self.keys();
+        if is_end(begun.function) {
+            return if keys.has(Keys::OFF) { next_f() } else { self.around(call, next_f) };
         }
         let nesting = Nesting::enter();
-        if begun.is_unmeasured() {
-            return self.unmeasured(begun, call, next_f);
+        if keys.has(Keys::OFF) {
+            return self.unmeasured(call, next_f);
         }
         if Traffic::<Row>::moves_nothing(call) {
             return self.timed_in(nesting, begun, next_f);
         }
         let start = || {
-            let waits = call.is_of_all() && begun.keys.has(Keys::WAIT);
+            let waits = call.is_of_all() && keys.has(Keys::WAIT);
             if waits { Start::of(call, &self.communicators) } else { Start::now() }
         };
         self.measured(nesting, begun, call, NowWithPeers, start, next_f)
@@ -395,7 +457,7 @@ impl MpiInterceptionLayer for Profile {
 
     #[inline(always)]
     fn around_untyped<R>(&self, function: FunctionId, next_f: impl FnOnce() -> R) -> R {
-        self.timed(self.begin(function, || TrackedComm::NONE), next_f)
+        self.timed(function, next_f)
     }
 
     fn request_free<'c>(
@@ -403,8 +465,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Request_free<'c>,
         request: InOut<'c, MPI_Request>,
     ) -> CallResult<'c> {
-        let begun = self.begin(FunctionId::MPI_Request_free, || TrackedComm::NONE);
-        self.timed(begun, || self.traffic.request_free(next_f, request))
+        self.timed(FunctionId::MPI_Request_free, || self.traffic.request_free(next_f, request))
     }
 
     fn type_free<'c>(
@@ -412,8 +473,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Type_free<'c>,
         datatype: InOut<'c, MPI_Datatype>,
     ) -> CallResult<'c> {
-        let begun = self.begin(FunctionId::MPI_Type_free, || TrackedComm::NONE);
-        self.timed(begun, || self.traffic.type_free(next_f, datatype))
+        self.timed(FunctionId::MPI_Type_free, || self.traffic.type_free(next_f, datatype))
     }
 
     fn file_close<'c>(
@@ -421,8 +481,7 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_File_close<'c>,
         fh: InOut<'c, MPI_File>,
     ) -> CallResult<'c> {
-        let begun = self.begin(FunctionId::MPI_File_close, || TrackedComm::NONE);
-        self.timed(begun, || self.traffic.file_close(next_f, fh))
+        self.timed(FunctionId::MPI_File_close, || self.traffic.file_close(next_f, fh))
     }
 
     fn comm_free<'c>(
@@ -430,8 +489,10 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Comm_free<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let begun = self.begin_on(FunctionId::MPI_Comm_free, comm.get());
-        self.timed(begun, || self.communicators.comm_free(next_f, comm))
+        let ended = comm.get();
+        self.timed_end(FunctionId::MPI_Comm_free, ended, || {
+            self.communicators.comm_free(next_f, comm)
+        })
     }
 
     fn comm_disconnect<'c>(
@@ -439,8 +500,10 @@ impl MpiInterceptionLayer for Profile {
         next_f: impl next::MPI_Comm_disconnect<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let begun = self.begin_on(FunctionId::MPI_Comm_disconnect, comm.get());
-        self.timed(begun, || self.communicators.comm_disconnect(next_f, comm))
+        let ended = comm.get();
+        self.timed_end(FunctionId::MPI_Comm_disconnect, ended, || {
+            self.communicators.comm_disconnect(next_f, comm)
+        })
     }
 }
 
@@ -450,7 +513,8 @@ impl Tool for Profile {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
         peers: PeerTable::new(),
-        keys: AtomicUsize::new(0),
+        keys: AtomicU32::new(0),
+        phase: AtomicU32::new(0),
         early: Early::new(),
     };
 
@@ -500,7 +564,7 @@ impl Tool for Profile {
             "estimate" => Keys::SIZE,
             _ => 0,
         };
-        self.keys.store(depth.min(Site::DEEPEST) | keys | waiting, Relaxed);
+        self.keys.store(depth.min(Site::DEEPEST) as u32 | keys | waiting, Relaxed);
         self.early.every(settings.number("INTERVAL"));
     }
 

@@ -24,7 +24,7 @@ impl Tally<Row> for NowWithPeers<'_> {
     }
 
     fn communicators(&self) -> Option<&Communicators> {
-        self.0.profile.communicators_of_peers(self.0.keys)
+        self.0.profile.communicators_of_peers()
     }
 
     fn exchanged(&self, row: Row, exchange: Exchange) {

@@ -33,6 +33,15 @@ impl RowKey for Row {
     /// A function has a communicator or none, and so it is with sizes. It may be called in a phase and in none.
     const COARSE: usize = 2 * FunctionId::COUNT;
 
+    /// Places, or functions if places are not told apart.
+    const HINTS: usize = 1 << 16;
+
+    #[inline(always)]
+    fn hint(self) -> usize {
+        const { assert!(FunctionId::COUNT < 1 << 10) };
+        (self.function as usize) << 6 ^ self.site.number() as usize
+    }
+
     #[inline(always)]
     fn parts(self) -> Parts {
         let Self { function, site, communicator, size, phase } = self;

@@ -14,7 +14,7 @@ mod run;
 mod store;
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use mpi_facts::trace::{Fields, Moved, Partner, Way};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
@@ -29,8 +29,6 @@ use recorder::{Record, Recorder};
 struct Trace {
     traffic: Traffic<Started>,
     communicators: Communicators,
-    /// Megabytes of the last calls that are kept; 0 for all calls.
-    ring: AtomicU64,
     /// Why nothing is recorded: [`PAUSED`], [`LEFT_OUT`]. 0 as a rule.
     off: AtomicU8,
 }
@@ -161,7 +159,7 @@ impl Trace {
         if self.off.load(Relaxed) != 0 || filter::leaves_out(function) {
             return None;
         }
-        Recorder::of_this_thread(self.ring.load(Relaxed))
+        Recorder::of_this_thread()
     }
 
     /// Passes on a call that moves no data and has one argument at most that a record tells of, a communicator.
@@ -229,8 +227,6 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
-        // The arguments, before the call: it may end what they are.
-        let fields = fields(&self.communicators, call);
         let result = self.traffic.around(&data, started, call, timed);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
@@ -242,6 +238,8 @@ impl MpiInterceptionLayer for Trace {
             self.off.fetch_or(LEFT_OUT, Relaxed);
         }
         if let Some(recorder) = recorder {
+            // What ends a communicator does not come here: the arguments are what they were.
+            let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
@@ -310,7 +308,6 @@ impl Tool for Trace {
     const NEW: Self = Self {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
-        ring: AtomicU64::new(0),
         off: AtomicU8::new(0),
     };
 
@@ -338,7 +335,7 @@ impl Tool for Trace {
     ];
 
     fn configure(&self, settings: &Settings) {
-        self.ring.store(settings.number("RING"), Relaxed);
+        recorder::set_ring(settings.number("RING"));
         let least = settings.number("LEAST");
         filter::configure(settings.text("FUNCTIONS"), settings.text("RANKS"), least);
     }

@@ -1,28 +1,28 @@
 //! Numbers of functions and of communicators in the file, which defines each when it is used for the first time.
 
 use core::sync::atomic::{
-    AtomicU16, AtomicU64,
+    AtomicBool, AtomicU16,
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
-use mpi_facts::trace::define;
+use mpi_facts::trace::{CALL, define};
 use mpi_tool_layer::{FunctionId, TrackedComm};
 
 use crate::store;
 
-/// By function: its number plus 1, or 0 as long as it has none. The first functions that a program calls get small numbers,
-/// which are short.
-static FUNCTIONS: [AtomicU16; FunctionId::COUNT] = [const { AtomicU16::new(0) }; FunctionId::COUNT];
+/// By function: the kind of record that its calls are, or 0 as long as it has no number. The first functions that a
+/// program calls get small numbers, which are short.
+static KINDS: [AtomicU16; FunctionId::COUNT] = [const { AtomicU16::new(0) }; FunctionId::COUNT];
 
 /// How many functions have a number.
 static NUMBERED: AtomicU16 = AtomicU16::new(0);
 
-/// The number of a function.
+/// The kind of record that a function's calls are.
 #[inline(always)]
-pub(crate) fn of_function(function: FunctionId) -> u64 {
-    match FUNCTIONS[function as usize].load(Relaxed) {
+pub(crate) fn kind_of(function: FunctionId) -> u64 {
+    match KINDS[function as usize].load(Relaxed) {
         0 => number(function),
-        number => u64::from(number) - 1,
+        kind => kind.into(),
     }
 }
 
@@ -32,23 +32,27 @@ fn number(function: FunctionId) -> u64 {
     // Two threads that come at once take a number each, and the file defines both.
     let number = NUMBERED.fetch_add(1, Relaxed);
     store::define(define::FUNCTION, &[number.into()], function.name());
-    let _ = FUNCTIONS[function as usize].compare_exchange(0, number + 1, AcqRel, Acquire);
-    number.into()
+    let kind = CALL as u16 + number;
+    let _ = KINDS[function as usize].compare_exchange(0, kind, AcqRel, Acquire);
+    kind.into()
 }
 
 /// How many communicators a process tells apart.
 const COMMUNICATORS: u32 = 4096;
 
-/// By communicator, a bit: it is defined in the file.
-static DEFINED: [AtomicU64; COMMUNICATORS as usize / 64] =
-    [const { AtomicU64::new(0) }; COMMUNICATORS as usize / 64];
+/// By communicator: is it defined in the file, or need not be?
+static DEFINED: [AtomicBool; COMMUNICATORS as usize] = {
+    let mut defined = [const { AtomicBool::new(false) }; COMMUNICATORS as usize];
+    defined[TrackedComm::NONE.number() as usize] = AtomicBool::new(true);
+    defined
+};
 
 /// The number of a communicator: 0 of none, 4096 of all that are not known.
 #[inline(always)]
 pub(crate) fn of_communicator(comm: TrackedComm) -> u64 {
     let number = comm.number();
-    let Some(defined) = DEFINED.get(number as usize / 64) else { return COMMUNICATORS.into() };
-    if defined.load(Relaxed) & 1 << (number % 64) == 0 && number != 0 {
+    let Some(defined) = DEFINED.get(number as usize) else { return COMMUNICATORS.into() };
+    if !defined.load(Relaxed) {
         define(comm);
     }
     number.into()
@@ -70,7 +74,7 @@ fn define(comm: TrackedComm) {
     let [own, other] = known.sizes.map(u64::from);
     let numbers = [number.into(), known.identity, own, other];
     let defined = store::define(define::COMMUNICATOR, &numbers, known.name);
-    if defined && let Some(word) = DEFINED.get(number as usize / 64) {
-        word.fetch_or(1 << (number % 64), Relaxed);
+    if defined && let Some(place) = DEFINED.get(number as usize) {
+        place.store(true, Relaxed);
     }
 }

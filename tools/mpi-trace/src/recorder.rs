@@ -4,8 +4,8 @@ use core::cell::Cell;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use mpi_facts::trace::{CALL, Fields, LONGEST, Moved, STARTS, UNKNOWN, Writer, zigzag};
-use mpi_tool_layer::{FunctionId, ThreadWord};
+use mpi_facts::trace::{Fields, LONGEST, Moved, STARTS, UNKNOWN, Writer, zigzag};
+use mpi_tool_layer::{FunctionId, ThreadWord, aside};
 
 use crate::store::{self, Chunk};
 use crate::{filter, names, run};
@@ -35,6 +35,19 @@ pub(crate) struct Recorder {
 
 /// The last thread's number, plus 1.
 static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// How many megabytes the file may have; 0 for any.
+static RING: AtomicU64 = AtomicU64::new(0);
+
+/// Only so many megabytes of the last calls are kept; 0 keeps all.
+pub(crate) fn set_ring(megabytes: u64) {
+    RING.store(megabytes, Relaxed);
+}
+
+/// The address of the recorder of a thread that has none yet, or 0.
+extern "C" fn first() -> u64 {
+    Recorder::first().map_or(0, |recorder| (&raw const *recorder).expose_provenance() as u64)
+}
 
 /// By how many bits ticks are shifted: so that a unit of time is some 10 ns.
 static SHIFT: AtomicU64 = AtomicU64::new(0);
@@ -78,18 +91,24 @@ impl Record {
         Self::zeros(Fields::of(function))
     }
 
-    /// Writes the fields that there are: as one word if all are small, as they are as a rule.
+    /// The fields with whether there are.
     #[inline(always)]
-    fn put(&self, writer: &mut Writer<'_>) {
+    const fn all(&self) -> [(bool, u64); 6] {
         let has = self.fields;
-        let all = [
+        [
             (has.communicator, self.communicator),
             (has.tag, small(self.tag)),
             (has.received_tag, small(self.received_tag)),
             (has.source, small(self.source)),
             (has.destination, small(self.destination)),
             (has.root, small(self.root)),
-        ];
+        ]
+    }
+
+    /// Writes numbers, and behind them the fields that there are: all as one word, or the fields, if they are small enough.
+    #[inline(always)]
+    fn put_behind(&self, first: [u64; 3], writer: &mut Writer<'_>) {
+        let all = self.all();
         let (mut bits, mut word, mut count) = (0, 0, 0);
         let mut add = |(has, number): (bool, u64)| {
             if has {
@@ -104,17 +123,20 @@ impl Record {
         add(all[3]);
         add(all[4]);
         add(all[5]);
-        if count == 0 {
+        let [kind, distance, duration] = first;
+        // No function has six fields, which would be more than a word with the three numbers.
+        if kind | distance | duration | bits < 0x80 && count <= 5 {
+            let first = kind | distance << 8 | duration << 16;
+            writer.put_small(first | word << 24, 3 + count);
             return;
         }
+        writer.put(kind);
+        writer.put(distance);
+        writer.put(duration);
         if bits < 0x80 {
             writer.put_small(word, count);
-            return;
-        }
-        for (has, number) in all {
-            if has {
-                writer.put(number);
-            }
+        } else {
+            all.into_iter().filter(|(has, _)| *has).for_each(|(_, number)| writer.put(number));
         }
     }
 }
@@ -130,20 +152,19 @@ const _: () = assert!(small(i32::MIN) == zigzag(i32::MIN as i64) && small(-3) ==
 impl Recorder {
     /// This thread's recorder. `None` if there can be no file.
     #[inline(always)]
-    pub(crate) fn of_this_thread(ring: u64) -> Option<&'static Self> {
-        let recorder = with_exposed_provenance::<Self>(ThreadWord::get());
-        // SAFETY: the word must be 0 or the address of a recorder that stays and that no other thread uses: only `first`
-        // sets it, to one that it has made for this thread and that is never freed.
-        match unsafe { recorder.as_ref() } {
-            Some(recorder) => Some(recorder),
-            None => Self::first(ring),
+    pub(crate) fn of_this_thread() -> Option<&'static Self> {
+        let mut address = ThreadWord::get();
+        if address == 0 {
+            // The call's arguments stay where they are.
+            address = aside!(first) as usize;
         }
+        // SAFETY: the address must be 0 or that of a recorder that stays and that no other thread uses: `first` returns no
+        // others, of its own thread, which it has never freed, and only it sets the word.
+        unsafe { with_exposed_provenance::<Self>(address).as_ref() }
     }
 
     /// The thread's first call.
-    #[cold]
-    #[inline(never)]
-    fn first(ring: u64) -> Option<&'static Self> {
+    fn first() -> Option<&'static Self> {
         run::begin();
         if !store::is_open() {
             return None;
@@ -158,7 +179,7 @@ impl Recorder {
             last: Cell::new(0),
             has_data: Cell::new(false),
             is_writing: Cell::new(false),
-            ring,
+            ring: RING.load(Relaxed),
         }));
         ThreadWord::set((&raw const *recorder).expose_provenance());
         Some(recorder)
@@ -215,10 +236,10 @@ impl Recorder {
         let (begin, end) = (begin >> shift, end >> shift);
         if let Some((chunk, place)) = self.room(Some(begin)) {
             let mut writer = Writer::new(place);
-            writer.put(CALL + names::of_function(function));
-            writer.put_signed(begin.wrapping_sub(self.last.get()).cast_signed());
-            writer.put(end.wrapping_sub(begin) << 1 | u64::from(has_failed));
-            record.put(&mut writer);
+            let kind = names::kind_of(function);
+            let distance = zigzag(begin.wrapping_sub(self.last.get()).cast_signed());
+            let duration = end.wrapping_sub(begin) << 1 | u64::from(has_failed);
+            record.put_behind([kind, distance, duration], &mut writer);
             self.written(chunk, writer.length());
         }
         self.last.set(end);

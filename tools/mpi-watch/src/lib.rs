@@ -89,6 +89,7 @@ struct Entered {
 }
 
 impl Watch {
+    #[inline(always)]
     fn depth(&self) -> usize {
         self.mode.load(Relaxed) & DEPTH
     }
@@ -98,11 +99,11 @@ impl Watch {
     fn begin(&self, slot: &'static Slot, function: FunctionId) {
         slot.count();
         slot.set(slot::FUNCTION, function as u64);
-        let mode = self.mode.load(Relaxed);
-        if mode & DEPTH != 0 {
+        if self.depth() != 0 {
             places::note(slot);
         }
-        slot.note_time(mode & CYCLES != 0);
+        // Read again, as a register to keep it in would cost more.
+        slot.note_time(self.mode.load(Relaxed) & CYCLES != 0);
     }
 
     /// Passes on a call that is not one of communication: its handle, if it has one, is in `field`.

@@ -128,9 +128,24 @@ impl Slot {
                 unsafe { with_exposed_provenance::<Self>(found).as_ref() }?
             }
         };
-        ThreadWord::set(0);
-        slot.set(slot::STACK, stack_pointer());
+        ThreadWord::clear();
+        slot.note_stack();
         Some(slot)
+    }
+
+    /// Notes where the thread's stack ends: in one instruction, as of [`set`](Self::set) with [`stack_pointer`].
+    #[inline(always)]
+    fn note_stack(&self) {
+        // SAFETY: the assembly writes a word that must be there and be written whole: it is one of the slot's, aligned, and
+        // only this thread writes to it.
+        unsafe {
+            core::arch::asm!(
+                "mov qword ptr [{slot} + {at}], rsp",
+                slot = in(reg) self.0.as_ptr(),
+                at = const slot::STACK * size_of::<AtomicU64>(),
+                options(nostack, preserves_flags),
+            );
+        }
     }
 
     /// Notes when the call began.

@@ -30,8 +30,13 @@ const ENTRIES: usize = 512;
 /// on the stack.
 const LEADS_ON: u32 = 1 << 31;
 
+/// What the stack pointer of an entry has in addition that has further frames, or that leads on: so it is not found in a
+/// hurry. Stack pointers of calls are multiples of 8.
+const MARK: u64 = 1;
+
 /// A thread's cache. Only its thread uses it, and its signal handlers: all is atomic for their sake, and an
 /// entry in the making has stack pointer 0, which no call has. Zeros are an empty cache.
+#[derive(Debug)]
 pub(crate) struct SiteCache {
     entries: [Entry; ENTRIES],
     /// How many entries have been made: it says which one of several is overwritten next.
@@ -42,12 +47,14 @@ pub(crate) struct SiteCache {
 
 /// In a power of two of bytes, so that an entry is found by a mask.
 #[repr(C, align(256))]
+#[derive(Debug)]
 struct Entry {
+    /// With [`MARK`], if there is more to the entry.
     stack: AtomicU64,
     returns_to: AtomicU64,
     /// The site's number.
     site: AtomicU32,
-    /// How many frames there are beyond the [`QUICK`] ones, and [`LEADS_ON`]: 0 in most entries.
+    /// How many frames there are beyond the [`QUICK`] ones, and [`LEADS_ON`]: 0 in most entries, which have no mark.
     further: AtomicU32,
     /// Where the application's call is on the stack, if the entry leads on.
     leads_to: AtomicU64,
@@ -60,7 +67,7 @@ impl SiteCache {
     #[inline(always)]
     pub(crate) fn find(&self, stack: usize, returns_to: u64) -> Option<u32> {
         let entry = &self.entries[place(stack, returns_to)];
-        // `Entry::is_of`, and that there are no further frames. The compiler would take a load and a comparison for each
+        // `Entry::is_of`, of an entry without further frames, as others are [marked](MARK). The compiler would take a load and a comparison for each
         // of these comparisons, since what they load is atomic.
         // SAFETY: the assembly may only read, from memory that is there: the entry, of which the offsets are, and what
         // its first places lead to, for which `is_there` gives the reason, once stack pointer and return address are
@@ -71,28 +78,25 @@ impl SiteCache {
                 "jne {other}",
                 "cmp {returns_to}, qword ptr [{entry} + {own_returns_to}]",
                 "jne {other}",
-                "mov {word}, qword ptr [{entry} + {frames}]",
-                "mov {word}, qword ptr [{word}]",
-                "cmp {word}, qword ptr [{entry} + {frames} + 8]",
+                // From here on the register has words of the stack. Few registers are free in the middle of a call.
+                "mov {stack}, qword ptr [{entry} + {frames}]",
+                "mov {stack}, qword ptr [{stack}]",
+                "cmp {stack}, qword ptr [{entry} + {frames} + 8]",
                 "jne {other}",
-                "mov {word}, qword ptr [{entry} + {frames} + 16]",
-                "mov {word}, qword ptr [{word}]",
-                "cmp {word}, qword ptr [{entry} + {frames} + 24]",
+                "mov {stack}, qword ptr [{entry} + {frames} + 16]",
+                "mov {stack}, qword ptr [{stack}]",
+                "cmp {stack}, qword ptr [{entry} + {frames} + 24]",
                 "jne {other}",
-                "mov {word}, qword ptr [{entry} + {frames} + 32]",
-                "mov {word}, qword ptr [{word}]",
-                "cmp {word}, qword ptr [{entry} + {frames} + 40]",
-                "jne {other}",
-                "cmp dword ptr [{entry} + {further}], 0",
+                "mov {stack}, qword ptr [{entry} + {frames} + 32]",
+                "mov {stack}, qword ptr [{stack}]",
+                "cmp {stack}, qword ptr [{entry} + {frames} + 40]",
                 "jne {other}",
                 entry = in(reg) entry,
-                stack = in(reg) stack,
+                stack = inout(reg) stack => _,
                 returns_to = in(reg) returns_to,
-                word = out(reg) _,
                 own_stack = const offset_of!(Entry, stack),
                 own_returns_to = const offset_of!(Entry, returns_to),
                 frames = const offset_of!(Entry, frames),
-                further = const offset_of!(Entry, further),
                 other = label { return None },
                 options(readonly, nostack),
             );
@@ -152,7 +156,8 @@ impl SiteCache {
         entry.returns_to.store(returns_to, Relaxed);
         entry.site.store(site, Relaxed);
         let further = frames.len().saturating_sub(QUICK) as u32;
-        entry.further.store(further | leads_to.map_or(0, |_| LEADS_ON), Relaxed);
+        let further = further | leads_to.map_or(0, |_| LEADS_ON);
+        entry.further.store(further, Relaxed);
         entry.leads_to.store(leads_to.unwrap_or(0), Relaxed);
         let fill = core::iter::repeat(&call);
         for ([place, value], [at, was]) in entry.frames.iter().zip(frames.iter().chain(fill)) {
@@ -160,7 +165,8 @@ impl SiteCache {
             value.store(*was, Relaxed);
         }
         compiler_fence(SeqCst);
-        entry.stack.store(stack as u64, Relaxed);
+        let mark = if further == 0 { 0 } else { MARK };
+        entry.stack.store(stack as u64 | mark, Relaxed);
     }
 
     /// Forgets all, when another thread takes the memory over.
@@ -178,7 +184,7 @@ impl SiteCache {
 impl Entry {
     /// Is it of this call, as far as the first callers tell?
     fn is_of(&self, stack: usize, returns_to: u64) -> bool {
-        self.stack.load(Relaxed) == stack as u64
+        self.stack.load(Relaxed) & !MARK == stack as u64
             && self.returns_to.load(Relaxed) == returns_to
             && self.frames[..QUICK].iter().all(is_there)
     }

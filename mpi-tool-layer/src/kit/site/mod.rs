@@ -19,7 +19,7 @@ mod search;
 
 use core::sync::atomic::{AtomicPtr, Ordering::Acquire};
 
-use super::thread;
+use super::thread::{self, ThisThread};
 pub use caller::{Caller, Nesting};
 #[cfg(feature = "call-sites")]
 use search::new_site;
@@ -127,6 +127,17 @@ impl Caller {
             return Site(number);
         }
         self.site_slowly(returns_to, depth)
+    }
+
+    /// The same, if it is found where most are: without calling a function. `None` does not mean that the site is not
+    /// known.
+    #[inline(always)]
+    pub fn known_site(self, thread: ThisThread, depth: usize) -> Option<Site> {
+        if depth == 0 {
+            return Some(Site::UNKNOWN);
+        }
+        let Some(returns_to) = self.returns_to() else { return Some(Site::UNKNOWN) };
+        thread.memory?.sites.find(self.stack, returns_to).map(Site)
     }
 
     /// The same, of a site that is not where it is first looked for.

@@ -54,6 +54,15 @@ impl Handles {
         None
     }
 
+    /// The same, if it is where it is first looked for.
+    #[inline(always)]
+    pub(super) fn first(&self, handle: u64) -> Option<u32> {
+        let place = places(self.0.get()?, handle).next()?;
+        let is_it = place.handle.load(Acquire) == handle;
+        let number = place.number.load(Acquire);
+        (is_it && number != 0).then_some(number)
+    }
+
     /// Gives a handle a number, or another one. Where there is no place, it gets none.
     pub(super) fn insert(&self, handle: u64, number: u32) {
         let all = self.0.get_or_init(|| (0..PLACES).map(|_| Place::default()).collect());
@@ -93,6 +102,7 @@ mod tests {
             }
             for (number, handle) in (round..).zip(&all) {
                 assert_eq!(handles.get(*handle), Some(number));
+                assert!(handles.first(*handle).is_none_or(|first| first == number));
             }
             for (number, handle) in (round..).zip(&all) {
                 assert_eq!(handles.remove(*handle), Some(number));

@@ -1,6 +1,10 @@
 //! Which processes a communicator has: their ranks in `MPI_COMM_WORLD`.
 
 use core::ffi::c_int;
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// In a list: a process that is not in the world.
 const NOBODY: u32 = u32::MAX;
@@ -75,6 +79,33 @@ impl Members {
     }
 }
 
+/// Peers as [`Members::Regular`] has them, to be read without a lock. Zeros are nobody.
+#[derive(Debug, Default)]
+pub(super) struct Spaced {
+    /// The first one, and above it how many there are: written last.
+    peers: AtomicU64,
+    stride: AtomicU64,
+}
+
+impl Spaced {
+    /// Keeps who the peers are, if they are evenly spaced. A number is always of the same communicator, whose peers do not
+    /// change: so they are written once, or again as they are.
+    pub(super) fn keep(&self, peers: &Members) {
+        if let Members::Regular { first, stride, size } = peers {
+            self.stride.store(stride.cast_unsigned(), Relaxed);
+            self.peers.store(u64::from(*first) | u64::from(*size) << 32, Release);
+        }
+    }
+
+    /// The world rank of a peer by its rank; `None` if that is not known here.
+    pub(super) fn world_rank(&self, rank: u32) -> Option<u32> {
+        let peers = self.peers.load(Acquire);
+        let stride = self.stride.load(Relaxed).cast_signed();
+        Members::Regular { first: peers as u32, stride, size: (peers >> 32) as u32 }
+            .world_rank(rank)
+    }
+}
+
 /// Mixes numbers, the same way in each process: the finalizer of SplitMix64 after each of them.
 pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0x9e37_79b9_7f4a_7c15, |state, number| {
@@ -118,6 +149,22 @@ mod tests {
             [hash(&[]), hash(&[0]), hash(&[0, 1]), hash(&[1, 0]), hash(&[0, 1, 2]), hash(&[1])];
         for (position, one) in all.iter().enumerate() {
             assert!(!all[..position].contains(one));
+        }
+    }
+
+    /// As `Members` says it, whoever they are.
+    #[test]
+    fn spaced_peers_are_the_members() {
+        for ranks in [&[0, 1, 2][..], &[7], &[9, 6, 3, 0], &[0, 2, 5], &[]] {
+            let members = Members::of(ranks);
+            let spaced = Spaced::default();
+            assert_eq!(spaced.world_rank(0), None);
+            spaced.keep(&members);
+            let is_regular = matches!(members, Members::Regular { .. });
+            for rank in 0..5 {
+                let expected = members.world_rank(rank).filter(|_| is_regular);
+                assert_eq!(spaced.world_rank(rank), expected, "{rank} of {ranks:?}");
+            }
         }
     }
 }

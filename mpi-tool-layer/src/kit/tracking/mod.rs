@@ -46,7 +46,7 @@ use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
 pub use layer::CommunicatorLayer;
 pub use members::Members;
-use members::hash;
+use members::{Spaced, hash};
 
 /// Follows the application's communicators, for a layer that wants to know in which one something happens, and which
 /// process of `MPI_COMM_WORLD` a rank is.
@@ -106,6 +106,8 @@ pub struct Communicators {
     children: OnceLock<Box<[AtomicU32]>>,
     /// Of communicators that exist, by their handles.
     groups: HandleMap<Arc<Groups>>,
+    /// Of those whose peers are evenly spaced, by their numbers: who the peers are. It stays when they have ended.
+    spaced: OnceLock<Box<[Spaced]>>,
     /// How often something was made that is not collective over a parent.
     repeated: Mutex<BTreeMap<u64, u64>>,
 }
@@ -207,6 +209,7 @@ impl Communicators {
             handles: Handles::new(),
             children: OnceLock::new(),
             groups: HandleMap::new(),
+            spaced: OnceLock::new(),
             repeated: Mutex::new(BTreeMap::new()),
         }
     }
@@ -230,12 +233,28 @@ impl Communicators {
         }
     }
 
+    /// The same, if it is found where most are: without calling a function. `None` does not mean that it is not known.
+    #[inline(always)]
+    pub fn known_handle(&self, comm: MPI_Comm) -> Option<TrackedComm> {
+        if comm.to_word() == self.world.load(Relaxed) {
+            return Some(TrackedComm::WORLD);
+        }
+        self.handles.first(comm.to_word()).map(TrackedComm::from_number)
+    }
+
     /// The rank in `MPI_COMM_WORLD` of whom a rank means in a communicator: between two groups, a process of the other
     /// one. `None` of what is no rank (`MPI_ANY_SOURCE`), of processes outside of the world, and in communicators that
     /// are not known. Takes a lock for a moment.
     pub fn world_rank(&self, comm: MPI_Comm, rank: Rank) -> Option<u32> {
         let RankKind::Rank(rank) = rank.kind() else { return None };
         self.groups_of(comm)?.peers().world_rank(rank)
+    }
+
+    /// The same without a lock, in a communicator whose processes are evenly spaced. `None` does not mean that it is not
+    /// known.
+    pub(crate) fn spaced_rank(&self, comm: MPI_Comm, rank: u32) -> Option<u32> {
+        let number = self.of_handle(comm).number();
+        self.spaced.get()?.get(number as usize)?.world_rank(rank)
     }
 
     /// The processes of a communicator, if they are known. Takes a lock for a moment.
@@ -348,6 +367,12 @@ impl Communicators {
 
     /// Keeps what is known of a handle, from now on.
     fn keep(&self, comm: MPI_Comm, known: TrackedComm, groups: Arc<Groups>) {
+        let spaced = self
+            .spaced
+            .get_or_init(|| (0..known::COMMUNICATORS).map(|_| Spaced::default()).collect());
+        if let Some(spaced) = spaced.get(known.number() as usize) {
+            spaced.keep(groups.peers());
+        }
         self.groups.insert(comm, groups);
         self.handles.insert(comm.to_word(), known.number());
     }

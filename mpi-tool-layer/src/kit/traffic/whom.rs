@@ -14,7 +14,7 @@ use crate::kit::peers::Peer;
 use crate::kit::tracking::Groups;
 use crate::{
     Accepted, AnyCall, Call, Communicators, FunctionId, HandleMap, ParameterKind, Rank, RankKind,
-    TrackedComm, Transfer,
+    Transfer,
 };
 
 /// What is known of windows and of matched messages. Entries of windows that are freed stay until their handles are
@@ -156,10 +156,9 @@ impl Whom {
     ) -> Kept {
         let rank = transfer.peer.map(Rank::kind);
         if let (Place::Communicator(comm), Some(RankKind::Rank(rank))) = (place, rank)
-            && communicators.of_handle(comm) == TrackedComm::WORLD
+            && let Some(peer) = communicators.spaced_rank(comm, rank)
         {
-            // Nothing is to be looked up: MPI has accepted the rank, which is the one in the world.
-            return Kept::Known(Peer::of_world(rank));
+            return Kept::Known(Peer::of_world(peer));
         }
         let groups = match place {
             Place::Nowhere => return Kept::Known(Peer::NONE),

@@ -16,9 +16,15 @@ const NOT_RUN: [(&str, &str); 14] = [
     ("pip install", "`cargo xtask wheel` makes what it installs, and tries it"),
     ("tar -xzf", "`cargo xtask wheel` makes it"),
     ("module ", "`cargo xtask wheel` makes what it loads"),
-    ("cargo install", "takes minutes; `cargo xtask package` and `cargo xtask wheel` build the same"),
+    (
+        "cargo install",
+        "takes minutes; `cargo xtask package` and `cargo xtask wheel` build the same",
+    ),
     ("cargo xtask", "is what runs these tests, or takes hours"),
-    ("cargo new", "`projects::` makes and builds a project, and mpi-tool-layer/tests/pages.rs runs this one's tool"),
+    (
+        "cargo new",
+        "`projects::` makes and builds a project, and mpi-tool-layer/tests/pages.rs runs this one's tool",
+    ),
     ("cd mpi-time", "the folder of the project above"),
     ("cd call-times", "the folder of a project that `projects::` makes"),
     ("mpi-tool new", "`projects::` makes one"),
@@ -36,7 +42,11 @@ const STATUS: [(&str, &str, &[i32]); 4] = [
     ("docs/right.md", "mpi-tool check --fail", &[1]),
     // Whether two runs differ is the machine's affair.
     ("docs/comparing.md", "bash compare.sh", &[0, 1]),
-    ("docs/comparing.md", "mpi-tool report a1.json a2.json a3.json -- b1.json b2.json b3.json --fail-above", &[0, 1]),
+    (
+        "docs/comparing.md",
+        "mpi-tool report a1.json a2.json a3.json -- b1.json b2.json b3.json --fail-above",
+        &[0, 1],
+    ),
 ];
 
 /// Pages that show their programs, so that what is printed must be as they show it, but for numbers.
@@ -122,7 +132,9 @@ fn read(name: String) -> Page {
 
 /// Why a command of a page is not run, if it is not.
 fn not_run(line: &Line) -> Option<&'static str> {
-    if line.command.contains("ring.py") && !has_mpi4py() || line.command.contains("ring.json") && !has_mpi4py() {
+    if line.command.contains("ring.py") && !has_mpi4py()
+        || line.command.contains("ring.json") && !has_mpi4py()
+    {
         return Some("mpi4py does not find this MPI");
     }
     NOT_RUN.iter().find(|(start, _)| line.command.starts_with(start)).map(|(_, why)| *why)
@@ -138,11 +150,14 @@ fn prepare(folder: &Path, page: &Page) {
     for name in ["application", "app", "solver", "waits", "before", "after"] {
         fs::copy(&calls, folder.join(name)).unwrap();
     }
-    let shown_elsewhere = [("docs/mpi-watch.md", "docs/hangs.md", "stuck.c"), ("docs/comparing.md", "docs/first-profile.md", "heat.c")];
-    for (_, other, file) in shown_elsewhere.iter().filter(|(name, ..)| *name == page.name) {
-        fs::write(folder.join(file), &read((*other).to_owned()).files[*file]).unwrap();
+    let shown = |other: &str, file: &str| read(other.to_owned()).files[file].clone();
+    if page.name == "docs/comparing.md" {
+        let heat = shown("docs/first-profile.md", "heat.c");
+        assert!(heat.contains("STEPS = 100"));
+        fs::write(folder.join("heat.c"), heat.replace("STEPS = 100", "STEPS = 10")).unwrap();
     }
     if page.name == "docs/mpi-watch.md" {
+        fs::write(folder.join("stuck.c"), shown("docs/hangs.md", "stuck.c")).unwrap();
         let mut cc = Command::new(setting("MPICC"));
         cc.args(["-g", "-o", "solver", "stuck.c"]).current_dir(folder);
         assert!(cc.status().unwrap().success());
@@ -191,30 +206,41 @@ fn shell(folder: &Path) -> Command {
     shell
 }
 
-/// A line without what differs from run to run: numbers are `0`, and blanks are one.
+/// A line without what differs from run to run: numbers are `0`, paths are `/`, and blanks are one.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
-    for c in line.trim().chars() {
-        let c = if c.is_ascii_digit() { '0' } else { c };
-        let repeats = shape.ends_with(c) && (c == '0' || c == ' ');
-        if !repeats {
-            shape.push(c);
+    for word in line.split_whitespace() {
+        if word.starts_with('/') {
+            shape.push('/');
+        } else {
+            for c in word.chars() {
+                let c = if c.is_ascii_digit() { '0' } else { c };
+                if !(c == '0' && shape.ends_with('0')) {
+                    shape.push(c);
+                }
+            }
         }
+        shape.push(' ');
     }
-    shape.replace("0.0", "0").replace("0e-0", "0")
+    shape.replace("0.0", "0").trim_end().to_owned()
 }
 
 /// What was printed has each line that the page shows; one that ends in `…` may go on.
 fn compare(page: &Page, line: &Line, printed: &str) {
     let printed_shapes: Vec<String> = printed.lines().map(shape).collect();
-    let is_certain = |shown: &&String| *shown != "…" && !SOMETIMES.iter().any(|start| shown.starts_with(start));
+    let is_certain =
+        |shown: &&String| *shown != "…" && !SOMETIMES.iter().any(|start| shown.starts_with(start));
     for shown in line.shown.iter().filter(is_certain) {
         let expected = shape(shown.trim_end_matches('…'));
         let is_there = printed_shapes.iter().any(|line| match shown.ends_with('…') {
             true => line.starts_with(&expected),
             false => *line == expected,
         });
-        assert!(is_there, "{}:{}: `{}` should print a line like\n{shown}\nand prints\n{printed}", page.name, line.number, line.command);
+        assert!(
+            is_there,
+            "{}:{}: `{}` should print a line like\n{shown}\nand prints\n{printed}",
+            page.name, line.number, line.command
+        );
     }
 }
 
@@ -237,16 +263,17 @@ fn run(page: &Page, done: &mut BTreeSet<String>) {
         for (word, other) in REPLACED {
             command = command.replace(word, other);
         }
-        writeln!(script, "{{\n{command}\n}} >out{0} 2>err{0}; echo $? >status{0}", line.number).unwrap();
+        writeln!(script, "{{\n{command}\n}} >out{0} 2>err{0}; echo $? >status{0}", line.number)
+            .unwrap();
         if command.ends_with('&') {
             // A person would see that it hangs.
             script += "until mpi-tool hang \"$MPI_TOOL_RUN\" 2>&1 | grep -q Deadlock; do sleep 0.2; done\n";
         }
         begun.push(line);
     }
-    if page.name == "docs/comparing.md" {
+    if ["docs/comparing.md", "docs/mpi-tool.md"].contains(&page.name.as_str()) {
         let profile = "mpi-tool run --tool mpi-profile --format json --output before.json -- mpiexec -n 2 ./app\n\
-            for name in after a1 a2 a3 b1 b2 b3; do cp before.json $name.json; done\n";
+            for name in profile after a1 a2 a3 b1 b2 b3; do cp before.json $name.json; done\n";
         script = format!("{profile}{script}");
     }
     script += "kill %1 2>/dev/null; wait; exit 0\n";
@@ -260,10 +287,16 @@ fn run(page: &Page, done: &mut BTreeSet<String>) {
         };
         let status: i32 = read("status").trim().parse().unwrap();
         let printed = read("out") + &read("err");
-        let expected = STATUS.iter().find(|(name, start, _)| page.name == *name && line.command.starts_with(start));
+        let expected = STATUS
+            .iter()
+            .find(|(name, start, _)| page.name == *name && line.command.starts_with(start));
         let expected = expected.map_or(&[0][..], |(_, _, statuses)| statuses);
         let place = format!("{}:{}", page.name, line.number);
-        assert!(expected.contains(&status), "{place}: `{}` ended with {status}\n{printed}", line.command);
+        assert!(
+            expected.contains(&status),
+            "{place}: `{}` ended with {status}\n{printed}",
+            line.command
+        );
         if SHOWN.contains(&page.name.as_str()) {
             compare(page, line, &printed);
         }
@@ -276,7 +309,9 @@ fn every_command_of_the_pages_runs() {
     let lines = || pages.iter().flat_map(|page| &page.lines);
     for (start, why) in NOT_RUN {
         assert!(
-            lines().any(|line| line.command.starts_with(start)) || start == "mpi-tool new" || start == "cd call-times",
+            lines().any(|line| line.command.starts_with(start))
+                || start == "mpi-tool new"
+                || start == "cd call-times",
             "no page has `{start}` any more, of which it is said that it {why}"
         );
     }
@@ -319,14 +354,17 @@ fn every_option_in_the_pages_exists() {
         let all = in_text.chain(page.lines.iter().map(|line| line.command.clone()));
         for code in all.filter(|code| code.starts_with("mpi-tool ")) {
             let mut words = code.split_whitespace().skip(1).take_while(|word| *word != "--");
-            let Some(command) = words.next().filter(|word| word.chars().all(char::is_lowercase)) else {
+            let Some(command) = words.next().filter(|word| word.chars().all(char::is_lowercase))
+            else {
                 continue;
             };
             let help = help(command);
             assert!(!help.is_empty(), "{}: `{code}`: there is no such command", page.name);
             for option in words.filter(|word| word.starts_with("--")) {
                 let option = option.split('=').next().unwrap();
-                let has = help.split_whitespace().any(|word| word.trim_end_matches(',').split(['=', '[', '<']).next() == Some(option));
+                let has = help.split_whitespace().any(|word| {
+                    word.trim_end_matches(',').split(['=', '[', '<']).next() == Some(option)
+                });
                 assert!(has, "{}: `{code}`: `mpi-tool {command}` has no {option}", page.name);
                 checked += 1;
             }

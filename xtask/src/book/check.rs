@@ -44,7 +44,9 @@ pub(super) fn check(book: &Path) -> Result<Vec<PathBuf>> {
     for (file, page) in &pages {
         let name = file.strip_prefix(book)?.display();
         let of_page = page.links.iter().filter_map(|link| fault(book, file, link, &pages));
-        faults.extend(page.faults.iter().cloned().chain(of_page).map(|what| format!("{name}: {what}")));
+        faults.extend(
+            page.faults.iter().cloned().chain(of_page).map(|what| format!("{name}: {what}")),
+        );
     }
     if !faults.is_empty() {
         bail!("faults of the book:\n  {}", faults.join("\n  "));
@@ -67,7 +69,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 /// What is wrong with a link of a page.
 fn fault(book: &Path, from: &Path, link: &Link, pages: &BTreeMap<PathBuf, Page>) -> Option<String> {
     let target = link.target.as_str();
-    let is_outside = target.starts_with("//") || target.contains("://") || target.starts_with("mailto:");
+    let is_outside =
+        target.starts_with("//") || target.contains("://") || target.starts_with("mailto:");
     if is_outside {
         // A link is followed by a person; anything else by the browser.
         return (link.element != "a").then(|| format!("<{}> asks for {target}", link.element));
@@ -77,11 +80,8 @@ fn fault(book: &Path, from: &Path, link: &Link, pages: &BTreeMap<PathBuf, Page>)
     }
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = path.split('?').next().unwrap_or_default();
-    let file = if path.is_empty() {
-        from.to_owned()
-    } else {
-        resolved(from.parent()?, &decoded(path))
-    };
+    let file =
+        if path.is_empty() { from.to_owned() } else { resolved(from.parent()?, &decoded(path)) };
     if !file.starts_with(book) {
         return Some(format!("{target} leads out of the book"));
     }
@@ -133,7 +133,8 @@ fn decoded(text: &str) -> String {
 /// Addresses outside of the book that a style sheet loads.
 fn outside_of_style(style: &str) -> impl Iterator<Item = &str> {
     let loads = style.split("url(").skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
-    let imports = style.split("@import").skip(1).map(|rest| rest.split(';').next().unwrap_or_default());
+    let imports =
+        style.split("@import").skip(1).map(|rest| rest.split(';').next().unwrap_or_default());
     let is_outside = |url: &&str| {
         let url = url.trim().trim_matches(['"', '\'']);
         url.starts_with("http") || url.starts_with("//")
@@ -179,7 +180,9 @@ fn read_page(text: &str) -> Page {
                 let end = format!("</{raw}");
                 let (inner, behind) = rest.split_once(&end).unwrap_or((rest, ""));
                 if raw == "style" {
-                    page.faults.extend(outside_of_style(inner).map(|url| format!("a style asks for {url}")));
+                    page.faults.extend(
+                        outside_of_style(inner).map(|url| format!("a style asks for {url}")),
+                    );
                 }
                 rest = behind;
             }
@@ -218,7 +221,8 @@ fn tag(text: &str) -> Option<Tag<'_>> {
             }
         };
         let value = value.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
-        attributes.push((name, value.replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")));
+        attributes
+            .push((name, value.replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")));
         rest = behind;
     }
 }
@@ -236,7 +240,9 @@ mod tests {
         }
         match check(folder.path()) {
             Ok(_) => Vec::new(),
-            Err(error) => error.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect(),
+            Err(error) => {
+                error.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect()
+            }
         }
     }
 
@@ -260,10 +266,16 @@ mod tests {
             ("<link rel=x href=http://x.org/a>", "one.html: <link> asks for http://x.org/a"),
             ("<pre class=\"a playground\">", "one.html: runnable code asks for play.rust-lang.org"),
             ("<style>@import 'http://x.org';</style>", "one.html: a style asks for 'http://x.org'"),
-            ("<p style=\"background: url(https://x.org/a)\">", "one.html: a style asks for https://x.org/a"),
+            (
+                "<p style=\"background: url(https://x.org/a)\">",
+                "one.html: a style asks for https://x.org/a",
+            ),
         ] {
             assert_eq!(faults(&[("one.html", text), ("b/empty.html", "")]), [fault]);
         }
-        assert_eq!(faults(&[("a.css", "x { y: url(\"//x.org\") }")]), ["a.css asks for \"//x.org\""]);
+        assert_eq!(
+            faults(&[("a.css", "x { y: url(\"//x.org\") }")]),
+            ["a.css asks for \"//x.org\""]
+        );
     }
 }

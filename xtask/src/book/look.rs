@@ -25,7 +25,8 @@ pub(super) fn look(book: &Path, pages: &[PathBuf], shots: Option<&Path>) -> Resu
     ensure!(addresses.contains(&address(&book.join("index.html"))), "the book has no first page");
     let harness = own.join("look.html");
     let widths = format!("{WIDTHS:?}");
-    let text = HARNESS.replace("PAGES", &serde_json::to_string(&addresses)?).replace("WIDTHS", &widths);
+    let text =
+        HARNESS.replace("PAGES", &serde_json::to_string(&addresses)?).replace("WIDTHS", &widths);
     fs::write(&harness, text)?;
     let log = own.join("requests.json");
     let mut chromium = command(&variables, &own);
@@ -68,7 +69,8 @@ fn address(page: &Path) -> String {
 }
 
 fn command(variables: &[(&'static str, String)], own: &Path) -> Command {
-    let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let value =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let mut chromium = Command::new(value("CHROMIUM").map_or("chromium", String::as_str));
     chromium.args([
         "--headless",
@@ -92,7 +94,8 @@ fn command(variables: &[(&'static str, String)], own: &Path) -> Command {
 
 /// Is this an address outside of the machine, which is not the browser's own affair?
 fn is_foreign(url: &str) -> bool {
-    let is_local = ["file:", "data:", "blob:", "chrome", "about:"].iter().any(|own| url.starts_with(own));
+    let is_local =
+        ["file:", "data:", "blob:", "chrome", "about:"].iter().any(|own| url.starts_with(own));
     // The browser asks its maker for updates and the time, whatever the page.
     let host = url.split('/').nth(2).unwrap_or_default();
     let is_browsers = [".google.com", ".googleapis.com"].iter().any(|own| host.ends_with(own));

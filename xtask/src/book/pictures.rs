@@ -89,7 +89,8 @@ impl Machine {
     /// Has `mpi-tool hang` draw a program that hangs, which is ended then.
     fn draw_hang(&self, file: &str) -> Result<()> {
         let folder = self.work.join("watch");
-        let mut command = self.command(&["run", "--tool", "mpi-watch", "--hang-after", "2s", "--kill"]);
+        let mut command =
+            self.command(&["run", "--tool", "mpi-watch", "--hang-after", "2s", "--kill"]);
         command.arg("--").arg(&self.mpi.mpiexec).args(["-n", "4", "./stuck"]);
         let outcome = command.env("MPI_TOOL_RUN", &folder).output()?;
         ensure!(!outcome.status.success(), "the program that hangs has come to an end");

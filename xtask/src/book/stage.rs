@@ -317,7 +317,11 @@ mod tests {
         let summary = ("docs/SUMMARY.md", "* [One](one.md)\n");
         for (page, more, why) in [
             ("[a](two.md)", "docs/one.md", "docs/one.md: the link two.md: there is no docs/two.md"),
-            ("[a](../../x)", "docs/one.md", "docs/one.md: the link ../../x: it leaves the source tree"),
+            (
+                "[a](../../x)",
+                "docs/one.md",
+                "docs/one.md: the link ../../x: it leaves the source tree",
+            ),
             ("[a](/etc/passwd)", "docs/one.md", "it is no relative path"),
             ("", "docs/two.md", "docs/two.md is no chapter"),
             ("<!-- picture x.svg: A -->", "docs/one.md", "no program makes a picture"),

@@ -372,3 +372,32 @@ fn every_option_in_the_pages_exists() {
     }
     assert!(checked > 40, "{checked}");
 }
+
+/// What people from C see as their own code is that: each part of the page compiles, with the variables that it takes as
+/// given.
+#[test]
+fn c_of_the_page_for_people_from_c_compiles() {
+    let page = fs::read_to_string(root().join("docs/rmpi-from-c.md")).unwrap();
+    let parts = page.split("```c\n").skip(1).map(|part| part.split("```").next().unwrap());
+    let mut program =
+        "#include <mpi.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <stdlib.h>\nvoid compute(void);\n"
+            .to_owned();
+    let mut count = 0;
+    for part in parts {
+        count += 1;
+        if part.starts_with("int main(") {
+            program += part;
+        } else {
+            let given = "int rank, int size, int left, int right, int count, double value, double *mine, \
+                double *theirs, double *numbers, int *all, void *particles";
+            writeln!(program, "void part{count}({given}) {{ {{\n{part}}} }}").unwrap();
+        }
+    }
+    assert!(count >= 7, "{count}");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page.c"), program).unwrap();
+    let mut cc = Command::new(setting("MPICC"));
+    cc.args(["-fsyntax-only", "-Wall", "-Wno-unused-but-set-variable", "-Werror", "page.c"]);
+    let outcome = Outcome::of(cc.current_dir(folder.path()));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+}

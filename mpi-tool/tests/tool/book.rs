@@ -12,7 +12,7 @@ use crate::common::{
 };
 
 /// Beginnings of commands that are not run here, and why.
-const NOT_RUN: [(&str, &str); 14] = [
+const NOT_RUN: [(&str, &str); 17] = [
     ("pip install", "`cargo xtask wheel` makes what it installs, and tries it"),
     ("tar -xzf", "`cargo xtask wheel` makes it"),
     ("module ", "`cargo xtask wheel` makes what it loads"),

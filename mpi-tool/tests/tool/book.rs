@@ -16,6 +16,9 @@ const NOT_RUN: [(&str, &str); 17] = [
     ("pip install", "`cargo xtask wheel` makes what it installs, and tries it"),
     ("tar -xzf", "`cargo xtask wheel` makes it"),
     ("module ", "`cargo xtask wheel` makes what it loads"),
+    ("eb ", "needs EasyBuild, and what `cargo xtask wheel` makes"),
+    ("spack ", "needs Spack"),
+    ("cd target/wheel && spack", "needs Spack"),
     (
         "cargo install",
         "takes minutes; `cargo xtask package` and `cargo xtask wheel` build the same",

@@ -41,6 +41,10 @@ pub(super) fn stage(root: &Path, pictures: &Path, staged: &Path) -> Result<()> {
         let text = book.page(&path)?;
         pages.push((path, place, with_pictures(&text, pictures)?));
     }
+    for name in super::pictures::NAMES.iter().filter(|name| pictures.join(name).exists()) {
+        let is_shown = |text: &str| text.contains(&format!("(pictures/{name})"));
+        ensure!(pages.iter().any(|(.., text)| is_shown(text)), "no page shows the picture {name}");
+    }
     for entry in fs::read_dir(root.join("docs"))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let path = format!("docs/{name}");
@@ -330,5 +334,14 @@ mod tests {
             let error = format!("{error:#}");
             assert!(error.contains(why), "{error}");
         }
+        let unseen = ("pictures/hang.svg", "<svg/>");
+        let error = staged(&[summary, ("docs/one.md", ""), unseen]).unwrap_err().to_string();
+        assert_eq!(error, "no page shows the picture hang.svg");
+        let (_folder, source) =
+            staged(&[summary, ("docs/one.md", "<!-- picture hang.svg: A -->\n"), unseen]).unwrap();
+        assert_eq!(
+            fs::read_to_string(source.join("one.md")).unwrap(),
+            "![A](pictures/hang.svg)\n\n*A*\n"
+        );
     }
 }

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, run};
+use crate::surroundings::own_home;
 use crate::test::build_tools;
 
 /// Their files.
@@ -24,7 +25,8 @@ pub(super) fn make(folder: &Path) -> Result<()> {
     let work = folder.with_file_name("book-programs");
     super::remove(&work)?;
     fs::create_dir_all(&work)?;
-    let machine = Machine { mpi, tools, work };
+    let home = own_home()?;
+    let machine = Machine { mpi, tools, work, home };
     machine.compile("docs/first-profile.md", "heat.c", "before", &[])?;
     machine.compile("docs/first-profile.md", "heat.c", "after", &["-DEQUAL"])?;
     machine.compile("docs/hangs.md", "stuck.c", "stuck", &[])?;
@@ -50,6 +52,7 @@ struct Machine {
     mpi: Mpi,
     tools: PathBuf,
     work: PathBuf,
+    home: Vec<(&'static str, PathBuf)>,
 }
 
 impl Machine {
@@ -71,7 +74,7 @@ impl Machine {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(environment::root().join("target/debug/mpi-tool"));
         command.args(arguments).current_dir(&self.work).envs(self.mpi.variables());
-        command.env("MPI_TOOL_PATH", &self.tools);
+        command.envs(self.home.iter().cloned()).env("MPI_TOOL_PATH", &self.tools);
         command
     }
 

@@ -53,6 +53,10 @@ struct Readme;
 #[doc = include_str!("../docs/rmpi.md")]
 struct Page;
 
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rmpi-from-c.md")]
+struct FromC;
+
 #[cfg(all(doctest, feature = "serde"))]
 #[doc = include_str!("../docs/messages.md")]
 struct Messages;

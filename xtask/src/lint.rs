@@ -51,6 +51,8 @@ const NAMED: &[&str] = &[
     "mpi-tool-layer/tests/visibility/rsmpi/Cargo.lock",
     "mpi-tool-layer/LICENSE-*",
     "mpi-tool/LICENSE-*",
+    "packaging/easybuild/*",
+    "packaging/spack/repo.yaml",
     "rmpi/LICENSE-*",
     "rmpi/actors/LICENSE-*",
     "rmpi/facts/LICENSE-*",

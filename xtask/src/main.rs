@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask --help`.
 
 mod bench;
+mod book;
 mod demo;
 mod environment;
 mod lint;
@@ -42,6 +43,7 @@ enum Chore {
     MpichSuite(mpich_suite::MpichSuite),
     /// Check files, format, lints and documentation
     Lint,
+    Book(book::Book),
     Package(publish::Package),
     Msrv(publish::Msrv),
     Wheel(wheel::MakeWheel),
@@ -83,6 +85,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::MpichSuite(suite) => suite.run(),
         Chore::Lint => lint::run_all(),
+        Chore::Book(book) => book.run(),
         Chore::Package(package) => package.run(),
         Chore::Msrv(msrv) => msrv.run(),
         Chore::Wheel(wheel) => wheel.run(),

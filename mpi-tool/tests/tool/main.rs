@@ -1,6 +1,7 @@
 //! `mpi-tool` under a real MPI. `cargo xtask test` sets what the tests want: `MPICC`, `MPIEXEC`,
 //! `MPI_NAME`, `MPI_TOOLS` (the folder with the tools' builds) and `MPI4PY`.
 
+mod book;
 mod check;
 mod clocks;
 mod common;

@@ -85,6 +85,7 @@ fn staged(toolchain: &Toolchain) -> Result<Stage> {
     stage.example(&example, &toolchain.compile(&example)?)?;
     stage.header(&environment::root().join("qmpi-shim/include/qmpi.h"))?;
     stage.reject(&private_paths())?;
+    stage.reject_symbols()?;
     Ok(stage)
 }
 
@@ -148,7 +149,7 @@ impl Toolchain {
         build.env("MPI_ABI", abi).env("MPICC", "none").env("MPI_TOOL_PACKAGED", "1");
         build.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
         build.env("CARGO_INCREMENTAL", "0");
-        build.env("CARGO_ENCODED_RUSTFLAGS", remapped().join("\x1f"));
+        build.env("CARGO_ENCODED_RUSTFLAGS", flags().join("\x1f"));
         build.env("CFLAGS", format!("-g0 -ffile-prefix-map={}=.", cargo_home().display()));
         run(&mut build)
             .context("the wheel's programs are built with zig (xtask/environments/wheel.txt)")?;
@@ -177,10 +178,15 @@ impl Toolchain {
     }
 }
 
-/// The compiler's flags that leave no path of this machine in what it makes.
-fn remapped() -> [String; 2] {
+/// The compiler's flags that leave no path of this machine in what it makes, and no symbols: cargo overlooks its setting
+/// for packages that have a profile of their own (`.cargo/config.toml`), and the last flag counts.
+fn flags() -> [String; 3] {
     let map = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    [map(&cargo_home().join("registry/src"), ""), map(&environment::root(), "/mpi-tool")]
+    [
+        map(&cargo_home().join("registry/src"), ""),
+        map(&environment::root(), "/mpi-tool"),
+        "-Cstrip=symbols".to_owned(),
+    ]
 }
 
 /// Asks auditwheel on what the wheel runs.

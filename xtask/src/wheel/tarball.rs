@@ -57,7 +57,8 @@ impl Tarball<'_> {
         Ok(archive.into_inner()?.finish()?)
     }
 
-    /// For Environment Modules and Lmod. The folder may be anywhere: four steps up from this file.
+    /// For Environment Modules and Lmod. The folder may be anywhere: four steps up from this file. Where there is no
+    /// `MANPATH`, `man` finds the pages beside the folders in `PATH`, and one that is set would hide the system's.
     fn module(&self) -> String {
         format!(
             "#%Module\n\
@@ -66,7 +67,7 @@ impl Tarball<'_> {
              module-whatis \"mpi-tool {}: runs MPI programs with tools that profile, trace and check them\"\n\
              conflict mpi-tool\n\
              prepend-path PATH $prefix/bin\n\
-             prepend-path MANPATH $prefix/share/man\n\
+             if {{[info exists env(MANPATH)]}} {{ prepend-path MANPATH $prefix/share/man }}\n\
              prepend-path PYTHONPATH $prefix/lib/python\n\
              prepend-path CPATH $prefix/include\n",
             self.version
@@ -102,7 +103,14 @@ mod tests {
         assert_eq!(ran.stdout, b"it runs\n");
         assert!(prefix.join("lib/python/mpi_tool/__init__.py").is_file());
         let module = prefix.join("share/modulefiles/mpi-tool/0.1.0");
-        assert!(fs::read_to_string(&module).unwrap().starts_with("#%Module\n"));
+        let text = fs::read_to_string(&module).unwrap();
+        assert!(text.starts_with("#%Module\nset prefix "), "{text}");
+        assert!(
+            text.contains(
+                "\nif {[info exists env(MANPATH)]} { prepend-path MANPATH $prefix/share/man }\n"
+            ),
+            "{text}"
+        );
         assert_eq!(module.ancestors().nth(4), Some(prefix.as_path()));
     }
 }

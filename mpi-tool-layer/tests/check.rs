@@ -131,6 +131,23 @@ fn nothing_is_found_in_right_programs() {
     }
 }
 
+/// What MPI-4 lets outlive the world is judged at the process's end.
+#[test]
+fn what_outlives_the_world_is_no_leak() {
+    let run = |what: &str| checked(Run::new(&program("outside"), 2).arguments(&[what]));
+    let (report, outcome) = run("freed");
+    outcome.expect_success("outside");
+    assert_eq!(report.unwrap()["findings"], Value::Array(Vec::new()));
+    assert!(!outcome.stderr.contains("leak"), "{}", outcome.stderr);
+    let text = fs::read_to_string(source("outside")).unwrap();
+    let at = text.lines().position(|line| line.ends_with("/* SESSION */")).unwrap() + 1;
+    let left = run("left").1;
+    if left.stdout.contains("with a session") {
+        let said = left.stderr;
+        assert!(said.contains(&format!("mpi-check: leak at outside.c:{at} main")), "{said}");
+    }
+}
+
 /// The report says what was found, once, and the exit status is another one only if the user has asked for that.
 #[test]
 fn the_exit_status_changes_only_when_asked() {

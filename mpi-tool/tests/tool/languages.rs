@@ -65,7 +65,7 @@ fn all_are_named(program: &Path, source: &Path, mark: &str, lines: [&str; 4]) {
 #[test]
 fn gfortran_programs_that_hang_are_named() {
     let folder = TempDir::new().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran/hang.f90");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fortran/hang.F90");
     let words = |variable: &str| -> Vec<String> {
         setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
     };

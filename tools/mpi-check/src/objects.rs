@@ -2,7 +2,7 @@
 //!
 //! Only what has been seen is judged: a handle that came another way counts as valid.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mpi_tool_layer::mpi_sys::{
@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
+use crate::order;
 use crate::types::{self, TypeInfo};
 
 /// A kind of object.
@@ -47,6 +48,11 @@ impl Kind {
             ParameterKind::Session => Self::Session,
             _ => return None,
         })
+    }
+
+    /// May an application make and free it while MPI does not run?
+    fn may_outlive_mpi(self) -> bool {
+        matches!(self, Self::Info | Self::Errhandler)
     }
 
     /// In words.
@@ -214,6 +220,9 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
     if handle == kind.null() || kind.is_predefined(handle) {
         return;
     }
+    if kind.may_outlive_mpi() && !order::is_running() {
+        MADE_OUTSIDE.store(true, Relaxed);
+    }
     let is_owned = !matches!(
         function,
         MPI_Comm_get_parent
@@ -306,12 +315,31 @@ pub(crate) fn freed(kind: Kind, handle: u64, function: FunctionId, site: Site) {
     });
 }
 
-/// MPI is over: what was not freed is a leak.
+/// Has the application made an info object or an error handler while MPI did not run? Then it may free others after the
+/// end, too (MPI-4.0, 11.2).
+static MADE_OUTSIDE: AtomicBool = AtomicBool::new(false);
+
+/// The world is over: what was not freed is a leak, unless it may be freed later. Where a session is still there, and what
+/// belongs to it, the process's end decides.
 pub(crate) fn report_leaks() {
+    if !order::is_running() {
+        return report_left();
+    }
+    extern "C" fn at_exit() {
+        report_left();
+    }
+    // SAFETY: `atexit` takes a function that may run at the end of the process: `at_exit` needs nothing but this tool, which
+    // is never unloaded.
+    unsafe { libc::atexit(at_exit) };
+}
+
+fn report_left() {
+    let outside = MADE_OUTSIDE.load(Relaxed);
     let left: Vec<_> = with_all(|objects| {
         let left = objects
             .iter()
             .filter(|(_, object)| object.references > 0 && object.is_owned)
+            .filter(|((kind, _), _)| !(outside && kind.may_outlive_mpi()))
             .map(|((kind, _), object)| (*kind, object.function, object.site));
         left.collect()
     });

@@ -3,7 +3,6 @@
 //! It is `mpi-tool guard`, so nothing runs in the ranks for it: no thread, no signal.
 
 use std::env;
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -53,7 +52,7 @@ fn close_others() -> io::Result<()> {
 /// The program `mpi-tool`: the one that belongs to this tool, or one in `PATH`.
 fn program() -> Option<PathBuf> {
     let beside = folder_of_tool().into_iter().flat_map(|folder| PLACES.map(|at| folder.join(at)));
-    let path = env::var_os("PATH").unwrap_or_else(OsString::new);
+    let path = env::var_os("PATH").unwrap_or_default();
     let in_path: Vec<_> = env::split_paths(&path).map(|folder| folder.join("mpi-tool")).collect();
     beside.chain(in_path).find(|file| {
         file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)

@@ -22,6 +22,12 @@ static MPI_Win w;
 static MPI_Info info;
 static MPI_Message m;
 #define W_ MPI_COMM_WORLD
+/* A datatype that MPI takes no notice of. Open MPI looks at it all the same. */
+#ifdef MPICH
+#define NO_TYPE MPI_DATATYPE_NULL
+#else
+#define NO_TYPE MPI_INT
+#endif
 #define R(id, ...)                                                                                                     \
     static void id(void) { __VA_ARGS__; }                                                                              \
     __attribute__((constructor)) static void add_##id(void) {                                                          \
@@ -196,6 +202,7 @@ R(accumulates, WIN; MPI_Win_fence(0, w); MPI_Accumulate(c, 1, MPI_INT, right_, 5
 R(rput_wait_change, int *base; MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_lock_all(0, w); MPI_Rput(c, 1, MPI_INT, right_, 0, 1, MPI_INT, w, &q); MPI_Wait(&q, &st); c[0]++; MPI_Win_unlock_all(w); MPI_Barrier(W_); MPI_Win_free(&w))
 R(rget_wait_put, int *base; MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_lock_all(0, w); MPI_Rget(c, 1, MPI_INT, r, 3, 1, MPI_INT, w, &q); MPI_Wait(&q, &st); MPI_Put(b, 1, MPI_INT, r, 3, 1, MPI_INT, w); MPI_Win_unlock_all(w); MPI_Win_free(&w))
 R(no_op_buffer, int *base; MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_lock_all(0, w); MPI_Fetch_and_op(c, c + 9, MPI_INT, 0, 0, MPI_NO_OP, w); c[0]++; MPI_Win_unlock_all(w); MPI_Barrier(W_); MPI_Win_free(&w))
+R(no_op_ignores_the_origin, int *base; MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_fence(0, w); MPI_Get_accumulate(NULL, 4, MPI_INT, c, 4, MPI_INT, 0, 0, 4, MPI_INT, MPI_NO_OP, w); MPI_Get_accumulate(NULL, 0, NO_TYPE, c + 8, 4, MPI_INT, 0, 4, 4, MPI_INT, MPI_NO_OP, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
 R(two_locks, if (n > 2) { WIN; MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w); MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, w); MPI_Get(c, 1, MPI_INT, 1, 0, 1, MPI_INT, w); MPI_Win_unlock(0, w); MPI_Win_unlock(1, w); MPI_Barrier(W_); MPI_Win_free(&w); })
 R(lock_two_windows, MPI_Win v; WIN; MPI_Win_create(c, 64, 4, MPI_INFO_NULL, W_, &v); MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w); MPI_Win_fence(0, v); MPI_Win_unlock(0, w); MPI_Win_fence(0, v); MPI_Win_free(&v); MPI_Win_free(&w))
 R(put_to_nobody_outside, WIN; MPI_Win_fence(0, w); MPI_Win_fence(0, w); MPI_Get(c, 0, MPI_INT, right_, 0, 0, MPI_INT, w); MPI_Put(c, 1, MPI_INT, right_, 0, 1, MPI_INT, w); MPI_Win_fence(MPI_MODE_NOSUCCEED, w); MPI_Win_free(&w))

@@ -12,6 +12,7 @@ use core::cell::Cell;
 use mpi_facts::{Data, NONE, Pattern, Position, Shape};
 use mpi_tool_layer::mpi_sys::{
     ABI, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT, MPI_UNDEFINED, c_int,
+    pmpi,
 };
 use mpi_tool_layer::{
     AnyCall, Call as _, Direction, FunctionClass, FunctionId, Parameter, ParameterKind, Site, Word,
@@ -158,7 +159,7 @@ impl<'c> Checked<'c> {
         for position in 0..self.function.parameters().len() {
             let parameter = &self.function.parameters()[position];
             let word = self.call.words()[position];
-            if parameter.root_only && !self.is_root() {
+            if parameter.root_only && !self.is_root() || self.is_ignored(position as Position) {
                 continue;
             }
             if is_address(parameter) {
@@ -238,6 +239,20 @@ impl<'c> Checked<'c> {
     fn negative(&mut self, name: &str, number: i64) {
         let message = format!("{name} is {number}, and must not be negative");
         self.wrong(name, &message, None);
+    }
+
+    /// Does MPI take no notice of the data at the origin, since the operation is `MPI_NO_OP` (MPI-4.0, 12.3.4)?
+    fn only_fetches(&self) -> bool {
+        self.shape.class == FunctionClass::OneSided
+            && self.word(self.shape.operation) == Some(pmpi::MPI_NO_OP.to_word())
+    }
+
+    /// Is the argument one that MPI takes no notice of?
+    fn is_ignored(&self, position: Position) -> bool {
+        let (sent, received) = (&self.shape.sent, &self.shape.received);
+        [sent.buffer, sent.count, sent.datatype].contains(&position)
+            && position != received.datatype
+            && self.only_fetches()
     }
 
     /// Is an argument that describes data significant in this process?

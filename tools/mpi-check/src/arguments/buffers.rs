@@ -15,7 +15,9 @@ impl Checked<'_> {
         let is_inter = self.is_inter();
         for (data, is_sent) in [(sent, true), (received, false)] {
             let Some(buffer) = self.word(data.buffer) else { continue };
-            if self.function.parameters()[usize::from(data.buffer)].root_only && !self.is_root() {
+            if self.function.parameters()[usize::from(data.buffer)].root_only && !self.is_root()
+                || is_sent && self.only_fetches()
+            {
                 continue;
             }
             if buffer == in_place {

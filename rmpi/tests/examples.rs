@@ -60,8 +60,10 @@ fn nothing_is_left_when_mpi_ends() {
     let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
     let preload = format!("LD_PRELOAD={tools}/libmpi_check.so");
     let wrapper = ["env", &preload, "MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"];
-    for name in ["halo", "typed_messages", "collectives", "assumed"] {
-        let said = run_in(&wrapper, name, 2, &[], &[]);
+    for (name, arguments) in
+        [("halo", &[][..]), ("typed_messages", &["typed"]), ("collectives", &[]), ("assumed", &[])]
+    {
+        let said = run_in(&wrapper, name, 2, arguments, &[]);
         assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{name}: {said}");
     }
 }

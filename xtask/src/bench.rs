@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use crate::environment::{self, Mpi};
 use crate::step::{run, step};
 use crate::surroundings;
-use crate::test::{build_tools, release_build, release_folder};
+use crate::tools::{build_tools, release_build, release_folder};
 
 #[derive(Args)]
 pub(crate) struct Bench {

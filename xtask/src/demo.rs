@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::environment::{self, Mpi};
 use crate::step::{run, step};
-use crate::test::build;
+use crate::tools::build;
 
 #[derive(Args)]
 pub(crate) struct Demo {

@@ -13,6 +13,7 @@ mod suites;
 mod surroundings;
 mod tally;
 mod test;
+mod tools;
 mod wheel;
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, step};
 use crate::suites;
-use crate::test::{build, build_serving, build_universal, tools_folder};
+use crate::tools::{build, build_serving, build_universal, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Matrix {

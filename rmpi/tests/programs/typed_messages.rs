@@ -1,5 +1,7 @@
 //! Messages that say of which type they are: plain data as it lies in memory, and values of any type
 //! that `serde` knows. Who expects another type learns of both. Right on any number of ranks.
+//!
+//! With the argument `typed`, no message is forged, so that the program is right for whoever checks its datatypes.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,9 @@ fn main() -> MessageResult {
     plain(&world)?;
     values(&world)?;
     other_types(&world)?;
-    raw(&world)?;
+    if std::env::args().all(|argument| argument != "typed") {
+        raw(&world)?;
+    }
     if world.rank()? == 0 {
         println!("typed messages: right on {} ranks", world.size()?);
     }
@@ -163,7 +167,7 @@ fn other_types(world: &TypedCommunicator<'_>) -> MessageResult {
     Ok(())
 }
 
-/// What does not come from a typed communicator is not misread.
+/// What does not come from a typed communicator is not misread: bytes with the tags of other datatypes.
 fn raw(world: &TypedCommunicator<'_>) -> MessageResult {
     let me = world.process(world.rank()?);
     let other = world.communicator().process(world.rank()?);

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::environment;
 use crate::step::{cargo, output, run, step};
-use crate::test::tool_packages;
+use crate::tools::tool_packages;
 
 /// What is measured, beside what it took before it was made quicker, and what it shall take.
 struct Measurement {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, run};
 use crate::surroundings::own_home;
-use crate::test::build_tools;
+use crate::tools::build_tools;
 
 /// Their files.
 pub(super) const NAMES: [&str; 4] = ["profile.html", "changes.html", "timeline.html", "hang.svg"];

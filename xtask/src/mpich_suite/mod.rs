@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::environment::{self, Mpi};
 use crate::step::step;
-use crate::test;
+use crate::tools;
 use list::Test;
 use program::{Runner, Way};
 use results::{Comparison, Results, Table, Verdict};
@@ -55,8 +55,8 @@ impl MpichSuite {
     pub(crate) fn run(self) -> Result<()> {
         let mpi = environment::mpich()?;
         let tools = match self.no_build || self.show {
-            true => test::tools_folder(&mpi.name),
-            false => test::build_tools(&mpi)?,
+            true => tools::tools_folder(&mpi.name),
+            false => tools::build_tools(&mpi)?,
         };
         let suite = build(&mpi, self.jobs)?;
         let (mut tests, left_out) = list::read(&suite, self.max_ranks)?;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 
 use super::list::{Expected, Test};
 use crate::environment::Mpi;
-use crate::{surroundings, test};
+use crate::{surroundings, tools};
 
 /// A way to run programs: with which variables.
 pub(super) struct Way {
@@ -23,7 +23,7 @@ pub(super) struct Way {
 impl Way {
     /// Without tools, with all tools preloaded that change nothing, and in a stack of them.
     pub(super) fn all(tools: &Path) -> Result<[Self; 3]> {
-        let mut packages = test::tool_packages()?;
+        let mut packages = tools::tool_packages()?;
         packages.retain(|package| !NOT_STACKED.contains(&&**package));
         packages.sort();
         let files: Vec<_> = packages

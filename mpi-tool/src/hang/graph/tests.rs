@@ -1,0 +1,232 @@
+use super::*;
+use FunctionId::{
+    MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait, MPI_Win_lock,
+};
+
+const WORLD: u64 = 1;
+
+/// A rank in its own code.
+fn outside() -> State {
+    State {
+        condition: Condition::Still,
+        calls: vec![],
+        pending: vec![],
+        progress: BTreeMap::new(),
+        knows_all: true,
+        locks: vec![],
+    }
+}
+
+fn inside(function: FunctionId, what: What) -> State {
+    State { calls: vec![Doing { function, what }], ..outside() }
+}
+
+fn message(is_sent: bool, with: Who, tag: i32) -> Message {
+    Message { is_sent, with, tag: Some(tag), comm: Some(WORLD) }
+}
+
+fn receives(from: u32, tag: i32) -> State {
+    inside(MPI_Recv, What::Messages(vec![message(false, Who::Rank(from), tag)]))
+}
+
+fn sends(to: u32, tag: i32) -> State {
+    inside(MPI_Send, What::Messages(vec![message(true, Who::Rank(to), tag)]))
+}
+
+fn finalizes() -> State {
+    inside(MPI_Finalize, What::Finalize)
+}
+
+/// In a collective operation on a world of so many ranks; `history` are the functions of operations 1, 2 and so on.
+fn collective(size: u32, history: &[FunctionId]) -> State {
+    let (number, function) = (history.len() as u64, history[history.len() - 1]);
+    let members = (0..size).collect();
+    let what =
+        What::Collective(Collective { on: WORLD, number, function, members, needs: Needs::All });
+    State { progress: progress(history), ..inside(function, what) }
+}
+
+fn progress(history: &[FunctionId]) -> BTreeMap<u64, Progress> {
+    let last = (1..).zip(history.iter().copied()).collect();
+    BTreeMap::from([(WORLD, Progress { number: history.len() as u64, last })])
+}
+
+fn judge(states: impl IntoIterator<Item = State>) -> Verdict {
+    let states: BTreeMap<u32, State> = (0..).zip(states).collect();
+    World { size: states.len() as u32, states: &states }.judge()
+}
+
+fn culprits(verdict: &Verdict) -> Vec<(u32, Why)> {
+    verdict.culprits.iter().map(|culprit| (culprit.rank, culprit.why)).collect()
+}
+
+#[test]
+fn receives_in_a_circle_are_a_cycle() {
+    let verdict = judge([receives(1, 0), receives(2, 0), receives(0, 0)]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle), (2, Why::Cycle)]);
+    let path: Vec<_> = verdict.path.iter().map(|edge| (edge.from, edge.to)).collect();
+    assert_eq!(path, [(0, 1), (1, 2), (2, 0)]);
+}
+
+/// Two of many: those that wait for them are stuck and are not named.
+#[test]
+fn the_shortest_cycle_is_named() {
+    let mut states =
+        vec![receives(1, 0), receives(2, 0), receives(0, 0), receives(4, 0), receives(3, 0)];
+    states.extend((5..40).map(|_| receives(0, 0)));
+    let verdict = judge(states);
+    assert_eq!(culprits(&verdict), [(3, Why::Cycle), (4, Why::Cycle)]);
+    assert_eq!(verdict.stuck.len(), 40);
+}
+
+#[test]
+fn a_message_that_is_on_its_way_is_no_deadlock() {
+    let verdict = judge([receives(1, 5), sends(0, 5)]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Running, vec![]));
+    // Another tag, or another communicator.
+    let verdict = judge([receives(1, 5), sends(0, 6)]);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+    let mut other = sends(0, 5);
+    if let What::Messages(messages) = &mut other.calls[0].what {
+        messages[0].comm = Some(7);
+    }
+    assert_eq!(judge([receives(1, 5), other]).kind, Kind::Deadlock);
+    // A request that is under way is enough.
+    let state =
+        State { pending: vec![message(true, Who::Rank(0), 5)], ..collective(2, &[MPI_Barrier]) };
+    assert_eq!(judge([receives(1, 5), state]).kind, Kind::Waiting);
+}
+
+#[test]
+fn a_rank_that_computes_is_named_and_nobody_is_stuck() {
+    let states = [collective(3, &[MPI_Allreduce]), outside(), receives(1, 1)];
+    let verdict = judge(states);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    assert!(verdict.stuck.is_empty());
+}
+
+#[test]
+fn a_rank_that_makes_calls_is_not_named() {
+    for calls in [vec![], receives(0, 1).calls] {
+        let polling = State { condition: Condition::Moving, calls, ..outside() };
+        let verdict = judge([collective(2, &[MPI_Barrier]), polling]);
+        assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![]));
+    }
+}
+
+#[test]
+fn who_finalizes_does_nothing_any_more() {
+    // A missing barrier, and a message that was never sent.
+    let verdict = judge([collective(2, &[MPI_Barrier]), finalizes()]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
+    let verdict = judge([receives(1, 3), finalizes()]);
+    assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
+    // All are there: nobody waits for anybody.
+    assert_eq!(judge([finalizes(), finalizes()]).kind, Kind::Running);
+}
+
+/// The first rank has left its broadcast as the root, and is in the barrier, which is the other one's first call.
+#[test]
+fn operations_in_another_order_are_named() {
+    let verdict = judge([collective(2, &[MPI_Bcast, MPI_Barrier]), collective(2, &[MPI_Barrier])]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(culprits(&verdict), [(0, Why::Mismatch), (1, Why::Mismatch)]);
+    let reason = Reason::Mismatch { number: 1, ours: MPI_Barrier, theirs: MPI_Bcast };
+    assert_eq!(verdict.path, [Edge { from: 1, to: 0, reason, is_choice: false }]);
+    // The same operation, at which all are: it is under way.
+    let all = || collective(2, &[MPI_Bcast, MPI_Barrier]);
+    assert_eq!(judge([all(), all()]).kind, Kind::Running);
+}
+
+#[test]
+fn who_has_ended_is_named() {
+    let dead = State { condition: Condition::Dead, ..outside() };
+    let verdict = judge([collective(3, &[MPI_Barrier]), dead, collective(3, &[MPI_Barrier])]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(culprits(&verdict), [(1, Why::Dead), (0, Why::InVain)]);
+    let stopped = State { condition: Condition::Stopped, ..receives(0, 1) };
+    let verdict = judge([collective(2, &[MPI_Barrier]), stopped]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Stopped)]));
+}
+
+/// A receive from any source ends if one of the others can go on, and does not if all are stuck.
+#[test]
+fn any_source_needs_one_of_many() {
+    let any = || {
+        let what = What::Messages(vec![message(false, Who::AnyOf(vec![0, 1, 2]), 0)]);
+        inside(MPI_Recv, what)
+    };
+    let verdict = judge([any(), collective(3, &[MPI_Barrier]), outside()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
+    let verdict = judge([any(), collective(3, &[MPI_Barrier]), any()]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(verdict.stuck.len(), 3);
+    assert_eq!(judge([any(), sends(0, 0), outside()]).kind, Kind::Running);
+}
+
+/// Of several requests, some may be complete already: the barrier's rank is not named, as rank 2 may be the cause.
+#[test]
+fn several_requests_accuse_nobody_too_early() {
+    let receive = |from| Operation::Message(message(false, Who::Rank(from), 0));
+    let waits = |of: Vec<Operation>| inside(MPI_Wait, What::Requests { of, is_known: true });
+    let verdict =
+        judge([waits(vec![receive(1), receive(2)]), collective(3, &[MPI_Barrier]), outside()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
+    let verdict = judge([waits(vec![receive(1)]), finalizes()]);
+    assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
+    let unknown = inside(MPI_Wait, What::Requests { of: vec![receive(1)], is_known: false });
+    assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
+}
+
+#[test]
+fn a_lock_is_waited_for_at_its_holder() {
+    let waits = inside(MPI_Win_lock, What::Lock { window: 9, target: Some(0) });
+    let holder = State { locks: vec![(9, Some(0))], ..receives(0, 4) };
+    let verdict = judge([outside(), holder.clone(), waits.clone()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(0, Why::Computing)]));
+    let verdict = judge([collective(3, &[MPI_Barrier]), holder, waits.clone()]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert!(verdict.edges.iter().any(|edge| (edge.from, edge.to) == (2, 1)));
+    // Another target's lock, and one's own.
+    let other = State { locks: vec![(9, Some(1))], ..finalizes() };
+    assert_eq!(judge([outside(), other, waits]).kind, Kind::Waiting);
+}
+
+/// A broadcast's rank may get the data by way of a rank that computes: the one that waits for it in turn is not
+/// accused. The root is needed in any case.
+#[test]
+fn a_broadcast_needs_its_root_and_some_others() {
+    let bcast = |needs| {
+        let mut state = collective(3, &[MPI_Bcast]);
+        if let What::Collective(collective) = &mut state.calls[0].what {
+            collective.needs = needs;
+        }
+        state
+    };
+    let verdict = judge([bcast(Needs::Some), receives(0, 1), outside()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
+    let verdict = judge([bcast(Needs::Root(1)), receives(0, 1), outside()]);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+}
+
+/// Nobody is accused of what nobody knows.
+#[test]
+fn what_is_unknown_can_go_on() {
+    let unknown = inside(MPI_Recv, What::Messages(vec![message(false, Who::Unknown, 0)]));
+    assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
+    let full = State { knows_all: false, ..receives(0, 0) };
+    assert_eq!(judge([collective(2, &[MPI_Barrier]), full]).kind, Kind::Waiting);
+    let states = BTreeMap::from([(0, collective(2, &[MPI_Barrier]))]);
+    let verdict = World { size: 2, states: &states }.judge();
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Missing)]));
+}
+
+#[test]
+fn what_is_outside_of_mpi_is_told() {
+    let what = What::Outside("a file");
+    let verdict =
+        judge([inside(FunctionId::MPI_File_write_at, what), collective(2, &[MPI_Barrier])]);
+    assert_eq!(culprits(&verdict), [(0, Why::Outside("a file"))]);
+}

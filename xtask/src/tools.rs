@@ -1,0 +1,124 @@
+//! Builds of the tools, in a folder for each MPI.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::environment::{self, Mpi};
+use crate::step::{cargo, run, step};
+use crate::test::is_first;
+
+/// The MPI whose build of the tools an MPI's tests take.
+pub(crate) fn serving(mpi: &Mpi) -> &str {
+    match mpi.abi() {
+        "mpich" => "mpich-5.0.2",
+        "openmpi" => "openmpi-5.0.11",
+        _ => &mpi.name,
+    }
+}
+
+/// Builds the tools that the tests on some MPIs take.
+pub(crate) fn build_serving(mpis: &[Mpi]) -> Result<()> {
+    // Tools of other ABIs are tested too: these are built, whatever was asked for.
+    for mpi in [environment::mpich()?, environment::openmpi()?] {
+        build_tools(&mpi)?;
+    }
+    for mpi in mpis {
+        if serving(mpi) == mpi.name && !is_first(mpi) {
+            // Only the tests of `mpi-tool`, which run on the first ones, take these.
+            let is_wanted = |tool: &String| !["mpi-trace", "mpi-watch"].contains(&tool.as_str());
+            build(mpi, &tool_packages()?.into_iter().filter(is_wanted).collect::<Vec<_>>())?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the tools are that are built for an MPI.
+pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
+    environment::root().join("target/tools").join(mpi)
+}
+
+/// Builds the tools for an MPI and returns the folder with their shared objects.
+pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
+    build(mpi, &tool_packages()?)
+}
+
+/// The packages of all tools, and of the library that runs stacks of them.
+pub(crate) fn tool_packages() -> Result<Vec<String>> {
+    let mut packages = vec!["qmpi-shim".to_owned()];
+    for entry in fs::read_dir(environment::root().join("tools"))? {
+        packages.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    Ok(packages)
+}
+
+/// `cargo build --release` for an MPI, in a folder of its own: in one for all MPIs, each would throw away what was
+/// built for the one before, and every run would build all tools again.
+pub(crate) fn release_build(mpi: &Mpi) -> Command {
+    let mut build = cargo();
+    build.args(["build", "--release", "--target-dir"]).arg(builds_folder(mpi));
+    build.current_dir(environment::root()).envs(mpi.variables());
+    build
+}
+
+fn builds_folder(mpi: &Mpi) -> PathBuf {
+    environment::root().join("target/builds").join(&mpi.name)
+}
+
+/// Where [`release_build`] puts what it builds.
+pub(crate) fn release_folder(mpi: &Mpi) -> PathBuf {
+    builds_folder(mpi).join("release")
+}
+
+/// Makes universal builds of some tools, which take what [`build_tools`] makes for each ABI.
+pub(crate) fn build_universal() -> Result<()> {
+    let mpi = environment::mpich()?;
+    let folder = tools_folder("universal");
+    step("Building for any MPI", || {
+        let mut build = release_build(&mpi);
+        run(build.args(["--quiet", "--package=mpi-tool-universal"]))?;
+        fs::create_dir_all(&folder)?;
+        for tool in ["call_counter", "bandwidth_counter", "empty_raw", "qmpi"] {
+            let file = folder.join(format!("lib{tool}.so"));
+            let _ = fs::remove_file(&file);
+            fs::copy(release_folder(&mpi).join("libuniversal.so"), file)?;
+        }
+        let builds = [
+            ("mpich", "mpich-5.0.2"),
+            ("openmpi", "openmpi-5.0.11"),
+            ("standard", "mpich-5.0.2-abi"),
+        ];
+        for (abi, mpi) in builds {
+            let link = folder.join(abi);
+            let _ = fs::remove_file(&link);
+            symlink(Path::new("..").join(mpi), link)?;
+        }
+        Ok(())
+    })
+}
+
+/// The same for some of them.
+pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
+    let folder = tools_folder(&mpi.name);
+    step(&format!("Building the tools for {}", mpi.name), || {
+        let mut build = release_build(mpi);
+        build.arg("--quiet");
+        run(build.args(packages.iter().map(|package| format!("--package={package}"))))?;
+        fs::create_dir_all(&folder)?;
+        for package in packages {
+            let library = match package.as_str() {
+                "qmpi-shim" => "libqmpi.so".to_owned(),
+                tool => format!("lib{}.so", tool.replace('-', "_")),
+            };
+            let built = release_folder(mpi).join(&library);
+            // A new file: another process may have the old one mapped.
+            let _ = fs::remove_file(folder.join(&library));
+            fs::copy(built, folder.join(&library))?;
+        }
+        Ok(())
+    })?;
+    Ok(folder)
+}

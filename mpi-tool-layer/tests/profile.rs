@@ -399,6 +399,27 @@ fn a_level_of_a_stack_has_no_sites() {
     assert_eq!(by_function(&profile, |row| sum(row, "sent"))["MPI_Send"], 8000);
 }
 
+/// The tool's own time is some of what calls took that take next to none in MPI, and most of it where nobody else has the
+/// processor in between.
+#[test]
+fn the_tool_tells_what_it_took_itself() {
+    for depth in ["0", "4"] {
+        let run = Run::new(&compile("quick_calls"), 1).preload(tool("mpi_profile"));
+        let report = run.folder.path().join("profile.json");
+        let run = run
+            .variable("MPI_TOOL_MPI_PROFILE_DEPTH", depth)
+            .variable("MPI_TOOL_FORMAT", "json")
+            .variable("MPI_TOOL_OUTPUT", report.to_str().unwrap());
+        let outcome = run.run();
+        outcome.expect_success("quick_calls");
+        let took: f64 = outcome.stdout.trim().parse().unwrap();
+        let overhead = &profile(&run)["overhead"];
+        let tool = overhead["sum"].as_f64().unwrap();
+        assert!(took / 20.0 < tool && tool < 1.5 * took, "depth {depth}: {tool} of {took} ns");
+        assert_eq!(overhead["most"], overhead["sum"]);
+    }
+}
+
 /// Two ranks wait in turns: by the program's own clock, the stretches of the report's timeline in which a rank waits are in
 /// MPI, and those in which it computes are not. All stretches together are the time in MPI.
 #[test]

@@ -158,6 +158,8 @@ pub(crate) struct RunTimes {
     pub(crate) share: Spread,
     /// The rest of the wall time, which is the program's own: 0 where several threads are in MPI for longer together.
     pub(crate) useful: Spread,
+    /// The tool's own time, in nanoseconds: 0 where it is not known.
+    pub(crate) overhead: Spread,
 }
 
 /// How much of the ranks' time is the program's own, and why not all of it: the model of POP, the European centre for
@@ -174,13 +176,14 @@ pub(crate) struct Efficiency {
 
 impl RunTimes {
     /// Of one rank.
-    pub(crate) fn of(wall: u64, inside: u64, rank: u64) -> Self {
+    pub(crate) fn of(wall: u64, inside: u64, overhead: u64, rank: u64) -> Self {
         let share = (inside as f64 / wall.max(1) as f64 * 1e9) as u64;
         Self {
             wall: Spread::of(wall, rank),
             inside: Spread::of(inside, rank),
             share: Spread::of(share, rank),
             useful: Spread::of(wall.saturating_sub(inside), rank),
+            overhead: Spread::of(overhead, rank),
         }
     }
 
@@ -205,6 +208,7 @@ impl RunTimes {
             inside: self.inside.and(other.inside),
             share: self.share.and(other.share),
             useful: self.useful.and(other.useful),
+            overhead: self.overhead.and(other.overhead),
         }
     }
 }
@@ -324,7 +328,7 @@ impl Merged {
         let inside = time.map_or(0, |time| {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
-        let times = RunTimes::of(wall, inside, rank);
+        let times = RunTimes::of(wall, inside, table.overhead(), rank);
         let hosts = Hosts::of(times);
         let (rows, lost, peers) = (merged, table.lost(), None);
         let timeline = MergedTimeline::of(&table.shares(), rank);
@@ -333,7 +337,7 @@ impl Merged {
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
-        let times = RunTimes::of(wall, 0, rank);
+        let times = RunTimes::of(wall, 0, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
         let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
         let (peers, timeline) = (None, MergedTimeline::default());

@@ -210,6 +210,11 @@ impl TableReport<'_> {
         write!(out, ",\"most\":{most_share},\"most_rank\":{}}}", most.rank)?;
         out.write_str(",\n\"useful\":")?;
         spread(out, times.useful)?;
+        out.write_str(",\n\"overhead\":")?;
+        match times.overhead.most.value {
+            0 => out.write_str("null")?,
+            _ => spread(out, times.overhead)?,
+        }
         out.write_str(",\n\"efficiency\":")?;
         match times.efficiency() {
             None => out.write_str("null")?,

@@ -287,6 +287,8 @@ pub struct AnyTable {
     tool: AtomicPtr<ToolInfo>,
     /// When in the run the time was spent, if the tool tells.
     timeline: Timeline,
+    /// How many ticks the tool takes for an event, as the bits of a number; 0 if it does not tell.
+    overhead: AtomicU64,
 }
 
 impl AnyTable {
@@ -307,6 +309,7 @@ impl AnyTable {
             lost: AtomicU64::new(0),
             tool: AtomicPtr::new(core::ptr::null_mut()),
             timeline: Timeline::new(),
+            overhead: AtomicU64::new(0),
         }
     }
 
@@ -333,6 +336,18 @@ impl AnyTable {
     /// allocates nothing.
     pub fn tell(&self, start: u64, end: u64) -> Option<Stretch> {
         self.timeline.call(start, end, self.time())
+    }
+
+    /// Tells how many ticks of the [`Clock`](super::Clock) the tool itself takes for an event, as it has measured that in this
+    /// run: the report says how much time of each rank that is.
+    pub fn set_overhead(&self, ticks: f64) {
+        self.overhead.store(ticks.to_bits(), Relaxed);
+    }
+
+    /// The time that the tool itself has taken for all events up to now, in nanoseconds; 0 if it does not tell.
+    pub(crate) fn overhead(&self) -> u64 {
+        let ticks = f64::from_bits(self.overhead.load(Relaxed));
+        (self.count() as f64 * ticks * Clock::nanoseconds_per_tick()) as u64
     }
 
     /// The sum of the first measure in ticks, over all rows.

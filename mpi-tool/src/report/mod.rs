@@ -51,6 +51,8 @@ struct Table {
     /// Reports of earlier versions have neither.
     useful: Option<Extremes>,
     efficiency: Option<Efficiency>,
+    /// The tool's own time, if it has measured it.
+    overhead: Option<Extremes>,
     /// Reports of earlier versions have none.
     #[serde(default)]
     hosts: Vec<Host>,

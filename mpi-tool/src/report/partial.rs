@@ -134,6 +134,8 @@ impl Merged {
         }
         report["efficiency"] = efficiency(&report["wall"], &report["useful"]);
         report["lost"] = json!(self.lost);
+        // Ranks know it at their end only.
+        report["overhead"] = Value::Null;
         let [sites, communicators] = self.lists;
         report["sites"] = Value::Array(sites);
         report["communicators"] = Value::Array(communicators);

@@ -7,6 +7,9 @@ use super::advice::advice;
 use super::symbols::Frame;
 use super::{Column, Communicator, Efficiency, Key, Line, Table, What};
 
+/// The tool's own part of the run is told if it is as much as this.
+const TOLD: f64 = 0.01;
+
 /// So many lines tell of collective operations by communicator.
 const COLLECTIVES: usize = 5;
 
@@ -68,6 +71,11 @@ pub(super) fn write(
     }
     for sentence in advice(table) {
         writeln!(out, "{sentence}")?;
+    }
+    let overhead = table.overhead.as_ref().map_or(0.0, |overhead| overhead.sum);
+    let part = overhead / table.wall.sum.max(1.0);
+    if part >= TOLD {
+        writeln!(out, "{} itself took {:.1} % of the run", table.tool, part * 100.0)?;
     }
     if table.lost > 0 {
         writeln!(out, "{} {events} could not be counted: no memory", table.lost)?;

@@ -43,6 +43,11 @@ fn a_browser_shows_all_numbers() {
         let page = folder.path().join("page.html");
         let size = fs::metadata(&page).unwrap().len();
         assert!(size <= 500_000, "{ranks} ranks: {size} bytes");
+        let cost = format!(
+            "about 0.010000 s of each rank in the mean, or 0.100 % of the run; most, 0.010000 s, of rank {}.",
+            ranks - 1
+        );
+        assert!(fs::read_to_string(&page).unwrap().contains(&cost), "{cost}");
         let shown = load(&page);
         assert_eq!(
             (shown.console.as_slice(), shown.requests.as_slice()),
@@ -176,4 +181,22 @@ fn a_comparison_is_a_page_too() {
     let (_, sites) = shown.document.split_once("<h2>Call sites</h2>").unwrap();
     let first = sites.split("</tr>").nth(1).unwrap();
     assert!(first.contains(" f17 ") && first.contains("<strong>slower</strong>"), "{first}");
+}
+
+/// The text tells of the tool's own time where it is 1 % of the run or more.
+#[test]
+fn a_tool_that_takes_long_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Simulated::of(2).report();
+    for (sum, is_told) in [(20_000_000_u64, false), (400_000_000, true)] {
+        run["overhead"]["sum"] = json!(sum);
+        fs::write(folder.path().join("run.json"), run.to_string()).unwrap();
+        let text = report(folder.path(), &["run.json"]).stdout;
+        assert_eq!(
+            text.contains("\nmpi-profile itself took 2.0 % of the run\n"),
+            is_told,
+            "{text}"
+        );
+        assert_eq!(text.contains("itself took"), is_told, "{text}");
+    }
 }

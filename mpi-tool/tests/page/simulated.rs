@@ -53,6 +53,11 @@ impl Simulated {
         Self { ranks, sites: 40, seed: 1, noise: 0.01, slower: None, moved: 0 }
     }
 
+    /// What the tool took of each rank: a thousandth of 10 s and more, most of the last rank.
+    fn overhead(&self) -> Vec<u64> {
+        (0..self.ranks).map(|rank| 10_000_000 + rank).collect()
+    }
+
     /// Its report: a square grid of ranks on up to four hosts.
     pub(crate) fn report(&self) -> Value {
         let mut chance = Chance::new(self.seed);
@@ -94,7 +99,7 @@ impl Simulated {
             "schema": "mpi-tool-report/2", "tool": "mpi-profile", "version": "0.1.0", "complete": true,
             "ranks": self.ranks, "wall": spread(&numbered(&wall)), "inside": spread(&numbered(&inside)),
             "share": {"least": least.1, "least_rank": least.0, "most": most.1, "most_rank": most.0},
-            "useful": spread(&numbered(&useful)),
+            "useful": spread(&numbered(&useful)), "overhead": spread(&numbered(&self.overhead())),
             "efficiency": {"parallel": mean / longest, "load_balance": mean / busiest, "communication": busiest / longest},
             "hosts": hosts, "lost": 0, "events": "calls",
             "keys": [{"name": "function", "type": "function"}, {"name": "site", "type": "site"},

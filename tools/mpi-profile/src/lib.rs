@@ -1,6 +1,7 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
 mod early;
+mod overhead;
 mod peers;
 mod row;
 mod wait;
@@ -422,6 +423,9 @@ impl MpiInterceptionLayer for Profile {
             let now = Clock::now();
             let Begun { function, caller, comm } = begun;
             self.add_plain_slowly(function, caller, comm, now, now, None);
+            if function != FunctionId::MPI_Abort {
+                self.calls.any().set_overhead(self.rehearse(begun));
+            }
             return next_f();
         }
         let nesting = Nesting::enter_outermost();

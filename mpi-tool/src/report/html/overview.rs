@@ -171,7 +171,7 @@ pub(super) fn ranks(table: &Table) -> Markup {
     }
 }
 
-/// So many nanoseconds a call takes in the tool, about: docs/overhead.md has what was counted.
+/// So many nanoseconds a call takes in a tool that has not measured it, about: docs/overhead.md has what was counted.
 const CALL: f64 = 60.0;
 
 /// What is known of the tool's own cost.
@@ -180,6 +180,20 @@ pub(super) fn cost(table: &Table) -> Result<Markup> {
         lines(table, By::Function)?.values().map(|line| line.events).fold(0, u64::saturating_add);
     let ranks = table.ranks.filter(|_| table.complete).unwrap_or(1).max(1);
     let of_each = events as f64 / ranks as f64;
+    if let (Some(overhead), true) = (&table.overhead, events > 0) {
+        let mean = overhead.sum / ranks as f64;
+        let part = overhead.sum / table.wall.sum.max(1.0);
+        return Ok(html! {
+            p {
+                "The tool took about " (format!("{:.6}", mean / 1e9)) " s of each rank in the mean, or "
+                (format!("{:.3}", part * 100.0)) " % of the run; most, "
+                (format!("{:.6}", overhead.most / 1e9)) " s, of rank " (overhead.most_rank) ". A call that it counts took "
+                (format!("{:.0}", overhead.sum / events as f64)) " ns of it, as measured at the end of the run; there were "
+                (events) " " (table.events) ", " (format!("{of_each:.0}")) " of each rank in the mean. "
+                "What it does once is not in these times: finding each call site, and merging the ranks' tables."
+            }
+        });
+    }
     let time = of_each * CALL;
     let part = if table.wall.most > 0.0 { time / table.wall.most } else { 0.0 };
     Ok(html! {

@@ -1,5 +1,6 @@
 //! The hosts of a run, and how the work is spread within and between them.
 
+use core::mem::MaybeUninit;
 use std::collections::BTreeMap;
 
 use super::merged::{RunTimes, Spread};
@@ -92,6 +93,19 @@ impl Hosts {
         let most = all.most.value as f64;
         Some(HostBalance { within: greatest / most, between: all.mean() / greatest })
     }
+}
+
+/// How often the system has taken the processor away from this process's threads while they had work.
+pub(crate) fn preemptions() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the call wants a place for the answer. If it says 0, it has written all of that.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        usage.assume_init()
+    };
+    u64::try_from(usage.ru_nivcsw).unwrap_or(0)
 }
 
 #[cfg(test)]

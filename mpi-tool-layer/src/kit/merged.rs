@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::hosts::Hosts;
+use super::hosts::{Hosts, preemptions};
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
 use super::shard::Shard;
@@ -160,6 +160,8 @@ pub(crate) struct RunTimes {
     pub(crate) useful: Spread,
     /// The tool's own time, in nanoseconds: 0 where it is not known.
     pub(crate) overhead: Spread,
+    /// How often the system took the processor away from the ranks' processes.
+    pub(crate) preempted: Spread,
 }
 
 /// How much of the ranks' time is the program's own, and why not all of it: the model of POP, the European centre for
@@ -176,15 +178,22 @@ pub(crate) struct Efficiency {
 
 impl RunTimes {
     /// Of one rank.
-    pub(crate) fn of(wall: u64, inside: u64, overhead: u64, rank: u64) -> Self {
+    pub(crate) fn of(wall: u64, inside: u64, rank: u64) -> Self {
         let share = (inside as f64 / wall.max(1) as f64 * 1e9) as u64;
         Self {
             wall: Spread::of(wall, rank),
             inside: Spread::of(inside, rank),
             share: Spread::of(share, rank),
             useful: Spread::of(wall.saturating_sub(inside), rank),
-            overhead: Spread::of(overhead, rank),
+            overhead: Spread::of(0, rank),
+            preempted: Spread::of(0, rank),
         }
+    }
+
+    /// The same of a process that reports now, in which the tool itself took so long.
+    pub(crate) fn with_costs(self, overhead: u64, rank: u64) -> Self {
+        let (overhead, preempted) = (Spread::of(overhead, rank), Spread::of(preemptions(), rank));
+        Self { overhead, preempted, ..self }
     }
 
     /// The efficiencies; none if no rank has done anything of its own.
@@ -209,6 +218,7 @@ impl RunTimes {
             share: self.share.and(other.share),
             useful: self.useful.and(other.useful),
             overhead: self.overhead.and(other.overhead),
+            preempted: self.preempted.and(other.preempted),
         }
     }
 }
@@ -328,7 +338,7 @@ impl Merged {
         let inside = time.map_or(0, |time| {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
-        let times = RunTimes::of(wall, inside, table.overhead(), rank);
+        let times = RunTimes::of(wall, inside, rank).with_costs(table.overhead(), rank);
         let hosts = Hosts::of(times);
         let (rows, lost, peers) = (merged, table.lost(), None);
         let timeline = MergedTimeline::of(&table.shares(), rank);
@@ -337,7 +347,7 @@ impl Merged {
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
-        let times = RunTimes::of(wall, 0, 0, rank);
+        let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
         let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
         let (peers, timeline) = (None, MergedTimeline::default());

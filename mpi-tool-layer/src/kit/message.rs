@@ -6,7 +6,7 @@
 //! * the list of call sites: of each the list of its places, which are the number of a file and an offset in it;
 //! * the list of communicators: of each its identity, its name and the sizes of its two groups;
 //! * the list of rows: of each the parts of its key, its events, and the list of its measures;
-//! * wall time, time in MPI, share of MPI, useful time and the tool's own time, each as a [`Spread`];
+//! * wall time, time in MPI, share of MPI, useful time, the tool's own time and lost processors, each as a [`Spread`];
 //! * the list of hosts: of each its name, the useful time of its ranks, and the list of these: of each the number, the wall time
 //!   and the time in MPI;
 //! * the events that were lost;
@@ -55,8 +55,10 @@ impl Merged {
             out.number(row.measures.len() as u64);
             row.measures.iter().for_each(|measured| out.measured(measured));
         }
-        let RunTimes { wall, inside, share, useful, overhead } = self.times;
-        [wall, inside, share, useful, overhead].iter().for_each(|spread| out.spread(spread));
+        let RunTimes { wall, inside, share, useful, overhead, preempted } = self.times;
+        [wall, inside, share, useful, overhead, preempted]
+            .iter()
+            .for_each(|spread| out.spread(spread));
         out.number(self.hosts.0.len() as u64);
         for (name, Host { useful, ranks }) in &self.hosts.0 {
             out.bytes(name.as_bytes());
@@ -105,6 +107,7 @@ impl Merged {
             share: from.spread()?,
             useful: from.spread()?,
             overhead: from.spread()?,
+            preempted: from.spread()?,
         };
         let hosts = from.list(|from| {
             let name = String::from_utf8_lossy(from.bytes()?).into_owned();
@@ -218,7 +221,7 @@ mod tests {
                 sizes: [3, 0],
             }],
             rows: BTreeMap::from([([1, 2, 3, u32::MAX, 5], row.clone()), (Parts::default(), row)]),
-            times: RunTimes::of(7, 8, 2, 9),
+            times: RunTimes { overhead: Spread::of(2, 9), ..RunTimes::of(7, 8, 9) },
             hosts: Hosts(BTreeMap::from([(
                 "node 1".into(),
                 Host {

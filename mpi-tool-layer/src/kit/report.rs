@@ -215,6 +215,8 @@ impl TableReport<'_> {
             0 => out.write_str("null")?,
             _ => spread(out, times.overhead)?,
         }
+        out.write_str(",\n\"preempted\":")?;
+        spread(out, times.preempted)?;
         out.write_str(",\n\"efficiency\":")?;
         match times.efficiency() {
             None => out.write_str("null")?,

@@ -133,7 +133,7 @@ impl View for Process<'_> {
         let time = (0..self.table.measures().len()).find(|index| self.is_time(*index));
         let ticks = |time| self.rows.rows().map(|row| row.moments(time).sum).sum::<u64>();
         let inside = time.map_or(0, |time| (ticks(time) as f64 * self.rate) as u64);
-        RunTimes::of(self.wall, inside, self.table.overhead(), self.rank)
+        RunTimes::of(self.wall, inside, self.rank).with_costs(self.table.overhead(), self.rank)
     }
 
     fn hosts(&self) -> Option<&Hosts> {

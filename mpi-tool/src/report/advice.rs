@@ -5,6 +5,15 @@ use super::{Extremes, Table};
 /// Less than this part of the run is not worth a sentence.
 const WORTH_SAYING: f64 = 0.05;
 
+/// If a rank loses its processor more often in a second than this, the processors are not the ranks' own.
+pub(super) const SHARED: f64 = 25.0;
+
+/// Which rank lost its processor most often, and how often in a second; nothing if the tool does not tell.
+pub(super) fn preemptions(table: &Table) -> Option<(u64, f64)> {
+    let preempted = table.preempted.as_ref().filter(|_| table.wall.most > 0.0)?;
+    Some((preempted.most_rank, preempted.most / (table.wall.most / 1e9)))
+}
+
 /// What limits the run; nothing if little does, or if the report is not of several ranks.
 pub(super) fn advice(table: &Table) -> Vec<String> {
     let (Some(useful), Some(ranks), true) = (&table.useful, table.ranks, table.complete) else {
@@ -37,6 +46,12 @@ pub(super) fn advice(table: &Table) -> Vec<String> {
             "communication costs {lost}: so long is MPI's part even of rank {busiest}, which works most"
         )
     });
+    if let Some((rank, rate)) = preemptions(table).filter(|(_, rate)| *rate >= SHARED) {
+        sentences.push(format!(
+            "the processors were shared: rank {rank} lost its own {rate:.0} times a second to another process, and who waits \
+             for it waits longer"
+        ));
+    }
     sentences
 }
 
@@ -47,7 +62,7 @@ mod tests {
     use super::*;
 
     /// A run of four ranks and 10 s, with so many seconds of useful time.
-    fn advice_for(useful: [f64; 4]) -> Vec<String> {
+    fn table(useful: [f64; 4]) -> Table {
         let most = useful.into_iter().fold(0.0, f64::max);
         let least = useful.into_iter().fold(f64::MAX, f64::min);
         let rank = |value: f64| useful.iter().position(|useful| *useful == value);
@@ -55,15 +70,18 @@ mod tests {
             json!({"sum": sum * 1e9, "least": least * 1e9, "least_rank": rank(least).unwrap_or(0),
                 "most": most * 1e9, "most_rank": rank(most).unwrap_or(0)})
         };
-        let table: Table = serde_json::from_value(json!({
+        serde_json::from_value(json!({
             "tool": "t", "version": "1", "complete": true, "ranks": 4,
             "wall": extremes(40.0, 10.0, 10.0), "inside": extremes(1.0, 0.0, 1.0),
             "share": extremes(1.0, 0.0, 1.0), "lost": 0, "events": "calls",
             "useful": extremes(useful.iter().sum(), least, most),
             "measures": [], "sites": [], "rows": [],
         }))
-        .unwrap();
-        advice(&table)
+        .unwrap()
+    }
+
+    fn advice_for(useful: [f64; 4]) -> Vec<String> {
+        advice(&table(useful))
     }
 
     /// By hand: 9, 5, 5 and 5 of 10 s are 6 in the mean. With equal work the run would need 3 s less, and 1 s is MPI's
@@ -86,5 +104,18 @@ mod tests {
         assert_eq!(advice_for([9.6, 9.6, 9.6, 9.6]), [""; 0]);
         assert_eq!(advice_for([9.7, 9.6, 9.7, 9.3]), [""; 0]);
         assert_eq!(advice_for([0.0; 4]), [""; 0]);
+    }
+
+    /// In 10 s.
+    #[test]
+    fn shared_processors_are_told_of() {
+        let mut table = table([9.6; 4]);
+        for (times, sentences) in [(249.0, 0), (3000.0, 1)] {
+            let (least, least_rank, most_rank) = (0.0, 1, 2);
+            table.preempted =
+                Some(Extremes { sum: times, least, least_rank, most: times, most_rank });
+            assert_eq!(advice(&table).len(), sentences);
+        }
+        assert!(advice(&table)[0].contains("rank 2 lost its own 300 times a second"));
     }
 }

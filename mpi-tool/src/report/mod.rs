@@ -53,6 +53,8 @@ struct Table {
     efficiency: Option<Efficiency>,
     /// The tool's own time, if it has measured it.
     overhead: Option<Extremes>,
+    /// How often ranks lost their processors, if it tells.
+    preempted: Option<Extremes>,
     /// Reports of earlier versions have none.
     #[serde(default)]
     hosts: Vec<Host>,

@@ -136,6 +136,7 @@ impl Merged {
         report["lost"] = json!(self.lost);
         // Ranks know it at their end only.
         report["overhead"] = Value::Null;
+        report["preempted"] = Value::Null;
         let [sites, communicators] = self.lists;
         report["sites"] = Value::Array(sites);
         report["communicators"] = Value::Array(communicators);

@@ -58,6 +58,11 @@ impl Simulated {
         (0..self.ranks).map(|rank| 10_000_000 + rank).collect()
     }
 
+    /// How often each rank lost its processor: twice a second in 10 s, and the others more seldom.
+    fn preempted(&self) -> Vec<u64> {
+        (0..self.ranks).map(|rank| 20 - rank % 20).collect()
+    }
+
     /// Its report: a square grid of ranks on up to four hosts.
     pub(crate) fn report(&self) -> Value {
         let mut chance = Chance::new(self.seed);
@@ -100,6 +105,7 @@ impl Simulated {
             "ranks": self.ranks, "wall": spread(&numbered(&wall)), "inside": spread(&numbered(&inside)),
             "share": {"least": least.1, "least_rank": least.0, "most": most.1, "most_rank": most.0},
             "useful": spread(&numbered(&useful)), "overhead": spread(&numbered(&self.overhead())),
+            "preempted": spread(&numbered(&self.preempted())),
             "efficiency": {"parallel": mean / longest, "load_balance": mean / busiest, "communication": busiest / longest},
             "hosts": hosts, "lost": 0, "events": "calls",
             "keys": [{"name": "function", "type": "function"}, {"name": "site", "type": "site"},

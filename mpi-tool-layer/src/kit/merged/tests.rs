@@ -13,7 +13,7 @@ fn of_rank(rank: u64, offsets: &[u64], build_id: &[u8]) -> Merged {
         sites: offsets.iter().map(|offset| vec![(0, *offset)]).collect(),
         communicators: Vec::new(),
         rows: rows.collect(),
-        times: RunTimes::of(1000, 10 * rank, 0, rank),
+        times: RunTimes::of(1000, 10 * rank, rank),
         hosts: Hosts::default(),
         lost: 1,
         peers: None,
@@ -66,7 +66,7 @@ fn efficiencies_of_known_times() {
     let times = [(10, 4), (10, 6), (10, 2), (8, 3)];
     let billion = 1_000_000_000;
     let of_rank = |((wall, inside), rank): ((u64, u64), u64)| {
-        RunTimes::of(wall * billion, inside * billion, 0, rank)
+        RunTimes::of(wall * billion, inside * billion, rank)
     };
     let times = times.into_iter().zip(0..).map(of_rank).reduce(RunTimes::and).unwrap();
     assert_eq!((times.useful.most.rank, times.useful.least.rank), (2, 1));
@@ -84,9 +84,9 @@ fn efficiencies_of_known_times() {
 /// Ranks that are in MPI all the time, also with several threads at once.
 #[test]
 fn nothing_useful_has_no_efficiency() {
-    let times = RunTimes::of(10, 10, 0, 0).and(RunTimes::of(10, 25, 0, 1));
+    let times = RunTimes::of(10, 10, 0).and(RunTimes::of(10, 25, 1));
     assert_eq!((times.useful.sum, times.efficiency()), (0, None));
-    assert_eq!(RunTimes::of(0, 0, 0, 0).efficiency(), None);
+    assert_eq!(RunTimes::of(0, 0, 0).efficiency(), None);
 }
 
 /// Numbered in another order on each rank, and named on the second one only.

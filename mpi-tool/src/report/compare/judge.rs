@@ -9,6 +9,7 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+use super::super::advice::SHARED;
 use super::Item;
 
 /// A change that is a smaller part of the run than this is not worth a word.
@@ -19,6 +20,11 @@ const LEAST_CHANGE: f64 = 0.02;
 
 /// Of single runs: a change is at least such a part of what it was.
 const LEAST_CHANGE_OF_ONE: f64 = 0.05;
+
+/// Of single runs: a change is at least such a part of the run, and so many seconds. A process that loses its processor for a
+/// moment makes a site with little time many times slower, and no call says that this was nothing of the program's.
+const WORTH_OF_ONE: f64 = 0.02;
+const MOMENT: f64 = 0.1;
 
 /// Of single runs: the start and the end of a run vary by so many seconds.
 const START: f64 = 0.5;
@@ -84,11 +90,18 @@ pub(super) enum Noise {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge {
     counts: [usize; 2],
+    /// How often in a second a rank lost its processor in one of the runs.
+    preemptions: f64,
 }
 
 impl Judge {
-    pub(super) fn new(counts: [usize; 2]) -> Self {
-        Self { counts }
+    pub(super) fn new(counts: [usize; 2], preemptions: f64) -> Self {
+        Self { counts, preemptions }
+    }
+
+    /// Does one run of each side say nothing, since other processes had a part in it?
+    fn is_shared(self) -> bool {
+        self.preemptions >= SHARED
     }
 
     fn has_repetitions(self) -> bool {
@@ -107,7 +120,13 @@ impl Judge {
 
     /// The rule, for people.
     pub(super) fn rule(self) -> String {
-        if self.has_repetitions() {
+        if self.is_shared() && !self.has_repetitions() {
+            format!(
+                "a rank lost its processor {:.0} times a second to another process, so one run of each side does not say what \
+                 has changed: give several runs of each side (A1 A2 A3 -- B1 B2 B3)",
+                self.preemptions
+            )
+        } else if self.has_repetitions() {
             "a change is beyond what the runs of a side vary: Student's t-test, with 5 % for all that is compared \
              together, and at least 2 %"
                 .to_owned()
@@ -153,7 +172,10 @@ impl Judge {
             return self.by_runs(item, is_worth, tests);
         }
         let (before, after) = (item.mean_before, item.mean_after);
-        if !is_worth || !self.can_judge(noise) {
+        if !is_worth || self.is_shared() || !self.can_judge(noise) {
+            return (None, Verdict::Noise);
+        }
+        if difference.abs() < MOMENT.max(WORTH_OF_ONE * wall) {
             return (None, Verdict::Noise);
         }
         if before == 0.0 || after == 0.0 {
@@ -233,7 +255,7 @@ mod tests {
     /// freedom is 2.776 for 95 % (Student's table): 2 ± 2.267.
     #[test]
     fn intervals_are_those_of_the_table() {
-        let judge = Judge::new([3, 3]);
+        let judge = Judge::new([3, 3], 1000.0);
         let noisy = item(&[9.0, 10.0, 11.0], &[11.0, 12.0, 13.0]);
         let (interval, verdict) = judge.judge(&noisy, Noise::Unknown, 0.0, 10.0, 1);
         let (low, high) = interval.unwrap();
@@ -247,16 +269,22 @@ mod tests {
 
     #[test]
     fn single_runs_are_judged_with_care() {
-        let judge = Judge::new([1, 1]);
+        let judge = Judge::new([1, 1], 0.0);
         let quiet = Noise::OfCalls { variance: 1e-6, calls: 1000.0 };
-        let slower = item(&[1.0], &[1.1]);
-        assert_eq!(judge.judge(&slower, quiet, 0.001, 10.0, 5).1, Verdict::Slower);
-        assert_eq!(judge.judge(&slower, quiet, 0.05, 10.0, 5).1, Verdict::Noise);
+        let slower = item(&[2.0], &[2.2]);
+        assert_eq!(judge.judge(&slower, quiet, 0.001, 9.0, 5).1, Verdict::Slower);
+        assert_eq!(judge.judge(&slower, quiet, 0.05, 9.0, 5).1, Verdict::Noise);
         let noisy = Noise::OfCalls { variance: 1e-2, calls: 1000.0 };
-        assert_eq!(judge.judge(&slower, noisy, 0.001, 10.0, 5).1, Verdict::Noise);
+        assert_eq!(judge.judge(&slower, noisy, 0.001, 9.0, 5).1, Verdict::Noise);
         let few = Noise::OfCalls { variance: 0.0, calls: 1.0 };
-        assert_eq!(judge.judge(&slower, few, 0.001, 10.0, 5).1, Verdict::Noise);
-        assert_eq!(judge.judge(&slower, quiet, 0.001, 1e4, 5).1, Verdict::Noise);
+        assert_eq!(judge.judge(&slower, few, 0.001, 9.0, 5).1, Verdict::Noise);
+        assert_eq!(judge.judge(&slower, quiet, 0.001, 11.0, 5).1, Verdict::Noise);
+        let shared = Judge::new([1, 1], 100.0);
+        assert_eq!(shared.judge(&slower, quiet, 0.001, 9.0, 5).1, Verdict::Noise);
+        assert!(shared.rule().contains("100 times a second"));
+        // A moment without a processor, in a short run.
+        let moment = item(&[0.006], &[0.078]);
+        assert_eq!(judge.judge(&moment, quiet, 0.001, 1.8, 5).1, Verdict::Noise);
         assert_eq!(judge.judge(&item(&[1.0], &[1.0]), quiet, 0.0, 0.0, 5).1, Verdict::Noise);
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
+use super::advice::preemptions;
 use super::read::Run;
 use super::symbols::Symbols;
 use super::{By, Key, What, frames, lines};
@@ -101,7 +102,8 @@ impl Comparison {
             }
         }
         let count = [before.len(), after.len()];
-        let judge = Judge::new(count);
+        let preemptions = before.iter().chain(after).filter_map(|run| preemptions(&run.table));
+        let judge = Judge::new(count, preemptions.map(|(_, rate)| rate).fold(0.0, f64::max));
         let mut sites = Sites::new(count);
         for (side, runs) in [before, after].into_iter().enumerate() {
             for (run, number) in runs.iter().zip(0..) {

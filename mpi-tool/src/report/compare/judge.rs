@@ -127,9 +127,16 @@ impl Judge {
                 self.preemptions
             )
         } else if self.has_repetitions() {
-            "a change is beyond what the runs of a side vary: Student's t-test, with 5 % for all that is compared \
-             together, and at least 2 %"
-                .to_owned()
+            let rule = "a change is beyond what the runs of a side vary: Student's t-test, with 5 % for all that is compared \
+                        together, and at least 2 %";
+            if self.is_shared() {
+                let rate = self.preemptions;
+                format!(
+                    "{rule}; a rank lost its processor {rate:.0} times a second to another process, which may have changed, too"
+                )
+            } else {
+                rule.to_owned()
+            }
         } else {
             "one run of each side does not say how runs vary: only what is far beyond noise is called a change; \
              give several runs of each side (A1 A2 A3 -- B1 B2 B3) to find smaller ones"

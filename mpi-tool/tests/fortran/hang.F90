@@ -16,7 +16,7 @@ program hang
         call receive_from(mod(rank + 1, size))
     case ('missing collective')
         if (rank /= 1) call MPI_Barrier(MPI_COMM_WORLD, error) ! barrier
-        call MPI_Finalize(error) ! finalize
+        call MPI_Finalize(error)
         stop
     case ('wrong tag')
         if (rank == 0) call MPI_Recv(buffer, 1, MPI_INTEGER, 1, 5, MPI_COMM_WORLD, status, error) ! tag 5

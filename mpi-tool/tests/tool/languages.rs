@@ -20,8 +20,10 @@ fn line_of(source: &Path, mark: &str, comment: &str) -> u64 {
     lines[0].1
 }
 
-/// The ranks that are named, with the function and the innermost line in a source file.
+/// The ranks that are named, with the function and the innermost line in a source file. Without that of `MPI_Finalize` in
+/// Fortran: with Open MPI's module, gfortran 12 gives that call the line of another statement, as `objdump -dl` shows.
 fn culprits(answer: &Value, source: &Path) -> BTreeSet<(u64, String, Option<u64>)> {
+    let is_fortran = source.extension().is_some_and(|extension| extension == "F90");
     let name = source.file_name().unwrap().to_str().unwrap();
     let culprits = answer["culprits"].as_array().unwrap().iter();
     culprits
@@ -29,18 +31,26 @@ fn culprits(answer: &Value, source: &Path) -> BTreeSet<(u64, String, Option<u64>
             let frames = culprit["site"].as_array().unwrap();
             let here =
                 |frame: &&Value| frame["file"].as_str().is_some_and(|file| file.ends_with(name));
-            let line = frames.iter().find(here).and_then(|frame| frame["line"].as_u64());
             let function = culprit["function"].as_str().unwrap_or_default().to_owned();
+            let line = frames.iter().find(here).and_then(|frame| frame["line"].as_u64());
+            let line = line.filter(|_| !is_fortran || function != "MPI_Finalize");
             (culprit["rank"].as_u64().unwrap(), function, line)
         })
         .collect()
 }
 
 /// Runs the three faults of a program. `lines` are the comments of the lines that must be named: of the cycle's receive, the
-/// barrier, the end, and the receive whose tag nobody sends.
-fn all_are_named(program: &Path, source: &Path, mark: &str, lines: [&str; 4]) {
+/// barrier, the receive whose tag nobody sends, and the end where that has a line.
+fn all_are_named(
+    program: &Path,
+    source: &Path,
+    mark: &str,
+    lines: [&str; 3],
+    finalize: Option<&str>,
+) {
     let line = |comment: &str| Some(line_of(source, mark, comment));
-    let [receive, barrier, finalize, tag_5] = lines.map(line);
+    let [receive, barrier, tag_5] = lines.map(line);
+    let finalize = finalize.and_then(line);
     let tag_6 = line("tag 6");
     let call = |rank, function: &str, line| (rank, function.to_owned(), line);
     for (what, named) in [
@@ -74,7 +84,7 @@ fn gfortran_programs_that_hang_are_named() {
     fortran.args(&compiler[1..]).args(["-g", "-O1"]).arg(&source).arg("-o").arg(&program);
     let output = fortran.args(words("FORTRAN_LIBRARIES")).output().expect("the compiler runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    all_are_named(&program, &source, "!", ["cycle", "barrier", "finalize", "tag 5"]);
+    all_are_named(&program, &source, "!", ["cycle", "barrier", "tag 5"], None);
 }
 
 /// By way of rmpi, which finalizes MPI when its context goes, at the end of `main`.
@@ -84,5 +94,5 @@ fn rust_programs_that_hang_are_named() {
     let tests = std::env::current_exe().unwrap();
     let program: PathBuf = tests.ancestors().nth(2).unwrap().join("examples/hang");
     assert!(program.is_file(), "cargo test --workspace builds rmpi's examples");
-    all_are_named(&program, &source, "//", ["receive", "barrier", "finalize", "receive"]);
+    all_are_named(&program, &source, "//", ["receive", "barrier", "receive"], Some("finalize"));
 }

@@ -180,8 +180,13 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
         let rank = snapshot.rank.unwrap_or(u32::MAX);
         let fits = |(members, ranks): &&mut (Vec<usize>, BTreeSet<u32>)| {
             let other = &now.snapshots[members[0]];
-            let hosts = members.iter().all(|member| now.snapshots[*member].host != snapshot.host);
-            let one_world = other.world == snapshot.world || hosts;
+            // Launchers have a process of their own on each host, which names the world there.
+            let here = || {
+                let all = members.iter().map(|member| &now.snapshots[*member]);
+                all.filter(|member| member.host == snapshot.host)
+            };
+            let one_world =
+                here().next().is_none() || here().any(|member| member.world == snapshot.world);
             !ranks.contains(&rank)
                 && one_world
                 && (other.size == snapshot.size || snapshot.size.is_none() || other.size.is_none())

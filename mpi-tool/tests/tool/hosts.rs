@@ -6,6 +6,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{Outcome, abi, compile, counters, limited, mpi_name, setting, text, tool};
@@ -174,4 +175,48 @@ fn preloads_by_hand_reach_all_hosts() {
         expect_everywhere(&outcome, 2);
         assert_eq!(counters(&folder.path().join("r.json")), calls(), "{outcome:?}");
     }
+}
+
+/// A job that hangs on two hosts is told alike while it runs and after all its processes were killed at once.
+#[test]
+fn a_hang_on_two_hosts_is_told_before_and_after_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let hang = format!("{} hang --json run", env!("CARGO_BIN_EXE_mpi-tool"));
+    let command = format!(
+        "{} --tool mpi-watch -- {} {} 'receive cycle' >/dev/null 2>stderr &\n\
+         until {hang} 2>/dev/null >before.json && grep -q '\"verdict\": \"deadlock\"' before.json \
+               && grep -q '\"certain\": true' before.json; do sleep 0.2; done\n\
+         kill -KILL $(cat /proc/$!/task/$!/children) $!\n\
+         kill -KILL $(grep -o '\"pid\": [0-9]*' before.json | grep -o '[0-9]*$'); wait\n\
+         {hang} >after.json",
+        mpi_tool_run(),
+        on_hosts(2),
+        text(&crate::hang::program())
+    );
+    let run_folder = folder.path().join("run");
+    let outcome = run(folder.path(), 2, &command, &[("MPI_TOOL_RUN", text(&run_folder))]);
+    let read = |name: &str| -> Value {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {outcome:?}"))
+    };
+    let [before, after] = ["before.json", "after.json"].map(read);
+    let hosts: BTreeSet<_> =
+        before["ranks"].as_array().unwrap().iter().map(|rank| rank["host"].as_str()).collect();
+    assert_eq!(hosts.len(), 2, "{before:#}");
+    let told = |answer: &Value| -> Vec<Value> {
+        let culprits = answer["culprits"].as_array().unwrap().iter();
+        culprits
+            .map(|culprit| {
+                json!([
+                    culprit["rank"],
+                    culprit["function"],
+                    culprit["site"][0]["line"],
+                    culprit["why"]
+                ])
+            })
+            .collect()
+    };
+    assert_eq!(told(&before).len() as u64, RANKS, "{before:#}");
+    assert_eq!(told(&before), told(&after), "{after:#}");
+    assert_eq!(before["worlds"][0]["verdict"], after["worlds"][0]["verdict"]);
 }

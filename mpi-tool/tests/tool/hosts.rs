@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{Outcome, abi, compile, counters, limited, mpi_name, setting, text, tool};
+use crate::common::{
+    Outcome, abi, compile, compile_with, counters, limited, mpi_name, setting, text, tool,
+};
 
 const RANKS: u64 = 4;
 
@@ -219,4 +221,41 @@ fn a_hang_on_two_hosts_is_told_before_and_after_the_end() {
     assert_eq!(told(&before).len() as u64, RANKS, "{before:#}");
     assert_eq!(told(&before), told(&after), "{after:#}");
     assert_eq!(before["worlds"][0]["verdict"], after["worlds"][0]["verdict"]);
+}
+
+/// mpi-check has a report of each host. None is written over another one, and those without a finding are not printed.
+#[test]
+fn each_host_has_findings_of_its_own() {
+    let program = compile_with(setting("MPICC"), "leaks", "leaks", &["-g"]);
+    for (leaking, findings) in [("none", [0, 0]), ("1", [0, 1]), ("all", [1, 1])] {
+        let folder = tempfile::tempdir().unwrap();
+        for (output, format) in [("stderr", "text"), ("found.json", "json")] {
+            let command = format!(
+                "{} --tool mpi-check -- {} {} {leaking}",
+                mpi_tool_run(),
+                on_hosts(2),
+                text(&program)
+            );
+            let path = folder.path().join(output);
+            let output = if output == "stderr" { output } else { text(&path) };
+            let settings = [("MPI_TOOL_OUTPUT", output), ("MPI_TOOL_FORMAT", format)];
+            let outcome = run(folder.path(), 2, &command, &settings);
+            assert_eq!(outcome.status, Some(0), "{outcome:?}");
+            // The first host's is always there.
+            let headings =
+                outcome.stderr.lines().filter(|line| line.contains(" of 4 ranks, on host"));
+            let expected = if output == "stderr" { 1 + findings[1] } else { 0 };
+            assert_eq!(headings.count(), expected, "{leaking}: {outcome:?}");
+        }
+        for (name, findings) in ["found.json", "found.json.host2"].into_iter().zip(findings) {
+            let report = fs::read_to_string(folder.path().join(name)).unwrap();
+            let report: Value = serde_json::from_str(&report).unwrap();
+            assert_eq!(
+                report["findings"].as_array().unwrap().len(),
+                findings,
+                "{name}: {report:#}"
+            );
+        }
+        assert_eq!(reports(&folder), 2);
+    }
 }

@@ -402,7 +402,11 @@ fn limits(shared: &Shared) -> Vec<&'static str> {
 /// The report, as text or JSON.
 fn text(shared: &Shared) -> String {
     let size = shared.size.load(Relaxed).max(1);
-    let ranks = if size == 1 { "1 rank".to_owned() } else { format!("{size} ranks") };
+    let ranks = match shared.one_of_hosts() {
+        Some(host) => format!("{} of {size} ranks, on {host}", shared.joined.load(Relaxed)),
+        None if size == 1 => "1 rank".to_owned(),
+        None => format!("{size} ranks"),
+    };
     let mut text = String::new();
     let count = entries(shared).count();
     let _ = match count {
@@ -484,8 +488,13 @@ fn json(shared: &Shared, partial: bool) -> String {
 /// can.
 fn write_file(partial: bool) {
     let Output::File(path) = &settings().output else { return };
-    let path = PathBuf::from(OsStr::from_bytes(path.as_bytes()));
+    let mut path = OsStr::from_bytes(path.as_bytes()).to_owned();
     let shared = shared();
+    // Each host has a report, and none may write over another one's.
+    if let Some(host) = shared.one_of_hosts().filter(|_| !shared.has_first.load(Relaxed)) {
+        path.push(format!(".{host}"));
+    }
+    let path = PathBuf::from(path);
     let contents = match settings().format {
         Format::Json => json(shared, partial),
         _ => text(shared),
@@ -533,7 +542,12 @@ fn write_report() {
         Format::Json => json(shared, false),
         _ => text(shared),
     };
+    // What is printed does not grow with the number of hosts.
+    let is_news = shared.has_first.load(Relaxed)
+        || shared.one_of_hosts().is_none()
+        || entries(shared).next().is_some();
     match output {
+        Output::Stdout | Output::Stderr if !is_news => {}
         Output::None => {}
         Output::File(_) => write_file(false),
         Output::Stdout => {

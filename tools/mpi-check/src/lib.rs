@@ -310,6 +310,7 @@ impl Check {
         if let Some((rank, size)) = world_position() {
             findings::set_rank(rank);
             shared().size.store(size, Relaxed);
+            shared().has_first.fetch_or(rank == 0, Relaxed);
             let mut level = 0;
             // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and
             // writes one `int`.

@@ -93,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) finalized: AtomicU32,
     /// The size of the world.
     pub(crate) size: AtomicU32,
+    /// Is rank 0 of the world one of these processes, so that this host's report is the first one?
+    pub(crate) has_first: AtomicBool,
     pub(crate) limits: AtomicU32,
     pub(crate) broken: Broken,
     pub(crate) findings_lock: Lock,
@@ -211,6 +213,12 @@ impl Shared {
     pub(crate) fn is_whole(&self) -> bool {
         let size = self.size.load(Relaxed);
         size != 0 && self.joined.load(Relaxed) == size && !ALONE.load(Relaxed) || size == 1
+    }
+
+    /// The name of this host, if ranks of the world are on others.
+    pub(crate) fn one_of_hosts(&self) -> Option<String> {
+        let size = self.size.load(Relaxed);
+        (size > self.joined.load(Relaxed) && !ALONE.load(Relaxed)).then(host)
     }
 
     /// There was no room for something.

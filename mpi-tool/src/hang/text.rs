@@ -285,7 +285,18 @@ fn because(world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
         (Why::Finalized, _) => doing,
         (Why::Missing, _) => format!("{doing}: it has not started MPI, or has finalized it"),
         (Why::Stopped, _) => format!("{doing}: somebody has stopped it"),
-        (Why::Computing, _) => format!("{doing}: it is in its own code"),
+        (Why::Computing, _) => {
+            let elsewhere =
+                world.ranks.get(&culprit.rank).filter(|rank| rank.life == Life::Elsewhere);
+            match elsewhere {
+                // Whether it lives cannot be seen from here.
+                Some(rank) => format!(
+                    "{doing}: it is in its own code on {}, or has died there",
+                    rank.snapshot.host
+                ),
+                None => format!("{doing}: it is in its own code"),
+            }
+        }
         (Why::Outside(what), _) => format!("{doing}: it waits for {what}"),
         (Why::InCall, _) => format!("{doing}: whom it waits for is not known"),
     }

@@ -348,7 +348,10 @@ fn announce(class: &str, site: &str, other: &str, message: &str, ranks: &[u32]) 
     }
     let at = if site.is_empty() { String::new() } else { format!(" at {site}") };
     let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
-    say(format_args!("mpi-check: {class}{at}, {}: {message}{other}", ranks_text(ranks)));
+    // Both ends of a message may be one rank.
+    let mut ranks = ranks.to_owned();
+    ranks.dedup();
+    say(format_args!("mpi-check: {class}{at}, {}: {message}{other}", ranks_text(&ranks)));
 }
 
 /// How many faults there are that the user wants to see.
@@ -383,7 +386,7 @@ fn limits(shared: &Shared) -> Vec<&'static str> {
         (
             limit::HOSTS,
             "the ranks are on several hosts: collective operations, messages, one-sided operations and deadlocks were not \
-             compared between ranks",
+             compared between ranks (mpi-watch tells of deadlocks there)",
         ),
         (
             limit::ORDER,

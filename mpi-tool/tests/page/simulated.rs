@@ -53,9 +53,9 @@ impl Simulated {
         Self { ranks, sites: 40, seed: 1, noise: 0.01, slower: None, moved: 0 }
     }
 
-    /// What the tool took of each rank: a thousandth of 10 s and more, most of the last rank.
+    /// What the tool took of each rank: a thousandth of 10 s, and a nanosecond more of the last rank.
     fn overhead(&self) -> Vec<u64> {
-        (0..self.ranks).map(|rank| 10_000_000 + rank).collect()
+        (1..=self.ranks).map(|rank| 10_000_000 + rank / self.ranks).collect()
     }
 
     /// How often each rank lost its processor: twice a second in 10 s, and the others more seldom.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use test_support::profile::{by_function, profile, profiled, sum};
-use test_support::{Run, compile};
+use test_support::{Run, compile, example};
 
 /// What is known of a row's communicator.
 fn communicator<'a>(profile: &'a Value, row: &Value) -> Option<&'a Value> {
@@ -73,6 +73,36 @@ fn each_communicator_is_what_the_program_says() {
     // A call that ends a communicator is on it; a question to nobody in particular is on none.
     assert!(rows_of(&profile, "MPI_Comm_free").iter().all(|row| row["communicator"].is_u64()));
     assert!(rows_of(&profile, "MPI_Init").iter().all(|row| row["communicator"].is_null()));
+}
+
+/// The example of forty lines: what it tells of each communicator is what the rows of mpi-profile add up to.
+#[test]
+fn an_example_tells_the_time_by_communicator() {
+    let program = compile("communicators");
+    let calls = |profile: &Value| {
+        let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in profile["rows"].as_array().unwrap() {
+            let Some(known) = communicator(profile, row) else { continue };
+            let key = ["identity", "name"].map(|field| known[field].as_str().unwrap().to_owned());
+            assert!(row["time"]["sum"].as_u64().unwrap() > 0, "{row}");
+            *calls.entry(key.into()).or_default() += row["calls"].as_u64().unwrap();
+        }
+        calls
+    };
+    let run = profiled(Run::new(&program, 4));
+    run.run().expect_success("communicators");
+    let expected = calls(&profile(&run));
+
+    let run = Run::new(&program, 4);
+    let file = run.folder.path().join("profile.json");
+    let run = run
+        .preload(example("time_by_communicator"))
+        .variable("MPI_TOOL_FORMAT", "json")
+        .variable("MPI_TOOL_OUTPUT", file.to_str().unwrap());
+    run.run().expect_success("communicators");
+    let found = calls(&profile(&run));
+    assert!(found.len() > 21, "{found:?}");
+    assert_eq!(found, expected);
 }
 
 /// Does a program call the function as often as it happens to, until something is there?

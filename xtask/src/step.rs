@@ -1,11 +1,15 @@
 //! Running commands so that a person sees what takes so long.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::environment;
 
 /// Says what comes now, and how long it took.
 pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -84,4 +88,34 @@ pub(crate) fn cargo() -> Command {
         cargo.env("CARGO_INCREMENTAL", "0");
     }
     cargo
+}
+
+/// The program of a package of crates.io, which is compiled once into `target`: without optimization and what is only
+/// needed for a debugger, which would take a minute and a gigabyte more.
+pub(crate) fn installed_crate(package: &str, version: &str, options: &[&str]) -> Result<PathBuf> {
+    let folder = environment::root().join("target").join(package);
+    let program = folder.join("bin").join(package);
+    let marker = folder.join("version");
+    let is_there =
+        || program.is_file() && fs::read_to_string(&marker).is_ok_and(|found| found == version);
+    if !is_there() {
+        step(&format!("Installing {package} {version} into {}", folder.display()), || {
+            let build = folder.join("build");
+            run(cargo()
+                .args(["install", "--quiet", "--locked", "--debug", "--force", package])
+                .args(["--version", version])
+                .args(options)
+                .arg("--root")
+                .arg(&folder)
+                .arg("--target-dir")
+                .arg(&build)
+                .env("CARGO_PROFILE_DEV_DEBUG", "0"))?;
+            if build.exists() {
+                fs::remove_dir_all(&build)?;
+            }
+            fs::write(&marker, version).with_context(|| marker.display().to_string())
+        })?;
+        ensure!(program.is_file(), "{package} has no program {}", program.display());
+    }
+    Ok(program)
 }

@@ -12,9 +12,10 @@ use crate::common::{
 };
 
 /// Beginnings of commands that are not run here, and why.
-const NOT_RUN: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 18] = [
     ("pip install", "`cargo xtask wheel` makes what it installs, and tries it"),
     ("tar -xzf", "`cargo xtask wheel` makes it"),
+    ("apt-get install", "`cargo xtask wheel --debian` makes it"),
     ("module ", "`cargo xtask wheel` makes what it loads"),
     ("eb ", "needs EasyBuild, and what `cargo xtask wheel` makes"),
     ("spack ", "needs Spack"),

@@ -6,14 +6,14 @@ mod pictures;
 mod stage;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 
 use crate::environment;
-use crate::step::{cargo, output, run, step};
+use crate::step::{installed_crate, run, step};
 
 /// Make the book in target/book, and check its links
 ///
@@ -41,7 +41,8 @@ impl Book {
         if self.pictures {
             step("Making the pictures", || pictures::make(&pictures))?;
         }
-        let mdbook = mdbook()?;
+        let mdbook =
+            installed_crate("mdbook", MDBOOK, &["--no-default-features", "--features=search"])?;
         let book = target.join("book");
         step("Making the book", || {
             let staged = target.join("book-source");
@@ -69,28 +70,3 @@ fn remove(folder: &Path) -> Result<()> {
 }
 
 const MDBOOK: &str = "0.5.4";
-
-/// mdBook, which is compiled once: without optimization and without its web server, which takes a minute less.
-fn mdbook() -> Result<PathBuf> {
-    let folder = environment::root().join("target/mdbook");
-    let program = folder.join("bin/mdbook");
-    let version = || output(Command::new(&program).arg("--version")).unwrap_or_default();
-    let wanted = format!("mdbook v{MDBOOK}");
-    if version().trim() != wanted {
-        step(&format!("Installing mdBook {MDBOOK} into {}", folder.display()), || {
-            run(cargo()
-                .args(["install", "--quiet", "--locked", "--debug", "--force", "mdbook"])
-                .args(["--version", MDBOOK, "--no-default-features", "--features", "search"])
-                .arg("--root")
-                .arg(&folder)
-                .arg("--target-dir")
-                .arg(folder.join("build"))
-                // What is only needed for a debugger takes time and a gigabyte.
-                .env("CARGO_PROFILE_DEV_DEBUG", "0"))?;
-            remove(&folder.join("build"))
-        })?;
-        let found = version();
-        ensure!(found.trim() == wanted, "{} is {}", program.display(), found.trim());
-    }
-    Ok(program)
-}

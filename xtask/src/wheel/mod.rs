@@ -1,6 +1,7 @@
-//! What people install who have no Rust: `mpi-tool`, all tools for all ABIs, and what belongs to them, as a wheel and as a
-//! tarball.
+//! What people install who have no Rust: `mpi-tool`, all tools for all ABIs, and what belongs to them, as a wheel, as a
+//! tarball and as a Debian package.
 
+mod debian;
 mod pack;
 mod stage;
 mod tarball;
@@ -14,6 +15,7 @@ use clap::Args;
 
 use crate::environment;
 use crate::step::{cargo, output, run, step};
+use debian::Package;
 use pack::Wheel;
 use stage::Stage;
 use tarball::Tarball;
@@ -25,7 +27,14 @@ use tarball::Tarball;
 /// completions and the Python package mpi_tool. It runs with glibc 2.17 and later. Two builds of the same sources have
 /// the same hash.
 #[derive(Args)]
-pub(crate) struct MakeWheel {}
+pub(crate) struct MakeWheel {
+    /// Make a Debian package, too, with cargo-deb, which is compiled for it
+    #[arg(long)]
+    debian: bool,
+    /// Who maintains the Debian package: NAME <ADDRESS>
+    #[arg(long, default_value = "mpi-tool packagers <packagers@example.org>", requires = "debian")]
+    maintainer: String,
+}
 
 /// The ABIs that tools are built for.
 const ABIS: [&str; 3] = ["mpich", "openmpi", "standard"];
@@ -53,6 +62,10 @@ impl MakeWheel {
         let other = folder().join(tarball.name() + ".tar.gz");
         step("Packing the tarball", || tarball.write(&tree, &other))?;
         println!("{}\n{}", file.display(), other.display());
+        if self.debian {
+            let debian = Package { version, python: &package, maintainer: &self.maintainer };
+            println!("{}", debian.write(&tree, &folder())?.display());
+        }
         Ok(())
     }
 }

@@ -9,6 +9,8 @@ use core::sync::atomic::{
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::{Part, PartKind, Parts, RowKey};
+
 /// So many communicators a process tells apart; further ones are [`TrackedComm::OTHERS`].
 pub(super) const COMMUNICATORS: usize = 4096;
 
@@ -100,6 +102,21 @@ impl TrackedComm {
         NEXT.store(number + 1, Relaxed);
         numbers.insert(identity, number);
         Self(number)
+    }
+}
+
+/// A row for each communicator.
+impl RowKey for TrackedComm {
+    const PARTS: &'static [Part] = &[Part { name: "communicator", kind: PartKind::Communicator }];
+    const COARSE: usize = 1;
+
+    #[inline(always)]
+    fn parts(self) -> Parts {
+        [self.0, 0, 0, 0, 0]
+    }
+
+    fn coarse(_: Parts) -> Parts {
+        Self::OTHERS.parts()
     }
 }
 

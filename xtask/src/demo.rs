@@ -31,7 +31,7 @@ impl Demo {
                 .args(["-n", &ranks])
                 .arg(&program)
                 .args(&self.benchmarks)
-                .args(["-npmin", &ranks, "-iter", "50", "-msglog", "12"])
+                .args(["-npmin", &ranks, "-iter", "20", "-msglog", "12"])
                 .env("LD_PRELOAD", tools.join("libcall_counter.so")))
         })?;
         eprintln!(

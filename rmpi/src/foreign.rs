@@ -67,27 +67,31 @@ unsafe impl<T: NoUninit> SendDatatype for Foreign<T> {
 // SAFETY: the trait requires that any bits are a value: `AnyBitPattern` promises it of `T`.
 unsafe impl<T: NoUninit + AnyBitPattern> MpiDatatype for Foreign<T> {}
 
-impl<T> Foreign<T> {
+impl<T: NoUninit> Foreign<T> {
     /// A slice of values, to send.
     pub fn slice(values: &[T]) -> &[Self] {
         Self::wrap_slice(values)
-    }
-
-    /// A slice of values, to receive into.
-    pub fn slice_mut(values: &mut [T]) -> &mut [Self] {
-        Self::wrap_slice_mut(values)
     }
 
     /// A value, to send.
     pub fn value(value: &T) -> &Self {
         Self::wrap_ref(value)
     }
+}
+
+impl<T: NoUninit + AnyBitPattern> Foreign<T> {
+    /// A slice of values, to receive into.
+    pub fn slice_mut(values: &mut [T]) -> &mut [Self] {
+        Self::wrap_slice_mut(values)
+    }
 
     /// A value, to receive into.
     pub fn value_mut(value: &mut T) -> &mut Self {
         Self::wrap_mut(value)
     }
+}
 
+impl<T> Foreign<T> {
     /// The values of a vector, such as one that was [received](crate::Source::receive_vec). Copies nothing.
     ///
     /// ```no_run

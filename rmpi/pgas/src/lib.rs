@@ -29,6 +29,7 @@
 struct Page;
 
 mod array;
+mod attempt;
 mod batch;
 mod call;
 mod darc;
@@ -40,6 +41,7 @@ mod kind;
 mod layout;
 mod message;
 mod reduce;
+mod relay;
 mod team;
 mod transfer;
 
@@ -52,4 +54,5 @@ pub use error::Error;
 pub use iterate::{DistributedIter, LocalElements};
 pub use kind::{Atomic, Kind, LocalLock, ReadOnly, Writable};
 pub use layout::Layout;
+pub use relay::Relay;
 pub use team::Team;

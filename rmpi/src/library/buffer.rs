@@ -57,7 +57,9 @@ impl RawBuffer {
     message = "MPI cannot send from `{Self}`",
     note = "what can be sent are slices, vectors and values, by reference, of types that are `SendDatatype`: `&buffer`",
     note = "where there is a block for each process, give a slice of such buffers, one for each: \
-            `rmpi::split_blocks_ref(&all, &lengths)` makes one of a single vector"
+            `rmpi::split_blocks_ref(&all, &lengths)` makes one of a single vector",
+    note = "if this is the tag, the scope is missing: what begins an operation (`isend`, `irecv`, `ibcast`, …) takes a \
+            scope before the buffer: `rmpi::scope(|scope| right.isend(scope, &buffer, tag)?.wait())`"
 )]
 pub unsafe trait BufferRef {
     /// The buffer as C has it; for reading only.
@@ -78,10 +80,12 @@ pub unsafe trait BufferRef {
 #[diagnostic::on_unimplemented(
     message = "MPI cannot receive into `{Self}`",
     note = "what can be received into are slices, vectors and values, by mutable reference, of types \
-            that are `MpiDatatype`: `&mut buffer`. They are valid whatever bits arrive, which `bool`, `char` and \
-            enums are not",
+            that are `MpiDatatype`: `&mut buffer` (a buffer without `&mut` is dropped with what came). They are valid \
+            whatever bits arrive, which `bool`, `char` and enums are not",
     note = "where there is a block for each process, give a slice of such buffers, one for each: \
-            `rmpi::split_blocks(&mut all, &lengths)` makes one of a single vector"
+            `rmpi::split_blocks(&mut all, &lengths)` makes one of a single vector",
+    note = "if this is the tag, the scope is missing: what begins an operation (`isend`, `irecv`, `ibcast`, …) takes a \
+            scope before the buffer: `rmpi::scope(|scope| left.irecv(scope, &mut buffer, tag)?.wait())`"
 )]
 pub unsafe trait BufferMut: BufferRef {
     /// The buffer as C has it.
@@ -99,7 +103,7 @@ pub unsafe trait BufferMut: BufferRef {
 /// `as_raw`, and `as_raw_mut` if it is a [`BufferMut`], give this memory, as elements of what `Element`'s type
 /// map says.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no buffer of elements of one type",
+    message = "`{Self}` is no buffer, and a buffer of elements of one type is needed",
     label = "a buffer is needed here, or a slice of buffers",
     note = "where there is a block for each process, give a slice of buffers, one for each, such as a \
             `Vec<Vec<f64>>`. A single vector becomes one by `rmpi::split_blocks(&mut all, &lengths)` to receive \

@@ -79,7 +79,7 @@ macro_rules! collective {
         #[allow(clippy::multiple_bound_locations, reason = "one list of generics for three forms")]
         pub fn $start<'scope, $($life,)? $($generic: $($bound)*),*>(
             &$($receiver)? self,
-            scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+            scope: &'scope Scope<'scope, '_>,
             $(mut $argument: $type),*
         ) -> RmpiResult<Request<'scope, $buffers_type>>
         where
@@ -126,7 +126,7 @@ macro_rules! collective {
         #[allow(clippy::multiple_bound_locations, reason = "one list of generics for three forms")]
         pub fn $init<'scope, $($life,)? $($generic: $($bound)*),*>(
             &$($receiver)? self,
-            scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+            scope: &'scope Scope<'scope, '_>,
             $(mut $argument: $type),*
         ) -> RmpiResult<PersistentRequest<'scope, $buffers_type>>
         where

@@ -126,7 +126,7 @@ macro_rules! accesses_later {
             #[allow(unused_mut, reason = "reads need it")]
             pub fn $name<'scope, B: $buffer + 'scope>(
                 &'scope self,
-                scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+                scope: &'scope Scope<'scope, '_>,
                 $($offset: u64,)?
                 buffer: B,
             ) -> RmpiResult<Request<'scope, B>> {

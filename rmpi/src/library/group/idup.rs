@@ -25,7 +25,7 @@ impl<'ctx> Communicator<'ctx> {
     #[wraps(MPI_Comm_idup)]
     pub fn idup<'scope>(
         &'scope self,
-        scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+        scope: &'scope Scope<'scope, '_>,
     ) -> RmpiResult<Request<'scope, NewCommunicator<'ctx>>> {
         self.intra()?;
         let new = NewCommunicator {

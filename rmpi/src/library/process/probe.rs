@@ -158,7 +158,7 @@ impl<'c> Message<'c> {
     #[wraps(MPI_Imrecv)]
     pub fn imrecv<'scope, B: BufferMut + 'scope>(
         mut self,
-        scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+        scope: &'scope Scope<'scope, '_>,
         buffer: B,
     ) -> RmpiResult<Request<'scope, B>>
     where

@@ -76,7 +76,7 @@ impl<'c> Source<'c> {
     #[wraps(MPI_Irecv)]
     pub fn irecv<'scope, B: BufferMut + 'scope>(
         &self,
-        scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+        scope: &'scope Scope<'scope, '_>,
         buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<Request<'scope, B>>
@@ -149,7 +149,7 @@ impl<'c> Source<'c> {
     #[wraps(MPI_Recv_init)]
     pub fn recv_init<'scope, B: BufferMut + 'scope>(
         &self,
-        scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+        scope: &'scope Scope<'scope, '_>,
         buffer: B,
         tag: impl TagSelector,
     ) -> RmpiResult<PersistentRequest<'scope, B>>

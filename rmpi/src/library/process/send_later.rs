@@ -41,7 +41,7 @@ macro_rules! sends_later {
             #[wraps($immediate)]
             pub $($unsafe)? fn $start<'scope, B: BufferRef + 'scope>(
                 &self,
-                scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+                scope: &'scope Scope<'scope, '_>,
                 buffer: B,
                 tag: impl MessageTag,
             ) -> RmpiResult<Request<'scope, B>>
@@ -125,7 +125,7 @@ macro_rules! sends_later {
             #[wraps($persistent)]
             pub $($unsafe)? fn $init<'scope, B: BufferRef + 'scope>(
                 &self,
-                scope: &'scope Scope<'scope, '_>, // that of `rmpi::scope(|scope| …)`
+                scope: &'scope Scope<'scope, '_>,
                 buffer: B,
                 tag: impl MessageTag,
             ) -> RmpiResult<PersistentRequest<'scope, B>>

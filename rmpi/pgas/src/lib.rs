@@ -22,7 +22,8 @@
 //!     Ok(())
 //! }
 //! ```
-#![forbid(unsafe_code)]
+// `unchecked` declares unsafe functions. No module has unsafe blocks.
+#![deny(unsafe_code)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/pgas.md")]
@@ -42,8 +43,10 @@ mod layout;
 mod message;
 mod reduce;
 mod relay;
+mod serve;
 mod team;
 mod transfer;
+mod unchecked;
 
 pub use array::Array;
 pub use batch::Operands;
@@ -55,4 +58,6 @@ pub use iterate::{DistributedIter, LocalElements};
 pub use kind::{Atomic, Kind, LocalLock, ReadOnly, Writable};
 pub use layout::Layout;
 pub use relay::Relay;
+pub use serve::{Pending, Remote, serve};
 pub use team::Team;
+pub use unchecked::UnsafeArray;

@@ -37,12 +37,15 @@
 mod functions;
 pub mod call;
 mod fingerprint;
+#[cfg(feature = "bytemuck")]
+mod foreign;
 mod names;
 mod plain;
 pub mod pmpi_mode;
 mod running;
 mod sentinels;
 mod thread_level;
+mod tuples;
 mod typemap;
 
 #[cfg(doctest)]
@@ -70,6 +73,8 @@ use functions::mpi as sys;
 #[path = "library/mod.rs"]
 mod library;
 
+#[cfg(feature = "bytemuck")]
+pub use foreign::Foreign;
 pub use library::*;
 pub use mpi_sys;
 pub use names::*;

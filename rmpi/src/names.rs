@@ -57,10 +57,33 @@ impl From<u16> for Tag {
 pub struct AnyTag;
 
 /// A [`Tag`], or [`AnyTag`]. Nothing else can be one: MPI has meanings of its own for other numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tag",
+    label = "a `Tag` or `AnyTag` is needed here",
+    note = "a number becomes a tag by `rmpi::Tag::new`, such as `Tag::new(0)`",
+    note = "a receive that takes messages of any tag says `rmpi::AnyTag`"
+)]
 pub trait TagSelector: sealed::TagSelector {
     /// C's number.
     fn into_raw(self) -> c_int;
 }
+
+/// A [`Tag`]: what a message is sent with. [`AnyTag`] is none, since it is only for receives.
+///
+/// ```compile_fail,E0277
+/// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+/// to.send(&1.0, 0)
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tag that a message can be sent with",
+    label = "a `Tag` is needed here",
+    note = "a number becomes a tag by `rmpi::Tag::new`, such as `Tag::new(0)`",
+    note = "`AnyTag` is for receives: each message that is sent has one tag"
+)]
+pub trait MessageTag: TagSelector {}
+
+impl MessageTag for Tag {}
 
 mod sealed {
     use super::{AnyTag, Tag, c_int};

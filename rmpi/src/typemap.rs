@@ -474,7 +474,8 @@ impl TypeMap {
     message = "MPI cannot send `{Self}`: it has no type map",
     label = "not a `SendDatatype`",
     note = "derive `MpiDatatype` for a struct (`SendDatatype` if it is only sent), `SendDatatype` \
-            for an enum without fields",
+            for an enum without fields; a type of another crate travels as an `rmpi::Foreign`, by bytemuck's traits \
+            (feature `bytemuck`)",
     note = "pointers, references and what owns memory mean nothing in another process: send what \
             they point to"
 )]
@@ -511,7 +512,9 @@ pub unsafe trait SendDatatype: Copy {
     label = "not an `MpiDatatype`",
     note = "derive `MpiDatatype` for a struct all of whose fields have it",
     note = "`bool` can be sent, but not received: not every byte is a valid `bool`; receive \
-            `CBool` or `u8`. So it is with `char` (`u32`), `NonZero` and enums (their integers)"
+            `CBool` or `u8`. So it is with `char` (`u32`), `NonZero` and enums (their integers)",
+    note = "a field of such a type: let the struct have `rmpi::CBool` in place of `bool`, or derive \
+            `SendDatatype` alone, if it is only sent"
 )]
 pub unsafe trait MpiDatatype: SendDatatype {}
 

@@ -127,7 +127,7 @@ fn dependencies(arguments: &[&str]) -> BTreeSet<String> {
     tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// A tool gets rmpi only if it asks for it, and then neither `serde` nor what comes with it.
+/// A tool gets rmpi only if it asks for it, and then neither `serde` nor what comes with it, nor other crates' types.
 #[test]
 fn tools_depend_on_no_serialisation() {
     let without = dependencies(&["--package", "call-counter"]);
@@ -136,6 +136,8 @@ fn tools_depend_on_no_serialisation() {
     let with = dependencies(&["--package", "mpi-tool-layer", "--features", "rmpi"]);
     assert!(with.contains("rmpi"), "{with:?}");
     for tree in [without, with] {
-        assert!(!tree.contains("serde") && !tree.contains("postcard"), "{tree:?}");
+        for absent in ["serde", "postcard", "bytemuck", "ndarray"] {
+            assert!(!tree.contains(absent), "{tree:?}");
+        }
     }
 }

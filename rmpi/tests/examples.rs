@@ -271,7 +271,7 @@ macro_rules! examples {
 
 examples! {
     another_thread assumed attributes bounds collectives counted datatypes disagreements errors extent files
-    forgotten groups halo intercommunicators matrix_rows moved owned_buffers panics point_to_point
-    random_types refusals ring sessions threads topologies typed_messages unequal_lengths user_op windows
+    foreign_types forgotten groups halo intercommunicators matrix_rows moved owned_buffers panics point_to_point
+    random_types refusals ring sessions threads topologies typed_messages unequal_lengths unknown_lengths user_op windows
     work
 }

@@ -54,6 +54,15 @@ fn messages_come_once() {
     check("once", &[1, 2, 4, 8]);
 }
 
+/// Programs that chance has written, beside what one process computes, and a counter of messages in flight.
+#[test]
+fn random_programs_of_handlers_that_send_on() {
+    for ranks in [1, 2, 4] {
+        let said = run("actor_properties", &[], &[], ranks);
+        assert!(said.contains(&format!("properties: right on {ranks} ranks")), "{said}");
+    }
+}
+
 #[test]
 fn errors_come_out_where_they_belong() {
     check("errors", &[1, 2, 4]);

@@ -1,32 +1,51 @@
 //! Random permutation, by darts: each process throws its numbers at random places of a distributed target until each
-//! has found an empty one, by compare-exchange on an array or by active messages (`--form am`). What stuck, in order,
-//! is the permutation.
+//! has found an empty one. On an array, by compare-exchanges that try another place when they fail; by active messages
+//! (`--form am`), a dart that misses flies on from where it missed. What stuck, in order, is the permutation.
 
 mod common;
 
 use rmpi::{MpiDatatype, MpiOp};
 use rmpi_actors::Settings;
-use rmpi_pgas::{ActiveMessage, Array, Atomic, Error, Here, Layout, Team};
+use rmpi_pgas::{Array, Atomic, Error, Here, Layout, Relay, Team};
 
 const EMPTY: u64 = u64::MAX;
 
-/// Throws a number at a place of a process's part of the target; 1 if it stuck.
+/// A process's part of the target, and where it throws darts next.
+struct Board<'a> {
+    target: &'a mut [u64],
+    random: &'a mut common::Random,
+}
+
+/// Throws a number at a place of a process's part of the target.
 #[derive(Clone, Copy, Default, MpiDatatype)]
 struct Dart {
     place: u64,
     number: u64,
 }
 
-impl ActiveMessage<[u64]> for Dart {
-    type Answer = u64;
+impl Dart {
+    /// At a random place of all.
     #[inline]
-    fn run(self, target: &mut [u64], _: Here) -> u64 {
-        let place = &mut target[self.place as usize];
-        let is_empty = *place == EMPTY;
-        if is_empty {
+    fn thrown(
+        number: u64,
+        random: &mut common::Random,
+        length: usize,
+        size: usize,
+    ) -> (usize, Self) {
+        let place = random.below(size * length);
+        (place / length, Self { place: (place % length) as u64, number })
+    }
+}
+
+impl Relay<Board<'_>> for Dart {
+    #[inline]
+    fn run(self, board: &mut Board<'_>, here: Here) -> Option<(usize, Self)> {
+        let place = &mut board.target[self.place as usize];
+        if *place == EMPTY {
             *place = self.number;
+            return None;
         }
-        u64::from(is_empty)
+        Some(Self::thrown(self.number, board.random, board.target.len(), here.size))
     }
 }
 
@@ -41,25 +60,19 @@ pub(crate) fn main() -> Result<(), Error> {
     let mut target =
         Array::<u64, Atomic>::from_fn(&team, 2 * mine * size, Layout::Block, |_| EMPTY)?;
     let mut random = common::Random::new(rank);
-    let mut numbers: Vec<u64> = (rank * mine..(rank + 1) * mine).map(|n| n as u64).collect();
+    let numbers: Vec<u64> = (rank * mine..(rank + 1) * mine).map(|n| n as u64).collect();
 
     let began = common::start(world)?;
-    while common::sum(world, numbers.len() as u64)? > 0 {
-        let stuck: Vec<bool> = if form == "array" {
-            let places: Vec<usize> = numbers.iter().map(|_| random.below(target.len())).collect();
-            let thrown = target.batch_compare_exchange(&places, EMPTY, &numbers)?;
-            thrown.iter().map(Result::is_ok).collect()
-        } else {
-            let length = target.len() / size;
-            let darts: Vec<_> = numbers
-                .iter()
-                .map(|&number| (random.below(size * length), number))
-                .map(|(at, number)| (at / length, Dart { place: (at % length) as u64, number }))
-                .collect();
-            team.execute(target.local_mut(), &darts)?.iter().map(|&stuck| stuck == 1).collect()
-        };
-        let mut stuck = stuck.into_iter();
-        numbers.retain(|_| !stuck.next().unwrap_or(false));
+    if form == "array" {
+        let length = target.len();
+        let places: Vec<usize> = numbers.iter().map(|_| random.below(length)).collect();
+        let again = |_position, _taken_by| Some(random.below(length));
+        target.batch_compare_exchange_retry(&places, EMPTY, &numbers, again)?;
+    } else {
+        let length = 2 * mine;
+        let mut thrower = common::Random::new(rank + size);
+        let darts = numbers.iter().map(|&number| Dart::thrown(number, &mut thrower, length, size));
+        team.relay(&mut Board { target: target.local_mut(), random: &mut random }, darts)?;
     }
     let permutation: Vec<u64> =
         target.local().iter().copied().filter(|&number| number != EMPTY).collect();

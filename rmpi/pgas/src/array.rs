@@ -111,6 +111,15 @@ impl<'t, T: Element, K: Kind> Array<'t, T, K> {
         (place < self.part.len()).then(|| self.distribution.index(self.team.rank(), place))
     }
 
+    /// The array of this part.
+    pub(crate) const fn of_part(
+        team: &'t Team<'t>,
+        distribution: Distribution,
+        part: Vec<T>,
+    ) -> Self {
+        Self { team, distribution, part, kind: PhantomData }
+    }
+
     /// The same array, and another kind from now on. Collective.
     fn convert<L: Kind>(self) -> Result<Array<'t, T, L>, Error> {
         self.team.barrier()?;

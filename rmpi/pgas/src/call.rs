@@ -27,15 +27,15 @@ pub trait ActiveMessage<S: ?Sized>: Message {
 }
 
 #[derive(Clone, Copy, Default, MpiDatatype)]
-struct Call<A> {
-    ticket: u64,
-    message: A,
+pub(crate) struct Call<A> {
+    pub(crate) ticket: u64,
+    pub(crate) message: A,
 }
 
 #[derive(Clone, Copy, Default, MpiDatatype)]
-struct Answer<R> {
-    ticket: u64,
-    value: R,
+pub(crate) struct Answer<R> {
+    pub(crate) ticket: u64,
+    pub(crate) value: R,
 }
 
 struct Calls<'a, S: ?Sized, A: ActiveMessage<S>> {

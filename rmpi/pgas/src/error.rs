@@ -26,6 +26,8 @@ pub enum Error {
     Differs(&'static str),
     /// A distributed value that is not there, or of another type.
     NoSuchDarc(u64),
+    /// The thread that handles messages has ended.
+    Ended,
     /// What actors or MPI say.
     Actors(rmpi_actors::Error),
 }
@@ -49,6 +51,9 @@ impl fmt::Display for Error {
             Self::Differs(what) => write!(f, "{what} must be the same on all processes"),
             Self::NoSuchDarc(id) => {
                 write!(f, "no distributed value {id} of this type: it was collected, or never made")
+            }
+            Self::Ended => {
+                write!(f, "the thread that handles messages has ended: `serve` returns its error")
             }
             Self::Actors(error) => error.fmt(f),
         }

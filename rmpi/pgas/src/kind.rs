@@ -1,6 +1,6 @@
 //! Who may do what with an array, as types.
 
-/// What an array allows.
+/// What an array allows. There is also [`UnsafeArray`](crate::UnsafeArray), which guards nothing.
 pub trait Kind: sealed::Sealed {}
 
 /// Arrays that change.

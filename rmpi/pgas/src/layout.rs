@@ -64,6 +64,14 @@ impl Distribution {
         self.layout
     }
 
+    /// From an element to the next one of the same process, elements of other processes in between counted.
+    pub(crate) const fn step(&self) -> usize {
+        match self.layout {
+            Layout::Block => 1,
+            Layout::Cyclic => self.processes,
+        }
+    }
+
     /// The process that has an element, and its place there.
     #[inline]
     pub(crate) fn find(&self, index: usize) -> Option<(usize, usize)> {

@@ -22,13 +22,15 @@
 //!     Ok(())
 //! }
 //! ```
-#![forbid(unsafe_code)]
+// `unchecked` declares unsafe functions. No module has unsafe blocks.
+#![deny(unsafe_code)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../docs/pgas.md")]
 struct Page;
 
 mod array;
+mod attempt;
 mod batch;
 mod call;
 mod darc;
@@ -40,8 +42,11 @@ mod kind;
 mod layout;
 mod message;
 mod reduce;
+mod relay;
+mod serve;
 mod team;
 mod transfer;
+mod unchecked;
 
 pub use array::Array;
 pub use batch::Operands;
@@ -52,4 +57,7 @@ pub use error::Error;
 pub use iterate::{DistributedIter, LocalElements};
 pub use kind::{Atomic, Kind, LocalLock, ReadOnly, Writable};
 pub use layout::Layout;
+pub use relay::Relay;
+pub use serve::{Pending, Remote, serve};
 pub use team::Team;
+pub use unchecked::UnsafeArray;

@@ -31,6 +31,13 @@ pub(crate) struct CompareExchange<T> {
     pub(crate) new: T,
 }
 
+/// A new value for an element, if it has the value that the sender expects in all elements.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+pub(crate) struct Attempt<T> {
+    pub(crate) wanted: Wanted,
+    pub(crate) new: T,
+}
+
 /// What was asked for.
 #[derive(Clone, Copy, Default, MpiDatatype)]
 pub(crate) struct Found<T> {

@@ -40,6 +40,14 @@ fn everything_is_right() {
     }
 }
 
+#[test]
+fn a_thread_handles_messages_meanwhile() {
+    for ranks in [1, 2, 4] {
+        let said = run("pgas_served", &[], &[], ranks);
+        assert!(said.contains(&format!("served: right on {ranks} ranks")), "{said}");
+    }
+}
+
 /// Each kernel verifies itself.
 fn kernel(name: &str) {
     for ranks in [1, 2, 4] {

@@ -44,7 +44,8 @@ impl RawBuffer {
 
 /// What MPI may read: `&[T]`, `&T`, `&Vec<T>`, and their mutable kin; what owns its elements: `Vec<T>`,
 /// `Box<[T]>`, `Box<T>`, `Arc` and `Rc` of a slice or a vector; of a [`SendDatatype`]; a `String`'s bytes;
-/// [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`].
+/// [`TypeDynamicBufferRef`], [`Strided`](super::Strided), [`NullBuffer`]. With the feature `ndarray`, arrays and views
+/// of that crate whose elements lie one after the other in their order.
 ///
 /// Arrays count as their elements: `&[[f64; 3]]` of length 2 is six `MPI_DOUBLE`s.
 ///
@@ -54,7 +55,11 @@ impl RawBuffer {
 /// The datatype is committed, and freed only after that, or when MPI ends.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot send from `{Self}`",
-    note = "what can be sent are slices, vectors and values, by reference, of types that are `SendDatatype`"
+    note = "what can be sent are slices, vectors and values, by reference, of types that are `SendDatatype`: `&buffer`",
+    note = "where there is a block for each process, give a slice of such buffers, one for each: \
+            `rmpi::split_blocks_ref(&all, &lengths)` makes one of a single vector",
+    note = "if this is the tag, the scope is missing: what begins an operation (`isend`, `irecv`, `ibcast`, …) takes a \
+            scope before the buffer: `rmpi::scope(|scope| right.isend(scope, &buffer, tag)?.wait())`"
 )]
 pub unsafe trait BufferRef {
     /// The buffer as C has it; for reading only.
@@ -65,7 +70,8 @@ pub unsafe trait BufferRef {
 }
 
 /// What MPI may write to: `&mut [T]`, `&mut T`, `&mut Vec<T>` (its elements), `Vec<T>`, of an
-/// [`MpiDatatype`]; [`TypeDynamicBufferMut`], [`StridedMut`](super::StridedMut), [`NullBuffer`].
+/// [`MpiDatatype`]; [`TypeDynamicBufferMut`], [`StridedMut`](super::StridedMut), [`NullBuffer`]. With the feature
+/// `ndarray`, as [`BufferRef`].
 ///
 /// # Safety
 /// What `as_raw_mut` gives is writable, with any bits, as that many elements of that datatype for as long as
@@ -74,7 +80,12 @@ pub unsafe trait BufferRef {
 #[diagnostic::on_unimplemented(
     message = "MPI cannot receive into `{Self}`",
     note = "what can be received into are slices, vectors and values, by mutable reference, of types \
-            that are `MpiDatatype`: valid whatever bits arrive, which `bool`, `char` and enums are not"
+            that are `MpiDatatype`: `&mut buffer` (a buffer without `&mut` is dropped with what came). They are valid \
+            whatever bits arrive, which `bool`, `char` and enums are not",
+    note = "where there is a block for each process, give a slice of such buffers, one for each: \
+            `rmpi::split_blocks(&mut all, &lengths)` makes one of a single vector",
+    note = "if this is the tag, the scope is missing: what begins an operation (`isend`, `irecv`, `ibcast`, …) takes a \
+            scope before the buffer: `rmpi::scope(|scope| left.irecv(scope, &mut buffer, tag)?.wait())`"
 )]
 pub unsafe trait BufferMut: BufferRef {
     /// The buffer as C has it.
@@ -91,6 +102,15 @@ pub unsafe trait BufferMut: BufferRef {
 /// `as_elements` gives a pointer that is aligned and not null, and how many values of `Element` lie there.
 /// `as_raw`, and `as_raw_mut` if it is a [`BufferMut`], give this memory, as elements of what `Element`'s type
 /// map says.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no buffer, and a buffer of elements of one type is needed",
+    label = "a buffer is needed here, or a slice of buffers",
+    note = "where there is a block for each process, give a slice of buffers, one for each, such as a \
+            `Vec<Vec<f64>>`. A single vector becomes one by `rmpi::split_blocks(&mut all, &lengths)` to receive \
+            into, and by `rmpi::split_blocks_ref(&all, &lengths)` to send. If all lengths are the same, \
+            `allgather`, `alltoall`, `gather` and `scatter` take the vector as it is",
+    note = "otherwise give a slice, a vector or a value by reference, of a type that is `SendDatatype`"
+)]
 pub unsafe trait TypedBuffer: BufferRef {
     /// The type of the elements.
     type Element: SendDatatype;

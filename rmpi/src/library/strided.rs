@@ -1,3 +1,5 @@
+use core::marker::PhantomData;
+
 use super::buffer::{BufferMut, BufferRef, RawBuffer};
 use super::datatype::{DatatypeRef, ElementOf};
 use super::derived::Datatype;
@@ -20,10 +22,12 @@ use crate::{MpiDatatype, SendDatatype};
 /// ```
 #[derive(Debug)]
 pub struct Strided<'b, T> {
-    slice: &'b [T],
-    datatype: Datatype<'b>,
+    /// Where the first element of the datatype begins. All of its data is in memory that `'b` borrows.
+    pub(super) pointer: *const T,
+    pub(super) datatype: Kept<'b>,
     /// How many values of `T` are in its blocks.
     pub(super) values: usize,
+    pub(super) _borrow: PhantomData<&'b [T]>,
 }
 
 /// Blocks of a slice at equal distances, for writing. It keeps the datatype that says so.
@@ -37,10 +41,29 @@ pub struct Strided<'b, T> {
 /// ```
 #[derive(Debug)]
 pub struct StridedMut<'b, T> {
-    slice: &'b mut [T],
-    datatype: Datatype<'b>,
+    /// Where the first element of the datatype begins. All of its data is in memory that `'b` borrows, and that
+    /// nobody else has access to.
+    pub(super) pointer: *mut T,
+    pub(super) datatype: Kept<'b>,
     /// How many values of `T` are in its blocks.
     pub(super) values: usize,
+    pub(super) _borrow: PhantomData<&'b mut [T]>,
+}
+
+/// The datatype of blocks.
+#[derive(Debug)]
+pub(super) enum Kept<'b> {
+    Own(Datatype<'b>),
+    Shared(DatatypeRef<'b>),
+}
+
+impl Kept<'_> {
+    const fn as_ref(&self) -> DatatypeRef<'_> {
+        match self {
+            Self::Own(datatype) => datatype.as_ref(),
+            Self::Shared(datatype) => *datatype,
+        }
+    }
 }
 
 impl<'b, T: SendDatatype> Strided<'b, T> {
@@ -57,8 +80,9 @@ impl<'b, T: SendDatatype> Strided<'b, T> {
         blocklength: usize,
         stride: usize,
     ) -> RmpiResult<Self> {
-        let datatype = vector::<T>(runtime, slice.len(), count, blocklength, stride)?;
-        Ok(Self { slice, datatype, values: count.saturating_mul(blocklength) })
+        let datatype = Kept::Own(vector::<T>(runtime, slice.len(), count, blocklength, stride)?);
+        let (pointer, values) = (slice.as_ptr(), count.saturating_mul(blocklength));
+        Ok(Self { pointer, datatype, values, _borrow: PhantomData })
     }
 
     /// Its datatype, of which the buffer is one element.
@@ -82,8 +106,9 @@ impl<'b, T: MpiDatatype> StridedMut<'b, T> {
         if stride < blocklength {
             return Err(Error::refused(ErrorClass::ARG, "the blocks overlap"));
         }
-        let datatype = vector::<T>(runtime, slice.len(), count, blocklength, stride)?;
-        Ok(Self { slice, datatype, values: count.saturating_mul(blocklength) })
+        let datatype = Kept::Own(vector::<T>(runtime, slice.len(), count, blocklength, stride)?);
+        let (pointer, values) = (slice.as_mut_ptr(), count.saturating_mul(blocklength));
+        Ok(Self { pointer, datatype, values, _borrow: PhantomData })
     }
 
     /// Its datatype, of which the buffer is one element.
@@ -126,29 +151,43 @@ pub(super) fn vector<'ctx, T: SendDatatype>(
 macro_rules! readable {
     ($($type:ty)*) => {$(
         // SAFETY: the trait requires memory that is readable as one element of the datatype as long as
-        // the value exists: `vector` has found that all blocks lie within the slice, which is borrowed;
-        // what the type map names is initialised; and `datatype` is freed with the value.
+        // the value exists: whoever made the value has found that all blocks lie within memory of values
+        // of `T` that `'b` borrows, of which they have the data only; what the type map names is
+        // initialised; and `datatype` is freed with the value, or lives for `'b`.
         unsafe impl<T: SendDatatype> BufferRef for $type {
             fn as_raw(&self) -> RmpiResult<RawBuffer> {
-                let pointer = self.slice.as_ptr().cast_mut().cast();
-                Ok(RawBuffer { pointer, count: 1, datatype: self.datatype.as_raw() })
+                let pointer = self.pointer.cast_mut().cast();
+                Ok(RawBuffer { pointer, count: 1, datatype: self.datatype().into_raw() })
             }
         }
     )*};
 }
-readable! { Strided<'_, T> &Strided<'_, T> StridedMut<'_, T> &StridedMut<'_, T> &mut StridedMut<'_, T> }
+readable! { Strided<'_, T> &Strided<'_, T> }
 
 macro_rules! writable {
     ($($type:ty)*) => {$(
-        // SAFETY: the trait requires memory that is writable, with any bits, to which nobody else has
-        // access: `vector` has found that all blocks lie within the slice, which is borrowed
-        // exclusively, and any bits are a `T`.
-        unsafe impl<T: MpiDatatype> BufferMut for $type {
-            fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
-                let pointer = self.slice.as_mut_ptr().cast();
-                Ok(RawBuffer { pointer, count: 1, datatype: self.datatype.as_raw() })
+        // SAFETY: as for `Strided`.
+        unsafe impl<T: MpiDatatype> BufferRef for $type {
+            fn as_raw(&self) -> RmpiResult<RawBuffer> {
+                let pointer = self.pointer.cast();
+                Ok(RawBuffer { pointer, count: 1, datatype: self.datatype().into_raw() })
             }
         }
     )*};
 }
-writable! { StridedMut<'_, T> &mut StridedMut<'_, T> }
+writable! { StridedMut<'_, T> &StridedMut<'_, T> &mut StridedMut<'_, T> }
+
+macro_rules! written {
+    ($($type:ty)*) => {$(
+        // SAFETY: the trait requires memory that is writable, with any bits, to which nobody else has
+        // access: whoever made the value has found that all blocks lie within memory of values of `T` that
+        // `'b` borrows exclusively, that they do not overlap, and that nobody else has them; any bits are
+        // a `T`.
+        unsafe impl<T: MpiDatatype> BufferMut for $type {
+            fn as_raw_mut(&mut self) -> RmpiResult<RawBuffer> {
+                self.as_raw()
+            }
+        }
+    )*};
+}
+written! { StridedMut<'_, T> &mut StridedMut<'_, T> }

@@ -4,8 +4,8 @@
 
 use rmpi::{
     AnyTag, Combiner, Communicator, Datatype, DatatypeRef, Dimension, Distribution, ErrorClass,
-    MpiDatatype, Order, Packed, RmpiContext, RmpiResult, Strided, StridedMut, Tag,
-    TypeDynamicBufferMut, TypeDynamicBufferRef,
+    MpiDatatype, Order, Packed, RmpiContext, RmpiResult, Section, Sections, Strided, StridedMut,
+    Tag, TypeDynamicBufferMut, TypeDynamicBufferRef,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, MpiDatatype)]
@@ -24,6 +24,7 @@ fn main() -> RmpiResult {
     refused(&context)?;
     columns(world)?;
     halo(world)?;
+    sections(world)?;
     scattered(world)?;
     distributed(world)?;
     packed(world)?;
@@ -395,5 +396,58 @@ fn external(context: &RmpiContext) -> RmpiResult {
     assert_eq!((number, numbers, position), (0x0102_0304, [1.0, -2.0], 20));
     assert!(rmpi::unpack_external(context, &bytes[..7], &mut 0, &mut numbers[0]).is_err());
     assert!(rmpi::pack_external(context, &numbers, &mut bytes, &mut 8).is_err());
+    Ok(())
+}
+
+/// Parts of one matrix, some to send and some to receive into, at the same time.
+fn sections(world: &Communicator<'_>) -> RmpiResult {
+    let (left, right) = neighbours(world)?;
+    let (rows, width) = (4, 6);
+    let mine: Vec<(u8, f64)> =
+        (0..rows * width).map(|at| (at as u8, world.rank().unwrap_or(0) as f64)).collect();
+    let all = Sections::<(u8, f64), 3, 3>::new(
+        world,
+        mine.len(),
+        [Section::column(0, 0..4, 6), Section::column(5, 0..4, 6), Section::row(0, 1..5, 6)],
+        // What is read may overlap.
+        [Section::column(1, 1..4, 6), Section::row(1, 1..5, 6), Section::blocks(8, 2, 2, 6)],
+    )?;
+    let mut matrix = mine.clone();
+    // The same again: the sections are for any slice of the length.
+    for _ in 0..3 {
+        let ([first, last, top], [column, row, blocks]) = all.of(&mut matrix)?;
+        rmpi::scope(|scope| -> RmpiResult {
+            let (left, right) = (world.process(left), world.process(right));
+            left.irecv(scope, first, Tag::new(0))?;
+            left.irecv(scope, last, Tag::new(1))?;
+            left.irecv(scope, top, Tag::new(2))?;
+            right.isend(scope, blocks, Tag::new(0))?;
+            right.isend(scope, column, Tag::new(1))?;
+            right.isend(scope, row, Tag::new(2))?;
+            Ok(())
+        })?;
+    }
+    let mut expected = mine;
+    let theirs = left as f64;
+    for (at, from) in [(0, 8), (6, 9), (12, 14), (18, 15), (5, 7), (11, 13), (17, 19)] {
+        expected[at] = (from, theirs);
+    }
+    (0..4).for_each(|n| expected[1 + n] = (7 + n as u8, theirs));
+    assert_eq!(matrix, expected);
+
+    let refused = |written: [Section; 2], read: [Section; 1], length: usize| {
+        Sections::<f64, 2, 1>::new(world, length, written, read).unwrap_err().class()
+    };
+    let (column, row) = (Section::column(1, 0..4, 6), Section::row(2, 0..6, 6));
+    let aside = Section::range(0..0);
+    assert_eq!(refused([column, row], [aside], 24), ErrorClass::ARG);
+    assert_eq!(refused([column, aside], [row], 24), ErrorClass::ARG);
+    assert_eq!(refused([Section::blocks(0, 2, 2, 1), aside], [aside], 24), ErrorClass::ARG);
+    assert_eq!(refused([column, aside], [aside], 19), ErrorClass::COUNT);
+    assert_eq!(refused([aside; 2], [Section::range(25..25)], 24), ErrorClass::COUNT);
+    let huge = Section::blocks(usize::MAX, usize::MAX, usize::MAX, usize::MAX);
+    assert_eq!(refused([aside; 2], [huge], 24), ErrorClass::COUNT);
+    let error = all.of(&mut vec![(0, 0.0); 25]).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::COUNT);
     Ok(())
 }

@@ -1,12 +1,14 @@
 //! What a handler has beside its state and the message.
 
 use super::lane::Lane;
+use super::task::Tasks;
 use super::{Actor, Error, Has, Mailboxes};
 use crate::Message;
 
 /// Where a handler runs, and by what it sends on.
 pub struct Context<'a, 'c, S: Actor> {
     pub(super) lanes: &'a mut <S::Mailboxes as Mailboxes<S>>::Lanes<'c>,
+    pub(super) tasks: &'a mut Tasks<'c, S>,
     pub(super) from: usize,
     pub(super) rank: usize,
     pub(super) size: usize,
@@ -19,7 +21,7 @@ impl<S: Actor> core::fmt::Debug for Context<'_, '_, S> {
 }
 
 impl<'c, S: Actor> Context<'_, 'c, S> {
-    /// The rank of the process that sent the message.
+    /// The rank of the process that sent the message; of a task, this process.
     #[inline]
     pub const fn sender(&self) -> usize {
         self.from

@@ -5,6 +5,7 @@ use std::panic::catch_unwind;
 
 use super::failure;
 use super::lane::{Batch, Lane};
+use super::task::Tasks;
 use super::{Context, Domain, Error, Handler};
 use crate::{Message, Settings};
 
@@ -34,6 +35,7 @@ pub trait Mailboxes<S: super::Actor>: sealed::Sealed + Sized {
     fn poll<'c>(
         state: &mut S,
         lanes: &mut Self::Lanes<'c>,
+        tasks: &mut Tasks<'c, S>,
         domain: &'c Domain<'_>,
         failed: &mut Option<S::Error>,
     ) -> Result<bool, Error>;
@@ -64,6 +66,7 @@ mod sealed {
 fn handle<'c, S, M>(
     state: &mut S,
     lanes: &mut <S::Mailboxes as Mailboxes<S>>::Lanes<'c>,
+    tasks: &mut Tasks<'c, S>,
     domain: &'c Domain<'_>,
     batch: &Batch<M>,
 ) -> Option<S::Error>
@@ -73,7 +76,7 @@ where
 {
     let (from, rank, size) = (batch.from, domain.rank(), domain.size());
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut context = Context { lanes, from, rank, size };
+        let mut context = Context { lanes, tasks, from, rank, size };
         let mut first = None;
         for message in &batch.buffer[..batch.length] {
             if let Err(error) = state.handle(*message, &mut context) {
@@ -110,6 +113,7 @@ macro_rules! mailboxes {
             fn poll<'c>(
                 state: &mut S,
                 lanes: &mut Self::Lanes<'c>,
+                tasks: &mut Tasks<'c, S>,
                 domain: &'c Domain<'_>,
                 failed: &mut Option<S::Error>,
             ) -> Result<bool, Error> {
@@ -119,7 +123,7 @@ macro_rules! mailboxes {
                     let local = lanes.$reverse.receive_local();
                     let received = lanes.$reverse.receive()?;
                     for batch in local.into_iter().chain(received) {
-                        let error = handle(state, lanes, domain, &batch);
+                        let error = handle(state, lanes, tasks, domain, &batch);
                         if failed.is_none() {
                             *failed = error;
                         }

@@ -27,6 +27,11 @@ pub enum Error {
         /// How many processes.
         processes: u64,
     },
+    /// Tasks wait for something that cannot happen, since no message is left on any process. They did not run.
+    Stuck {
+        /// How many tasks, on all processes together.
+        tasks: u64,
+    },
     /// What MPI says.
     Mpi(mpi::Error),
 }
@@ -45,6 +50,13 @@ impl fmt::Display for Error {
             Self::Settings(reason) => write!(f, "settings of a selector: {reason}"),
             Self::Elsewhere { processes } => {
                 write!(f, "{processes} other processes had an error in this scope, and tell of it")
+            }
+            Self::Stuck { tasks } => {
+                write!(
+                    f,
+                    "{tasks} tasks of `spawn_when` wait, but no message is left that could make "
+                )?;
+                write!(f, "their conditions true: look at what they wait for; they did not run")
             }
             Self::Mpi(error) => error.fmt(f),
         }

@@ -12,6 +12,7 @@ mod finish;
 mod lane;
 mod scope;
 mod selector;
+mod task;
 
 pub use actor::{Actor, Handler};
 pub use context::Context;
@@ -21,3 +22,5 @@ pub use error::Error;
 pub use lane::Lane;
 pub use scope::Scope;
 pub use selector::Selector;
+#[doc(hidden)]
+pub use task::Tasks;

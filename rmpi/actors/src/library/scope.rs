@@ -6,7 +6,7 @@ use crate::Message;
 
 /// A [`finish`](Selector::finish) that runs.
 pub struct Scope<'s, 'c, S: Actor> {
-    selector: &'s mut Selector<'c, S>,
+    pub(super) selector: &'s mut Selector<'c, S>,
 }
 
 impl<S: Actor + core::fmt::Debug> core::fmt::Debug for Scope<'_, '_, S> {

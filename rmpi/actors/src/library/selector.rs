@@ -1,6 +1,7 @@
 //! A selector: state, mailboxes, and scopes that end when all messages have been handled.
 
 use super::dispatch::Lanes as _;
+use super::task::Tasks;
 use super::{Actor, Domain, Error, Mailboxes, Scope};
 use crate::Settings;
 
@@ -27,6 +28,7 @@ use crate::Settings;
 pub struct Selector<'c, S: Actor> {
     pub(super) state: S,
     pub(super) lanes: <S::Mailboxes as Mailboxes<S>>::Lanes<'c>,
+    pub(super) tasks: Tasks<'c, S>,
     pub(super) domain: &'c Domain<'c>,
     /// The first error of this process's handlers in the scope.
     pub(super) failed: Option<S::Error>,
@@ -51,7 +53,7 @@ impl<'c, S: Actor> Selector<'c, S> {
     pub fn new(domain: &'c Domain<'c>, state: S, settings: Settings) -> Result<Self, Error> {
         domain.agree(&settings)?;
         let lanes = S::Mailboxes::lanes(domain, &settings)?;
-        Ok(Self { state, lanes, domain, failed: None, stuck: 0, idle: 0 })
+        Ok(Self { state, lanes, tasks: Tasks::new(), domain, failed: None, stuck: 0, idle: 0 })
     }
 
     /// The state.
@@ -74,20 +76,25 @@ impl<'c, S: Actor> Selector<'c, S> {
     ///
     /// # Errors
     /// The function's error, or else the first error of a handler on this process, or else
-    /// [`Error::Elsewhere`] if other processes had one. The messages have been handled all the same. If MPI says an
+    /// [`Error::Elsewhere`] if other processes had one, or else [`Error::Stuck`]. The messages have been handled all the same. If MPI says an
     /// error, they may not have been.
     pub fn finish<R>(
         &mut self,
         body: impl FnOnce(&mut Scope<'_, 'c, S>) -> Result<R, S::Error>,
     ) -> Result<R, S::Error> {
         let opened = self.lanes.open(u8::MAX);
+        // What those of a scope around this one wait for may come after it.
+        let outer = self.tasks.set_aside();
         let result = body(&mut Scope::new(self));
-        let failures = self.terminate(result.is_err())?;
+        let [failures, stuck] = self.terminate(result.is_err())?;
+        self.tasks.give_up();
+        self.tasks.take_back(outer);
         self.lanes.open(opened);
         let handlers = self.failed.take();
         match (result, handlers) {
             (Err(error), _) | (Ok(_), Some(error)) => Err(error),
             (Ok(_), None) if failures > 0 => Err(Error::Elsewhere { processes: failures }.into()),
+            (Ok(_), None) if stuck > 0 => Err(Error::Stuck { tasks: stuck }.into()),
             (Ok(value), None) => Ok(value),
         }
     }
@@ -102,9 +109,9 @@ impl<'c, S: Actor> Selector<'c, S> {
                 return Ok(false);
             }
         }
-        let has_handled =
-            S::Mailboxes::poll(&mut self.state, &mut self.lanes, self.domain, &mut self.failed)?;
-        Ok(has_handled)
+        let Self { state, lanes, tasks, domain, failed, .. } = self;
+        let has_handled = S::Mailboxes::poll(state, lanes, tasks, domain, failed)?;
+        Ok(tasks.run(state, lanes, domain, failed) || has_handled)
     }
 
     /// Handles what has come, or else sends what is collected. Returns whether it did anything.

@@ -3,7 +3,8 @@
 use rmpi::MpiDatatype;
 use rmpi_actors::Settings;
 use rmpi_pgas::{
-    ActiveMessage, Array, Atomic, Darc, DarcId, Error, Here, Layout, LocalLock, ReadOnly, Team,
+    ActiveMessage, Array, Atomic, Darc, DarcId, Error, Here, Layout, LocalLock, ReadOnly, Relay,
+    Team,
 };
 
 const LENGTH: usize = 101;
@@ -182,6 +183,110 @@ fn darcs(team: &Team<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Each process takes places, the next one if a place is taken; all find one, as there are enough.
+fn retries(team: &Team<'_>, layout: Layout) -> Result<(), Error> {
+    let (rank, size) = (team.rank(), team.size());
+    let length = 20 * size;
+    let mut array = Array::<i64, Atomic>::from_fn(team, length, layout, |_| -1)?;
+    let wanted: Vec<usize> = (0..20).map(|n| n * 7 % length).collect();
+    let names: Vec<i64> = (0..20).map(|n| 100 * rank as i64 + n).collect();
+    let mut at = wanted.clone();
+    let next = |position: usize, taken_by: i64| {
+        assert!(taken_by >= 0);
+        at[position] = (at[position] + 1) % length;
+        Some(at[position])
+    };
+    assert_eq!(array.batch_compare_exchange_retry(&wanted, -1, &names, next)?, []);
+    let all = array.get(0..length)?;
+    at.iter().zip(&names).for_each(|(&at, &name)| assert_eq!(all[at], name));
+    let mut sorted = all.clone();
+    sorted.sort_unstable();
+    let everybody = (0..size as i64).flat_map(|of| (0..20).map(move |n| 100 * of + n));
+    assert_eq!(sorted, everybody.collect::<Vec<_>>());
+    // No place is left: those that do not try again are told of, with what they found.
+    let mut tries = 0;
+    let once = |position: usize, _| {
+        tries += u32::from(position == 0);
+        (position == 0 && tries == 1).then_some(1)
+    };
+    let mut left = array.batch_compare_exchange_retry(&[0, 1], -1, 7, once)?;
+    left.sort_unstable();
+    assert_eq!(left, [(0, all[1]), (1, all[1])]);
+    let nowhere = |_, _| (rank == 0).then_some(length);
+    let wrong = array.batch_compare_exchange_retry(&[0], -1, 7, nowhere);
+    let expected = match rank {
+        0 => Error::NoSuchElement { index: length, length },
+        _ => Error::Actors(rmpi_actors::Error::Elsewhere { processes: 1 }),
+    };
+    assert_eq!(wrong, Err(expected));
+    assert_eq!(array.get(0..length)?, all);
+    Ok(())
+}
+
+/// Goes around a few times, and counts where it was.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+struct Around {
+    left: u64,
+    start: u64,
+}
+
+impl Relay<Vec<u64>> for Around {
+    fn run(self, visits: &mut Vec<u64>, here: Here) -> Option<(usize, Self)> {
+        visits[self.start as usize] += 1;
+        let next = (here.rank + 1) % here.size;
+        (self.left > 0).then(|| (next, Self { left: self.left - 1, ..self }))
+    }
+}
+
+fn relays(team: &Team<'_>) -> Result<(), Error> {
+    let (rank, size) = (team.rank(), team.size());
+    let mut visits = vec![0; size];
+    let mine = (0..100).map(|_| (rank, Around { left: 3 * size as u64 - 1, start: rank as u64 }));
+    team.relay(&mut visits, mine)?;
+    // Each was three times on each process.
+    assert_eq!(visits, vec![300; size]);
+    let wrong = team.relay(&mut visits, [(size, Around::default())]);
+    assert!(matches!(wrong, Err(Error::Actors(rmpi_actors::Error::NoSuchProcess { .. }))));
+    Ok(())
+}
+
+/// Each process writes to elements of its own, wherever they are, and reads others'.
+fn unguarded(team: &Team<'_>, layout: Layout) -> Result<(), Error> {
+    let (rank, size) = (team.rank(), team.size());
+    let start = |index: usize| index as i64;
+    let array = Array::<i64, ReadOnly>::from_fn(team, LENGTH, layout, start)?;
+    let mut array = array.into_unsafe()?;
+    assert_eq!(array.len(), LENGTH);
+    // SAFETY: `get` requires that nobody writes to the elements meanwhile: all only read, until the barrier.
+    let read = unsafe { array.get(0..LENGTH) }?;
+    assert_eq!(read, (0..LENGTH).map(start).collect::<Vec<_>>());
+    for (first, end) in [(0, 0), (5, 4), (3, 4), (7, 31), (LENGTH - 1, LENGTH)] {
+        // SAFETY: as above.
+        let some = unsafe { array.get(first..end) }?;
+        assert_eq!(some, (first..end).map(start).collect::<Vec<_>>());
+    }
+    // SAFETY: as above; there is no such element.
+    let error = unsafe { array.get(0..LENGTH + 1) }.unwrap_err();
+    assert_eq!(error, Error::NoSuchElement { index: LENGTH, length: LENGTH });
+    team.barrier()?;
+    let each = LENGTH / size;
+    // SAFETY: `put` requires that nobody else accesses the elements meanwhile: those of each process are its own,
+    // and nobody reads before the barrier.
+    unsafe { array.put(rank * each, &vec![-(rank as i64); each]) }?;
+    team.barrier()?;
+    let mine: Vec<i64> = array.with_local(|local| local.to_vec())?;
+    let mut array = array.into_atomic()?;
+    assert_eq!(array.local(), mine);
+    let expected: Vec<i64> = (0..LENGTH)
+        .map(|at| if at < each * size { -((at / each) as i64) } else { at as i64 })
+        .collect();
+    assert_eq!(all(&array), expected);
+    array.batch_add(&[0], 1)?;
+    let array = array.into_unsafe()?.into_local_lock()?;
+    assert_eq!(array.sum()?, expected.iter().sum::<i64>() + size as i64);
+    Ok(())
+}
+
 fn errors(team: &Team<'_>) -> Result<(), Error> {
     let (rank, size) = (team.rank(), team.size());
     let mut array = Array::<i64, Atomic>::new(team, LENGTH, Layout::Block)?;
@@ -211,9 +316,12 @@ fn main() -> Result<(), Error> {
         for layout in [Layout::Block, Layout::Cyclic] {
             elements(&team, layout)?;
             reductions(&team, layout)?;
+            retries(&team, layout)?;
+            unguarded(&team, layout)?;
         }
     }
     messages(&team)?;
+    relays(&team)?;
     darcs(&team)?;
     errors(&team)?;
     // Teams of a team.

@@ -5,6 +5,7 @@ mod probe;
 mod receive;
 mod send;
 mod send_later;
+mod vector;
 
 use super::Library;
 

@@ -7,7 +7,7 @@ use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::status::{self, Status};
 use super::object::call;
 use super::{Process, Source};
-use crate::{Tag, TagSelector};
+use crate::{MessageTag, TagSelector};
 
 macro_rules! sends {
     ([$($unsafe:tt)?] $(#[$doc:meta])* $name:ident = $function:ident, $example:literal) => {
@@ -22,7 +22,7 @@ macro_rules! sends {
         /// # Ok(()) }
         /// ```
         #[wraps($function)]
-        pub $($unsafe)? fn $name<B: BufferRef>(&self, buffer: B, tag: Tag) -> RmpiResult {
+        pub $($unsafe)? fn $name<B: BufferRef>(&self, buffer: B, tag: impl MessageTag) -> RmpiResult {
             let (raw, envelope) = (buffer.as_raw()?, self.envelope(tag)?);
             // SAFETY: the function reads the buffer's elements, which are readable during the call,
             // since `buffer` is kept that long; rank and tag are those of `envelope`, which has looked
@@ -80,7 +80,7 @@ impl Process<'_> {
     pub fn sendrecv<S: BufferRef, R: BufferMut>(
         &self,
         send: S,
-        send_tag: Tag,
+        send_tag: impl MessageTag,
         source: &Source<'_>,
         mut receive: R,
         receive_tag: impl TagSelector,
@@ -127,7 +127,7 @@ impl Process<'_> {
     pub fn sendrecv_replace<B: BufferMut>(
         &self,
         mut buffer: B,
-        send_tag: Tag,
+        send_tag: impl MessageTag,
         source: &Source<'_>,
         receive_tag: impl TagSelector,
     ) -> RmpiResult<Status> {

@@ -7,7 +7,7 @@ use super::super::error::RmpiResult;
 use super::super::request::{OwnedRequest, PersistentRequest, Request, Scope};
 use super::Process;
 use super::object::call;
-use crate::Tag;
+use crate::MessageTag;
 
 /// The brace that ends an unsafe block, where there is one.
 macro_rules! close {
@@ -43,7 +43,7 @@ macro_rules! sends_later {
                 &self,
                 scope: &'scope Scope<'scope, '_>,
                 buffer: B,
-                tag: Tag,
+                tag: impl MessageTag,
             ) -> RmpiResult<Request<'scope, B>>
             where
                 'c: 'scope,
@@ -82,7 +82,7 @@ macro_rules! sends_later {
             pub $($unsafe)? fn $owned<B: BufferRef + 'static>(
                 &self,
                 buffer: B,
-                tag: Tag,
+                tag: impl MessageTag,
             ) -> RmpiResult<OwnedRequest<'c, B>> {
                 let envelope = self.envelope(tag)?;
                 // SAFETY: `OwnedRequest::begin` requires an operation that uses the buffer's memory
@@ -127,7 +127,7 @@ macro_rules! sends_later {
                 &self,
                 scope: &'scope Scope<'scope, '_>,
                 buffer: B,
-                tag: Tag,
+                tag: impl MessageTag,
             ) -> RmpiResult<PersistentRequest<'scope, B>>
             where
                 'c: 'scope,

@@ -11,7 +11,16 @@ use super::super::error::{RmpiResult, output};
 use super::super::sys::{self, MPI_Request, c_int};
 use super::{PersistentRequest, Request};
 
-/// Where non-blocking operations may borrow buffers: see [`scope`].
+/// Where non-blocking operations may borrow buffers: [`rmpi::scope`](scope()) gives one to a function, and waits at the
+/// end for what the function has begun. If the compiler misses an argument of this type, the call belongs into such a
+/// function.
+///
+/// ```no_run
+/// # fn example(left: rmpi::Process<'_>) -> rmpi::RmpiResult {
+/// let mut theirs = [0.0; 10];
+/// rmpi::scope(|scope| left.irecv(scope, &mut theirs, rmpi::Tag::new(0)).map(drop))?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     pub(super) requests: Requests,
@@ -139,6 +148,9 @@ impl Drop for Slab {
 /// As with [`std::thread::scope`], what is borrowed lives longer than the scope: buffers and
 /// communicators are made outside. [`Request::wait`] gives the buffer back, for the next operation of
 /// the same scope.
+///
+/// What is begun need not be waited for by name: a request that is dropped is waited for at the end. A closure that
+/// ends with `Ok(())` says of which type its result is: `|scope| -> RmpiResult { … }`.
 ///
 /// Waiting for what nobody answers takes for ever, here as in C.
 ///

@@ -201,6 +201,22 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
             const COMPILED: Compiled = <L as MpiInterceptionLayer>::COMPILED;
             const SEES_RAW: bool = <L as MpiInterceptionLayer>::SEES_UNTYPED;
 
+            const QUICK: &'static [bool; FunctionId::COUNT] = <L as MpiInterceptionLayer>::QUICK;
+
+            #[inline(always)]
+            fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
+                MpiInterceptionLayer::is_quick(self, call)
+            }
+
+            #[inline(always)]
+            fn around_quickly<'c>(
+                &self,
+                call: impl Call<'c>,
+                way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+            ) -> CallResult<'c> {
+                MpiInterceptionLayer::around_quickly(self, call, way)
+            }
+
             #[inline(always)]
             fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
             where

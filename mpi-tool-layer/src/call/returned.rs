@@ -136,12 +136,20 @@ pub trait Returned: Copy {
     /// The error code, if it is one; `None` for the functions that return no code (`MPI_Wtime`,
     /// `MPI_Aint_add`).
     fn as_code(self) -> Option<c_int>;
+
+    /// A result of a function that returns an error code; `None` of other functions.
+    #[doc(hidden)]
+    fn from_code(code: c_int) -> Option<Self>;
 }
 
 impl Returned for c_int {
     #[inline(always)]
     fn as_code(self) -> Option<c_int> {
         Some(self)
+    }
+    #[inline(always)]
+    fn from_code(code: c_int) -> Option<Self> {
+        Some(code)
     }
 }
 
@@ -152,6 +160,10 @@ macro_rules! no_code {
         impl<$($generics)*> Returned for $type {
             #[inline(always)]
             fn as_code(self) -> Option<c_int> {
+                None
+            }
+            #[inline(always)]
+            fn from_code(_: c_int) -> Option<Self> {
                 None
             }
         }

@@ -28,6 +28,7 @@ mod arguments;
 mod buffers;
 #[cfg(doctest)]
 pub mod misuse;
+mod quick;
 mod results;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use mpi_sys::prototypes::*;
 
 pub use arguments::*;
 pub use buffers::*;
+pub use quick::{MESSAGES, Quickly};
 pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
@@ -248,6 +250,61 @@ tool_macros::high_layer! {
             next_f: impl FnOnce() -> CallResult<'c>,
         ) -> CallResult<'c> {
             self.around(call, next_f)
+        }
+
+        /// The functions, by their numbers, whose calls may go through [`around_quickly`](Self::around_quickly). Only
+        /// functions that return an error code, and none that starts or ends MPI.
+        const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
+
+        /// Does a call of a [quick](Self::QUICK) function go through [`around_quickly`](Self::around_quickly)? To be told by
+        /// the arguments: each such call asks, before any register is saved.
+        #[inline(always)]
+        fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
+            let _ = call;
+            true
+        }
+
+        /// A call that [is quick](Self::is_quick), in a preloaded tool, in a function of its own: for what must be as few
+        /// instructions as can be. The layer passes the call on itself, or leaves it to its other methods, as the levels
+        /// of a stack do with all calls.
+        ///
+        /// The call has no [requests](Call::requests), and its [status](Call::status) is what the application has passed.
+        ///
+        /// ```
+        /// use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+        ///
+        /// use mpi_tool_layer::{Call, CallResult, FunctionId, MESSAGES, MpiInterceptionLayer, Quickly};
+        ///
+        /// /// Looks at messages while it is told to.
+        /// struct Now(AtomicBool);
+        ///
+        /// impl MpiInterceptionLayer for Now {
+        ///     const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+        ///
+        ///     fn around<'c>(
+        ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+        ///     ) -> CallResult<'c> {
+        ///         eprintln!("{} with tag {:?}", call.function(), call.tag());
+        ///         next_f()
+        ///     }
+        ///
+        ///     fn around_quickly<'c>(
+        ///         &self,
+        ///         call: impl Call<'c>,
+        ///         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+        ///     ) -> CallResult<'c> {
+        ///         if self.0.load(Relaxed) { way.go_slowly() } else { way.pass_on() }
+        ///     }
+        /// }
+        /// ```
+        #[inline(always)]
+        fn around_quickly<'c>(
+            &self,
+            call: impl Call<'c>,
+            way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+        ) -> CallResult<'c> {
+            let _ = call;
+            way.go_slowly()
         }
 
         /// The application calls `MPI_Pcontrol` with this level, which is passed on afterwards. What a level means is

@@ -11,12 +11,17 @@
 //!
 //! A function whose code a layer shares ([`Compiled`](crate::Compiled)) has the second body only: the exported function
 //! goes there with a place of its own.
+//!
+//! A function with a [quick way](crate::MpiInterceptionLayer::around_quickly) asks first whether a call is for that, in a
+//! preloaded tool, and jumps to one of two functions (`quick` and `outlined`), with the arguments where they are.
 
 use core::ffi::{c_int, c_void};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::host::lifecycle::{Below, if_watched};
+use crate::call::{CallResult, KnownCall, Returned, Shape, code, result, word};
+use crate::high::Quickly;
+use crate::host::lifecycle::{Below, if_watched, is_watched};
 use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
 use crate::registers::Answer;
@@ -41,7 +46,7 @@ pub trait Preloaded: 'static {
 }
 
 macro_rules! exported_function {
-    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+    (MPI_Pcontrol $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
         /// Variadic, which Rust cannot define: the exported function saves the registers that arguments may be
         /// in, asks the layer here, and jumps to the next function as if nothing had been. The layer's `next_f`
         /// says that the call shall go on, and returns success: it goes on when the layer has returned.
@@ -60,9 +65,91 @@ macro_rules! exported_function {
             Answer { next, result }
         }
     };
-    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
         #[inline(always)]
         pub unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+            if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
+                let words = [$(word!($kind $arg)),*];
+                // SAFETY: the slices must be there until the layer's method has returned, which is called in this block.
+                // They have the words of the arguments, and no requests.
+                let call = unsafe {
+                    KnownCall::<{ FunctionId::$c_name as usize }>::branded(false, &words, &[], None)
+                };
+                // SAFETY: both want what this function does.
+                return unsafe {
+                    if T::instance().layer.is_quick(call) {
+                        quick::$name::<T>($($arg),*)
+                    } else {
+                        outlined::$name::<T>($($arg),*)
+                    }
+                };
+            }
+            // SAFETY: it wants what this function does.
+            unsafe { whole::$name::<T>($($arg),*) }
+        }
+    };
+}
+
+/// Has a layer a quick way for a function?
+const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -> bool {
+    let is_quick = L::QUICK[function as usize];
+    if is_quick {
+        assert!(!is_watched(function), "the tool itself watches this function");
+        assert!(Shape::of(function).returns_code, "a quick function returns a code");
+    }
+    is_quick
+}
+
+/// What the next function has returned, for a layer's quick way.
+#[inline(always)]
+fn of_next<'c>(returned: impl Returned) -> CallResult<'c> {
+    result(returned.as_code().expect("quick functions return a code"))
+}
+
+macro_rules! quick_function {
+    (MPI_Pcontrol $($rest:tt)*) => {};
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
+        #[inline(never)]
+        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+            let words = [$(word!($kind $arg)),*];
+            // SAFETY: the slices must be there until the layer's method has returned, which is called here. They have the
+            // words of the arguments, and no requests.
+            let call = unsafe {
+                KnownCall::<{ FunctionId::$c_name as usize }>::branded(false, &words, &[], None)
+            };
+            let way = Quickly::new(
+                // SAFETY: MPI's function wants what the MPI standard asks of the application, as the caller promises. The
+                // table's entry is a function of this prototype: its constructor and `link` ask for that.
+                || unsafe {
+                    type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                    let next = T::next().entry(FunctionId::$c_name);
+                    of_next(core::mem::transmute::<*const c_void, Function>(next)($($arg),*))
+                },
+                // SAFETY: it wants what this function does. A layer takes one of the two ways, once.
+                || unsafe { of_next(outlined::$name::<T>($($arg),*)) },
+            );
+            let code = code(T::instance().layer.around_quickly(call, way));
+            Returned::from_code(code).expect("quick functions return a code")
+        }
+    };
+}
+
+macro_rules! outlined_function {
+    (MPI_Pcontrol $($rest:tt)*) => {};
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[inline(never)]
+        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+            // SAFETY: it wants what this function does.
+            unsafe { whole::$name::<T>($($arg),*) }
+        }
+    };
+}
+
+macro_rules! whole_function {
+    (MPI_Pcontrol $($rest:tt)*) => {};
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[inline(always)]
+        pub(super) unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
             if const { T::Layer::COMPILED.shares(FunctionId::$c_name, T::Layer::SEES_RAW) } {
                 let place = &T::places()[FunctionId::$c_name as usize];
                 // SAFETY: an entry wants MPI's arguments, as the caller promises, and a place with a function of
@@ -149,7 +236,31 @@ macro_rules! entries {
         pub mod exported {
             use super::*;
 
-            $(exported_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
+            $(exported_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
+        }
+
+        /// What exported functions do without a quick way.
+        #[allow(clippy::missing_safety_doc)]
+        mod whole {
+            use super::*;
+
+            $(whole_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
+        }
+
+        /// The quick ways.
+        #[allow(clippy::missing_safety_doc)]
+        mod quick {
+            use super::*;
+
+            $(quick_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
+        }
+
+        /// What exported functions do without them, in functions of their own.
+        #[allow(clippy::missing_safety_doc)]
+        mod outlined {
+            use super::*;
+
+            $(outlined_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
         }
 
         #[allow(clippy::missing_safety_doc)]

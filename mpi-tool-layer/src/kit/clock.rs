@@ -62,6 +62,38 @@ impl Clock {
         KIND.load(Acquire) == CYCLES
     }
 
+    /// What [`now`](Self::now) is where [`counts_cycles`](Self::counts_cycles) says so, without asking: for who has kept the
+    /// answer. Elsewhere it is a number that means nothing.
+    #[inline(always)]
+    pub fn cycles() -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        return cycles();
+        #[cfg(not(target_arch = "x86_64"))]
+        0
+    }
+
+    /// The halves of [`cycles`](Self::cycles), the lower one first, as the processor has them: to make one number of them
+    /// takes two instructions.
+    #[inline(always)]
+    pub fn cycles_in_halves() -> [u32; 2] {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let (low, high);
+            // SAFETY: as in `cycles`.
+            unsafe {
+                core::arch::asm!(
+                    "rdtsc",
+                    out("eax") low,
+                    out("edx") high,
+                    options(nomem, nostack, preserves_flags),
+                );
+            }
+            [low, high]
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        [0; 2]
+    }
+
     /// How many nanoseconds so many ticks are. For signal handlers, too. Asked within the first
     /// millisecond, it waits until that is over, as the rate is not known before.
     pub fn nanoseconds(ticks: u64) -> u64 {

@@ -55,7 +55,7 @@ pub use moments::Moments;
 pub use peers::{Peer, PeerTable};
 pub use site::{Caller, CodePlace, Nesting, Site};
 pub use size::SizeClass;
-pub use table::{AnyTable, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
+pub use table::{AnyTable, KnownRow, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
 pub use thread::{ThisThread, ThreadWord};
 pub use timeline::Stretch;
 pub use tracking::{CommunicatorLayer, Communicators, KnownComm, Members, TrackedComm};

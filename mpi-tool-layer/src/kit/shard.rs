@@ -91,6 +91,21 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// The row's words.
+    #[inline(always)]
+    pub(crate) fn words(self) -> *const AtomicU64 {
+        self.words
+    }
+
+    /// The row again.
+    ///
+    /// # Safety
+    /// The words are those of a row of the shard, whose rows have so many measures.
+    #[inline(always)]
+    pub(crate) unsafe fn of_words(words: *const AtomicU64, measures: usize, _: &'a Shard) -> Self {
+        Self { words, measures, shard: PhantomData }
+    }
+
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < KEY + 1 + self.measures * moments::WORDS);
@@ -425,6 +440,21 @@ impl Shard {
     ) -> bool {
         // SAFETY: it wants what the caller says.
         let Some(row) = (unsafe { self.find_by_hint(key, hint, hints) }) else { return false };
+        // SAFETY: this is the writer, and the row is the shard's.
+        unsafe { self.add_to(row, values) }
+    }
+
+    /// Adds an event and values to a row if no value is less or greater than all before; else nothing.
+    ///
+    /// # Safety
+    /// Only the shard's writer does so. The row is the shard's, and has as many measures as there are values.
+    #[inline(always)]
+    #[allow(clippy::unused_self, reason = "whoever has the shard may add to its rows")]
+    pub(crate) unsafe fn add_to<const M: usize>(
+        &self,
+        row: Row<'_>,
+        values: &[Option<u64>; M],
+    ) -> bool {
         // These are loops and not closures, which the compiler would not take apart.
         for (index, value) in values.iter().enumerate() {
             if let Some(value) = value

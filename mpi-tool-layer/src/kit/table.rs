@@ -524,5 +524,8 @@ impl AnyTable {
     }
 }
 
+mod known;
 #[cfg(test)]
 mod tests;
+
+pub use known::KnownRow;

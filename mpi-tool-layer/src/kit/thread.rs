@@ -111,14 +111,15 @@ pub(crate) fn begin_outer() {
     }
 }
 
-/// The outermost call is over.
+/// The outermost call is over. The distance is loaded again: to keep it for as long as a call takes would cost more.
 #[inline(always)]
 pub(crate) fn end_outer() {
-    // SAFETY: as in `begin_outer`.
+    // SAFETY: as in `begin_outer`, and in `words`.
     unsafe {
         asm!(
+            "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
             "mov qword ptr fs:[{words} + {at}], 0",
-            words = in(reg) words(),
+            words = out(reg) _,
             at = const OUTER,
             options(nostack, preserves_flags),
         );
@@ -216,11 +217,13 @@ impl ThreadWord {
     /// Changes this thread's word.
     #[inline(always)]
     pub fn set(own: usize) {
-        // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`.
+        // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. It loads the
+        // distance again, as in `end_outer`: see `words`.
         unsafe {
             asm!(
+                "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
                 "mov qword ptr fs:[{words} + {at}], {own}",
-                words = in(reg) words(),
+                words = out(reg) _,
                 at = const OWN,
                 own = in(reg) own,
                 options(nostack, preserves_flags),

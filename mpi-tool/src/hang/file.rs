@@ -135,7 +135,8 @@ impl Words {
 
     fn thread(&self, at: usize) -> Option<Thread> {
         let word = |offset: usize| self.0[at + offset];
-        let function = FunctionId::from_index(usize::try_from(word(slot::FUNCTION)).ok()?)?;
+        let (function, inside) = (word(slot::FUNCTION) & !slot::INSIDE, slot::INSIDE);
+        let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
         if word(slot::ENTERED) == 0 {
             return None;
         }
@@ -149,14 +150,18 @@ impl Words {
         Some(Thread {
             id: word(slot::THREAD) as u32,
             calls: word(slot::ENTERED),
-            is_inside: word(slot::INSIDE) != 0,
+            is_inside: word(slot::FUNCTION) & inside != 0,
             function,
             since: word(slot::SINCE),
             site,
             peer: word(slot::PEER) as i32,
             source: word(slot::SOURCE) as i32,
             tag: word(slot::TAG) as i32,
-            comm: word(slot::COMM),
+            comm: if self.0[header::INT_HANDLES] == 0 {
+                word(slot::COMM)
+            } else {
+                i64::from(word(slot::COMM) as i32) as u64
+            },
             object: word(slot::OBJECT),
             number: if is_message(function.class()) { 0 } else { word(slot::NUMBER) },
             requests: word(slot::REQUESTS),

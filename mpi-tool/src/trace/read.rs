@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
-    CALL, EXTENSION, Fields, HEADER, MAGIC, Moved, PAGE, Reader, STARTS, UNKNOWN, VERSION, chunk,
-    define, header,
+    CALL, DEFINES, EXTENSION, Fields, HEADER, MAGIC, MOST_DEFINED, Moved, PAGE, REPEATS, Reader,
+    STARTS, UNKNOWN, VERSION, chunk, define, header,
 };
 
 #[cfg(test)]
@@ -114,6 +114,8 @@ pub(super) struct Thread {
     begun: usize,
     /// The sequence number of the next chunk, if none was overwritten.
     sequence: u64,
+    /// Functions with their arguments that have numbers, by these.
+    defined: HashMap<u64, Call>,
 }
 
 /// A call that is over.
@@ -134,6 +136,29 @@ pub(super) struct Call {
     pub(super) number: u64,
     /// Where its data are among the thread's.
     data: (usize, usize),
+}
+
+impl Call {
+    /// With the arguments that a record has, without times.
+    fn read(function: FunctionId, records: &mut Reader<'_>) -> Option<Self> {
+        let fields = Fields::of(function);
+        let communicator = if fields.communicator { Some(records.number()?) } else { None };
+        let mut signed = |has| if has { Some(Some(records.signed()?)) } else { Some(None) };
+        Some(Self {
+            function,
+            begin: 0,
+            end: 0,
+            has_failed: false,
+            communicator,
+            tag: signed(fields.tag)?,
+            received_tag: signed(fields.received_tag)?,
+            source: signed(fields.source)?,
+            destination: signed(fields.destination)?,
+            root: signed(fields.root)?,
+            number: 0,
+            data: (0, 0),
+        })
+    }
 }
 
 impl Thread {
@@ -259,9 +284,9 @@ impl Clock {
         self.end_ticks.saturating_sub(self.ticks)
     }
 
-    /// Nanoseconds since 1970, of shifted ticks.
-    fn time(self, shifted: i64) -> i64 {
-        let ticks = (shifted << self.shift).wrapping_sub(self.ticks.cast_signed());
+    /// Nanoseconds since 1970, of ticks.
+    fn time(self, ticks: i64) -> i64 {
+        let ticks = ticks.wrapping_sub(self.ticks.cast_signed());
         self.created.cast_signed().wrapping_add((ticks as f64 * self.rate()) as i64)
     }
 
@@ -397,6 +422,7 @@ impl Process {
             self.threads.push(Thread::default());
         }
         self.bytes += chunk.records.len() as u64;
+        let shift = self.clock.shift;
         let thread = &mut self.threads[number];
         if thread.sequence != chunk.sequence {
             // Calls between are not there, and what is left of the data before them was one of these calls'.
@@ -414,31 +440,47 @@ impl Process {
                     thread.starts.push((thread.calls.len(), prepared));
                     return Some(());
                 }
+                if kind == DEFINES {
+                    let number = records.number().filter(|number| *number < MOST_DEFINED as u64)?;
+                    let function = *functions.get(&records.number()?.checked_sub(CALL)?)?;
+                    thread.defined.insert(number, Call::read(function, &mut records)?);
+                    return Some(());
+                }
+                let data = (thread.begun, thread.data.len());
+                if kind == REPEATS {
+                    let (number, distance, duration) = records.repeat()?;
+                    let begin = last.wrapping_add(distance.into());
+                    last = begin.wrapping_add(duration.into());
+                    // What it repeats was overwritten, of a call that was under way when its thread went on to another
+                    // chunk.
+                    let Some(call) = thread.defined.get(&number.into()) else {
+                        self.lost += 1;
+                        next += 1;
+                        return Some(());
+                    };
+                    let (begin, end) = (begin.cast_signed(), last.cast_signed());
+                    thread.calls.push(Call { begin, end, number: next, data, ..call.clone() });
+                    thread.begun = thread.data.len();
+                    next += 1;
+                    return Some(());
+                }
                 if kind < CALL {
                     thread.data.push(records.moved(kind)?);
                     return Some(());
                 }
                 let function = *functions.get(&(kind - CALL))?;
-                let begin = last.wrapping_add(records.signed()?.cast_unsigned());
+                let begin = (last >> shift).wrapping_add(records.signed()?.cast_unsigned());
                 let duration = records.number()?;
                 let end = begin.wrapping_add(duration >> 1);
-                last = end;
-                let fields = Fields::of(function);
-                let communicator = if fields.communicator { Some(records.number()?) } else { None };
-                let mut signed = |has| if has { Some(Some(records.signed()?)) } else { Some(None) };
+                last = end << shift;
+                let call = Call::read(function, &mut records)?;
                 thread.calls.push(Call {
-                    function,
-                    begin: begin.cast_signed(),
-                    end: end.cast_signed(),
+                    begin: (begin << shift).cast_signed(),
+                    end: last.cast_signed(),
                     has_failed: duration & 1 == 1,
-                    communicator,
-                    tag: signed(fields.tag)?,
-                    received_tag: signed(fields.received_tag)?,
-                    source: signed(fields.source)?,
-                    destination: signed(fields.destination)?,
-                    root: signed(fields.root)?,
                     number: next,
-                    data: (thread.begun, thread.data.len()),
+                    data,
+                    ..call
                 });
                 thread.begun = thread.data.len();
                 next += 1;

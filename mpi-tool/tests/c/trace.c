@@ -2,11 +2,14 @@
  *
  *   random SEED THREADS   messages between all ranks, each with a length of its own, so that one knows which it is
  *   late                  a late sender, a late receiver and a late rank at a barrier; says how long the others waited
+ *   nobody CALLS          messages to nobody, with tags and communicators that come again and again, and others; then it
+ *                         kills itself
  *   forever               messages to nobody, and at times in a ring, until the program is killed
  */
 #include <mpi.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +183,19 @@ int main(int argc, char **argv)
             MPI_Comm_free(&own[i].comm);
     } else if (!strcmp(what, "late"))
         late();
-    else
+    else if (!strcmp(what, "nobody")) {
+        MPI_Comm other;
+        MPI_Comm_dup(MPI_COMM_WORLD, &other);
+        for (int i = 0; i < (int)seed; i++) {
+            MPI_Comm comm = i % 7 == 3 ? other : MPI_COMM_WORLD;
+            if (i % 11 == 5)
+                MPI_Sendrecv(&i, 1, MPI_INT, MPI_PROC_NULL, i % 2, &i, 1, MPI_INT, MPI_PROC_NULL, 9, comm,
+                             MPI_STATUS_IGNORE);
+            else
+                MPI_Send(&i, 1, MPI_INT, MPI_PROC_NULL, i % 1000 < 900 ? 5 : i % 3, comm);
+        }
+        raise(SIGKILL);
+    } else
         for (int number = 0;; number++) {
             /* As a rule to nobody, which goes on while the others do not have a processor. */
             int is_for_nobody = number % 4096 != 0;

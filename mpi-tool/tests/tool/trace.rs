@@ -195,6 +195,60 @@ fn a_killed_program_leaves_its_last_calls() {
     assert!(text.contains("the files keep the last calls only"), "{text}");
 }
 
+/// Calls that come again are short records. None is missing when the process is killed right after the last one, and each has
+/// its own arguments.
+#[test]
+fn calls_to_nobody_are_all_there() {
+    const CALLS: usize = 20_000;
+    for ring in ["0", "1"] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile_with(setting("MPICC"), "trace", "trace", &["-g", "-pthread"]);
+        let [mpiexec, option, ranks] = launcher("1");
+        let mut command = limited(mpiexec);
+        command.args([option, ranks]).arg(&program).args(["nobody", &CALLS.to_string()]);
+        command.env("LD_PRELOAD", tool("mpi_trace")).env("MPI_TOOL_MPI_TRACE_RING", ring);
+        command.current_dir(folder.path()).env("MPI_TOOL_RUN", folder.path().join("run"));
+        let _ = Outcome::of(&mut command);
+        let csv = printed(folder.path(), &["--to", "csv"]);
+        let mut lines = csv.lines();
+        let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let at = |name: &str| names.iter().position(|column| *column == name).unwrap();
+        let columns = ["function", "tag", "receive_tag", "communicator", "destination", "number"];
+        let columns = columns.map(at);
+        let mut last_end = 0;
+        let mut number = 0;
+        for line in lines {
+            let fields: Vec<&str> = line.split(',').collect();
+            let [function, tag, received_tag, communicator, destination, own] =
+                columns.map(|at| fields[at]);
+            if !function.starts_with("MPI_Send") {
+                continue;
+            }
+            assert!(fields[at("begin")].parse::<i64>().unwrap() >= last_end, "{line}");
+            last_end = fields[at("end")].parse().unwrap();
+            let tags = match number {
+                _ if number % 11 == 5 => [(number % 2).to_string(), "9".to_owned()],
+                _ if number % 1000 < 900 => ["5".to_owned(), String::new()],
+                _ => [(number % 3).to_string(), String::new()],
+            };
+            assert_eq!([tag, received_tag], [tags[0].as_str(), tags[1].as_str()], "{line}");
+            assert_eq!(function == "MPI_Sendrecv", number % 11 == 5, "{line}");
+            assert_eq!(communicator == "MPI_COMM_WORLD", number % 7 != 3, "{line}");
+            assert_eq!(destination, "null", "{line}");
+            // Before them were `MPI_Init_thread` and three others.
+            assert_eq!(own, (number + 4).to_string(), "{line}");
+            number += 1;
+        }
+        assert_eq!(number, CALLS, "with a ring of {ring} MB");
+        let trace = json(folder.path());
+        let process = &trace["processes"][0];
+        assert_eq!(process["finalized"], false);
+        let file = folder.path().join(process["file"].as_str().unwrap());
+        let length = usize::try_from(fs::metadata(file).unwrap().len()).unwrap();
+        assert!(length <= 14 * CALLS, "{length} bytes");
+    }
+}
+
 /// No call, no crash: an answer of one line that names the file.
 #[test]
 fn files_that_are_no_traces_are_named() {

@@ -19,18 +19,25 @@
 //!   thread's call before it; the duration, doubled, plus 1 if MPI has refused the call; then, as far as the function has
 //!   them ([`Fields`]), the communicator's number in this file, the tags of what is sent and received, the source as it
 //!   was asked for, the destination, and the root.
+//! * [`DEFINES`] gives a number to a function with all these arguments, for calls of the thread that come later: the number,
+//!   the function's kind, and the arguments as in a call's record.
+//! * [`REPEATS`] is such a call again, one that has moved nothing and that MPI has accepted. It has [`REPEAT`] bytes, so that
+//!   it is written in a few instructions: the kind, the number that was given, in three bytes, the beginning, as a distance
+//!   from the end of the thread's call before it, in four, and the duration, in four. All have their lowest byte first, and
+//!   the two times are not shifted.
 //!
 //! A call inside of another one ends first, and so stands before it.
 //!
-//! Times are the clock's ticks, shifted to the right by [`header::SHIFT`]; a chunk begins with the time from which its
-//! first distance counts.
+//! Times are the clock's ticks. Those in LEB128 are shifted to the right by [`header::SHIFT`]: a distance is one of shifted
+//! times, and a duration one that begins and ends at shifted times. A chunk begins with the time from which its first
+//! distance counts, not shifted.
 
 use crate::{FunctionId, NONE, Shape};
 
 /// The first word: `MPITRACE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPITRACE");
 /// Which layout this is. It becomes another one whenever something here does.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// How a file's name ends.
 pub const EXTENSION: &str = "trace";
 /// A number that is not known.
@@ -112,7 +119,7 @@ pub mod chunk {
     pub const SEQUENCE: usize = 3;
     /// The number of the thread's first call in it.
     pub const FIRST: usize = 4;
-    /// The time from which the first distance counts.
+    /// The time from which the first distance counts, not shifted.
     pub const TIME: usize = 5;
     /// How many words these are.
     pub const WORDS: usize = 6;
@@ -133,6 +140,36 @@ pub mod define {
 /// The kind of record that says that the next call starts a persistent operation: the thread and the number of the call
 /// that has made its request.
 pub const STARTS: u64 = 7;
+
+/// The kind of record that gives a number to a function with its arguments.
+pub const DEFINES: u64 = 8;
+
+/// The kind of record that is a call of a function with arguments that have a number.
+pub const REPEATS: u64 = 9;
+
+/// The length of such a record, in bytes.
+pub const REPEAT: usize = 12;
+
+/// How many numbers functions with their arguments may have in a thread.
+pub const MOST_DEFINED: usize = 256;
+
+/// The first bytes of a record of a call with a number: kind and number.
+pub const fn first_of_repeat(number: u32) -> u32 {
+    REPEATS as u32 | number << 8
+}
+
+/// The number in such bytes.
+pub const fn number_of_repeat(first: u32) -> u32 {
+    first >> 8
+}
+
+/// Bytes of a record of a call with a number.
+#[inline(always)]
+pub fn put_repeat(bytes: &mut [u8; LONGEST], first: u32, distance: u32, duration: u32) {
+    bytes[..4].copy_from_slice(&first.to_le_bytes());
+    bytes[4..8].copy_from_slice(&distance.to_le_bytes());
+    bytes[8..REPEAT].copy_from_slice(&duration.to_le_bytes());
+}
 
 /// The first kind of record that is a call.
 pub const CALL: u64 = 16;
@@ -341,6 +378,15 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
+    /// The rest of a call with a number, behind its kind: the number, the distance, and the duration.
+    pub fn repeat(&mut self) -> Option<(u32, u32, u32)> {
+        let (number, times) = self.bytes(REPEAT as u64 - 1)?.split_first_chunk::<3>()?;
+        let [a, b, c] = *number;
+        let (distance, duration) = times.split_first_chunk()?;
+        let duration = u32::from_le_bytes(duration.try_into().ok()?);
+        Some((u32::from_le_bytes([a, b, c, 0]), u32::from_le_bytes(*distance), duration))
+    }
+
     /// The rest of a piece of data, behind its kind.
     pub fn moved(&mut self, kind: u64) -> Option<Moved> {
         let kind = kind.checked_sub(1).filter(|kind| *kind < 6)?;
@@ -458,6 +504,19 @@ mod tests {
                 assert!(reader.is_empty());
             }
         }
+    }
+
+    #[test]
+    fn a_call_with_a_number_comes_back() {
+        let mut bytes = [0xff; LONGEST];
+        let first = first_of_repeat(0x01_0203);
+        assert_eq!(number_of_repeat(first), 0x01_0203);
+        put_repeat(&mut bytes, first, u32::MAX - 1, 7);
+        let mut reader = Reader::new(&bytes[..REPEAT]);
+        assert_eq!(reader.number(), Some(REPEATS));
+        assert_eq!(reader.repeat(), Some((0x01_0203, u32::MAX - 1, 7)));
+        assert!(reader.is_empty());
+        assert_eq!(Reader::new(&bytes[1..REPEAT - 1]).repeat(), None);
     }
 
     #[test]

@@ -7,9 +7,9 @@
 //! # How a moment is read
 //!
 //! The process writes with plain stores in this order: [`slot::ENTERED`] becomes one more, then come the call's
-//! fields, then [`slot::INSIDE`] becomes 1, and 0 when the call is over. Whoever copies the whole file twice, one
-//! after the other, and finds one `ENTERED` in both and `INSIDE` set in the first, has fields of one call in the first.
-//! What a function has no parameter for is not written: those words are an earlier call's.
+//! fields, then [`slot::FUNCTION`] with [`slot::INSIDE`], which is cleared when the call is over. Whoever copies the whole
+//! file twice, one after the other, and finds one `ENTERED` in both and `INSIDE` set in the first, has fields of one call
+//! in the first. What a function has no parameter for is not written: those words are an earlier call's.
 
 use std::env;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::FunctionClass;
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -59,6 +59,8 @@ pub mod header {
     pub const SITES: usize = 13;
     /// The process that started this one.
     pub const PARENT: usize = 14;
+    /// Are the MPI's handles `int`s, 1, or addresses, 0?
+    pub const INT_HANDLES: usize = 15;
     /// The host's name, in bytes up to a NUL.
     pub const HOST: usize = 16;
     /// Its words.
@@ -139,10 +141,10 @@ pub mod slot {
     pub const COUNT: usize = 8;
     /// How many calls the thread has made, with the one that it is in.
     pub const ENTERED: usize = 0;
-    /// Is it in a call?
-    pub const INSIDE: usize = 1;
-    /// The function of the call, or of the last one: the index of a [`FunctionId`](crate::FunctionId).
+    /// The function of the call, or of the last one: the index of a [`FunctionId`](crate::FunctionId), with [`INSIDE`].
     pub const FUNCTION: usize = 2;
+    /// A bit beside the function: the thread is in the call.
+    pub const INSIDE: u64 = 1 << 16;
     /// When it was entered, in ticks.
     pub const SINCE: usize = 3;
     /// The number of the call's site.
@@ -153,7 +155,8 @@ pub mod slot {
     pub const SOURCE: usize = 6;
     /// The first tag.
     pub const TAG: usize = 7;
-    /// The communicator's handle.
+    /// The communicator's handle; only the lower half means something where handles are `int`s
+    /// ([`INT_HANDLES`](super::header::INT_HANDLES)).
     pub const COMM: usize = 9;
     /// The window's or the file's handle.
     pub const OBJECT: usize = 10;

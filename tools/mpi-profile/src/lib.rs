@@ -12,9 +12,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
-    FunctionId, InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, Setting,
-    SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool, TrackedComm,
-    Traffic, install_qmpi_layer, next,
+    FunctionId, InOut, KnownRow, MESSAGES, MpiInterceptionLayer, Nesting, PeerTable,
+    PredefinedDatatype, Quickly, Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally,
+    ThisThread, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use early::Early;
@@ -40,13 +40,25 @@ struct Keys(u32);
 
 impl Keys {
     const COMMUNICATOR: u32 = 1 << 8;
+    /// It is not.
+    const NO_COMMUNICATOR: u32 = 1 << 13;
     const PEER: u32 = 1 << 9;
     /// The ranks wait for each other before a collective operation moves data.
     const WAIT: u32 = 1 << 10;
     /// The application has switched measuring off.
     const OFF: u32 = 1 << 11;
+    /// The clock is another one than the cycle counter, or nobody has looked yet.
+    const OTHER_CLOCK: u32 = 1 << 12;
     /// Where it is in a key, too.
     const SIZE: u32 = 1 << 16;
+
+    /// What quick calls do not look at.
+    const UNUSUAL: u32 = Self::PEER
+        | Self::WAIT
+        | Self::OFF
+        | Self::OTHER_CLOCK
+        | Self::SIZE
+        | Self::NO_COMMUNICATOR;
 
     #[inline(always)]
     const fn depth(self) -> usize {
@@ -197,6 +209,35 @@ impl Profile {
         Some(self.row_of(begun.function, site, communicator))
     }
 
+    /// Passes on a call that moves no data, that is in no other one and is not [unusual](Keys::UNUSUAL), and adds its time to
+    /// its row, which is found before the call, so that nothing else need be kept.
+    #[inline(always)]
+    fn timed_quickly<'c>(
+        &self,
+        thread: ThisThread,
+        site: Site,
+        call: impl Call<'c>,
+        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+    ) -> CallResult<'c> {
+        let communicator = match call.communicator() {
+            Some(comm) => self.communicators.known_handle(comm.raw()),
+            None => Some(TrackedComm::NONE),
+        };
+        let row = communicator.and_then(|communicator| {
+            self.calls.known(thread, self.row_of(call.function(), site, communicator))
+        });
+        let Some(row) = row else { return way.go_slowly() };
+        let nesting = Nesting::enter_outermost();
+        let start = Clock::cycles();
+        let result = way.pass_on();
+        let end = Clock::cycles();
+        drop(nesting);
+        if !row.add(end, [Some(end.wrapping_sub(start)), None, None, None]) {
+            self.add_known_slowly(row, start, end);
+        }
+        result
+    }
+
     #[inline(always)]
     fn row_of(&self, function: FunctionId, site: Site, communicator: TrackedComm) -> Row {
         let phase = self.phase.load(Relaxed);
@@ -254,6 +295,14 @@ impl Profile {
     fn add(&self, row: Row, start: u64, end: u64, values: [Option<u64>; MEASURES.len()]) {
         let look = || self.early.look(start, end, self.calls.any());
         self.calls.add_call(row, end, values, look);
+    }
+
+    /// Adds a call to a row that was found before it: its time, which is less or greater than all before, or something is due.
+    #[cold]
+    #[inline(never)]
+    fn add_known_slowly(&self, row: KnownRow<'_, { MEASURES.len() }>, start: u64, end: u64) {
+        let look = || self.early.look(start, end, self.calls.any());
+        self.calls.add_to_known(row, end, [Some(end.wrapping_sub(start)), None, None, None], look);
     }
 
     /// Passes on a call that moves no data and has no communicator, and adds its time to its row.
@@ -435,6 +484,34 @@ impl MpiInterceptionLayer for Profile {
         self.measured(nesting, begun, call, |now| now, Start::now, next_f)
     }
 
+    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+
+    #[inline(always)]
+    fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
+        Traffic::<Row>::moves_nothing(call)
+    }
+
+    /// A message to or from nobody, in no other call, whose row the thread has last used with its function and site.
+    #[inline(always)]
+    fn around_quickly<'c>(
+        &self,
+        call: impl Call<'c>,
+        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+    ) -> CallResult<'c> {
+        let (thread, keys) = (ThisThread::get(), self.keys());
+        if keys.has(Keys::UNUSUAL) || Nesting::is_inside() {
+            return way.go_slowly();
+        }
+        // Twice, so that nothing is left of the site where there is none.
+        if keys.depth() == 0 {
+            self.timed_quickly(thread, Site::UNKNOWN, call, way)
+        } else if let Some(site) = Site::at_once(thread) {
+            self.timed_quickly(thread, site, call, way)
+        } else {
+            way.go_slowly()
+        }
+    }
+
     fn around_thoroughly<'c>(
         &self,
         call: AnyCall<'c>,
@@ -517,7 +594,7 @@ impl Tool for Profile {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
         peers: PeerTable::new(),
-        keys: AtomicU32::new(0),
+        keys: AtomicU32::new(Keys::OTHER_CLOCK),
         phase: AtomicU32::new(0),
         early: Early::new(),
     };
@@ -568,7 +645,10 @@ impl Tool for Profile {
             "estimate" => Keys::SIZE,
             _ => 0,
         };
-        self.keys.store(depth.min(Site::DEEPEST) as u32 | keys | waiting, Relaxed);
+        let clock = if Clock::counts_cycles() { 0 } else { Keys::OTHER_CLOCK };
+        let none = if settings.is_on("COMMUNICATOR") { 0 } else { Keys::NO_COMMUNICATOR };
+        let keys = depth.min(Site::DEEPEST) as u32 | keys | waiting | clock | none;
+        self.keys.store(keys, Relaxed);
         self.early.every(settings.number("INTERVAL"));
     }
 

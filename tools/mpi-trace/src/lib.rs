@@ -1,7 +1,8 @@
 //! Writes every MPI call of each rank to a file, with its time and the messages that it moves: `mpi-tool trace` makes
 //! time lines of them.
 //!
-//! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `names.rs`: the numbers of functions and
+//! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `repeats.rs`: those that come again and again.
+//!   `names.rs`: the numbers of functions and
 //!   communicators in them.
 //! * `filter.rs`: which calls are recorded, if not all.
 //! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
@@ -10,6 +11,7 @@
 mod filter;
 mod names;
 mod recorder;
+mod repeats;
 mod run;
 mod store;
 
@@ -19,9 +21,9 @@ use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use mpi_facts::trace::{Fields, Moved, Partner, Way};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
-    Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Peer, PredefinedDatatype, Setting, SettingDefault, Settings, Tally, Tool,
-    TrackedComm, Traffic, install_qmpi_layer, next,
+    Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut, MESSAGES,
+    MpiInterceptionLayer, Peer, PredefinedDatatype, Quickly, Setting, SettingDefault, Settings,
+    Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use recorder::{Record, Recorder};
@@ -109,6 +111,30 @@ impl Tally<Started> for Data<'_> {
     }
 }
 
+/// Why calls are not recorded in a few instructions: why nothing is recorded, [`FILTERED`], or [`UNREADY`]. 0 as a rule.
+static UNUSUAL: AtomicU8 = AtomicU8::new(UNREADY);
+
+/// The user has left calls out.
+const FILTERED: u8 = 4;
+/// The clock is not the cycle counter, or nobody has looked yet.
+const UNREADY: u8 = 8;
+
+/// Is there nothing unusual? In two instructions: what is loaded atomically is not compared in the same one.
+#[inline(always)]
+fn is_usual() -> bool {
+    // SAFETY: the assembly reads one byte, which is there and is read whole.
+    unsafe {
+        core::arch::asm!(
+            "cmp byte ptr [rip + {unusual}], 0",
+            "jne {other}",
+            unusual = sym UNUSUAL,
+            other = label { return false },
+            options(readonly, nostack),
+        );
+    }
+    true
+}
+
 /// Does the function start MPI?
 #[inline(always)]
 const fn is_start(function: FunctionId) -> bool {
@@ -153,6 +179,21 @@ fn fields<'c>(communicators: &Communicators, call: impl Call<'c>) -> Record {
 }
 
 impl Trace {
+    /// Nothing is recorded from now on.
+    fn switch_off(&self, why: u8) {
+        self.off.fetch_or(why, Relaxed);
+        UNUSUAL.fetch_or(why, Relaxed);
+    }
+
+    /// A call to and from nobody may repeat from now on.
+    fn learn<'c>(&self, recorder: &Recorder, call: impl Call<'c>, record: Record) {
+        if let Some(comm) = call.communicator()
+            && self.communicators.of(call) == TrackedComm::WORLD
+        {
+            recorder.learn(call.function(), comm.raw(), record);
+        }
+    }
+
     /// This thread's recorder, unless tracing is switched off or there is no file.
     #[inline(always)]
     fn recorder(&self, function: FunctionId) -> Option<&'static Recorder> {
@@ -194,8 +235,11 @@ impl MpiInterceptionLayer for Trace {
 
     fn profiling_level(&self, level: c_int) {
         match level {
-            0 => _ = self.off.fetch_or(PAUSED, Relaxed),
-            1 => _ = self.off.fetch_and(!PAUSED, Relaxed),
+            0 => self.switch_off(PAUSED),
+            1 => {
+                self.off.fetch_and(!PAUSED, Relaxed);
+                UNUSUAL.fetch_and(!PAUSED, Relaxed);
+            }
             _ => {}
         }
     }
@@ -235,15 +279,50 @@ impl MpiInterceptionLayer for Trace {
             }
         }
         if result.is_ok() && is_start(function) && !run::started() {
-            self.off.fetch_or(LEFT_OUT, Relaxed);
+            self.switch_off(LEFT_OUT);
         }
         if let Some(recorder) = recorder {
             // What ends a communicator does not come here: the arguments are what they were.
             let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
+            if Self::QUICK[function as usize]
+                && result.is_ok()
+                && Traffic::<Started>::moves_nothing(call)
+                && is_usual()
+            {
+                self.learn(recorder, call, fields);
+            }
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
             run::ended();
+        }
+        result
+    }
+
+    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+
+    #[inline(always)]
+    fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
+        Traffic::<Started>::moves_nothing(call)
+    }
+
+    /// A message to or from nobody, with arguments that the function has had before.
+    #[inline(always)]
+    fn around_quickly<'c>(
+        &self,
+        call: impl Call<'c>,
+        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+    ) -> CallResult<'c> {
+        if !is_usual() {
+            return way.go_slowly();
+        }
+        let Some(recorder) = Recorder::known() else { return way.go_slowly() };
+        let Some(first) = recorder.repeats.first(call) else { return way.go_slowly() };
+        let begin = Clock::cycles();
+        let result = way.pass_on();
+        let end = Clock::cycles();
+        if result.is_err() || !recorder.repeat(first, begin, end) {
+            recorder.repeat_slowly(first, begin, end, result.is_err());
         }
         result
     }
@@ -338,6 +417,13 @@ impl Tool for Trace {
         recorder::set_ring(settings.number("RING"));
         let least = settings.number("LEAST");
         filter::configure(settings.text("FUNCTIONS"), settings.text("RANKS"), least);
+        let chooses_calls = filter::kinds() & !mpi_facts::trace::filter::RANKS != 0;
+        if chooses_calls {
+            UNUSUAL.fetch_or(FILTERED, Relaxed);
+        }
+        if Clock::counts_cycles() {
+            UNUSUAL.fetch_and(!UNREADY, Relaxed);
+        }
     }
 }
 

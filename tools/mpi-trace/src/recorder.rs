@@ -1,11 +1,20 @@
 //! A thread's calls, as records in its chunk of the file.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
+use core::mem::offset_of;
 use core::ptr::with_exposed_provenance;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, Release},
+    compiler_fence,
+};
 
-use mpi_facts::trace::{Fields, LONGEST, Moved, STARTS, UNKNOWN, Writer, zigzag};
+use mpi_facts::trace::{
+    Fields, LONGEST, Moved, REPEAT, STARTS, UNKNOWN, Writer, number_of_repeat, put_repeat, zigzag,
+};
 use mpi_tool_layer::{FunctionId, ThreadWord, aside};
+
+use crate::repeats::Repeats;
 
 use crate::store::{self, Chunk};
 use crate::{filter, names, run};
@@ -17,21 +26,27 @@ pub(crate) struct Recorder {
     calls: Cell<u64>,
     /// Where records go; `None` if there is no room in the file.
     chunk: Cell<Option<Chunk>>,
-    /// How many bytes of records the chunk has.
+    /// How many bytes of records the chunk has, and [`BUSY`] in addition.
     used: Cell<usize>,
     /// With more than so many, it has no room for another record.
     limit: Cell<usize>,
     /// How many chunks there were.
     chunks: Cell<u64>,
-    /// The end of the last call, shifted.
+    /// The end of the last call, as readers know it: shifted and back, unless its record has times that are not.
     last: Cell<u64>,
+    /// Calls that come again.
+    pub(crate) repeats: Repeats,
+    /// The arguments that have numbers, by these.
+    pub(crate) defined: RefCell<Vec<(FunctionId, Record)>>,
     /// There are records that belong to the next call.
     has_data: Cell<bool>,
-    /// A record is being written: a call of a signal handler that comes meanwhile is lost.
-    is_writing: Cell<bool>,
     /// Megabytes, as the user has set it.
     ring: u64,
 }
+
+/// What the used bytes have in addition while a record is being written: a call of a signal handler that comes meanwhile
+/// is lost. No chunk is as long.
+const BUSY: usize = 1 << 30;
 
 /// The last thread's number, plus 1.
 static THREADS: AtomicU64 = AtomicU64::new(0);
@@ -59,7 +74,7 @@ pub(crate) fn set_shift(shift: u64) {
 
 /// The arguments of a call that are recorded. Which of them there are is known when the tool is compiled, so that nothing
 /// is left of the others.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) fields: Fields,
     pub(crate) communicator: u64,
@@ -103,6 +118,11 @@ impl Record {
             (has.destination, small(self.destination)),
             (has.root, small(self.root)),
         ]
+    }
+
+    /// Writes the fields that there are.
+    pub(crate) fn put(&self, writer: &mut Writer<'_>) {
+        self.all().into_iter().filter(|(has, _)| *has).for_each(|(_, number)| writer.put(number));
     }
 
     /// Writes numbers, and behind them the fields that there are: all as one word, or the fields, if they are small enough.
@@ -149,6 +169,13 @@ const fn small(number: i32) -> u64 {
 
 const _: () = assert!(small(i32::MIN) == zigzag(i32::MIN as i64) && small(-3) == zigzag(-3));
 
+/// A chunk, and how many bytes of records it has.
+#[derive(Clone, Copy)]
+struct Room {
+    chunk: Chunk,
+    used: usize,
+}
+
 impl Recorder {
     /// This thread's recorder. `None` if there can be no file.
     #[inline(always)]
@@ -177,8 +204,9 @@ impl Recorder {
             limit: Cell::new(0),
             chunks: Cell::new(0),
             last: Cell::new(0),
+            repeats: Repeats::new(),
+            defined: RefCell::default(),
             has_data: Cell::new(false),
-            is_writing: Cell::new(false),
             ring: RING.load(Relaxed),
         }));
         ThreadWord::set((&raw const *recorder).expose_provenance());
@@ -233,64 +261,141 @@ impl Recorder {
             return;
         }
         let shift = SHIFT.load(Relaxed);
+        let place = self.room(Some(begin));
         let (begin, end) = (begin >> shift, end >> shift);
-        if let Some((chunk, place)) = self.room(Some(begin)) {
+        if let Some((room, place)) = place {
             let mut writer = Writer::new(place);
             let kind = names::kind_of(function);
-            let distance = zigzag(begin.wrapping_sub(self.last.get()).cast_signed());
+            let distance = zigzag(begin.wrapping_sub(self.last.get() >> shift).cast_signed());
             let duration = end.wrapping_sub(begin) << 1 | u64::from(has_failed);
             record.put_behind([kind, distance, duration], &mut writer);
-            self.written(chunk, writer.length());
+            self.written(room, writer.length());
         }
-        self.last.set(end);
+        self.last.set(end << shift);
         self.calls.set(self.calls.get() + 1);
     }
 
-    /// Writes a record that is not of a call.
+    /// Writes a record that belongs to the next call.
     fn write(&self, record: impl FnOnce(&mut Writer<'_>)) {
         self.has_data.set(true);
-        if let Some((chunk, place)) = self.room(None) {
-            let mut writer = Writer::new(place);
-            record(&mut writer);
-            self.written(chunk, writer.length());
-        }
+        self.write_alone(record);
+    }
+
+    /// Writes a record that belongs to no call. `false` if there was no room.
+    pub(crate) fn write_alone(&self, record: impl FnOnce(&mut Writer<'_>)) -> bool {
+        let Some((room, place)) = self.room(None) else { return false };
+        let mut writer = Writer::new(place);
+        record(&mut writer);
+        self.written(room, writer.length());
+        true
     }
 
     /// Where the next record goes. If that is of a call, its beginning is given. [`Self::written`] must follow.
     #[inline(always)]
-    #[allow(clippy::mut_from_ref, reason = "`is_writing` lends the place to one at a time")]
-    fn room(&self, begin: Option<u64>) -> Option<(Chunk, &mut [u8; LONGEST])> {
-        if self.is_writing.replace(true) {
-            store::lost(1);
-            return None;
-        }
-        if self.used.get() > self.limit.get() {
-            self.next_chunk(begin);
+    #[allow(clippy::mut_from_ref, reason = "`BUSY` lends the place to one at a time")]
+    fn room(&self, begin: Option<u64>) -> Option<(Room, &mut [u8; LONGEST])> {
+        let mut used = self.begin();
+        if used > self.limit.get() {
+            if used >= BUSY {
+                self.give_up();
+                store::lost(1);
+                return None;
+            }
+            used = self.next_chunk(begin);
         }
         let Some(chunk) = self.chunk.get() else {
             if begin.is_some() {
                 store::lost(1);
             }
-            self.is_writing.set(false);
+            self.used.set(used);
             return None;
         };
         // SAFETY: the range must lie in the chunk's room, which was looked at, and be used by nobody else: the chunk is
-        // this thread's, and `is_writing` keeps a signal handler out.
-        Some((chunk, unsafe { chunk.place(self.used.get()) }))
+        // this thread's, and `BUSY` keeps a signal handler out.
+        Some((Room { chunk, used }, unsafe { chunk.place(used) }))
+    }
+
+    /// Begins to write a record. Returns how much of the chunk is used, or at least [`BUSY`] if one is being written already;
+    /// then [`give_up`](Self::give_up) must follow.
+    #[inline(always)]
+    fn begin(&self) -> usize {
+        let mut used = BUSY;
+        // SAFETY: the assembly adds to a number, which must be there and be nobody else's: it is this recorder's, and only
+        // its thread has it. One instruction does so and tells what the number was, so that a signal handler of this thread
+        // comes before it or after it.
+        unsafe {
+            core::arch::asm!(
+                "xadd qword ptr [{recorder} + {at}], {used}",
+                recorder = in(reg) core::ptr::from_ref(self),
+                at = const offset_of!(Self, used),
+                used = inout(reg) used,
+                options(nostack),
+            );
+        }
+        used
+    }
+
+    /// Nothing is written.
+    #[cold]
+    fn give_up(&self) {
+        self.used.set(self.used.get() - BUSY);
     }
 
     /// A record of so many bytes is whole.
     #[inline(always)]
-    fn written(&self, chunk: Chunk, length: usize) {
-        let used = self.used.get() + length;
-        self.used.set(used);
-        chunk.set_used(used);
-        self.is_writing.set(false);
+    fn written(&self, Room { chunk, used }: Room, length: usize) {
+        chunk.set_used(used + length);
+        compiler_fence(Release);
+        self.used.set(used + length);
     }
 
+    /// This thread's recorder, if it has one already.
+    #[inline(always)]
+    pub(crate) fn known() -> Option<&'static Self> {
+        // SAFETY: as in `of_this_thread`.
+        unsafe { with_exposed_provenance::<Self>(ThreadWord::get()).as_ref() }
+    }
+
+    /// Records a call that has moved nothing, which repeats one that has a number: by the first bytes of its record. Nothing
+    /// is recorded, and the answer is no, if that takes more than a few instructions.
+    #[inline(always)]
+    pub(crate) fn repeat(&self, first: u32, begin: u64, end: u64) -> bool {
+        let distance = begin.wrapping_sub(self.last.get());
+        let duration = end.wrapping_sub(begin);
+        if (distance | duration) >> 32 != 0 {
+            return false;
+        }
+        let used = self.begin();
+        if used > self.limit.get() {
+            self.give_up();
+            return false;
+        }
+        // SAFETY: there must be a chunk: without one, more is used than the limit.
+        let chunk = unsafe { self.chunk.get().unwrap_unchecked() };
+        // SAFETY: as in `room`.
+        put_repeat(unsafe { chunk.place(used) }, first, distance as u32, duration as u32);
+        self.last.set(end);
+        self.calls.set(self.calls.get() + 1);
+        self.written(Room { chunk, used }, REPEAT);
+        true
+    }
+
+    /// Records such a call in any case.
     #[cold]
     #[inline(never)]
-    fn next_chunk(&self, begin: Option<u64>) {
+    pub(crate) fn repeat_slowly(&self, first: u32, begin: u64, end: u64, has_failed: bool) {
+        let number = number_of_repeat(first) as usize;
+        let known = self.defined.borrow().get(number).copied();
+        match known {
+            Some((function, record)) => self.call(function, begin, end, has_failed, &record),
+            None => store::lost(1),
+        }
+    }
+
+    /// Goes on to another chunk, if there is one. Returns how much of it is used.
+    #[cold]
+    #[inline(never)]
+    fn next_chunk(&self, begin: Option<u64>) -> usize {
         if let Some(begin) = begin.filter(|_| self.last.get() == 0) {
             self.last.set(begin);
         }
@@ -301,9 +406,13 @@ impl Recorder {
         }
         self.chunks.set(number + 1);
         self.chunk.set(chunk);
-        // Without a chunk, the next record finds no room.
-        self.used.set(usize::from(chunk.is_none()));
+        if self.ring != 0 {
+            // What was defined may be overwritten before this chunk is.
+            self.repeats.forget();
+        }
         self.limit.set(chunk.map_or(0, |chunk| chunk.room() - LONGEST));
+        // Without a chunk, the next record finds no room.
+        usize::from(chunk.is_none())
     }
 }
 

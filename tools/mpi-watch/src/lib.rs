@@ -16,7 +16,7 @@ mod places;
 mod run;
 mod state;
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
 use mpi_tool_layer::mpi_sys::{
@@ -33,16 +33,35 @@ use state::{NewRequest, Slot, file};
 
 struct Watch {
     communicators: Communicators,
-    /// What calls do, as one number: how many places a call site has, and [`CYCLES`].
-    mode: AtomicUsize,
+    /// How many places a call site has.
+    depth: AtomicUsize,
     /// After how many seconds without a call of any rank that is told; 0 for never.
     after: AtomicU64,
 }
 
-/// The part of the mode that is a number of places.
-const DEPTH: usize = 0xff;
-/// Time is the cycle counter's.
-const CYCLES: usize = 1 << 8;
+/// What calls note down: [`SITES`], [`BARE`], or something else, as a number.
+static WAY: AtomicU8 = AtomicU8::new(0);
+/// Sites, and time by the cycle counter.
+const SITES: u8 = 1;
+/// No sites, and time by the cycle counter.
+const BARE: u8 = 2;
+
+/// Is it this? In two instructions: what is loaded atomically is not compared in the same one.
+#[inline(always)]
+fn is_way<const WHICH: u8>() -> bool {
+    // SAFETY: the assembly reads one byte, which is there and is read whole.
+    unsafe {
+        core::arch::asm!(
+            "cmp byte ptr [rip + {way}], {which}",
+            "jne {other}",
+            way = sym WAY,
+            which = const WHICH,
+            other = label { return false },
+            options(readonly, nostack),
+        );
+    }
+    true
+}
 
 /// Does the function start MPI?
 #[inline(always)]
@@ -91,19 +110,21 @@ struct Entered {
 impl Watch {
     #[inline(always)]
     fn depth(&self) -> usize {
-        self.mode.load(Relaxed) & DEPTH
+        self.depth.load(Relaxed)
     }
 
     /// A call begins: what all calls have.
     #[inline(always)]
-    fn begin(&self, slot: &'static Slot, function: FunctionId) {
+    fn begin(&self, slot: &'static Slot) {
         slot.count();
-        slot.set(slot::FUNCTION, function as u64);
-        if self.depth() != 0 {
+        if is_way::<SITES>() {
             places::note(slot);
+            slot.note_cycles();
+        } else if is_way::<BARE>() {
+            slot.note_cycles();
+        } else {
+            places::note_by_other_clock(slot);
         }
-        // Read again, as a register to keep it in would cost more.
-        slot.note_time(self.mode.load(Relaxed) & CYCLES != 0);
     }
 
     /// Passes on a call that is not one of communication: its handle, if it has one, is in `field`.
@@ -116,10 +137,10 @@ impl Watch {
         next_f: impl FnOnce() -> R,
     ) -> R {
         let Some(slot) = Slot::enter() else { return next_f() };
-        self.begin(slot, function);
+        self.begin(slot);
         slot.set(field, handle);
         slot.set(slot::NUMBER, 0);
-        slot.set(slot::INSIDE, 1);
+        slot.set_inside(function);
         let result = next_f();
         slot.leave();
         result
@@ -129,10 +150,10 @@ impl Watch {
     #[inline(always)]
     fn enter<'c>(&self, slot: &'static Slot, call: impl Call<'c>) -> Entered {
         let function = call.function();
-        self.begin(slot, function);
+        self.begin(slot);
         let mut number = 0;
         if let Some(comm) = call.communicator() {
-            slot.set(slot::COMM, comm.raw().to_word());
+            slot.set_handle(slot::COMM, comm.raw());
             if is_collective(call) {
                 number = self.next_on(self.communicators.of(call), function, slot);
             }
@@ -163,7 +184,7 @@ impl Watch {
                 slot.set(at, request.to_word());
             }
         }
-        slot.set(slot::INSIDE, 1);
+        slot.set_inside(function);
         Entered { slot, number }
     }
 
@@ -441,7 +462,7 @@ impl MpiInterceptionLayer for Watch {
 impl Tool for Watch {
     const NEW: Self = Self {
         communicators: Communicators::new(),
-        mode: AtomicUsize::new(0),
+        depth: AtomicUsize::new(0),
         after: AtomicU64::new(0),
     };
 
@@ -462,8 +483,9 @@ impl Tool for Watch {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         let depth = depth.min(Site::DEEPEST);
         places::set_depth(depth);
-        let cycles = if Clock::counts_cycles() { CYCLES } else { 0 };
-        self.mode.store(depth | cycles, Relaxed);
+        self.depth.store(depth, Relaxed);
+        let way = if depth == 0 { BARE } else { SITES };
+        WAY.store(if Clock::counts_cycles() { way } else { 0 }, Relaxed);
         self.after.store(settings.number("AFTER"), Relaxed);
     }
 }

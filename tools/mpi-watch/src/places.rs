@@ -7,7 +7,7 @@ use core::sync::atomic::{
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, header, module, site, slot};
-use mpi_tool_layer::{Caller, CodePlace, Site};
+use mpi_tool_layer::{Caller, Clock, CodePlace, Site, ThisThread};
 
 use crate::aside::aside;
 use crate::state::{Slot, Words, file};
@@ -26,25 +26,43 @@ pub(crate) fn set_depth(depth: usize) {
     DEPTH.store(depth, Relaxed);
 }
 
-/// Writes the site of the thread's call to its slot, and its places to the file if they are not there.
+/// Writes the site of the thread's call to its slot, and its places to the file if they are not there. The places of sites
+/// that are found at once are there.
 #[inline(always)]
 pub(crate) fn note(slot: &'static Slot) {
-    match Site::at_once() {
-        Some(site) if site.number() <= WRITTEN.load(Acquire) => {
-            slot.set(slot::SITE, site.number().into());
-        }
-        _ => {
+    match Site::at_once(ThisThread::get()) {
+        Some(site) => slot.set(slot::SITE, site.number().into()),
+        None => {
             aside!(note_slowly, slot);
         }
     }
 }
 
+/// Writes site and time where that is another clock's than the cycle counter's.
+#[inline(always)]
+pub(crate) fn note_by_other_clock(slot: &'static Slot) {
+    aside!(note_all_slowly, slot);
+}
+
+extern "C" fn note_all_slowly(slot: &'static Slot) -> usize {
+    if DEPTH.load(Relaxed) != 0 {
+        note_slowly(slot);
+    }
+    slot.set(slot::SINCE, Clock::now());
+    0
+}
+
 /// The same, of a site that is not found at once, or not in the file.
 extern "C" fn note_slowly(slot: &'static Slot) -> usize {
-    let site = Caller::of_this_call().site(DEPTH.load(Relaxed));
+    let caller = Caller::of_this_call();
+    let site = caller.site(DEPTH.load(Relaxed));
     slot.set(slot::SITE, site.number().into());
     if site.number() > WRITTEN.load(Acquire) {
         add(slot, site);
+        // Where there was no room, each call of the site writes its places to the slot.
+        caller.set_slow(site.number() > WRITTEN.load(Acquire));
+    } else {
+        caller.set_slow(false);
     }
     0
 }

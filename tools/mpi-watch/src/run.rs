@@ -121,6 +121,8 @@ fn make(depth: usize) -> Result<PathBuf, String> {
     file.set(header::TICKS, Clock::now());
     file.set(header::CREATED, now);
     file.set_text(header::HOST, header::HOST_WORDS, host().as_bytes(), false);
+    let has_int_handles = size_of::<mpi_sys::MPI_Comm>() == size_of::<i32>();
+    file.set(header::INT_HANDLES, has_int_handles.into());
     file.set(header::ANY_SOURCE, mpi_sys::MPI_ANY_SOURCE.to_word());
     file.set(header::PROC_NULL, mpi_sys::MPI_PROC_NULL.to_word());
     file.set(header::ANY_TAG, mpi_sys::MPI_ANY_TAG.to_word());

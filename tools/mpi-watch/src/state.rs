@@ -5,12 +5,12 @@
 
 use core::ptr::{null_mut, with_exposed_provenance};
 use core::sync::atomic::{
-    AtomicI32, AtomicPtr, AtomicU64,
+    AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
-use mpi_tool_layer::{Clock, ThreadWord};
+use mpi_tool_layer::{Clock, FunctionId, ThreadWord, Word};
 
 use crate::aside::aside;
 
@@ -109,6 +109,22 @@ impl Slot {
         unsafe { &*half }.store(value, Release);
     }
 
+    /// A handle: its lower half if that is all, as of [`set_int`](Self::set_int).
+    #[inline(always)]
+    pub(crate) fn set_handle<T: Word>(&self, at: usize, handle: T) {
+        if size_of::<T>() == size_of::<i32>() {
+            self.set_int(at, handle.to_word() as i32);
+        } else {
+            self.set(at, handle.to_word());
+        }
+    }
+
+    /// The thread is in a call of a function from now on.
+    #[inline(always)]
+    pub(crate) fn set_inside(&self, function: FunctionId) {
+        self.set(slot::FUNCTION, function as u64 | slot::INSIDE);
+    }
+
     /// A call begins: the thread's slot. `None` of a call inside of another one, and as long as there is no file. To be
     /// followed by [`leave`](Self::leave).
     ///
@@ -148,21 +164,28 @@ impl Slot {
         }
     }
 
-    /// Notes when the call began.
+    /// Notes when the call began, in cycles.
     #[inline(always)]
-    pub(crate) fn note_time(&'static self, counts_cycles: bool) {
-        if counts_cycles {
-            // SAFETY: `rdtsc` is in every processor of this kind, and reads nothing but the counter.
-            self.set(slot::SINCE, unsafe { core::arch::x86_64::_rdtsc() });
-        } else {
-            aside!(note_time_slowly, self);
+    pub(crate) fn note_cycles(&self) {
+        let [low, high] = Clock::cycles_in_halves();
+        let halves: *const AtomicU32 = (&raw const self.0[slot::SINCE]).cast();
+        // SAFETY: the pointer must lead to two atomic numbers that stay. They are the halves of a word of the slot, the lower
+        // one first in this processor's order; only this thread writes to them, and no other one of this process reads
+        // them.
+        unsafe {
+            (*halves).store(low, Release);
+            (*halves.add(1)).store(high, Release);
         }
     }
 
     /// The call is over.
     #[inline(always)]
     pub(crate) fn leave(&self) {
-        self.set(slot::INSIDE, 0);
+        const { assert!(slot::INSIDE == 1 << 16) };
+        let inside: *const AtomicU8 = (&raw const self.0[slot::FUNCTION]).cast();
+        // SAFETY: the pointer must lead to an atomic number that stays. It is the third byte of a word of the slot, where the
+        // bit is in this processor's order; only this thread writes to it, and no other one of this process reads it.
+        unsafe { &*inside.add(2) }.store(0, Release);
         ThreadWord::set((&raw const *self).expose_provenance());
     }
 
@@ -191,15 +214,9 @@ impl Slot {
             file.mark_full(full::THREADS);
             return Some(&SINK);
         };
-        file.set(at + slot::INSIDE, 0);
+        file.set(at + slot::FUNCTION, 0);
         Some(file.slot(at))
     }
-}
-
-/// By another clock.
-extern "C" fn note_time_slowly(slot: &'static Slot) -> usize {
-    slot.set(slot::SINCE, Clock::now());
-    0
 }
 
 /// The address of the slot of a thread whose word is 0, or 0.

@@ -30,8 +30,8 @@ const ENTRIES: usize = 512;
 /// on the stack.
 const LEADS_ON: u32 = 1 << 31;
 
-/// What the stack pointer of an entry has in addition that has further frames, or that leads on: so it is not found in a
-/// hurry. Stack pointers of calls are multiples of 8.
+/// What the stack pointer of an entry has in addition that has further frames, that leads on, or that somebody wants to be
+/// so: it is not found in a hurry. Stack pointers of calls are multiples of 8.
 const MARK: u64 = 1;
 
 /// A thread's cache. Only its thread uses it, and its signal handlers: all is atomic for their sake, and an
@@ -64,36 +64,42 @@ struct Entry {
 
 impl SiteCache {
     /// The number of a caller's site, if it is known and its entry is where it is most often.
+    ///
+    /// # Safety
+    /// A word can be read where the stack pointer leads.
     #[inline(always)]
-    pub(crate) fn find(&self, stack: usize, returns_to: u64) -> Option<u32> {
+    pub(crate) unsafe fn find(&self, stack: usize) -> Option<u32> {
+        // SAFETY: a word can be read, as the caller says.
+        let returns_to = unsafe { with_exposed_provenance::<u64>(stack).read_unaligned() };
         let entry = &self.entries[place(stack, returns_to)];
-        // `Entry::is_of`, of an entry without further frames, as others are [marked](MARK). The compiler would take a load and a comparison for each
-        // of these comparisons, since what they load is atomic.
-        // SAFETY: the assembly may only read, from memory that is there: the entry, of which the offsets are, and what
-        // its first places lead to, for which `is_there` gives the reason, once stack pointer and return address are
-        // the entry's.
+        // `Entry::is_of`, of an entry without further frames, as others are [marked](MARK). The compiler would take a load
+        // and a comparison for each of these comparisons, since what they load is atomic, and more registers, of which few
+        // are free in the middle of a call: so the return address is read again.
+        // SAFETY: the assembly may only read, from memory that is there: the return address; the entry, of which the offsets
+        // are; and what its first places lead to, for which `is_there` gives the reason, once stack pointer and return
+        // address are the entry's.
         unsafe {
             asm!(
                 "cmp {stack}, qword ptr [{entry} + {own_stack}]",
                 "jne {other}",
-                "cmp {returns_to}, qword ptr [{entry} + {own_returns_to}]",
+                "mov {word}, qword ptr [{stack}]",
+                "cmp {word}, qword ptr [{entry} + {own_returns_to}]",
                 "jne {other}",
-                // From here on the register has words of the stack. Few registers are free in the middle of a call.
-                "mov {stack}, qword ptr [{entry} + {frames}]",
-                "mov {stack}, qword ptr [{stack}]",
-                "cmp {stack}, qword ptr [{entry} + {frames} + 8]",
+                "mov {word}, qword ptr [{entry} + {frames}]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 8]",
                 "jne {other}",
-                "mov {stack}, qword ptr [{entry} + {frames} + 16]",
-                "mov {stack}, qword ptr [{stack}]",
-                "cmp {stack}, qword ptr [{entry} + {frames} + 24]",
+                "mov {word}, qword ptr [{entry} + {frames} + 16]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 24]",
                 "jne {other}",
-                "mov {stack}, qword ptr [{entry} + {frames} + 32]",
-                "mov {stack}, qword ptr [{stack}]",
-                "cmp {stack}, qword ptr [{entry} + {frames} + 40]",
+                "mov {word}, qword ptr [{entry} + {frames} + 32]",
+                "mov {word}, qword ptr [{word}]",
+                "cmp {word}, qword ptr [{entry} + {frames} + 40]",
                 "jne {other}",
                 entry = in(reg) entry,
-                stack = inout(reg) stack => _,
-                returns_to = in(reg) returns_to,
+                stack = in(reg) stack,
+                word = out(reg) _,
                 own_stack = const offset_of!(Entry, stack),
                 own_returns_to = const offset_of!(Entry, returns_to),
                 frames = const offset_of!(Entry, frames),
@@ -116,6 +122,14 @@ impl SiteCache {
         let returns_to = unsafe { with_exposed_provenance::<u64>(at).read_volatile() };
         let entry = self.entry(at, returns_to)?;
         (entry.further.load(Relaxed) & LEADS_ON == 0).then(|| entry.site.load(Relaxed))
+    }
+
+    /// From now on a caller's site is found slowly only; or at once again, if it ever is.
+    pub(crate) fn set_slow(&self, stack: usize, returns_to: u64, is_slow: bool) {
+        if let Some(entry) = self.entry(stack, returns_to) {
+            let is_marked = is_slow || entry.further.load(Relaxed) != 0;
+            entry.stack.store(stack as u64 | if is_marked { MARK } else { 0 }, Relaxed);
+        }
     }
 
     /// The entry of a caller.
@@ -220,9 +234,22 @@ mod tests {
     /// As calls look, first at one place and then at the others: what is found at once is what is found slowly.
     fn find(cache: &SiteCache, stack: usize, returns_to: u64) -> Option<u32> {
         let known = cache.find_slowly(stack, returns_to);
-        let at_once = cache.find(stack, returns_to);
+        let at_once = find_at_once(cache, stack, returns_to);
         assert!(at_once.is_none() || at_once == known, "{at_once:?} {known:?}");
         known
+    }
+
+    /// The call's return address may be another one than what stands where the stack pointer leads: so it is put there.
+    fn find_at_once(cache: &SiteCache, stack: usize, returns_to: u64) -> Option<u32> {
+        let place = with_exposed_provenance::<AtomicU64>(stack);
+        // SAFETY: a word must be there: all calls of these tests are in the tests' own memory, which is used only by
+        // them.
+        unsafe {
+            let was = (*place).swap(returns_to, Relaxed);
+            let found = cache.find(stack);
+            (*place).store(was, Relaxed);
+            found
+        }
     }
 
     fn empty() -> Box<SiteCache> {
@@ -246,7 +273,7 @@ mod tests {
             cache.insert(call, &frames, 77);
             let known = |cache: &SiteCache| find(cache, call[0] as usize, call[1]);
             assert_eq!(known(&cache), Some(77), "{callers} callers");
-            let at_once = cache.find(call[0] as usize, call[1]);
+            let at_once = find_at_once(&cache, call[0] as usize, call[1]);
             assert_eq!(at_once.is_some(), callers <= QUICK, "{callers} callers");
             (1..=callers).for_each(|other| {
                 let was = core::mem::replace(&mut stack[other], 1);
@@ -283,6 +310,25 @@ mod tests {
         assert_eq!(known[4], Some(104));
         for (caller, number) in known.into_iter().enumerate() {
             assert!(number.is_none_or(|number| number == 100 + caller as u32));
+        }
+    }
+
+    /// A site that is not to be found at once is found slowly, until it may be found at once again.
+    #[test]
+    fn a_site_may_be_found_slowly_only() {
+        let stack: Vec<u64> = (1..=6).map(|word| 0x1000 * word).collect();
+        for callers in [1, 5] {
+            let cache = empty();
+            let call = frame(&stack, 0);
+            let frames: Vec<_> = (1..=callers).map(|at| frame(&stack, at)).collect();
+            cache.insert(call, &frames, 9);
+            let (at, returns_to) = (call[0] as usize, call[1]);
+            for is_slow in [true, false] {
+                cache.set_slow(at, returns_to, is_slow);
+                let at_once = find_at_once(&cache, at, returns_to);
+                assert_eq!(at_once.is_some(), !is_slow && callers <= QUICK);
+                assert_eq!(find(&cache, at, returns_to), Some(9));
+            }
         }
     }
 

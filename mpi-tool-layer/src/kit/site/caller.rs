@@ -130,6 +130,23 @@ impl Caller {
         self.is_near()
             .then(|| unsafe { with_exposed_provenance::<u64>(self.stack).read_unaligned() })
     }
+
+    /// Is the place above the stack pointer, as that of a call is that has just been noted down? In fewer instructions than
+    /// [`is_near`](Self::is_near). It is not if a signal handler has called MPI since, and in a level of a stack.
+    #[inline(always)]
+    pub(super) fn is_above_stack_pointer(&self) -> bool {
+        // SAFETY: the assembly compares registers.
+        unsafe {
+            asm!(
+                "cmp {stack}, rsp",
+                "jb {other}",
+                stack = in(reg) self.stack,
+                other = label { return false },
+                options(nomem, nostack),
+            );
+        }
+        true
+    }
 }
 
 /// Is a call inside of another one, of the same thread and the same tool? MPI may call back into the

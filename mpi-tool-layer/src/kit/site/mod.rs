@@ -88,10 +88,17 @@ impl Site {
     /// The site of the call that this thread is in, if it is found where most are: without calling a function. `None`
     /// does not mean that it is not known.
     #[inline(always)]
-    pub fn at_once() -> Option<Self> {
+    pub fn at_once(thread: ThisThread) -> Option<Self> {
         let caller = Caller::without_frame();
-        let returns_to = caller.returns_to()?;
-        thread::memory()?.sites.find(caller.stack, returns_to).map(Self)
+        if !caller.is_above_stack_pointer() {
+            return None;
+        }
+        let sites = &thread.memory?.sites;
+        // SAFETY: a word must be there. The last call into the tool of this thread has noted the place down, where its
+        // return address was: this call, or one of a signal handler's that has come since. The place of this call is on
+        // the part of the stack that is in use. A handler's call on the same stack was below, and is left out. One on
+        // an alternative stack was on memory of this thread's that the system may use for the next signal.
+        unsafe { sites.find(caller.stack) }.map(Self)
     }
 
     /// The site as a number, for a part of a [key](crate::RowKey): it means something in this process only.
@@ -122,7 +129,8 @@ impl Caller {
         }
         let Some(returns_to) = self.returns_to() else { return Site::UNKNOWN };
         if let Some(memory) = thread::memory()
-            && let Some(number) = memory.sites.find(self.stack, returns_to)
+            // SAFETY: a word is there, as `returns_to` has just read it.
+            && let Some(number) = unsafe { memory.sites.find(self.stack) }
         {
             return Site(number);
         }
@@ -136,8 +144,19 @@ impl Caller {
         if depth == 0 {
             return Some(Site::UNKNOWN);
         }
-        let Some(returns_to) = self.returns_to() else { return Some(Site::UNKNOWN) };
-        thread.memory?.sites.find(self.stack, returns_to).map(Site)
+        if !self.is_near() {
+            return Some(Site::UNKNOWN);
+        }
+        // SAFETY: a word must be there: of a call that is near, as `Caller::returns_to` says.
+        unsafe { thread.memory?.sites.find(self.stack) }.map(Site)
+    }
+
+    /// The call's site, which has been asked for, is not to be found by [`Site::at_once`] from now on, or it may be again:
+    /// for a tool that has more to do with some sites than with others.
+    pub fn set_slow(self, is_slow: bool) {
+        if let (Some(memory), Some(returns_to)) = (thread::memory(), self.returns_to()) {
+            memory.sites.set_slow(self.stack, returns_to, is_slow);
+        }
     }
 
     /// The same, of a site that is not where it is first looked for.

@@ -1,6 +1,5 @@
 //! From what a rank's file says to what the graph is made of: handles become identities, ranks in communicators ranks
-//! of
-//! the world, and a function what it waits for.
+//! of the world, and a function what it waits for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +8,7 @@ use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Tim
 
 use super::file::{Group, Request, Snapshot, Thread};
 use super::graph::{
-    Collective, Condition, Doing, Message, Needs, Operation, Progress, State, What, Who,
+    Collective, Condition, Doing, Lock, Message, Needs, Operation, Progress, State, What, Who,
 };
 
 /// What the graph knows of a rank. `threads` are those that were in one call all the time.
@@ -23,20 +22,21 @@ pub(super) fn state(snapshot: &Snapshot, threads: &[&Thread], condition: Conditi
         calls: calls.collect(),
         pending: active.filter_map(|request| message_of(snapshot, request)).collect(),
         progress: snapshot.groups.iter().map(|group| (group.identity, progress(group))).collect(),
-        knows_all: snapshot.full & full::GROUPS == 0,
-        locks: snapshot
-            .locks
-            .iter()
-            .filter_map(|lock| {
-                let window = snapshot.group(kind::WINDOW, lock.window)?;
-                let target = match lock.target {
-                    Some(target) => Some(world_rank(window, target)?),
-                    None => None,
-                };
-                Some((window.identity, target))
-            })
-            .collect(),
+        knows_all: snapshot.full & (full::GROUPS | full::GONE) == 0,
+        locks: locks(snapshot).collect(),
     }
+}
+
+/// The locks of windows that a process holds.
+fn locks(snapshot: &Snapshot) -> impl Iterator<Item = Lock> {
+    snapshot.locks.iter().filter_map(|lock| {
+        let window = snapshot.group(kind::WINDOW, lock.window)?;
+        let target = match lock.target {
+            Some(target) => Some(world_rank(window, target)?),
+            None => None,
+        };
+        Some(Lock { window: window.identity, target, is_exclusive: lock.is_exclusive })
+    })
 }
 
 fn progress(group: &Group) -> Progress {
@@ -124,12 +124,13 @@ fn collective(
 /// What a call waits for.
 fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     use FunctionId::{
-        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join, MPI_Finalize, MPI_Mprobe,
-        MPI_Probe,
+        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join, MPI_Finalize, MPI_Init,
+        MPI_Init_thread, MPI_Mprobe, MPI_Probe, MPI_Waitall,
     };
     let function = thread.function;
     let shape = Shape::looked_up(function);
     match function {
+        MPI_Init | MPI_Init_thread => return What::Start,
         MPI_Finalize => return What::Finalize,
         MPI_Bsend => return What::Nothing,
         MPI_Comm_accept | MPI_Comm_connect | MPI_Comm_join => {
@@ -139,7 +140,7 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     }
     // A flag says that the function does not wait.
     if shape.completion != Completion::None && shape.flag == NONE {
-        return requests(snapshot, thread);
+        return requests(snapshot, thread, function == MPI_Waitall);
     }
     if shape.timing != Timing::Blocking && shape.timing != Timing::Epoch || shape.flag != NONE {
         return What::Nothing;
@@ -174,8 +175,7 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
             if !is_passive(function) {
                 return What::Nothing;
             }
-            let target = (shape.target != NONE).then(|| world_rank(window, thread.peer)).flatten();
-            What::Lock { window: window.identity, target }
+            lock(snapshot, thread, window, shape.target != NONE)
         }
         FunctionClass::Io if shape.file != NONE => match on_object(kind::FILE).and_then(counted) {
             Some(collective) => What::Collective(collective),
@@ -202,8 +202,29 @@ fn is_passive(function: FunctionId) -> bool {
         || Shape::looked_up(function).timing == Timing::Epoch
 }
 
+/// What a call on a window waits for, at one target or at all of them.
+fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) -> What {
+    let target = if has_target { world_rank(window, thread.peer) } else { None };
+    if has_target && target.is_none() {
+        return What::Nothing;
+    }
+    let targets = match target {
+        Some(target) => vec![target],
+        None => members(window).unwrap_or_default(),
+    };
+    let window = window.identity;
+    let is_exclusive = if thread.function == FunctionId::MPI_Win_lock {
+        thread.tag == 1
+    } else {
+        let is_it =
+            |lock: &Lock| lock.window == window && (target.is_none() || lock.target == target);
+        locks(snapshot).any(|lock| is_it(&lock) && lock.is_exclusive)
+    };
+    What::Lock { window, target, targets, is_exclusive }
+}
+
 /// What the requests of a call are for.
-fn requests(snapshot: &Snapshot, thread: &Thread) -> What {
+fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
     let mut of = Vec::new();
     let mut is_known = thread.requests as usize == thread.handles.len();
     for handle in thread.handles.iter().filter(|handle| **handle != snapshot.request_null) {
@@ -231,7 +252,7 @@ fn requests(snapshot: &Snapshot, thread: &Thread) -> What {
             None => is_known = false,
         }
     }
-    What::Requests { of, is_known }
+    What::Requests { of, is_all, is_known }
 }
 
 /// The ranks of the world that a call communicates with, as far as it says so.

@@ -25,6 +25,8 @@ pub(super) struct Snapshot {
     /// When the file was made, in nanoseconds since 1970.
     pub(super) created: u64,
     pub(super) phase: u64,
+    /// May other threads than the main one call MPI?
+    pub(super) has_threads: bool,
     /// For what there was no room.
     pub(super) full: u64,
     pub(super) host: String,
@@ -96,6 +98,7 @@ pub(super) struct Lock {
     pub(super) window: u64,
     /// `None` for all.
     pub(super) target: Option<i32>,
+    pub(super) is_exclusive: bool,
 }
 
 /// The words of a file, and what stands in them.
@@ -106,7 +109,9 @@ impl Words {
         let bytes: Vec<u8> =
             self.0[at..at + words].iter().flat_map(|word| word.to_le_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
+        // An application chooses names: what a terminal would obey stays out.
+        let is_plain = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
+        String::from_utf8_lossy(&bytes[..end]).chars().map(is_plain).collect()
     }
 
     fn place(&self, word: u64) -> Option<Place> {
@@ -238,6 +243,7 @@ impl Words {
         is_held.then(|| Lock {
             window: word(lock::WINDOW),
             target: Some(word(lock::TARGET)).filter(|all| *all != UNKNOWN).map(|rank| rank as i32),
+            is_exclusive: word(lock::EXCLUSIVE) != 0,
         })
     }
 }
@@ -285,6 +291,7 @@ impl Snapshot {
             parent: word(header::PARENT) as u32,
             created: word(header::CREATED),
             phase: word(header::PHASE),
+            has_threads: word(header::THREADS) != 0,
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mpi_facts::FunctionId;
+use mpi_facts::{FunctionId, Shape, Timing};
 
 /// What is known of a rank.
 #[derive(Debug, Clone)]
@@ -21,8 +21,18 @@ pub(super) struct State {
     pub(super) progress: BTreeMap<u64, Progress>,
     /// Are these all?
     pub(super) knows_all: bool,
-    /// The window locks that it holds: identity and target.
-    pub(super) locks: Vec<(u64, Option<u32>)>,
+    /// The window locks that it holds.
+    pub(super) locks: Vec<Lock>,
+}
+
+/// A window's lock that a rank holds, or has asked for and believes to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lock {
+    /// The window's identity.
+    pub(super) window: u64,
+    /// As a rank of the world; `None` for all.
+    pub(super) target: Option<u32>,
+    pub(super) is_exclusive: bool,
 }
 
 /// How a rank is.
@@ -56,12 +66,15 @@ pub(super) enum What {
     Nothing,
     /// That the messages move: both of `MPI_Sendrecv`.
     Messages(Vec<Message>),
-    /// That requests are complete. `is_known` says whether all of them are.
-    Requests { of: Vec<Operation>, is_known: bool },
+    /// That requests are complete: all of them, or one. `is_known` says whether all of them are known.
+    Requests { of: Vec<Operation>, is_all: bool, is_known: bool },
     /// That all come to a collective operation.
     Collective(Collective),
-    /// That a window is unlocked by others.
-    Lock { window: u64, target: Option<u32> },
+    /// That a window is unlocked by others, or that what one does at these targets is done there. `target` is `None` if
+    /// that is all of them.
+    Lock { window: u64, target: Option<u32>, targets: Vec<u32>, is_exclusive: bool },
+    /// That all start MPI.
+    Start,
     /// That all finalize.
     Finalize,
     /// Something outside of MPI, in words.
@@ -86,6 +99,21 @@ pub(super) struct Message {
     pub(super) tag: Option<i32>,
     /// The communicator's identity.
     pub(super) comm: Option<u64>,
+}
+
+impl Message {
+    /// Could one tag and communicator be both messages'?
+    fn is_alike(&self, other: &Self) -> bool {
+        let tags = match (self.tag, other.tag) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        };
+        let comms = match (self.comm, other.comm) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        };
+        tags && comms
+    }
 }
 
 /// The other side of a message, as ranks of the world.
@@ -136,13 +164,17 @@ pub(super) enum Reason {
     /// It is to call another function as the same operation on a communicator.
     Mismatch { number: u64, ours: FunctionId, theirs: FunctionId },
     /// It is to begin a collective operation.
-    Missing { number: u64 },
+    Missing { number: u64, function: FunctionId },
     /// It is to send.
     Send,
     /// It is to receive.
     Receive,
     /// It is to unlock a window.
     Unlock,
+    /// It is to call MPI, which goes on with what others have asked for in the calls of a rank only.
+    Progress,
+    /// It is to start MPI.
+    Start,
     /// It is to finalize.
     Finalize,
 }
@@ -234,32 +266,68 @@ impl World<'_> {
         self.states.get(&rank).map_or(Condition::Missing, |state| state.condition)
     }
 
-    /// Is a rank on the way of sending what another one receives, or the other way round? Then nobody waits in vain.
-    fn is_matched(&self, from: u32, message: &Message, with: u32) -> bool {
-        let Some(state) = self.states.get(&with) else { return false };
-        let fits = |other: &Message| {
+    /// Is a rank in its own code, though it lives? It does not go on then with what others have asked of its MPI.
+    fn is_outside(&self, rank: u32) -> bool {
+        self.states.get(&rank).is_some_and(|state| {
+            matches!(state.condition, Condition::Still | Condition::Stopped)
+                && state.calls.is_empty()
+        })
+    }
+
+    /// Does a rank wait in MPI for other ranks? Then its MPI goes on with everything that it has been asked for.
+    fn is_waiting(&self, rank: u32) -> bool {
+        self.states.get(&rank).is_some_and(|state| {
+            state.condition == Condition::Still
+                && !state.calls.is_empty()
+                && !state
+                    .calls
+                    .iter()
+                    .any(|call| matches!(call.what, What::Nothing | What::Outside(_)))
+        })
+    }
+
+    /// How many messages a rank is on the way of sending that fit what another one receives, or the other way round. If
+    /// there are some, nobody waits in vain.
+    fn matches(&self, from: u32, message: &Message, with: u32) -> usize {
+        let Some(state) = self.states.get(&with) else { return 0 };
+        let fits = |other: &&Message| {
             let back = match &other.with {
                 Who::Rank(rank) => *rank == from,
                 Who::AnyOf(ranks) => ranks.contains(&from),
                 Who::Nobody => false,
                 Who::Unknown => true,
             };
-            let tags = match (message.tag, other.tag) {
-                (Some(ours), Some(theirs)) => ours == theirs,
-                _ => true,
-            };
-            let comms = match (message.comm, other.comm) {
-                (Some(ours), Some(theirs)) => ours == theirs,
-                _ => true,
-            };
-            other.is_sent != message.is_sent && back && tags && comms
+            other.is_sent != message.is_sent && back && message.is_alike(other)
         };
         // A call to oneself is its own other side in `MPI_Sendrecv` only.
         let current = state.calls.iter().flat_map(|call| match &call.what {
             What::Messages(messages) => messages.as_slice(),
             _ => &[],
         });
-        current.chain(&state.pending).any(fits)
+        current.chain(&state.pending).filter(fits).count()
+    }
+
+    /// Is one of several requests surely complete by now, if nobody has moved for a while? The other side waits in MPI,
+    /// and has as many messages for it as there are requests that could get them.
+    fn is_surely_complete(&self, from: u32, operation: &Operation) -> bool {
+        let Operation::Message(message) = operation else { return false };
+        let with = match &message.with {
+            Who::Nobody => return true,
+            Who::Rank(with) => *with,
+            Who::AnyOf(_) | Who::Unknown => return false,
+        };
+        let rivals = |other: &&Message| {
+            let could = match &other.with {
+                Who::Rank(rank) => *rank == with,
+                Who::AnyOf(ranks) => ranks.contains(&with),
+                Who::Nobody => false,
+                Who::Unknown => true,
+            };
+            could && other.is_sent == message.is_sent && message.is_alike(other)
+        };
+        let pending = self.states.get(&from).map_or(&[][..], |state| &state.pending);
+        self.is_waiting(with)
+            && self.matches(from, message, with) >= pending.iter().filter(rivals).count()
     }
 
     fn need_of_message(&self, from: u32, message: &Message) -> Need {
@@ -267,10 +335,17 @@ impl World<'_> {
         let edge = |to, is_choice| Edge { from, to, reason, is_choice };
         match &message.with {
             Who::Nobody | Who::Unknown => Need::Nothing,
-            Who::Rank(to) if self.is_matched(from, message, *to) => Need::Nothing,
+            Who::Rank(to) if self.matches(from, message, *to) > 0 => {
+                if !self.is_outside(*to) {
+                    return Need::Nothing;
+                }
+                let reason = Reason::Progress;
+                let edges = vec![Edge { from, to: *to, reason, is_choice: false }];
+                Need::Ranks { edges, any: false }
+            }
             Who::Rank(to) => Need::Ranks { edges: vec![edge(*to, false)], any: false },
             Who::AnyOf(ranks) => {
-                if ranks.iter().any(|to| self.is_matched(from, message, *to)) {
+                if ranks.iter().any(|to| self.matches(from, message, *to) > 0) {
                     return Need::Nothing;
                 }
                 let others = ranks.iter().filter(|to| **to != from);
@@ -283,10 +358,13 @@ impl World<'_> {
     fn need_of_collective(&self, from: u32, collective: &Collective) -> Need {
         let Collective { on, number, function, members, needs } = collective;
         let mut missing = Vec::new();
+        let mut outside = Vec::new();
+        let is_blocking = Shape::looked_up(*function).timing == Timing::Blocking;
+        let is_missing = Reason::Missing { number: *number, function: *function };
         for &to in members.iter().filter(|to| **to != from) {
             let edge = |reason| Edge { from, to, reason, is_choice: false };
             let Some(state) = self.states.get(&to) else {
-                missing.push(edge(Reason::Missing { number: *number }));
+                missing.push(edge(is_missing));
                 continue;
             };
             match state.progress.get(on) {
@@ -297,16 +375,24 @@ impl World<'_> {
                         let reason =
                             Reason::Mismatch { number: *number, ours: *function, theirs: *theirs };
                         missing.push(edge(reason));
+                    } else if !is_blocking && self.is_outside(to) {
+                        // It has begun, and does not go on with it before its next call.
+                        outside.push(Edge { is_choice: true, ..edge(Reason::Progress) });
                     }
                 }
-                Some(_) => missing.push(edge(Reason::Missing { number: *number })),
-                None if state.knows_all => missing.push(edge(Reason::Missing { number: *number })),
+                Some(_) => missing.push(edge(is_missing)),
+                None if state.knows_all => missing.push(edge(is_missing)),
                 // Nobody knows.
                 None => return Need::Nothing,
             }
         }
         if missing.is_empty() {
-            return Need::Nothing;
+            let any = true;
+            return if outside.is_empty() {
+                Need::Nothing
+            } else {
+                Need::Ranks { edges: outside, any }
+            };
         }
         // One that has begun another operation will never begin this one, whatever the others do.
         missing.sort_by_key(|edge| edge.reason);
@@ -319,6 +405,7 @@ impl World<'_> {
             }
             Needs::Root(_) | Needs::Some => {
                 missing.iter_mut().for_each(|edge| edge.is_choice = true);
+                missing.extend(outside);
                 return Need::Ranks { edges: missing, any: true };
             }
         }
@@ -334,25 +421,25 @@ impl World<'_> {
                 self.any_of(needs.collect())
             }
             What::Requests { is_known: false, .. } => Need::Nothing,
-            What::Requests { of, .. } => {
-                let needs = of.iter().map(|operation| match operation {
+            What::Requests { of, is_all, .. } => {
+                // Which of them are complete is not known. Where all are waited for, those that surely are do not matter.
+                let is_open = |operation: &&Operation| {
+                    !(*is_all && of.len() > 1 && self.is_surely_complete(from, operation))
+                };
+                let needs = of.iter().filter(is_open).map(|operation| match operation {
                     Operation::Message(message) => self.need_of_message(from, message),
                     Operation::Collective(collective) => self.need_of_collective(from, collective),
                 });
                 self.any_of(needs.collect())
             }
             What::Collective(collective) => self.need_of_collective(from, collective),
-            What::Lock { window, target } => {
-                let holds = |state: &State| {
-                    state.locks.iter().any(|(held, of)| {
-                        held == window && (*of == *target || of.is_none() || target.is_none())
-                    })
-                };
-                let holders =
-                    self.states.iter().filter(|(rank, state)| **rank != from && holds(state));
-                let edges: Vec<_> = holders
-                    .map(|(to, _)| Edge { from, to: *to, reason: Reason::Unlock, is_choice: false })
-                    .collect();
+            What::Lock { window, target, targets, is_exclusive } => {
+                self.need_of_lock(from, *window, *target, targets, *is_exclusive)
+            }
+            What::Start => {
+                let edge = |to| Edge { from, to, reason: Reason::Start, is_choice: false };
+                let is_missing = |rank: &u32| self.condition(*rank) == Condition::Missing;
+                let edges: Vec<_> = (0..self.size).filter(is_missing).map(edge).collect();
                 if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
             }
             What::Finalize => {
@@ -368,6 +455,46 @@ impl World<'_> {
                 if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
             }
         }
+    }
+
+    /// Whom a call on a window needs that waits for a lock, or for the end of what it does at its targets.
+    ///
+    /// A rank that holds a lock that does not go with this one must unlock it, unless it is in such a call itself: it may
+    /// have asked for the lock only, since MPIs get locks when they need them. And a target that is in its own code may
+    /// have to call MPI before anything happens there. Which of these it is, nobody knows.
+    fn need_of_lock(
+        &self,
+        from: u32,
+        window: u64,
+        target: Option<u32>,
+        targets: &[u32],
+        is_exclusive: bool,
+    ) -> Need {
+        let is_at_it = |state: &State| {
+            let on =
+                |call: &Doing| matches!(&call.what, What::Lock { window: on, .. } if *on == window);
+            state.calls.iter().any(on)
+        };
+        let is_in_the_way = |lock: &Lock| {
+            lock.window == window
+                && (is_exclusive || lock.is_exclusive)
+                && (lock.target == target || lock.target.is_none() || target.is_none())
+        };
+        let edge = |to, reason| Edge { from, to, reason, is_choice: false };
+        let holders = self.states.iter().filter(|(rank, state)| {
+            **rank != from && !is_at_it(state) && state.locks.iter().any(is_in_the_way)
+        });
+        let mut edges: Vec<_> = holders.map(|(to, _)| edge(*to, Reason::Unlock)).collect();
+        let outside = targets.iter().filter(|to| **to != from && self.is_outside(**to));
+        edges.extend(outside.map(|to| edge(*to, Reason::Progress)));
+        edges.sort_by_key(|edge| edge.to);
+        edges.dedup_by_key(|edge| edge.to);
+        if edges.is_empty() {
+            return Need::Nothing;
+        }
+        let any = edges.len() > 1;
+        edges.iter_mut().for_each(|edge| edge.is_choice = any);
+        Need::Ranks { edges, any }
     }
 
     /// Several things of which some may have happened, and nobody knows which: if one of them needs nobody, nothing is
@@ -386,7 +513,10 @@ impl World<'_> {
         if all.is_empty() {
             return Need::Nothing;
         }
-        all.iter_mut().for_each(|edge| edge.is_choice = true);
+        let is_choice = all.len() > 1;
+        all.iter_mut().for_each(|edge| edge.is_choice |= is_choice);
+        // What is sent is often on its way though nobody has received it yet. So a receive is the better guess.
+        all.sort_by_key(|edge| edge.reason == Reason::Receive);
         Need::Ranks { edges: all, any: true }
     }
 
@@ -423,11 +553,32 @@ impl World<'_> {
             .into_iter()
             .map(|rank| Culprit { rank, why: self.why_in(rank, &path) })
             .collect();
+        // Of several messages that a rank waits for, nobody knows which is the one: all that it may be are named.
+        for edge in path.iter().filter(|edge| edge.is_choice && self.waits_for_several(edge.from)) {
+            let alike = |other: &&Edge| {
+                other.reason == edge.reason && (is_gone(other.to) || stuck.contains(&other.to))
+            };
+            for other in needs[&edge.from].0.iter().filter(alike) {
+                if !culprits.iter().any(|known| known.rank == other.to) {
+                    culprits.push(Culprit { rank: other.to, why: self.why_in(other.to, &path) });
+                }
+            }
+        }
         // Who is gone or has turned away comes first, and then who waits in vain.
         culprits.sort_by_key(|culprit| {
             (culprit.why == Why::InVain, culprit.why == Why::Cycle, culprit.rank)
         });
         Verdict { kind: Kind::Deadlock, edges, path, stuck, culprits }
+    }
+
+    /// Does a rank wait for several messages, each of which has a rank that it comes from or goes to?
+    fn waits_for_several(&self, rank: u32) -> bool {
+        let calls = self.states.get(&rank).map_or(&[][..], |state| &state.calls);
+        calls.iter().any(|call| match &call.what {
+            What::Requests { of, .. } => of.len() > 1,
+            What::Messages(messages) => messages.len() > 1,
+            _ => false,
+        })
     }
 
     /// The ranks that can never go on: what is left when all that can has been taken out.

@@ -60,6 +60,8 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
                 Reason::Send => "send",
                 Reason::Receive => "receive",
                 Reason::Unlock => "unlock",
+                Reason::Progress => "progress",
+                Reason::Start => "start",
                 Reason::Finalize => "finalize",
             };
             json!({"from": edge.from, "to": edge.to, "reason": reason, "or_others": edge.is_choice})
@@ -80,7 +82,7 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
         "world": at,
         "size": world.size,
         "verdict": verdict_word,
-        "certain": !world.is_uncertain,
+        "certain": !world.is_uncertain && !world.has_others && !world.is_past,
         "alive": !world.is_past,
         "stuck": world.verdict.stuck,
         "waits": edges,

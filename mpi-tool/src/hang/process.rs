@@ -51,6 +51,38 @@ pub(super) fn life(snapshot: &Snapshot) -> Life {
     }
 }
 
+/// The threads of a process, by their numbers.
+pub(super) fn threads(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"));
+    let entries = entries.into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What a thread that sleeps waits for, if that cannot end by time alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sleep {
+    /// Another thread, such as one that it joins.
+    Thread,
+    /// A socket, a pipe or the like.
+    Descriptor,
+    /// Time, or what cannot be told.
+    Other,
+}
+
+/// What a thread sleeps for, by the system call that it is in.
+pub(super) fn sleep_of(pid: u32, thread: u32) -> Sleep {
+    let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).unwrap_or_default();
+    let words: Vec<&str> = call.split_ascii_whitespace().collect();
+    let number = words.first().and_then(|number| number.parse::<i64>().ok());
+    match number.map(i64::cast_unsigned) {
+        // futex, whose fourth argument is the time that it ends at.
+        Some(202) if words.get(4) == Some(&"0x0") => Sleep::Thread,
+        // poll, select, pselect6, ppoll, epoll_wait, epoll_pwait, epoll_pwait2.
+        Some(7 | 23 | 270 | 271 | 232 | 281 | 441) => Sleep::Descriptor,
+        _ => Sleep::Other,
+    }
+}
+
 /// What a thread has had of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {

@@ -12,7 +12,7 @@ use super::convert::{Ranks, state};
 use super::file::{Snapshot, Thread};
 use super::find::Run;
 use super::graph::{Condition, Kind, State, Verdict, World as Graph};
-use super::process::{Effort, Life, effort, life};
+use super::process::{Effort, Life, Sleep, effort, life, sleep_of, threads};
 
 /// A run.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(super) struct World {
     pub(super) is_past: bool,
     /// Have those that are to blame had too little of a processor to tell?
     pub(super) is_uncertain: bool,
+    /// Has a rank that is to blame threads outside of MPI that may do what others wait for?
+    pub(super) has_others: bool,
 }
 
 /// A rank.
@@ -86,6 +88,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 const ENOUGH_TIME: u64 = 30_000_000;
 const ENOUGH_TURNS: u64 = 40;
 
+/// So many nanoseconds of a processor are little for a thread that works.
+const LITTLE_TIME: u64 = 25_000_000;
+
 /// The files of a run at one moment, with what the kernel says.
 struct Look {
     snapshots: Vec<Snapshot>,
@@ -108,9 +113,12 @@ fn look(run: &Run, problems: &mut Vec<String>) -> Look {
     let mut efforts = BTreeMap::new();
     for (snapshot, life) in snapshots.iter().zip(&lives) {
         if !matches!(life, Life::Gone | Life::Elsewhere) {
-            for thread in &snapshot.threads {
-                if let Some(effort) = effort(snapshot.pid, thread.id) {
-                    efforts.insert((snapshot.pid, thread.id), effort);
+            // Threads that have not called MPI yet may do so, where the program has asked for it.
+            let known = snapshot.threads.iter().map(|thread| thread.id);
+            let all = if snapshot.has_threads { threads(snapshot.pid) } else { known.collect() };
+            for thread in all {
+                if let Some(effort) = effort(snapshot.pid, thread) {
+                    efforts.insert((snapshot.pid, thread), effort);
                 }
             }
         }
@@ -241,12 +249,12 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             .iter()
             .map(|(number, rank)| {
                 // A thread outside of MPI that has a processor may do what others wait for.
-                let works = rank.snapshot.threads.iter().any(|thread| {
-                    let spent = |look: &Look| {
-                        look.efforts.get(&(rank.snapshot.pid, thread.id)).map(|one| one.time)
-                    };
-                    let is_outside = !rank.inside.iter().any(|inside| inside.id == thread.id);
-                    is_outside && spent(now) > spent(first)
+                let works = outside(rank, now).any(|(thread, effort)| {
+                    let id = (rank.snapshot.pid, thread);
+                    let before = first.efforts.get(&id).map_or(0, |before| before.time);
+                    let is_known = rank.snapshot.threads.iter().any(|known| known.id == thread);
+                    // Libraries have threads that look at something now and then.
+                    effort.time > before + if is_known { 0 } else { LITTLE_TIME }
                 });
                 let threads: Vec<&Thread> = rank.inside.iter().filter(|_| !works).collect();
                 (*number, state(&rank.snapshot, &threads, rank.condition))
@@ -268,12 +276,36 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 }
             })
         };
+        let is_deadlock = !is_past && verdict.kind == Kind::Deadlock;
         let mut named = verdict.path.iter().flat_map(|edge| [edge.from, edge.to]);
-        let is_uncertain =
-            !is_past && verdict.kind == Kind::Deadlock && named.any(|rank| had_little(&rank));
-        World { size, ranks, states, verdict, is_past, is_uncertain }
+        let is_uncertain = is_deadlock && named.any(|rank| had_little(&rank));
+        let mut stuck = verdict.stuck.iter().filter_map(|rank| ranks.get(rank));
+        let has_others = is_deadlock && stuck.any(|rank| may_go_on(rank, now));
+        World { size, ranks, states, verdict, is_past, is_uncertain, has_others }
     });
     worlds.filter(|world| !world.ranks.is_empty()).collect()
+}
+
+/// The threads of a rank that are not in MPI.
+fn outside<'a>(rank: &'a Rank, look: &'a Look) -> impl Iterator<Item = (u32, Effort)> + 'a {
+    let pid = rank.snapshot.pid;
+    let all = look.efforts.range((pid, 0)..=(pid, u32::MAX));
+    all.map(|((_, thread), effort)| (*thread, *effort))
+        .filter(|(thread, _)| !rank.inside.iter().any(|inside| inside.id == *thread))
+}
+
+/// May a thread outside of MPI, which sleeps, wake up by itself and do what others wait for? One that waits for another
+/// thread does not, and one that has never called MPI and waits for a socket or the like is a library's, most likely.
+fn may_go_on(rank: &Rank, look: &Look) -> bool {
+    !rank.inside.is_empty()
+        && outside(rank, look).any(|(thread, _)| {
+            let is_known = rank.snapshot.threads.iter().any(|known| known.id == thread);
+            match sleep_of(rank.snapshot.pid, thread) {
+                Sleep::Thread => false,
+                Sleep::Descriptor => is_known,
+                Sleep::Other => true,
+            }
+        })
 }
 
 /// How many calls each file's process has made: to see whether anything moves.

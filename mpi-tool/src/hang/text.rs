@@ -235,15 +235,13 @@ fn reason(world: &World, edge: &Edge) -> String {
     match edge.reason {
         Reason::Send => format!("to send it a message{}", with_tag(world, edge)),
         Reason::Receive => format!("to receive its message{}", with_tag(world, edge)),
-        Reason::Missing { number } => {
-            let thread = world.ranks.get(&edge.from).and_then(|rank| rank.inside.first());
-            let function = thread.map_or_else(String::new, |thread| thread.function.to_string());
-            format!("to come to {function} #{number}")
-        }
+        Reason::Missing { number, function } => format!("to come to {function} #{number}"),
         Reason::Mismatch { number, ours, theirs } => {
             format!("to call {ours} as operation #{number}, but that rank has called {theirs}")
         }
         Reason::Unlock => "to unlock the window".into(),
+        Reason::Progress => "to call MPI, where this goes on".into(),
+        Reason::Start => "to start MPI".into(),
         Reason::Finalize => "to come to MPI_Finalize".into(),
     }
 }
@@ -326,6 +324,10 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
     match verdict.kind {
         Kind::Deadlock if world.is_uncertain => lines.push(format!(
             "It looks like a deadlock of {}, but they have had too little processor time to be sure:",
+            count(verdict.stuck.len())
+        )),
+        Kind::Deadlock if world.has_others => lines.push(format!(
+            "It looks like a deadlock of {}, but one of them has threads outside of MPI that may go on:",
             count(verdict.stuck.len())
         )),
         Kind::Deadlock => {

@@ -131,7 +131,7 @@ pub(crate) fn signal(name: &str, process: u64) {
 }
 
 /// `mpi-tool hang --json RUN`; `None` if there is no such run.
-fn hang(folder: &Path, run: &str) -> Option<Value> {
+pub(crate) fn hang(folder: &Path, run: &str) -> Option<Value> {
     let outcome = mpi_tool(folder, &["hang", "--json", run]);
     match outcome.status {
         Some(0) => Some(

@@ -11,6 +11,7 @@ mod generated;
 mod guard;
 mod hang;
 mod hosts;
+mod innocent;
 mod inspect;
 mod languages;
 mod launchers;

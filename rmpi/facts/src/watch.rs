@@ -72,7 +72,9 @@ pub mod header {
     /// What tells worlds apart: the launcher's name for the job.
     pub const WORLD: usize = 48;
     /// Its words.
-    pub const WORLD_WORDS: usize = 12;
+    pub const WORLD_WORDS: usize = 11;
+    /// May other threads than the main one call MPI, 1, or not, 0?
+    pub const THREADS: usize = 59;
     /// The MPI's `MPI_ANY_SOURCE`, whose number depends on the ABI.
     pub const ANY_SOURCE: usize = 60;
     /// `MPI_PROC_NULL`.
@@ -111,6 +113,8 @@ pub mod full {
     pub const LOCKS: u64 = 16;
     /// Modules.
     pub const MODULES: u64 = 32;
+    /// Communicators, windows and files that were freed: not all of these are there any more.
+    pub const GONE: u64 = 64;
 }
 
 /// Programs and libraries that call sites are in.
@@ -153,7 +157,7 @@ pub mod slot {
     pub const PEER: usize = 5;
     /// The source, as the application has passed it.
     pub const SOURCE: usize = 6;
-    /// The first tag.
+    /// The first tag. In `MPI_Win_lock`: whether the lock is to be exclusive, 1, or shared, 0.
     pub const TAG: usize = 7;
     /// The communicator's handle; only the lower half means something where handles are `int`s
     /// ([`INT_HANDLES`](super::header::INT_HANDLES)).
@@ -231,6 +235,9 @@ pub mod kind {
     pub const WINDOW: u64 = 2;
     /// A file.
     pub const FILE: u64 = 3;
+    /// One of these that was freed: its identity and its operations stay, so that others see that this process has come
+    /// to them, until the entry is needed.
+    pub const GONE: u64 = 4;
 }
 
 /// World ranks of members, two in a word, the lower half first.

@@ -66,11 +66,28 @@ impl Group {
 
 /// A free entry, filled but for its kind, which makes it one. To be called with the lock.
 fn fill(file: &Words, handle: u64, identity: u64) -> Option<usize> {
-    let all = (0..group::COUNT).map(|number| group::AREA + number * group::LENGTH);
-    let Some(at) = all.into_iter().find(|at| file.get(at + group::KIND) == 0) else {
-        file.mark_full(full::GROUPS);
-        return None;
+    /// Where the next entry of something that is gone is looked for: each of them stays as long as possible.
+    static OLDEST: AtomicUsize = AtomicUsize::new(0);
+    let with = |kind| {
+        let first = OLDEST.load(Relaxed);
+        let numbers = (0..group::COUNT).map(move |number| (first + number) % group::COUNT);
+        numbers
+            .map(|number| group::AREA + number * group::LENGTH)
+            .find(|at| file.get(at + group::KIND) == kind)
     };
+    let at = match with(0) {
+        Some(at) => at,
+        None => {
+            let Some(at) = with(kind::GONE) else {
+                file.mark_full(full::GROUPS);
+                return None;
+            };
+            file.mark_full(full::GONE);
+            file.set(at + group::KIND, 0);
+            at
+        }
+    };
+    OLDEST.store((at - group::AREA) / group::LENGTH + 1, Relaxed);
     for word in 0..group::LENGTH {
         file.set(at + word, 0);
     }
@@ -82,8 +99,11 @@ fn fill(file: &Words, handle: u64, identity: u64) -> Option<usize> {
 /// A communicator has been made, or is there from the start.
 pub(crate) fn add_comm(comm: TrackedComm, handle: u64, groups: (Members, Option<Members>)) {
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (Some(file), Some(known)) = (file(), comm.known()) else { return };
-    let Some(entry) = ENTRIES.get(comm.number() as usize) else { return };
+    let Some(file) = file() else { return };
+    let (Some(known), Some(entry)) = (comm.known(), ENTRIES.get(comm.number() as usize)) else {
+        file.mark_full(full::GROUPS);
+        return;
+    };
     // One handle means one communicator, and what had it before is gone.
     end_handle(file, handle, kind::COMMUNICATOR);
     if entry.load(Acquire) != 0 {
@@ -97,6 +117,13 @@ pub(crate) fn add_comm(comm: TrackedComm, handle: u64, groups: (Members, Option<
     }
     file.set(at + group::KIND, kind::COMMUNICATOR);
     entry.store(((at - group::AREA) / group::LENGTH) as u8 + 1, Release);
+}
+
+/// There is a communicator that is not told apart.
+pub(crate) fn no_room() {
+    if let Some(file) = file() {
+        file.mark_full(full::GROUPS);
+    }
 }
 
 /// A window or a file has been made, of a communicator.
@@ -132,12 +159,12 @@ pub(crate) fn end_object(what: u64, handle: u64) {
     }
 }
 
-/// Frees the entry of a handle. Lists of members stay taken, as windows and files may share them.
+/// What a handle stood for is gone. Lists of members stay taken, as windows and files may share them.
 fn end_handle(file: &Words, handle: u64, what: u64) {
     for number in 0..group::COUNT {
         let at = group::AREA + number * group::LENGTH;
         if file.get(at + group::KIND) == what && file.get(at + group::HANDLE) == handle {
-            file.set(at + group::KIND, 0);
+            file.set(at + group::KIND, kind::GONE);
             if what == kind::COMMUNICATOR {
                 let entry =
                     ENTRIES.iter().find(|entry| usize::from(entry.load(Relaxed)) == number + 1);

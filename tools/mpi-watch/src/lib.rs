@@ -80,8 +80,8 @@ fn is_collective<'c>(call: impl Call<'c>) -> bool {
 /// function's name.
 fn is_collective_on_object(function: FunctionId) -> bool {
     use FunctionId::{
-        MPI_File_preallocate, MPI_File_set_atomicity, MPI_File_set_size, MPI_File_set_view,
-        MPI_File_sync, MPI_Win_fence,
+        MPI_File_close, MPI_File_preallocate, MPI_File_set_atomicity, MPI_File_set_size,
+        MPI_File_set_view, MPI_File_sync, MPI_Win_fence, MPI_Win_free,
     };
     let of_file = || {
         let name = function.name();
@@ -91,12 +91,14 @@ fn is_collective_on_object(function: FunctionId) -> bool {
     };
     matches!(
         function,
-        MPI_File_preallocate
+        MPI_File_close
+            | MPI_File_preallocate
             | MPI_File_set_atomicity
             | MPI_File_set_size
             | MPI_File_set_view
             | MPI_File_sync
             | MPI_Win_fence
+            | MPI_Win_free
     ) || of_file()
 }
 
@@ -139,7 +141,11 @@ impl Watch {
         let Some(slot) = Slot::enter() else { return next_f() };
         self.begin(slot);
         slot.set(field, handle);
-        slot.set(slot::NUMBER, 0);
+        let is_object = field == slot::OBJECT;
+        slot.set(
+            slot::NUMBER,
+            if is_object { number_on_object(handle, function, slot) } else { 0 },
+        );
         slot.set_inside(function);
         let result = next_f();
         slot.leave();
@@ -173,6 +179,9 @@ impl Watch {
         if let Some(object) = object.or_else(|| call.file().map(|file| file.raw().to_word())) {
             slot.set(slot::OBJECT, object);
             number = number_on_object(object, function, slot);
+            if function == FunctionId::MPI_Win_lock {
+                slot.set(slot::TAG, is_exclusive(call).into());
+            }
         }
         if !is_message(call.class()) {
             slot.set(slot::NUMBER, number);
@@ -249,8 +258,11 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn keep_comm(&self, comm: MPI_Comm) {
-        if let Some(groups) = self.communicators.members(comm) {
-            groups::add_comm(self.communicators.of_handle(comm), comm.to_word(), groups);
+        let tracked = self.communicators.of_handle(comm);
+        match self.communicators.members(comm) {
+            Some(groups) => groups::add_comm(tracked, comm.to_word(), groups),
+            None if tracked == TrackedComm::OTHERS => groups::no_room(),
+            None => {}
         }
     }
 
@@ -336,6 +348,13 @@ fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c
     });
 }
 
+/// Is the lock that `MPI_Win_lock` wants exclusive?
+#[inline(always)]
+fn is_exclusive<'c>(call: impl Call<'c>) -> bool {
+    let first = call.arguments().next().map_or(0, |(_, word)| word);
+    c_int::from_word(first) == MPI_LOCK_EXCLUSIVE
+}
+
 /// A window may have been locked or unlocked.
 #[inline(always)]
 fn note_lock<'c>(call: impl Call<'c>, slot: &Slot) {
@@ -345,9 +364,7 @@ fn note_lock<'c>(call: impl Call<'c>, slot: &Slot) {
     let target = call.destination().map_or(UNKNOWN, |target| target.raw().to_word());
     match call.function() {
         MPI_Win_lock => {
-            let first = call.arguments().next().map_or(0, |(_, word)| word);
-            let is_exclusive = c_int::from_word(first) == MPI_LOCK_EXCLUSIVE;
-            file.add_lock(window, target, is_exclusive, slot.get(slot::SITE));
+            file.add_lock(window, target, is_exclusive(call), slot.get(slot::SITE));
         }
         MPI_Win_lock_all => file.add_lock(window, target, false, slot.get(slot::SITE)),
         MPI_Win_unlock | MPI_Win_unlock_all => file.end_lock(window, target),

@@ -56,6 +56,11 @@ pub(crate) fn started() {
     if let Some((rank, size)) = world_position() {
         file.set(header::RANK, rank.into());
         file.set(header::SIZE, size.into());
+        let mut level = 0;
+        // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and writes
+        // one `int`.
+        unsafe { pmpi::MPI_Query_thread(&mut level) };
+        file.set(header::THREADS, (level > mpi_sys::MPI_THREAD_FUNNELED).into());
     }
     // Open MPI's is an address, which is known when MPI is there.
     file.set(header::REQUEST_NULL, pmpi::MPI_REQUEST_NULL.to_word());

@@ -1,6 +1,7 @@
 use super::*;
 use FunctionId::{
-    MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait, MPI_Win_lock,
+    MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_Finalize, MPI_Recv, MPI_Send, MPI_Wait,
+    MPI_Win_flush, MPI_Win_lock, MPI_Win_unlock_all,
 };
 
 const WORLD: u64 = 1;
@@ -170,28 +171,157 @@ fn any_source_needs_one_of_many() {
 #[test]
 fn several_requests_accuse_nobody_too_early() {
     let receive = |from| Operation::Message(message(false, Who::Rank(from), 0));
-    let waits = |of: Vec<Operation>| inside(MPI_Wait, What::Requests { of, is_known: true });
+    let waits = |of| inside(MPI_Wait, What::Requests { of, is_all: false, is_known: true });
     let verdict =
         judge([waits(vec![receive(1), receive(2)]), collective(3, &[MPI_Barrier]), outside()]);
     assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(2, Why::Computing)]));
     let verdict = judge([waits(vec![receive(1)]), finalizes()]);
     assert_eq!(culprits(&verdict), [(1, Why::Finalizing), (0, Why::Cycle)]);
-    let unknown = inside(MPI_Wait, What::Requests { of: vec![receive(1)], is_known: false });
+    let unknown =
+        inside(MPI_Wait, What::Requests { of: vec![receive(1)], is_all: false, is_known: false });
     assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
+}
+
+/// In a call on a window with a lock at a target, or at all of three ranks.
+fn locks(target: Option<u32>, is_exclusive: bool) -> What {
+    let targets = target.map_or_else(|| vec![0, 1, 2], |target| vec![target]);
+    What::Lock { window: 9, target, targets, is_exclusive }
+}
+
+fn holds(target: Option<u32>, is_exclusive: bool) -> Vec<Lock> {
+    vec![Lock { window: 9, target, is_exclusive }]
 }
 
 #[test]
 fn a_lock_is_waited_for_at_its_holder() {
-    let waits = inside(MPI_Win_lock, What::Lock { window: 9, target: Some(0) });
-    let holder = State { locks: vec![(9, Some(0))], ..receives(0, 4) };
+    let waits = inside(MPI_Win_lock, locks(Some(0), true));
+    let holder = State { locks: holds(Some(0), true), ..receives(0, 4) };
     let verdict = judge([outside(), holder.clone(), waits.clone()]);
     assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(0, Why::Computing)]));
     let verdict = judge([collective(3, &[MPI_Barrier]), holder, waits.clone()]);
     assert_eq!(verdict.kind, Kind::Deadlock);
     assert!(verdict.edges.iter().any(|edge| (edge.from, edge.to) == (2, 1)));
     // Another target's lock, and one's own.
-    let other = State { locks: vec![(9, Some(1))], ..finalizes() };
+    let other = State { locks: holds(Some(1), true), ..finalizes() };
     assert_eq!(judge([outside(), other, waits]).kind, Kind::Waiting);
+}
+
+/// Shared locks go together, and two ranks in calls on a window do not wait for each other: a target that computes is
+/// what they wait for.
+#[test]
+fn ranks_that_share_a_lock_do_not_wait_for_each_other() {
+    let flushes = |is_exclusive| State {
+        locks: holds(None, is_exclusive),
+        ..inside(MPI_Win_flush, locks(Some(1), is_exclusive))
+    };
+    let computes = || State { locks: holds(None, false), ..outside() };
+    for is_exclusive in [false, true] {
+        let target = if is_exclusive { outside() } else { computes() };
+        let verdict = judge([flushes(is_exclusive), target, flushes(is_exclusive)]);
+        let named = culprits(&verdict);
+        assert_eq!((verdict.kind, named), (Kind::Waiting, vec![(1, Why::Computing)]));
+        let reasons: Vec<_> = verdict.edges.iter().map(|edge| (edge.to, edge.reason)).collect();
+        assert_eq!(reasons, [(1, Reason::Progress); 2]);
+    }
+    // The target is in MPI: what they do there is done soon.
+    let verdict = judge([flushes(false), collective(3, &[MPI_Barrier]), flushes(false)]);
+    assert!(verdict.stuck.is_empty(), "{verdict:?}");
+    // At all targets.
+    let unlocks =
+        State { locks: holds(None, false), ..inside(MPI_Win_unlock_all, locks(None, false)) };
+    let verdict = judge([unlocks.clone(), computes(), unlocks]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    // A shared lock stands in the way of an exclusive one.
+    let holder = State { locks: holds(Some(0), false), ..receives(2, 4) };
+    let wants = inside(MPI_Win_lock, locks(Some(0), true));
+    assert_eq!(judge([receives(1, 1), holder.clone(), wants]).kind, Kind::Deadlock);
+    let wants = inside(MPI_Win_lock, locks(Some(0), false));
+    assert_eq!(judge([receives(2, 1), holder, wants]).stuck, BTreeSet::new());
+}
+
+/// A message that both sides have begun waits for the one that does not call MPI.
+#[test]
+fn a_rank_that_computes_after_it_has_begun_is_named() {
+    let computes = State { pending: vec![message(false, Who::Rank(0), 5)], ..outside() };
+    let verdict = judge([sends(1, 5), computes.clone()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    assert_eq!(verdict.edges[0].reason, Reason::Progress);
+    // Where it waits in MPI, or polls, the message moves.
+    let waits = State { calls: collective(2, &[MPI_Barrier]).calls, ..computes.clone() };
+    assert_eq!(judge([sends(1, 5), waits]).stuck, BTreeSet::new());
+    let polls = State { condition: Condition::Moving, ..computes };
+    assert_eq!(judge([sends(1, 5), polls]).kind, Kind::Running);
+}
+
+/// The neighbour that has not begun may not be the only one that is needed: one that has begun must go on with it.
+#[test]
+fn who_has_begun_an_operation_must_go_on_with_it() {
+    let history = [FunctionId::MPI_Ineighbor_alltoall];
+    let operation = |needs| Collective {
+        on: WORLD,
+        number: 1,
+        function: history[0],
+        members: vec![0, 1, 2],
+        needs,
+    };
+    let waits = |needs| State {
+        progress: progress(&history),
+        ..inside(
+            MPI_Wait,
+            What::Requests {
+                of: vec![Operation::Collective(operation(needs))],
+                is_all: false,
+                is_known: true,
+            },
+        )
+    };
+    let computes = State { progress: progress(&history), ..outside() };
+    // Rank 2 waits for rank 0, and has not begun.
+    let verdict = judge([waits(Needs::Some), computes.clone(), receives(0, 1)]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    let verdict = judge([waits(Needs::All), computes, receives(0, 1)]);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (2, Why::Cycle)]);
+}
+
+/// What surely has arrived is not what a rank waits for, and all that it may wait for are named.
+#[test]
+fn of_several_requests_those_that_are_open_are_named() {
+    let request = |from| Operation::Message(message(false, Who::Rank(from), 0));
+    let waits = |of: &[u32]| State {
+        pending: of.iter().map(|from| message(false, Who::Rank(*from), 0)).collect(),
+        ..inside(
+            FunctionId::MPI_Waitall,
+            What::Requests {
+                of: of.iter().map(|from| request(*from)).collect(),
+                is_all: true,
+                is_known: true,
+            },
+        )
+    };
+    let barrier = || collective(4, &[MPI_Barrier]);
+    let sent = || State { pending: vec![message(true, Who::Rank(0), 0)], ..barrier() };
+    // Rank 2's message is under way; those of ranks 1 and 3 may have come before.
+    let verdict = judge([waits(&[1, 2, 3]), barrier(), sent(), barrier()]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    let named: Vec<u32> = culprits(&verdict).into_iter().map(|(rank, _)| rank).collect();
+    assert_eq!(named, [0, 1, 3]);
+    // Two receives from rank 2, which has sent once: the other one may be what is missing.
+    let verdict = judge([waits(&[2, 2]), barrier(), sent(), barrier()]);
+    assert_eq!(verdict.kind, Kind::Waiting);
+    // Ranks that have sent compute: they are waited for.
+    let computes = State { calls: vec![], ..sent() };
+    let verdict = judge([waits(&[1, 2]), outside(), computes, barrier()]);
+    assert_eq!(verdict.kind, Kind::Waiting);
+    assert_eq!(culprits(&verdict), [(1, Why::Computing), (2, Why::Computing)]);
+}
+
+#[test]
+fn a_rank_that_has_not_started_mpi_is_named() {
+    let starts = || inside(FunctionId::MPI_Init, What::Start);
+    let states = BTreeMap::from([(0, starts()), (2, starts())]);
+    let verdict = World { size: 3, states: &states }.judge();
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Missing)]));
+    assert_eq!(judge([starts(), starts()]).kind, Kind::Running);
 }
 
 /// A broadcast's rank may get the data by way of a rank that computes: the one that waits for it in turn is not

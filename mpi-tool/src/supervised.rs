@@ -1,5 +1,6 @@
 //! A launcher that stays this process's child, so that it can be ended, and the exit status be another one.
 
+use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -13,6 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use crate::cli::Guard;
+use crate::hang::parent;
 
 /// How long a launcher may take to end its ranks when it is told to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -65,12 +67,34 @@ fn wait(
         thread::sleep(pause);
         if let Some(left) = &mut grace {
             if left.is_zero() {
+                // A launcher behind a wrapper, such as `timeout`, would live on, and its ranks with it.
+                for process in descendants(launcher) {
+                    let _ = kill_process(process, Signal::KILL);
+                }
                 let _ = kill_process(launcher, Signal::KILL);
             }
             *left = left.saturating_sub(pause);
         }
         pause = (pause * 2).min(Duration::from_millis(50));
     }
+}
+
+/// The processes that descend from one, on this host. Only those that are there at this moment: others may follow.
+fn descendants(of: Pid) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> =
+        all.filter_map(|process| Some((process, parent(process)?))).collect();
+    let mut found = vec![of.as_raw_nonzero().get().cast_unsigned()];
+    let mut at = 0;
+    while let Some(&one) = found.get(at) {
+        let children = parents.iter().filter(|(_, parent)| *parent == one);
+        let new = children.map(|(child, _)| *child).filter(|child| !found.contains(child));
+        let new: Vec<u32> = new.collect();
+        found.extend(new);
+        at += 1;
+    }
+    found.iter().skip(1).filter_map(|process| Pid::from_raw(process.cast_signed())).collect()
 }
 
 /// Passes signals on to the launcher, but those that it gets itself from the terminal, as we do.

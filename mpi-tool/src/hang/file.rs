@@ -101,6 +101,9 @@ pub(super) struct Lock {
     pub(super) is_exclusive: bool,
 }
 
+/// No world has more processes, and no process so many members in all of its communicators: such a file is damaged.
+const MOST_MEMBERS: u64 = 1 << 22;
+
 /// The words of a file, and what stands in them.
 struct Words(Vec<u64>);
 
@@ -174,8 +177,14 @@ impl Words {
         })
     }
 
-    fn group(&self, at: usize) -> Option<Group> {
+    /// A group, if there is room for so many members more.
+    fn group(&self, at: usize, room: &mut u64) -> Option<Group> {
         let word = |offset: usize| self.0[at + offset];
+        let sizes = [word(group::OWN + group::SIZE), word(group::OTHER + group::SIZE)];
+        let mut members = |at: usize, size: u64| {
+            *room = room.checked_sub(size)?;
+            self.members(at)
+        };
         (word(group::KIND) != 0).then(|| Group {
             kind: word(group::KIND),
             handle: word(group::HANDLE),
@@ -183,9 +192,9 @@ impl Words {
             number: word(group::NUMBER),
             history: core::array::from_fn(|i| word(group::HISTORY + i)),
             name: self.text(at + group::NAME, group::NAME_WORDS),
-            own: self.members(at + group::OWN),
-            other: self.members(at + group::OTHER).filter(|other| !other.is_empty()),
-            sizes: [word(group::OWN + group::SIZE), word(group::OTHER + group::SIZE)],
+            own: members(at + group::OWN, sizes[0]),
+            other: members(at + group::OTHER, sizes[1]).filter(|other| !other.is_empty()),
+            sizes,
         })
     }
 
@@ -193,8 +202,7 @@ impl Words {
         let word = |offset: usize| self.0[at + offset];
         let (size, first) = (word(group::SIZE), word(group::FIRST));
         match word(group::FORM) {
-            // No world has more processes; the file may be damaged.
-            _ if size > 1 << 22 => None,
+            _ if size > MOST_MEMBERS => None,
             _ if size == 0 => Some(vec![]),
             group::REGULAR => {
                 let stride = word(group::STRIDE) as i64;
@@ -279,6 +287,13 @@ impl Snapshot {
         }
         let words = Words(words);
         let word = |at: usize| words.0[at];
+        let mut room = MOST_MEMBERS;
+        if [header::RANK, header::SIZE]
+            .iter()
+            .any(|at| word(*at) > MOST_MEMBERS && word(*at) != UNKNOWN)
+        {
+            bail!("{}: damaged: no world has so many ranks", path.display());
+        }
         let number = |at: usize| {
             Some(word(at)).filter(|number| *number != UNKNOWN).map(|number| number as u32)
         };
@@ -300,7 +315,7 @@ impl Snapshot {
                 .filter_map(|at| words.thread(at))
                 .collect(),
             groups: entries(group::AREA, group::COUNT, group::LENGTH)
-                .filter_map(|at| words.group(at))
+                .filter_map(|at| words.group(at, &mut room))
                 .collect(),
             requests: entries(request::AREA, request::COUNT, request::LENGTH)
                 .filter_map(|at| words.request(at))
@@ -363,6 +378,10 @@ mod tests {
                 };
             }
             (words[header::MAGIC], words[header::VERSION]) = (MAGIC, VERSION);
+            if let Ok(read) = Snapshot::of(path, &bytes(&words)) {
+                let _ = (read.calls(), read.age(1, u64::MAX));
+            }
+            (words[header::RANK], words[header::SIZE]) = (1, seed);
             let read = Snapshot::of(path, &bytes(&words)).unwrap();
             let _ = (read.calls(), read.age(1, u64::MAX));
         }

@@ -28,6 +28,7 @@ use crate::cli::{Clean, Hang};
 use crate::out::{outln, print};
 use crate::report::symbols::Symbols;
 use find::Run;
+pub(crate) use process::parent;
 
 impl Hang {
     pub(crate) fn run(&self) -> Result<()> {

@@ -23,7 +23,7 @@ pub(super) enum Life {
 }
 
 /// A process that another one may descend from, by its number.
-pub(super) fn parent(pid: u32) -> Option<u32> {
+pub(crate) fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     u32::try_from(started_and_parent(&stat)?.1).ok()
 }

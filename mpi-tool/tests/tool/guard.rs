@@ -46,6 +46,28 @@ fn a_hang_is_reported_and_ended() {
     }
 }
 
+/// A launcher behind a wrapper that does not pass signals on is ended, too, and its ranks.
+#[test]
+fn nothing_is_left_of_a_launcher_behind_a_wrapper() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrapper = ["sh", "-c", "trap '' TERM; \"$@\"; exit 3", "sh"].map(str::to_owned);
+    let words = [wrapper.to_vec(), words()].concat();
+    let options = ["--hang-after", "2s", "--kill=7"];
+    let unique = text(folder.path());
+    let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &["receive cycle", unique]));
+    assert_eq!(outcome.status, Some(7), "{outcome:?}");
+    let is_left = || {
+        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let mut lines = processes.filter_map(|one| fs::read(one.path().join("cmdline")).ok());
+        lines.any(|line| String::from_utf8_lossy(&line).contains(unique))
+    };
+    let begin = Instant::now();
+    while is_left() {
+        assert!(begin.elapsed() < LIMIT, "a process is left");
+        sleep(Duration::from_millis(50));
+    }
+}
+
 /// A program that ends by itself ends as without the guard: its status, and nothing is said.
 #[test]
 fn what_does_not_hang_is_left_alone() {

@@ -47,7 +47,9 @@ fn a_rank_that_works_is_what_others_wait_for() {
 fn a_thread_that_sleeps_may_go_on() {
     let mut job = job("other thread");
     let answer = job.until("other thread", |answer| {
-        waiting(answer) == 3 && verdict(answer) == "deadlock" && named(answer).contains(&(2, "cycle"))
+        waiting(answer) == 3
+            && verdict(answer) == "deadlock"
+            && named(answer).contains(&(2, "cycle"))
     });
     assert_eq!(answer["worlds"][0]["certain"], false);
     let text = answer["worlds"][0]["text"][0].as_str().unwrap();

@@ -69,6 +69,11 @@ fn errors_come_out_where_they_belong() {
 }
 
 #[test]
+fn memory_is_bounded_by_the_settings() {
+    check("memory", &[1, 2, 4]);
+}
+
+#[test]
 fn any_communicator_has_actors() {
     check("communicators", &[1, 2, 4]);
 }

@@ -152,7 +152,7 @@ struct Family<'a> {
 
 impl Family<'_> {
     fn came(&mut self, message: Parent) {
-        if self.program.has_pauses && mix(message.id + 7) % 4 == 0 {
+        if self.program.has_pauses && mix(message.id + 7).is_multiple_of(4) {
             std::thread::sleep(Duration::from_micros(mix(message.id + 8) % 500));
         }
         self.count += 1;

@@ -26,8 +26,9 @@
 //! * [`scope()`]: non-blocking operations on borrowed buffers; [`Request`], [`RequestSlice`],
 //!   [`PersistentRequest`]. [`OwnedRequest`]: on buffers that move in.
 //! * [`TypedCommunicator`]: messages that say of which type they are, and of types that `serde` knows.
-//! * [`MpiDatatype`] and [`SendDatatype`]: types that MPI may write and read, derivable;
-//!   [`BufferRef`] and [`BufferMut`]: what is made of them. [`TypeDynamicBufferRef`]: a datatype that
+//! * [`MpiDatatype`] and [`SendDatatype`]: types that MPI may write and read, derivable, and tuples of them;
+//!   `Foreign` (feature `bytemuck`): types of other crates. [`BufferRef`] and [`BufferMut`]: what is made of them, and
+//!   arrays of `ndarray` (a feature, too). [`Strided`] and [`Sections`]: parts of a slice. [`TypeDynamicBufferRef`]: a datatype that
 //!   is known only as the program runs; [`Datatype`]: such a one.
 //! * [`Window`]: one-sided communication, in an [`Epoch`]; [`window_scope()`]: over borrowed memory.
 //! * [`Error`] and [`ErrorClass`]: everything returns them, nothing panics.
@@ -52,7 +53,7 @@ mod typemap;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "bytemuck", feature = "ndarray"))]
 #[doc = include_str!("../docs/rmpi.md")]
 struct Page;
 

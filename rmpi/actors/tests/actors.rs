@@ -69,6 +69,11 @@ fn errors_come_out_where_they_belong() {
 }
 
 #[test]
+fn memory_is_bounded_by_the_settings() {
+    check("memory", &[1, 2, 4]);
+}
+
+#[test]
 fn any_communicator_has_actors() {
     check("communicators", &[1, 2, 4]);
 }
@@ -89,6 +94,70 @@ fn a_panic_in_a_handler_ends_all_processes() {
             ranks - 1
         );
         assert!(said.contains(&expected), "{said}");
+    }
+}
+
+/// What a program says on two processes under a tool.
+fn under(tool: &str, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "100", &mpiexec, "-n", "2", "env"])
+        .arg(format!("LD_PRELOAD={tools}/lib{tool}.so"))
+        .args(["MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"])
+        .arg(examples().join(program))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} under {tool}: {}\n{said}\n{errors}", output.status);
+    said
+}
+
+#[test]
+fn the_checker_finds_nothing() {
+    for (program, arguments) in [
+        ("actor_checks", &["walks"][..]),
+        ("actor_checks", &["errors"]),
+        ("actor_properties", &["5"]),
+    ] {
+        let said = under("mpi_check", program, arguments, &[]);
+        assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{program}: {said}");
+    }
+}
+
+/// Index gather sends each request and each reply that is not for the process itself, and the tools see just these.
+#[test]
+fn tools_see_every_message() {
+    let arguments = ["--updates", "20000", "--buffer", "100"];
+    let kernel = [("KERNEL", "index_gather")];
+    let number = |said: &str, line: &str| -> u64 {
+        let found = said.lines().find_map(|said| said.strip_prefix(line));
+        let number = found.and_then(|text| text.split(' ').next());
+        number
+            .and_then(|number| number.parse().ok())
+            .unwrap_or_else(|| panic!("no {line} in {said}"))
+    };
+    let said = under("bandwidth_counter", "actor_kernels", &arguments, &kernel);
+    // Two numbers of 32 bits, and two of 64.
+    let requests = number(&said, "sent MPI_UINT32_T, point-to-point: ");
+    assert!((15_000..25_000).contains(&(requests / 2)), "{said}");
+    for line in [
+        "received MPI_UINT32_T, point-to-point: ",
+        "sent MPI_UINT64_T, point-to-point: ",
+        "received MPI_UINT64_T, point-to-point: ",
+    ] {
+        assert_eq!(number(&said, line), requests, "{said}");
+    }
+    let said = under("call_counter", "actor_kernels", &arguments, &kernel);
+    let buffers = number(&said, "MPI_Isend: ");
+    assert!(buffers >= requests / 100, "{said}");
+    assert_eq!(number(&said, "MPI_Get_count: "), buffers, "{said}");
+    let said = under("mpi_profile", "actor_kernels", &arguments, &kernel);
+    for function in ["MPI_Isend", "MPI_Irecv", "MPI_Test", "MPI_Iallreduce"] {
+        assert!(said.contains(function), "{function}: {said}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Histogram: each process counts random elements of a distributed table, by additions to an array or by active
-//! messages (`--form am`).
+//! messages (`--form am`); in plain MPI (`--form plain`), all updates travel at once.
 
 mod common;
 
@@ -21,7 +21,8 @@ impl ActiveMessage<[u64]> for Count {
 }
 
 pub(crate) fn main() -> Result<(), Error> {
-    let (options, form) = common::Options::read_with_form(1_000_000, 1000, &["array", "am"]);
+    let (options, form) =
+        common::Options::read_with_form(1_000_000, 1000, &["array", "am", "plain"]);
     let context = rmpi::init()?;
     let world = context.world();
     let team = Team::new(world)?;
@@ -33,6 +34,12 @@ pub(crate) fn main() -> Result<(), Error> {
     let began = common::start(world)?;
     if form == "array" {
         table.batch_add(&updates, 1)?;
+    } else if form == "plain" {
+        let length = options.table;
+        let counts = updates.iter().map(|at| (at / length, (at % length) as u32));
+        let (counts, _) = common::Sorted::new(team.size(), counts);
+        let local = table.local_mut();
+        counts.exchange(world)?.items.iter().for_each(|&place| local[place as usize] += 1);
     } else {
         let length = options.table;
         let counts = updates.iter().map(|at| (at / length, Count((at % length) as u32)));

@@ -1,5 +1,5 @@
 //! Index gather: each process fetches random elements of a distributed table, from a read-only array or by active
-//! messages (`--form am`).
+//! messages (`--form am`); in plain MPI (`--form plain`), all requests and then all replies travel at once.
 
 mod common;
 
@@ -25,7 +25,8 @@ fn element(index: usize) -> u64 {
 }
 
 pub(crate) fn main() -> Result<(), Error> {
-    let (options, form) = common::Options::read_with_form(1_000_000, 1000, &["array", "am"]);
+    let (options, form) =
+        common::Options::read_with_form(1_000_000, 1000, &["array", "am", "plain"]);
     let context = rmpi::init()?;
     let world = context.world();
     let team = Team::new(world)?;
@@ -38,6 +39,15 @@ pub(crate) fn main() -> Result<(), Error> {
     let began = common::start(world)?;
     let found = if form == "array" {
         table.batch_load(&wanted)?
+    } else if form == "plain" {
+        let part = options.table;
+        let requests = wanted.iter().map(|at| (at / part, (at % part) as u32));
+        let (requests, places) = common::Sorted::new(team.size(), requests);
+        let came = requests.exchange(world)?;
+        let local = table.local();
+        let items = came.items.iter().map(|&place| local[place as usize]).collect();
+        let replies = common::Sorted { items, lengths: came.lengths }.exchange(world)?;
+        places.iter().map(|&place| replies.items[place]).collect()
     } else {
         let part = options.table;
         let fetches: Vec<_> =

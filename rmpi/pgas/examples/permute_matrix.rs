@@ -1,5 +1,5 @@
 //! Permute matrix: the rows and columns of a sparse matrix get other numbers, by loads and stores of arrays or by active
-//! messages (`--form am`). `--table` says how many rows a process has, `--updates` how many entries they have together.
+//! messages (`--form am`), or in plain MPI (`--form plain`). `--table` says how many rows a process has, `--updates` how many entries they have together.
 
 mod common;
 
@@ -36,7 +36,8 @@ impl ActiveMessage<Vec<Entry>> for Entry {
 }
 
 pub(crate) fn main() -> Result<(), Error> {
-    let (options, form) = common::Options::read_with_form(100_000, 10_000, &["array", "am"]);
+    let (options, form) =
+        common::Options::read_with_form(100_000, 10_000, &["array", "am", "plain"]);
     let context = rmpi::init()?;
     let world = context.world();
     let team = Team::new(world)?;
@@ -68,6 +69,19 @@ pub(crate) fn main() -> Result<(), Error> {
         matrix.batch_store(&places.collect::<Vec<_>>(), &columns)?;
         let found = matrix.local_iter().map(|(place, &column)| (place / degree, column));
         entries.extend(found.map(|(row, column)| Entry { row: row as u64, column }));
+    } else if form == "plain" {
+        // All requests, all replies, and all entries, each at once.
+        let requests = columns.iter().map(|&column| (column % size, column as u64));
+        let (requests, places) = common::Sorted::new(size, requests);
+        let came = requests.exchange(world)?;
+        let local = new_columns.local();
+        let items = came.items.iter().map(|&column| local[column as usize / size]).collect();
+        let replies = common::Sorted { items, lengths: came.lengths }.exchange(world)?;
+        let moved = rows.iter().zip(&places);
+        let moved = moved.map(|(&row, &place)| (row % size, (row as u64, replies.items[place])));
+        let (moved, _) = common::Sorted::new(size, moved);
+        let came = moved.exchange(world)?.items.into_iter();
+        entries.extend(came.map(|(row, column)| Entry { row, column }));
     } else {
         let asked: Vec<_> =
             columns.iter().map(|&column| (column % size, NewColumn(column as u64))).collect();

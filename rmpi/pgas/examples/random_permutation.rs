@@ -1,6 +1,7 @@
 //! Random permutation, by darts: each process throws its numbers at random places of a distributed target until each
 //! has found an empty one. On an array, by compare-exchanges that try another place when they fail; by active messages
-//! (`--form am`), a dart that misses flies on from where it missed. What stuck, in order, is the permutation.
+//! (`--form am`), a dart that misses flies on from where it missed; in plain MPI (`--form plain`), in rounds, in which all
+//! darts travel at once, and then those that missed. What stuck, in order, is the permutation.
 
 mod common;
 
@@ -50,7 +51,7 @@ impl Relay<Board<'_>> for Dart {
 }
 
 pub(crate) fn main() -> Result<(), Error> {
-    let (options, form) = common::Options::read_with_form(0, 100_000, &["array", "am"]);
+    let (options, form) = common::Options::read_with_form(0, 100_000, &["array", "am", "plain"]);
     let mine = if options.updates == 0 { options.table } else { options.updates };
     let context = rmpi::init()?;
     let world = context.world();
@@ -68,6 +69,31 @@ pub(crate) fn main() -> Result<(), Error> {
         let places: Vec<usize> = numbers.iter().map(|_| random.below(length)).collect();
         let again = |_position, _taken_by| Some(random.below(length));
         target.batch_compare_exchange_retry(&places, EMPTY, &numbers, again)?;
+    } else if form == "plain" {
+        let length = 2 * mine;
+        let mut numbers = numbers;
+        while common::sum(world, numbers.len() as u64)? > 0 {
+            let thrown: Vec<(usize, (u64, u64))> = numbers
+                .iter()
+                .map(|&number| (random.below(size * length), number))
+                .map(|(at, number)| (at / length, (number, (at % length) as u64)))
+                .collect();
+            let (darts, _) = common::Sorted::new(size, thrown.into_iter());
+            let came = darts.exchange(world)?;
+            let (local, mut came_in_order) = (target.local_mut(), came.items.into_iter());
+            let mut missed = common::Sorted { items: Vec::new(), lengths: Vec::new() };
+            for length in came.lengths {
+                let before = missed.items.len();
+                for (number, place) in came_in_order.by_ref().take(length) {
+                    match &mut local[place as usize] {
+                        place if *place == EMPTY => *place = number,
+                        _ => missed.items.push(number),
+                    }
+                }
+                missed.lengths.push(missed.items.len() - before);
+            }
+            numbers = missed.exchange(world)?.items;
+        }
     } else {
         let length = 2 * mine;
         let mut thrower = common::Random::new(rank + size);

@@ -1,6 +1,6 @@
 //! Triangular solve: a sparse, lower triangular system of equations with ones on its diagonal. In each round, the rows
 //! whose columns are all solved tell the rows that have their column, by subtractions from arrays or by active messages
-//! (`--form am`). `--table` says how many rows a process has, `--updates` how many entries they have together, about.
+//! (`--form am`), or in plain MPI (`--form plain`). `--table` says how many rows a process has, `--updates` how many entries they have together, about.
 //! Numbers are integers that wrap, so that the result is exact.
 
 mod common;
@@ -44,7 +44,8 @@ fn solution(row: u64) -> i64 {
 }
 
 pub(crate) fn main() -> Result<(), Error> {
-    let (options, form) = common::Options::read_with_form(40_000, 10_000, &["array", "am"]);
+    let (options, form) =
+        common::Options::read_with_form(40_000, 10_000, &["array", "am", "plain"]);
     let context = rmpi::init()?;
     let world = context.world();
     let team = Team::new(world)?;
@@ -90,6 +91,16 @@ pub(crate) fn main() -> Result<(), Error> {
         if form == "array" {
             values.batch_sub(&rows, &parts)?;
             left.batch_sub(&rows, 1)?;
+        } else if form == "plain" {
+            let told = rows.iter().zip(&parts);
+            let told = told.map(|(&row, &part)| (row % size, (row as u64, part)));
+            let (told, _) = common::Sorted::new(size, told);
+            let (values, left) = (values.local_mut(), left.local_mut());
+            for (row, part) in told.exchange(world)?.items {
+                let row = row as usize / size;
+                values[row] = values[row].wrapping_sub(part);
+                left[row] -= 1;
+            }
         } else {
             let told = rows.iter().zip(&parts);
             let told = told.map(|(&row, &part)| (row % size, Solved { row: row as u64, part }));

@@ -15,8 +15,17 @@ struct Post<A>(A);
 
 /// What the program asks its thread for.
 enum Request<A, R> {
-    Call { to: usize, message: A, answer: mpsc::Sender<R> },
-    Post { to: usize, message: A },
+    Call {
+        to: usize,
+        message: A,
+        answer: mpsc::Sender<R>,
+    },
+    Post {
+        to: usize,
+        message: A,
+    },
+    /// The function has returned: nothing comes any more, though a clone of the `Remote` may be left.
+    End,
 }
 
 /// By what the program sends active messages that a thread handles: see [`serve`].
@@ -172,6 +181,9 @@ impl<S, A: ActiveMessage<S>> Handler<Answer<A::Answer>> for Server<S, A> {
 /// been handled, `serve` returns the state and what the function has returned. Collective. C: `MPI_Comm_dup`, and
 /// what [actors](rmpi_actors) call.
 ///
+/// A `Remote` that is left returns [`Error::Ended`] from then on. If the function panics, the panic goes on when all
+/// processes have come so far.
+///
 /// The state belongs to the thread: no lock is needed, and the function reaches its own state by messages, too. MPI
 /// runs at [`Multiple`], which the type of the communicator says. The thread looks for messages all the time, and so
 /// takes a processor.
@@ -238,7 +250,9 @@ where
                             }
                             Ok(Request::Post { to, message }) => scope.send(to, Post(message))?,
                             Err(mpsc::TryRecvError::Empty) => break,
-                            Err(mpsc::TryRecvError::Disconnected) => return Ok(()),
+                            Ok(Request::End) | Err(mpsc::TryRecvError::Disconnected) => {
+                                return Ok(());
+                            }
                         }
                     }
                     scope.advance()?;
@@ -248,7 +262,9 @@ where
         });
         // If there is an error, the thread ends, and says it below.
         let _ = is_ready.recv();
+        let end = sender.clone();
         let result = function(Remote { requests: sender, rank, size, _state: PhantomData });
+        let _ = end.send(Request::End);
         match server.join() {
             Ok(state) => Ok((state?, result)),
             Err(panic) => std::panic::resume_unwind(panic),

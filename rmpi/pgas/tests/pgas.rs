@@ -48,11 +48,38 @@ fn a_thread_handles_messages_meanwhile() {
     }
 }
 
+/// What a program says on two processes under a tool.
+fn under(tool: &str, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "100", &mpiexec, "-n", "2", "env"])
+        .arg(format!("LD_PRELOAD={tools}/lib{tool}.so"))
+        .args(["MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"])
+        .arg(examples().join(program))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} under {tool}: {}\n{said}\n{errors}", output.status);
+    said
+}
+
+#[test]
+fn the_checker_finds_nothing() {
+    for (program, arguments) in [("pgas_checks", &[][..]), ("pgas_served", &[])] {
+        let said = under("mpi_check", program, arguments, &[]);
+        assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{program}: {said}");
+    }
+}
+
 /// Each kernel verifies itself.
 fn kernel(name: &str) {
     for ranks in [1, 2, 4] {
         for (updates, table, buffer) in [("20000", "1000", "1024"), ("1000", "97", "3")] {
-            for form in ["array", "am"] {
+            for form in ["array", "am", "plain"] {
                 let arguments = ["--updates", updates, "--table", table, "--buffer", buffer];
                 let arguments = [&arguments[..], &["--form", form]].concat();
                 let said = run("pgas_kernels", &arguments, &[("KERNEL", name)], ranks);

@@ -58,7 +58,7 @@ fn tuples(world: &Communicator<'_>) -> RmpiResult {
         (0..50).map(|n| (n, rank as f64, (-3, [n.into(), 1, rank as u32]), -1)).collect()
     };
     let mut theirs = vec![Mixed::default(); 50];
-    around(world, &of(world.rank()?), &mut theirs)?;
+    around(world, of(world.rank()?), &mut theirs)?;
     assert_eq!(theirs, of(before(world)?));
     // No padding travels.
     assert_eq!(DatatypeRef::of::<Mixed>(world)?.size()?, 1 + 8 + 2 + 12 + 1);
@@ -82,7 +82,7 @@ fn tuples(world: &Communicator<'_>) -> RmpiResult {
     })?;
     let (rank, size) = (world.rank()?, world.size()?);
     let mut sums = vec![(0_u8, 0_u64); 3];
-    world.allreduce(&vec![(rank as u8, rank as u64 + 1); 3], &mut sums, &add)?;
+    world.allreduce(vec![(rank as u8, rank as u64 + 1); 3], &mut sums, &add)?;
     assert_eq!(sums, vec![(size as u8 - 1, (size * (size + 1) / 2) as u64); 3]);
     // What can only be sent, in a tuple.
     let mut came = (rmpi::CBool(0), 0_u32);
@@ -141,7 +141,7 @@ fn arrays(world: &Communicator<'_>) -> RmpiResult {
     assert_eq!(rows.slice(s![0..2, ..]), theirs_are.slice(s![1..3, ..]));
     // Reductions, and an array that moves in.
     let mut sum = Array1::<i64>::zeros(5);
-    world.allreduce(&Array::from_elem(5, rank as i64), &mut sum, MpiOp::SUM)?;
+    world.allreduce(Array::from_elem(5, rank as i64), &mut sum, MpiOp::SUM)?;
     assert_eq!(sum, Array::from_elem(5, (size * (size - 1) / 2) as i64));
     let myself = world.process(rank);
     let receive = myself.irecv_owned(Array3::<i32>::zeros((2, 3, 4)), TAG)?;
@@ -150,10 +150,10 @@ fn arrays(world: &Communicator<'_>) -> RmpiResult {
     assert_eq!((ones, status.get_count::<i32>()?), (Array3::ones((2, 3, 4)), Some(sent)));
     // Elements that lie apart are refused, with what to do instead.
     for error in [
-        around(world, &mine.column(2), rmpi::NullBuffer).unwrap_err(),
+        around(world, mine.column(2), rmpi::NullBuffer).unwrap_err(),
         around(world, rmpi::NullBuffer, theirs.slice_mut(s![.., ..;2])).unwrap_err(),
-        around(world, &mine.t(), rmpi::NullBuffer).unwrap_err(),
-        world.allreduce(&mine.column(2), &mut [0.0; 4][..], MpiOp::SUM).unwrap_err(),
+        around(world, mine.t(), rmpi::NullBuffer).unwrap_err(),
+        world.allreduce(mine.column(2), &mut [0.0; 4][..], MpiOp::SUM).unwrap_err(),
     ] {
         assert_eq!(error.class(), ErrorClass::TYPE);
         assert!(error.to_string().contains("of_view"), "{error}");

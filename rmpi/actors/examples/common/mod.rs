@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use rmpi::{Communicator, MpiOp, RmpiResult};
+use rmpi::{Communicator, MpiDatatype, MpiOp, RmpiResult, split_blocks, split_blocks_ref};
 
 /// The options of all kernels.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ const USAGE: &str = "\
   --updates N  how many updates each process makes
   --table N    how many elements of the table each process has
   --buffer N   how many messages to one process travel together (1024)
-  --form NAME  which form of the kernel, where there are several: array or am";
+  --form NAME  which form of the kernel, where there are several: array, am or plain";
 
 impl Options {
     /// Reads the command line; ends the process if it is wrong.
@@ -137,6 +137,49 @@ pub(crate) fn report(
         world.abort(1);
     }
     Ok(())
+}
+
+/// Items for each process, and how many for each, one process after the other: what plain MPI takes.
+pub(crate) struct Sorted<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) lengths: Vec<usize>,
+}
+
+impl<T: MpiDatatype + Default> Sorted<T> {
+    /// Sorts items by their processes. Also returns where each of them is.
+    pub(crate) fn new(
+        size: usize,
+        items: impl Iterator<Item = (usize, T)> + Clone,
+    ) -> (Self, Vec<usize>) {
+        let mut lengths = vec![0; size];
+        items.clone().for_each(|(process, _)| lengths[process] += 1);
+        let starts = lengths.iter().scan(0, |start, length| {
+            *start += length;
+            Some(*start - length)
+        });
+        let mut next: Vec<usize> = starts.collect();
+        let mut sorted = vec![T::default(); lengths.iter().sum()];
+        let places = items.map(|(process, item)| {
+            let place = next[process];
+            next[process] += 1;
+            sorted[place] = item;
+            place
+        });
+        let places = places.collect();
+        (Self { items: sorted, lengths }, places)
+    }
+
+    /// Sends each process its items, and returns what has come, by the process that it comes from. C:
+    /// `MPI_Alltoall` for the lengths, and `MPI_Alltoallv`.
+    pub(crate) fn exchange(&self, world: &Communicator<'_>) -> RmpiResult<Self> {
+        let mut lengths = vec![0; self.lengths.len()];
+        world.alltoall(&self.lengths, &mut lengths)?;
+        let mut items = vec![T::default(); lengths.iter().sum()];
+        let send = split_blocks_ref(&self.items, &self.lengths).expect("they are as long");
+        let mut receive = split_blocks(&mut items, &lengths).expect("they are as long");
+        world.alltoallv(&send, &mut receive)?;
+        Ok(Self { items, lengths })
+    }
 }
 
 /// Another number for each number.

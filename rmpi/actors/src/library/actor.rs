@@ -12,6 +12,49 @@ pub trait Actor: Sized {
 }
 
 /// How an actor handles the messages of one mailbox.
+///
+/// A handler has the state until it returns, and no longer:
+///
+/// ```compile_fail
+/// # use rmpi_actors::{Actor, Context, Error, Handler};
+/// struct Sum<'a> {
+///     total: u64,
+///     kept: Option<&'a mut u64>,
+/// }
+///
+/// impl Actor for Sum<'_> {
+///     type Mailboxes = (u64,);
+///     type Error = Error;
+/// }
+///
+/// impl Handler<u64> for Sum<'_> {
+///     fn handle(&mut self, m: u64, _: &mut Context<'_, '_, Self>) -> Result<(), Error> {
+///         self.kept = Some(&mut self.total);
+///         Ok(())
+///     }
+/// }
+/// ```
+///
+/// and neither does a task keep what another one has:
+///
+/// ```compile_fail,E0521
+/// # use rmpi_actors::{Actor, Context, Error, Handler, Selector};
+/// # struct Sum { total: u64 }
+/// # impl Actor for Sum { type Mailboxes = (u64,); type Error = Error; }
+/// # impl Handler<u64> for Sum {
+/// #     fn handle(&mut self, m: u64, _: &mut Context<'_, '_, Self>) -> Result<(), Error> { Ok(()) }
+/// # }
+/// fn example(selector: &mut Selector<'_, Sum>) -> Result<(), Error> {
+///     let mut kept: Option<&mut u64> = None;
+///     selector.finish(|scope| {
+///         scope.spawn(|sum, _| {
+///             kept = Some(&mut sum.total);
+///             Ok(())
+///         });
+///         Ok(())
+///     })
+/// }
+/// ```
 pub trait Handler<M: Message>: Actor {
     /// Handles a message. The context says who sent it, and sends others.
     ///

@@ -312,6 +312,56 @@ fn nested(world: &Communicator<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+#[derive(Clone, Copy, Default, MpiDatatype)]
+struct Large([u64; 32]);
+
+struct Sink {
+    came: u64,
+}
+
+impl Actor for Sink {
+    type Mailboxes = (Large,);
+    type Error = Error;
+}
+
+impl Handler<Large> for Sink {
+    fn handle(&mut self, message: Large, _: &mut Context<'_, '_, Self>) -> Result<(), Error> {
+        self.came += message.0[0];
+        Ok(())
+    }
+}
+
+/// The most memory that this process has had, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    1024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+}
+
+/// Everybody sends to the first process much more than the settings let a process have: memory stays bounded.
+fn memory(world: &Communicator<'_>) -> Result<(), Error> {
+    let domain = Domain::new(world)?;
+    let (buffer, away, receives) = (256, 4, 2);
+    let settings = Settings::default().buffer(buffer).away(away).receives(receives);
+    let mut selector = Selector::new(&domain, Sink { came: 0 }, settings)?;
+    // What MPI has for itself is there after the first messages.
+    let run = |selector: &mut Selector<'_, Sink>, messages: u64| {
+        selector.finish(|scope| (0..messages).try_for_each(|_| scope.send(0, Large([1; 32]))))
+    };
+    run(&mut selector, 10_000)?;
+    let before = peak();
+    run(&mut selector, 300_000)?;
+    let grown = peak() - before;
+    let size = domain.size() as u64;
+    let all = 300_000 * size * size_of::<Large>() as u64;
+    let bound = (size_of::<Large>() * buffer * (domain.size() + away + 2 * receives)) as u64;
+    // What is there already does not count, so that this is generous; MPI's own buffers are in it, for all senders.
+    assert!(grown < bound * size + (8 << 20) && grown < all / 4, "{grown} bytes of {all}, {bound}");
+    let expected = if domain.rank() == 0 { 310_000 * size } else { 0 };
+    assert_eq!(selector.state().came, expected);
+    Ok(())
+}
+
 mod hidden {
     use rmpi_actors::Settings;
     use rmpi_actors::pmpi_mode::{Actor, Context, Domain, Error, Handler, Selector};
@@ -360,6 +410,7 @@ fn main() -> Result<(), Error> {
             once(world, messages)?;
         }
         "errors" => errors(world)?,
+        "memory" => memory(world)?,
         "nested" => nested(world)?,
         "communicators" => communicators(world)?,
         "panic" => {

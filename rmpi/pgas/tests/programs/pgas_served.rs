@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
     for settings in [Settings::default(), Settings::default().buffer(1).away(1).receives(1)] {
         let seen = Arc::new(AtomicU64::new(0));
         let state = State { count: 0, seen: seen.clone() };
-        let main = |remote: Remote<State, Add>| -> Result<(), Error> {
+        let main = |remote: Remote<State, Add>| -> Result<Remote<State, Add>, Error> {
             assert_eq!((remote.rank(), remote.size()), (rank, size));
             let next = (rank + 1) % size;
             let [_, at, sender] = remote.call(next, Add(1))?.wait()?;
@@ -66,10 +66,11 @@ fn main() -> Result<(), Error> {
             });
             (0..size).try_for_each(|to| remote.post(to, Add(1000)))?;
             assert!(remote.call(size, Add(0)).is_err());
-            Ok(())
+            Ok(remote)
         };
         let (state, result) = serve(world, state, settings, main)?;
-        result?;
+        // Nobody handles what comes too late.
+        assert_eq!(result?.post(0, Add(1)), Err(Error::Ended));
         let mut sum = 0;
         world.allreduce(&state.count, &mut sum, MpiOp::SUM)?;
         assert_eq!(sum, (size * (1 + 3 * 50 * 10 + 1000 * size)) as u64);

@@ -185,8 +185,9 @@ pub use host::world::position as world_position;
 pub use host::{entry, install, linker, note, run};
 pub use kit::{
     AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, KnownComm,
-    KnownRow, Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts, Peer, PeerTable,
-    RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic,
+    KnownRow, Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts, Peer,
+    PeerTable, RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord, TrackedComm,
+    Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

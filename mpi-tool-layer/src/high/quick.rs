@@ -14,6 +14,7 @@ use crate::FunctionId;
 pub struct Quickly<N, S> {
     next: N,
     slowly: S,
+    has_caller: bool,
 }
 
 /// The functions that send or receive messages and are over when they return, such as `MPI_Send`, `MPI_Recv` and
@@ -39,8 +40,15 @@ pub const MESSAGES: [bool; FunctionId::COUNT] = {
 impl<N, S> Quickly<N, S> {
     /// Of a call.
     #[inline(always)]
-    pub(crate) fn new(next: N, slowly: S) -> Self {
-        Self { next, slowly }
+    pub(crate) fn new(next: N, slowly: S, has_caller: bool) -> Self {
+        Self { next, slowly, has_caller }
+    }
+
+    /// Has the tool noted down where the call comes from? Known when the layer is compiled. Not of calls that
+    /// [come without](crate::Caller::spare_quick_calls) that.
+    #[inline(always)]
+    pub fn has_caller(&self) -> bool {
+        self.has_caller
     }
 
     /// Passes the call on, with the application's arguments.
@@ -74,7 +82,13 @@ mod tests {
             FunctionId::all().filter(|function| MESSAGES[*function as usize]).collect();
         use FunctionId::*;
         let all = [
-            MPI_Bsend, MPI_Recv, MPI_Rsend, MPI_Send, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Ssend,
+            MPI_Bsend,
+            MPI_Recv,
+            MPI_Rsend,
+            MPI_Send,
+            MPI_Sendrecv,
+            MPI_Sendrecv_replace,
+            MPI_Ssend,
         ];
         assert!(all.iter().all(|function| messages.contains(function)), "{messages:?}");
         assert_eq!(messages.len(), all.len(), "{messages:?}");

@@ -68,24 +68,44 @@ macro_rules! exported_function {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
         #[inline(always)]
         pub unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
-            if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
-                let words = [$(word!($kind $arg)),*];
-                // SAFETY: the slices must be there until the layer's method has returned, which is called in this block.
-                // They have the words of the arguments, and no requests.
-                let call = unsafe {
-                    KnownCall::<{ FunctionId::$c_name as usize }>::branded(false, &words, &[], None)
-                };
-                // SAFETY: both want what this function does.
-                return unsafe {
+            // SAFETY: both want what this function does.
+            unsafe {
+                if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
+                    let words = [$(word!($kind $arg)),*];
+                    // SAFETY: the slices must be there until the layer's method has returned, which is called in this
+                    // block. They have the words of the arguments, and no requests.
+                    let call = KnownCall::<{ FunctionId::$c_name as usize }>::branded(false, &words, &[], None);
                     if T::instance().layer.is_quick(call) {
                         quick::$name::<T>($($arg),*)
                     } else {
                         outlined::$name::<T>($($arg),*)
                     }
-                };
+                } else {
+                    whole::$name::<T>($($arg),*)
+                }
             }
-            // SAFETY: it wants what this function does.
-            unsafe { whole::$name::<T>($($arg),*) }
+        }
+    };
+}
+
+macro_rules! always_quick_function {
+    (MPI_Pcontrol $($rest:tt)*) => {};
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[inline(always)]
+        pub unsafe fn $name<T: Preloaded, const HAS_CALLER: bool>(
+            $($arg: $ty,)*
+            noting: unsafe extern "C" fn($($ty),*) -> $ret,
+        ) -> $ret {
+            // SAFETY: all want what this function does.
+            unsafe {
+                if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
+                    ways::$name::<T, HAS_CALLER>($($arg),*)
+                } else if HAS_CALLER {
+                    whole::$name::<T>($($arg),*)
+                } else {
+                    noting($($arg),*)
+                }
+            }
         }
     };
 }
@@ -106,11 +126,11 @@ fn of_next<'c>(returned: impl Returned) -> CallResult<'c> {
     result(returned.as_code().expect("quick functions return a code"))
 }
 
-macro_rules! quick_function {
+macro_rules! way_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
-        #[inline(never)]
-        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+        #[inline(always)]
+        pub(super) unsafe fn $name<T: Preloaded, const HAS_CALLER: bool>($($arg: $ty),*) -> $ret {
             let words = [$(word!($kind $arg)),*];
             // SAFETY: the slices must be there until the layer's method has returned, which is called here. They have the
             // words of the arguments, and no requests.
@@ -127,9 +147,21 @@ macro_rules! quick_function {
                 },
                 // SAFETY: it wants what this function does. A layer takes one of the two ways, once.
                 || unsafe { of_next(outlined::$name::<T>($($arg),*)) },
+                HAS_CALLER,
             );
             let code = code(T::instance().layer.around_quickly(call, way));
             Returned::from_code(code).expect("quick functions return a code")
+        }
+    };
+}
+
+macro_rules! quick_function {
+    (MPI_Pcontrol $($rest:tt)*) => {};
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        #[inline(never)]
+        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+            // SAFETY: it wants what this function does.
+            unsafe { ways::$name::<T, true>($($arg),*) }
         }
     };
 }
@@ -239,6 +271,18 @@ macro_rules! entries {
             $(exported_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
         }
 
+        /// What exported functions do that ask nothing before they go a quick way, if they have one. Others, if the caller
+        /// has not been noted down, go to a function that does so.
+        ///
+        /// # Safety
+        /// As of [`exported`], for that function, too.
+        #[allow(clippy::missing_safety_doc, missing_docs)]
+        pub mod always_quick {
+            use super::*;
+
+            $(always_quick_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
+        }
+
         /// What exported functions do without a quick way.
         #[allow(clippy::missing_safety_doc)]
         mod whole {
@@ -249,10 +293,18 @@ macro_rules! entries {
 
         /// The quick ways.
         #[allow(clippy::missing_safety_doc)]
+        mod ways {
+            use super::*;
+
+            $(way_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
+        }
+
+        /// The quick ways of exported functions, in functions of their own.
+        #[allow(clippy::missing_safety_doc)]
         mod quick {
             use super::*;
 
-            $(quick_function! { $c_name $name ($($arg: $ty = $kind),*) -> $ret })*
+            $(quick_function! { $c_name $name ($($arg: $ty),*) -> $ret })*
         }
 
         /// What exported functions do without them, in functions of their own.

@@ -29,6 +29,7 @@ pub use crate::host::panics::name_panics;
 pub use crate::host::slot::{Host, HostSlot, find_next};
 pub use crate::host::unseen::why_nothing_was_seen;
 pub use crate::host::world::{abi, wrong_abi};
+pub use crate::kit::site::IS_SPARED;
 pub use crate::registers::{Answer, Registers};
 pub use crate::settings::Setup;
 pub use crate::table::{missing, missing_address};
@@ -53,7 +54,8 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
 ///
 /// A layer that asks for [call sites](crate::Site) says so:
 /// `install_pmpi_layer!(Layer, name = "my-tool", call_sites)`, with the feature `call-sites` of this
-/// crate. Each exported function has four more instructions then.
+/// crate. Each exported function has four more instructions then. With `call_sites_or_bare`, it has six, or two where the
+/// layer [spares its quick calls](crate::Caller::spare_quick_calls) that.
 #[macro_export]
 macro_rules! install_pmpi_layer {
     ($layer:ty) => {
@@ -64,6 +66,9 @@ macro_rules! install_pmpi_layer {
     };
     ($layer:ty, name = $name:expr, call_sites) => {
         $crate::__install! { $layer, $name, __export_noting_caller, }
+    };
+    ($layer:ty, name = $name:expr, call_sites_or_bare) => {
+        $crate::__install! { $layer, $name, __export_bare_or_noting_caller, }
     };
 }
 
@@ -83,6 +88,9 @@ macro_rules! install_qmpi_layer {
     };
     ($layer:ty, name = $name:expr, call_sites) => {
         $crate::__install! { $layer, $name, __export_noting_caller, __qmpi }
+    };
+    ($layer:ty, name = $name:expr, call_sites_or_bare) => {
+        $crate::__install! { $layer, $name, __export_bare_or_noting_caller, __qmpi }
     };
 }
 

@@ -38,11 +38,22 @@ impl Job {
     }
 
     pub(crate) fn of(program: &Path, ranks: u32, arguments: &[&str], is_named: bool) -> Self {
+        Self::with(program, ranks, arguments, is_named, &[])
+    }
+
+    /// The same, with settings.
+    fn with(
+        program: &Path,
+        ranks: u32,
+        arguments: &[&str],
+        is_named: bool,
+        settings: &[(&str, &str)],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [mpiexec, option, ranks] = launcher(&ranks.to_string());
         let mut command = limited(mpiexec);
         command.args([option, ranks]).arg(program).args(arguments).current_dir(folder.path());
-        command.env("LD_PRELOAD", tool("mpi_watch"));
+        command.env("LD_PRELOAD", tool("mpi_watch")).envs(settings.iter().copied());
         if is_named {
             command.env("MPI_TOOL_RUN", folder.path().join("run"));
         }
@@ -248,6 +259,25 @@ fn a_cycle_of_receives_is_named_dead_or_alive() {
         assert_eq!(verdict(&dead), "deadlock");
         assert_eq!(culprits(&dead), culprits(&alive));
         assert_eq!(dead["worlds"][0]["path"], alive["worlds"][0]["path"]);
+    }
+}
+
+/// Without call sites, the ranks, peers and tags are told all the same, but not since when a rank is in a message's call.
+#[test]
+fn without_call_sites_the_same_ranks_are_named() {
+    let settings = [("MPI_TOOL_MPI_WATCH_DEPTH", "0")];
+    let mut job = Job::with(&program(), 3, &["receive cycle"], true, &settings);
+    let answer = job.until("without call sites", |answer| {
+        verdict(answer) == "deadlock" && answer["worlds"][0]["certain"] == true
+    });
+    let ranks = answer["ranks"].as_array().unwrap();
+    assert_eq!(ranks.len(), 3);
+    for (rank, peer) in ranks.iter().zip([1, 2, 0]) {
+        assert_eq!((&rank["function"], &rank["peers"][0]), (&"MPI_Recv".into(), &peer.into()));
+        assert_eq!((&rank["tag"], &rank["calls"]), (&5.into(), &4.into()));
+        assert_eq!(rank["communicator"]["name"], "MPI_COMM_WORLD");
+        assert!(rank["since"].is_null(), "{rank:#}");
+        assert!(rank["site"].as_array().is_none_or(Vec::is_empty), "{rank:#}");
     }
 }
 

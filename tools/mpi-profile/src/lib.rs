@@ -1,8 +1,10 @@
 //! Shows where MPI time goes: calls, time and bytes by function, call site, communicator and size.
 
 mod early;
+mod keys;
 mod overhead;
 mod peers;
+mod quick;
 mod row;
 mod wait;
 
@@ -12,12 +14,13 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
-    FunctionId, InOut, KnownRow, MESSAGES, MpiInterceptionLayer, Nesting, PeerTable,
-    PredefinedDatatype, Quickly, Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally,
-    ThisThread, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    FunctionId, InOut, MESSAGES, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype,
+    Quickly, Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
+    TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use early::Early;
+use keys::Keys;
 use peers::NowWithPeers;
 use row::{MEASURES, ROWS, Row, UNMEASURED};
 use wait::Start;
@@ -31,51 +34,6 @@ struct Profile {
     /// The phase that the application is in; 0 for none.
     phase: AtomicU32,
     early: Early,
-}
-
-/// What is told apart, as one number: how many places a call site has, whether communicators, sizes and peers are told
-/// apart, and waiting from the rest of the time, and whether anything is measured at all.
-#[derive(Clone, Copy)]
-struct Keys(u32);
-
-impl Keys {
-    const COMMUNICATOR: u32 = 1 << 8;
-    /// It is not.
-    const NO_COMMUNICATOR: u32 = 1 << 13;
-    const PEER: u32 = 1 << 9;
-    /// The ranks wait for each other before a collective operation moves data.
-    const WAIT: u32 = 1 << 10;
-    /// The application has switched measuring off.
-    const OFF: u32 = 1 << 11;
-    /// The clock is another one than the cycle counter, or nobody has looked yet.
-    const OTHER_CLOCK: u32 = 1 << 12;
-    /// Where it is in a key, too.
-    const SIZE: u32 = 1 << 16;
-
-    /// What quick calls do not look at.
-    const UNUSUAL: u32 = Self::PEER
-        | Self::WAIT
-        | Self::OFF
-        | Self::OTHER_CLOCK
-        | Self::SIZE
-        | Self::NO_COMMUNICATOR;
-
-    #[inline(always)]
-    const fn depth(self) -> usize {
-        (self.0 & 0xff) as usize
-    }
-
-    #[inline(always)]
-    const fn has(self, key: u32) -> bool {
-        self.0 & key != 0
-    }
-
-    /// The size of a call that moves no data.
-    #[inline(always)]
-    const fn no_size(self) -> SizeClass {
-        const { assert!(SizeClass::NONE.number() == 0 && SizeClass::of(0).number() == 1) };
-        SizeClass::from_number((self.0 & Self::SIZE) / Self::SIZE)
-    }
 }
 
 /// A call as it is known before it is passed on. Where it comes from, and which communicator it has, is looked up after it,
@@ -209,35 +167,6 @@ impl Profile {
         Some(self.row_of(begun.function, site, communicator))
     }
 
-    /// Passes on a call that moves no data, that is in no other one and is not [unusual](Keys::UNUSUAL), and adds its time to
-    /// its row, which is found before the call, so that nothing else need be kept.
-    #[inline(always)]
-    fn timed_quickly<'c>(
-        &self,
-        thread: ThisThread,
-        site: Site,
-        call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
-    ) -> CallResult<'c> {
-        let communicator = match call.communicator() {
-            Some(comm) => self.communicators.known_handle(comm.raw()),
-            None => Some(TrackedComm::NONE),
-        };
-        let row = communicator.and_then(|communicator| {
-            self.calls.known(thread, self.row_of(call.function(), site, communicator))
-        });
-        let Some(row) = row else { return way.go_slowly() };
-        let nesting = Nesting::enter_outermost();
-        let start = Clock::cycles();
-        let result = way.pass_on();
-        let end = Clock::cycles();
-        drop(nesting);
-        if !row.add(end, [Some(end.wrapping_sub(start)), None, None, None]) {
-            self.add_known_slowly(row, start, end);
-        }
-        result
-    }
-
     #[inline(always)]
     fn row_of(&self, function: FunctionId, site: Site, communicator: TrackedComm) -> Row {
         let phase = self.phase.load(Relaxed);
@@ -295,14 +224,6 @@ impl Profile {
     fn add(&self, row: Row, start: u64, end: u64, values: [Option<u64>; MEASURES.len()]) {
         let look = || self.early.look(start, end, self.calls.any());
         self.calls.add_call(row, end, values, look);
-    }
-
-    /// Adds a call to a row that was found before it: its time, which is less or greater than all before, or something is due.
-    #[cold]
-    #[inline(never)]
-    fn add_known_slowly(&self, row: KnownRow<'_, { MEASURES.len() }>, start: u64, end: u64) {
-        let look = || self.early.look(start, end, self.calls.any());
-        self.calls.add_to_known(row, end, [Some(end.wrapping_sub(start)), None, None, None], look);
     }
 
     /// Passes on a call that moves no data and has no communicator, and adds its time to its row.
@@ -498,18 +419,7 @@ impl MpiInterceptionLayer for Profile {
         call: impl Call<'c>,
         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
     ) -> CallResult<'c> {
-        let (thread, keys) = (ThisThread::get(), self.keys());
-        if keys.has(Keys::UNUSUAL) || Nesting::is_inside() {
-            return way.go_slowly();
-        }
-        // Twice, so that nothing is left of the site where there is none.
-        if keys.depth() == 0 {
-            self.timed_quickly(thread, Site::UNKNOWN, call, way)
-        } else if let Some(site) = Site::at_once(thread) {
-            self.timed_quickly(thread, site, call, way)
-        } else {
-            way.go_slowly()
-        }
+        self.pass_quickly(call, way)
     }
 
     fn around_thoroughly<'c>(

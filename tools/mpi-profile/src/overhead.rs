@@ -5,7 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use mpi_tool_layer::{Clock, FunctionId, Nesting, Tool};
 
-use crate::{Begun, Keys, Profile};
+use crate::keys::Keys;
+use crate::{Begun, Profile};
 
 /// Counts calls like the tool itself, and is reported by nobody.
 static REHEARSAL: Profile = Profile::NEW;

@@ -185,15 +185,6 @@ impl Trace {
         UNUSUAL.fetch_or(why, Relaxed);
     }
 
-    /// A call to and from nobody may repeat from now on.
-    fn learn<'c>(&self, recorder: &Recorder, call: impl Call<'c>, record: Record) {
-        if let Some(comm) = call.communicator()
-            && self.communicators.of(call) == TrackedComm::WORLD
-        {
-            recorder.learn(call.function(), comm.raw(), record);
-        }
-    }
-
     /// This thread's recorder, unless tracing is switched off or there is no file.
     #[inline(always)]
     fn recorder(&self, function: FunctionId) -> Option<&'static Recorder> {
@@ -285,13 +276,6 @@ impl MpiInterceptionLayer for Trace {
             // What ends a communicator does not come here: the arguments are what they were.
             let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
-            if Self::QUICK[function as usize]
-                && result.is_ok()
-                && Traffic::<Started>::moves_nothing(call)
-                && is_usual()
-            {
-                self.learn(recorder, call, fields);
-            }
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
             run::ended();
@@ -317,7 +301,10 @@ impl MpiInterceptionLayer for Trace {
             return way.go_slowly();
         }
         let Some(recorder) = Recorder::known() else { return way.go_slowly() };
-        let Some(first) = recorder.repeats.first(call) else { return way.go_slowly() };
+        let Some(first) = recorder.repeats.first(call) else {
+            recorder.repeats.missed(call);
+            return way.go_slowly();
+        };
         let begin = Clock::cycles();
         let result = way.pass_on();
         let end = Clock::cycles();

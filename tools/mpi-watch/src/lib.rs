@@ -23,9 +23,10 @@ use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Direction, FunctionClass,
-    FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings,
-    Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
+    Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
+    FunctionClass, FunctionId, InOut, MESSAGES, MpiInterceptionLayer, ParameterKind, Quickly,
+    Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
+    install_qmpi_layer, next,
 };
 
 use groups::Group;
@@ -117,7 +118,7 @@ impl Watch {
 
     /// A call begins: what all calls have.
     #[inline(always)]
-    fn begin(&self, slot: &'static Slot) {
+    fn begin(slot: &'static Slot) {
         slot.count();
         if is_way::<SITES>() {
             places::note(slot);
@@ -139,7 +140,7 @@ impl Watch {
         next_f: impl FnOnce() -> R,
     ) -> R {
         let Some(slot) = Slot::enter() else { return next_f() };
-        self.begin(slot);
+        Self::begin(slot);
         slot.set(field, handle);
         let is_object = field == slot::OBJECT;
         slot.set(
@@ -156,25 +157,12 @@ impl Watch {
     #[inline(always)]
     fn enter<'c>(&self, slot: &'static Slot, call: impl Call<'c>) -> Entered {
         let function = call.function();
-        self.begin(slot);
+        Self::begin(slot);
         let mut number = 0;
-        if let Some(comm) = call.communicator() {
-            slot.set_handle(slot::COMM, comm.raw());
-            if is_collective(call) {
-                number = self.next_on(self.communicators.of(call), function, slot);
-            }
+        if is_collective(call) {
+            number = self.next_on(self.communicators.of(call), function, slot);
         }
-        if !call.is_started() && !call.is_persistent() {
-            if let Some(peer) = call.destination().or_else(|| call.root()) {
-                slot.set_int(slot::PEER, peer.raw());
-            }
-            if let Some(source) = call.source() {
-                slot.set_int(slot::SOURCE, source.raw());
-            }
-            if let Some(tag) = call.tag() {
-                slot.set_int(slot::TAG, tag.raw());
-            }
-        }
+        Self::note_arguments(slot, call);
         let object = call.window().map(|window| window.raw().to_word());
         if let Some(object) = object.or_else(|| call.file().map(|file| file.raw().to_word())) {
             slot.set(slot::OBJECT, object);
@@ -195,6 +183,26 @@ impl Watch {
         }
         slot.set_inside(function);
         Entered { slot, number }
+    }
+
+    /// Communicator, peers and tag of a call that begins.
+    #[inline(always)]
+    fn note_arguments<'c>(slot: &'static Slot, call: impl Call<'c>) {
+        if let Some(comm) = call.communicator() {
+            slot.set_handle(slot::COMM, comm.raw());
+        }
+        if call.is_started() || call.is_persistent() {
+            return;
+        }
+        if let Some(peer) = call.destination().or_else(|| call.root()) {
+            slot.set_int(slot::PEER, peer.raw());
+        }
+        if let Some(source) = call.source() {
+            slot.set_int(slot::SOURCE, source.raw());
+        }
+        if let Some(tag) = call.tag() {
+            slot.set_int(slot::TAG, tag.raw());
+        }
     }
 
     /// The number of a collective operation on its communicator; 0 if nobody counts there.
@@ -409,6 +417,42 @@ impl MpiInterceptionLayer for Watch {
         result
     }
 
+    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+
+    /// A message. Where nobody wants to know call sites, it is not noted either when it began: that would cost as much as
+    /// all the rest.
+    #[inline(always)]
+    fn around_quickly<'c>(
+        &self,
+        call: impl Call<'c>,
+        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+    ) -> CallResult<'c> {
+        let Some(slot) = Slot::of_this_thread() else { return way.go_slowly() };
+        let site = if way.has_caller() {
+            match Site::at_once(ThisThread::get()) {
+                Some(site) if is_way::<SITES>() => Some(site),
+                _ => return way.go_slowly(),
+            }
+        } else {
+            None
+        };
+        slot.note_stack();
+        slot.count();
+        match site {
+            // Its places are in the file.
+            Some(site) => {
+                slot.set(slot::SITE, site.number().into());
+                slot.note_cycles();
+            }
+            None => slot.note_no_time(),
+        }
+        Self::note_arguments(slot, call);
+        slot.set_inside(call.function());
+        let result = way.pass_on();
+        slot.leave();
+        result
+    }
+
     fn request_free<'c>(
         &self,
         next_f: impl next::MPI_Request_free<'c>,
@@ -503,8 +547,9 @@ impl Tool for Watch {
         self.depth.store(depth, Relaxed);
         let way = if depth == 0 { BARE } else { SITES };
         WAY.store(if Clock::counts_cycles() { way } else { 0 }, Relaxed);
+        Caller::spare_quick_calls(depth == 0);
         self.after.store(settings.number("AFTER"), Relaxed);
     }
 }
 
-install_qmpi_layer!(Watch, name = "mpi-watch", call_sites);
+install_qmpi_layer!(Watch, name = "mpi-watch", call_sites_or_bare);

@@ -26,11 +26,11 @@ pub(crate) fn set_depth(depth: usize) {
     DEPTH.store(depth, Relaxed);
 }
 
-/// Writes the site of the thread's call to its slot, and its places to the file if they are not there. The places of sites
-/// that are found at once are there.
+/// Writes the site of the thread's call to its slot, and its places to the file if they are not there.
 #[inline(always)]
 pub(crate) fn note(slot: &'static Slot) {
     match Site::at_once(ThisThread::get()) {
+        // Its places are in the file.
         Some(site) => slot.set(slot::SITE, site.number().into()),
         None => {
             aside!(note_slowly, slot);

@@ -9,6 +9,8 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use std::sync::Mutex;
+
 use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
 use mpi_tool_layer::{Clock, FunctionId, ThreadWord, Word};
 
@@ -78,8 +80,11 @@ impl Words {
 #[repr(transparent)]
 pub(crate) struct Slot([AtomicU64; slot::LENGTH]);
 
-/// Takes what threads write for which there was no slot. Nobody reads it.
-static SINK: Slot = Slot([const { AtomicU64::new(0) }; slot::LENGTH]);
+/// What is passed where a thread has no slot yet.
+static NONE: Slot = Slot([const { AtomicU64::new(0) }; slot::LENGTH]);
+
+/// The slots of threads for which there was none in the file. Nobody reads them.
+static FURTHER: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
 impl Slot {
     #[inline(always)]
@@ -127,31 +132,53 @@ impl Slot {
 
     /// A call begins: the thread's slot. `None` of a call inside of another one, and as long as there is no file. To be
     /// followed by [`leave`](Self::leave).
-    ///
-    /// While a thread is in a call, its word is 0, so that a call inside of that one takes the long way.
     #[inline(always)]
     pub(crate) fn enter() -> Option<&'static Self> {
-        let own = with_exposed_provenance::<Self>(ThreadWord::get());
-        // SAFETY: the word must be 0 or the address of a slot that stays. Only `leave` sets it to another number in this
-        // tool, to the address of a slot that `enter` has returned, which is `SINK` or in the file, which is never
-        // unmapped. `leave` has exposed it.
-        let slot = match unsafe { own.as_ref() } {
+        let slot = match Self::of_this_thread() {
             Some(slot) => slot,
             None => {
-                let found = aside!(find_slot, &raw const SINK);
+                let found = aside!(find_slot, &raw const NONE);
                 // SAFETY: the address must be 0 or that of a slot that stays: `find_slot` returns no others, and has
                 // exposed it.
                 unsafe { with_exposed_provenance::<Self>(found).as_ref() }?
             }
         };
-        ThreadWord::clear();
         slot.note_stack();
         Some(slot)
     }
 
+    /// The slot of a thread that has one and is not in a call.
+    #[inline(always)]
+    pub(crate) fn of_this_thread() -> Option<&'static Self> {
+        let own = with_exposed_provenance::<Self>(ThreadWord::get());
+        // SAFETY: the word must be 0 or the address of a slot that stays. Only `find_slot` sets it in this tool, to the
+        // address of a slot that `find` has returned, which is leaked or in the file, which is never unmapped. It has
+        // exposed it.
+        unsafe { own.as_ref() }.filter(|slot| slot.is_outside())
+    }
+
+    /// Is the thread in no call? In two instructions: what is loaded atomically is not compared in the same one.
+    #[inline(always)]
+    fn is_outside(&self) -> bool {
+        const { assert!(slot::INSIDE == 1 << 16) };
+        // SAFETY: the assembly reads one byte of the slot, which is there and is read whole: the one with the bit, in this
+        // processor's order.
+        unsafe {
+            core::arch::asm!(
+                "cmp byte ptr [{slot} + {at}], 0",
+                "jne {inside}",
+                slot = in(reg) self.0.as_ptr(),
+                at = const slot::FUNCTION * size_of::<AtomicU64>() + 2,
+                inside = label { return false },
+                options(readonly, nostack),
+            );
+        }
+        true
+    }
+
     /// Notes where the thread's stack ends: in one instruction, as of [`set`](Self::set) with [`stack_pointer`].
     #[inline(always)]
-    fn note_stack(&self) {
+    pub(crate) fn note_stack(&self) {
         // SAFETY: the assembly writes a word that must be there and be written whole: it is one of the slot's, aligned, and
         // only this thread writes to it.
         unsafe {
@@ -162,6 +189,12 @@ impl Slot {
                 options(nostack, preserves_flags),
             );
         }
+    }
+
+    /// Nobody notes when the call began.
+    #[inline(always)]
+    pub(crate) fn note_no_time(&self) {
+        self.set(slot::SINCE, 0);
     }
 
     /// Notes when the call began, in cycles.
@@ -186,21 +219,25 @@ impl Slot {
         // SAFETY: the pointer must lead to an atomic number that stays. It is the third byte of a word of the slot, where the
         // bit is in this processor's order; only this thread writes to it, and no other one of this process reads it.
         unsafe { &*inside.add(2) }.store(0, Release);
-        ThreadWord::set((&raw const *self).expose_provenance());
     }
 
-    /// The slot of a thread whose word is 0: it has none yet, or it is in a call. A call that it has left by a jump is
-    /// over when the thread calls again from where its stack is shorter.
+    /// The slot of a thread that has none yet, or that is in a call. A call that it has left by a jump is over when the
+    /// thread calls again from where its stack is shorter.
     #[cold]
     fn find() -> Option<&'static Self> {
+        let own = with_exposed_provenance::<Self>(ThreadWord::get());
+        // SAFETY: as in `of_this_thread`.
+        if let Some(own) = unsafe { own.as_ref() } {
+            let is_over = stack_pointer() > own.get(slot::STACK);
+            return is_over.then(|| {
+                own.leave();
+                own
+            });
+        }
         let file = file()?;
         // SAFETY: `gettid` takes nothing and always succeeds.
         let thread = unsafe { libc::gettid() } as u64;
         let slots = || (0..slot::COUNT).map(|number| slot::AREA + number * slot::LENGTH);
-        if let Some(at) = slots().find(|at| file.get(at + slot::THREAD) == thread) {
-            let is_over = stack_pointer() > file.get(at + slot::STACK);
-            return is_over.then(|| file.slot(at));
-        }
         let take = |from: u64, at: usize| {
             let owner = file.word(at + slot::THREAD);
             owner.compare_exchange(from, thread, AcqRel, Relaxed).is_ok()
@@ -209,17 +246,37 @@ impl Slot {
             let owner = file.get(at + slot::THREAD);
             is_gone(owner) && take(owner, *at)
         };
-        let free = slots().find(|at| take(0, *at)).or_else(|| slots().find(ended));
-        let Some(at) = free else {
-            file.mark_full(full::THREADS);
-            return Some(&SINK);
+        // A thread that has ended may have had the same number.
+        let same = slots().find(|at| file.get(at + slot::THREAD) == thread);
+        let free = same.or_else(|| slots().find(|at| take(0, *at))).or_else(|| slots().find(ended));
+        let found = match free {
+            Some(at) => file.slot(at),
+            None => {
+                file.mark_full(full::THREADS);
+                Self::further(thread)?
+            }
         };
-        file.set(at + slot::FUNCTION, 0);
-        Some(file.slot(at))
+        found.set(slot::FUNCTION, 0);
+        ThreadWord::set((&raw const *found).expose_provenance());
+        Some(found)
+    }
+
+    /// A slot that is not in the file: that of a thread that has ended, or a new one.
+    fn further(thread: u64) -> Option<&'static Self> {
+        // Another thread's call is not noted at the same moment, nor one in a signal handler.
+        let mut all = FURTHER.try_lock().ok()?;
+        let free = all.iter().copied().find(|slot| is_gone(slot.get(slot::THREAD)));
+        let slot = free.unwrap_or_else(|| {
+            let new: &Self = Box::leak(Box::new(Self(core::array::from_fn(|_| AtomicU64::new(0)))));
+            all.push(new);
+            new
+        });
+        slot.set(slot::THREAD, thread);
+        Some(slot)
     }
 }
 
-/// The address of the slot of a thread whose word is 0, or 0.
+/// The address of the slot of a thread that has none yet, or that is in a call, or 0.
 extern "C" fn find_slot(_: &'static Slot) -> usize {
     Slot::find().map_or(0, |slot| (&raw const *slot).expose_provenance())
 }

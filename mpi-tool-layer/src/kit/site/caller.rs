@@ -4,6 +4,7 @@
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::ptr::with_exposed_provenance;
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::super::thread::{FRAME, STACK, begin_outer, end_outer, is_above_outer, word};
 
@@ -62,6 +63,55 @@ macro_rules! __export_noting_caller {
     };
 }
 
+/// The same of a tool that may [spare its quick calls](Caller::spare_quick_calls) the note: two instructions more.
+#[cfg(feature = "call-sites")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_bare_or_noting_caller {
+    (MPI_Pcontrol $($rest:tt)*) => {
+        $crate::__export_noting_caller! { MPI_Pcontrol $($rest)* }
+    };
+    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl Here {
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
+                unsafe {
+                    $crate::install::entry::always_quick::$name::<Here, true>(
+                        $($arg,)* Here::$name
+                    )
+                }
+            }
+        }
+
+        #[unsafe(export_name = stringify!($c_name))]
+        #[unsafe(naked)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C" fn bare($($arg: $ty),*) -> $ret {
+                // SAFETY: as above.
+                unsafe {
+                    $crate::install::entry::always_quick::$name::<Here, false>(
+                        $($arg,)* Here::$name
+                    )
+                }
+            }
+            ::core::arch::naked_asm!(
+                "cmp byte ptr [rip + {is_spared}], 0",
+                "jne {bare}",
+                "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
+                "mov qword ptr fs:[r11], rsp",
+                "mov qword ptr fs:[r11 + 8], rbp",
+                "jmp {body}",
+                is_spared = sym $crate::install::IS_SPARED,
+                bare = sym bare,
+                body = sym Here::$name,
+            )
+        }
+    };
+}
+
 #[cfg(not(feature = "call-sites"))]
 #[doc(hidden)]
 #[macro_export]
@@ -72,6 +122,15 @@ macro_rules! __export_noting_caller {
         );
     };
     ($($rest:tt)*) => {};
+}
+
+#[cfg(not(feature = "call-sites"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_bare_or_noting_caller {
+    ($($rest:tt)*) => {
+        $crate::__export_noting_caller! { $($rest)* }
+    };
 }
 
 /// Where the application's call came from, as the tool's exported function has noted it down: to be looked up as a
@@ -98,6 +157,10 @@ pub struct Caller {
     not_send: PhantomData<*const ()>,
 }
 
+/// Quick calls are spared the note of their caller.
+#[doc(hidden)]
+pub static IS_SPARED: AtomicU8 = AtomicU8::new(0);
+
 /// How far below the caller's stack pointer a layer may stand: its method is called by the exported
 /// function, most often by a jump.
 const NEAR: usize = 64 << 10;
@@ -107,6 +170,14 @@ impl Caller {
     #[inline(always)]
     pub fn of_this_call() -> Self {
         Self { stack: word::<STACK>(), frame: word::<FRAME>(), not_send: PhantomData }
+    }
+
+    /// Has calls on a [quick way](crate::MpiInterceptionLayer::around_quickly) come without a note of where they come from,
+    /// in a tool that is installed with `call_sites_or_bare`: for a tool whose user wants to know no call sites. Such a tool
+    /// is not asked which calls are quick. What they leave to the layer's other methods has no site, or any one. To be said in
+    /// [`configure`](crate::Tool::configure).
+    pub fn spare_quick_calls(is_spared: bool) {
+        IS_SPARED.store(is_spared.into(), Relaxed);
     }
 
     /// The same without the frame pointer: for a site that is known already.

@@ -20,7 +20,7 @@ mod search;
 use core::sync::atomic::{AtomicPtr, Ordering::Acquire};
 
 use super::thread::{self, ThisThread};
-pub use caller::{Caller, Nesting};
+pub use caller::{Caller, IS_SPARED, Nesting};
 #[cfg(feature = "call-sites")]
 use search::new_site;
 

@@ -1,0 +1,69 @@
+//! Messages to and from nobody: passed on in as few instructions as can be, if nothing is unusual.
+
+use mpi_tool_layer::{
+    Call, CallResult, Clock, KnownRow, Nesting, Quickly, Site, ThisThread, TrackedComm,
+};
+
+use crate::Profile;
+use crate::keys::Keys;
+use crate::row::MEASURES;
+
+impl Profile {
+    /// Passes on a message to or from nobody.
+    #[inline(always)]
+    pub(crate) fn pass_quickly<'c>(
+        &self,
+        call: impl Call<'c>,
+        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+    ) -> CallResult<'c> {
+        let (thread, keys) = (ThisThread::get(), self.keys());
+        if keys.has(Keys::UNUSUAL) || Nesting::is_inside() {
+            return way.go_slowly();
+        }
+        // Twice, so that nothing is left of the site where there is none.
+        if keys.depth() == 0 {
+            self.timed_quickly(thread, Site::UNKNOWN, call, way)
+        } else if let Some(site) = Site::at_once(thread) {
+            self.timed_quickly(thread, site, call, way)
+        } else {
+            way.go_slowly()
+        }
+    }
+
+    /// Passes on a call that moves no data, that is in no other one and is not [unusual](Keys::UNUSUAL), and adds its time to
+    /// its row, which is found before the call, so that nothing else need be kept.
+    #[inline(always)]
+    fn timed_quickly<'c>(
+        &self,
+        thread: ThisThread,
+        site: Site,
+        call: impl Call<'c>,
+        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+    ) -> CallResult<'c> {
+        let communicator = match call.communicator() {
+            Some(comm) => self.communicators.known_handle(comm.raw()),
+            None => Some(TrackedComm::NONE),
+        };
+        let row = communicator.and_then(|communicator| {
+            self.calls.known(thread, self.row_of(call.function(), site, communicator))
+        });
+        let Some(row) = row else { return way.go_slowly() };
+        let nesting = Nesting::enter_outermost();
+        let start = Clock::cycles();
+        let result = way.pass_on();
+        let end = Clock::cycles();
+        drop(nesting);
+        if !row.add(end, [Some(end.wrapping_sub(start)), None, None, None]) {
+            self.add_known_slowly(row, start, end);
+        }
+        result
+    }
+
+    /// Adds a call to a row that was found before it: its time, which is less or greater than all before, or something is due.
+    #[cold]
+    #[inline(never)]
+    fn add_known_slowly(&self, row: KnownRow<'_, { MEASURES.len() }>, start: u64, end: u64) {
+        let look = || self.early.look(start, end, self.calls.any());
+        self.calls.add_to_known(row, end, [Some(end.wrapping_sub(start)), None, None, None], look);
+    }
+}

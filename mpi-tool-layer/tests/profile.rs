@@ -1,7 +1,7 @@
 //! mpi-profile: calls and bytes are those of the counters, call sites are what `addr2line` says and what programs say
 //! of themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -201,6 +201,39 @@ fn depth_0_has_no_sites() {
     assert!(functions.values().all(|rows| *rows == 1), "{functions:?}");
     assert_eq!(functions.len(), rows.len());
     assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 2000);
+}
+
+/// Messages to nobody, which are counted in code of their own: none is missing, whatever they are in and wherever they come
+/// from.
+#[test]
+fn messages_to_nobody_are_all_counted() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/nobody.c");
+    let program = compile_with(&source, "nobody", &["-pthread"]);
+    // Of each rank's four threads, and those inside of `MPI_Comm_free`.
+    let [on_world, on_other, nested, both] = [2 * 4 * 1000, 2 * 4 * 250, 2 * 10, 2 * 4 * 1000];
+    for (depth, places) in [("0", 1), ("4", 3)] {
+        let run = profiled(Run::new(&program, 2)).variable("MPI_TOOL_MPI_PROFILE_DEPTH", depth);
+        run.run().expect_success("nobody");
+        let profile = profile(&run);
+        let calls = by_function(&profile, |row| row["calls"].as_u64().unwrap());
+        let timed = by_function(&profile, |row| row["time"]["count"].as_u64().unwrap_or(0));
+        assert_eq!(calls["MPI_Send"], on_world + on_other + nested);
+        assert_eq!(timed["MPI_Send"], on_world + on_other);
+        assert_eq!((calls["MPI_Sendrecv"], timed["MPI_Sendrecv"]), (both, both));
+        let sends: Vec<_> = profile["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["function"] == "MPI_Send")
+            .map(|row| (row["communicator"].to_string(), row["site"].to_string()))
+            .collect();
+        let communicators: BTreeSet<_> =
+            sends.iter().map(|(communicator, _)| communicator).collect();
+        assert_eq!(communicators.len(), 2, "{sends:?}");
+        // Threads begin elsewhere than the main one.
+        let sites: BTreeSet<_> = sends.iter().map(|(_, site)| site).collect();
+        assert!(sites.len() >= places, "{sends:?}");
+    }
 }
 
 /// A process that a signal ends reports for itself, and so does each rank where nothing is merged. Tools in front and

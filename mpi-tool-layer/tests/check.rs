@@ -283,3 +283,44 @@ fn known_findings_are_suppressed() {
     assert_eq!(told("known:2: there is no function `MPI_Comm_dub`"), 1, "{}", outcome.stderr);
     assert_eq!(told("mpi-check: leak at wrong.c:"), 1, "{}", outcome.stderr);
 }
+
+/// `MPI_Finalize` may come as late as the process allows, and nothing that it does is cut off. While it calls the program,
+/// others may wait for this.
+#[test]
+fn the_last_calls_of_a_process_are_waited_for() {
+    // Launchers may kill the others when the first one has ended so.
+    for (mode, ranks) in [("atexit", 1), ("destructor", 1), ("callback", 2)] {
+        let run = Run::new(&program("ends"), ranks).arguments(&[mode]);
+        let (report, outcome) = checked(run.variable("MPI_TOOL_MPI_CHECK_FAIL", "1").seconds(30));
+        outcome.expect_success(mode);
+        assert_eq!(report.unwrap()["findings"], Value::Array(Vec::new()), "{mode}");
+        let run = Run::new(&program("ends"), ranks).arguments(&[mode, "left"]);
+        let (report, outcome) = checked(run.variable("MPI_TOOL_MPI_CHECK_FAIL", "1").seconds(30));
+        assert_ne!(outcome.status, Some(0), "{mode}");
+        assert!(outcome.stdout.contains("over"), "{mode}: {}", outcome.stdout);
+        let report = report.unwrap();
+        assert_eq!(report["findings"].as_array().unwrap().len(), 1, "{mode}: {report:#}");
+        assert_eq!(report["findings"][0]["class"], "leak", "{mode}");
+    }
+    let outcome = checked(Run::new(&program("ends"), 1).arguments(&["never"])).1;
+    let said = "mpi-check: call-order, rank 0: the process ends without MPI_Finalize";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+/// Where the program calls MPI past the tool, what that would change is not told, and the report says so.
+#[test]
+fn calls_past_the_tool_are_not_guessed() {
+    for flags in [&["-DOWN"][..], &[]] {
+        let file = format!("check_past{}", flags.len());
+        let path = once(build_folder().join(&file), || {
+            compile_with(&source("past"), &file, flags);
+        });
+        let (report, outcome) = checked(Run::new(&path, 2));
+        outcome.expect_success("past");
+        let report = report.unwrap();
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+        let limits = report["limits"].to_string();
+        assert!(limits.contains("past this tool"), "{limits}");
+        assert!(limits.contains("messages were not compared"), "{limits}");
+    }
+}

@@ -22,7 +22,9 @@ pub use crate::host::launcher::launched_rank;
 pub use crate::host::level::{Level, LevelRequest, Source};
 pub use crate::host::lifecycle::Below;
 pub use crate::host::linker;
-pub use crate::host::neighbours::{ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay};
+pub use crate::host::neighbours::{
+    ToolInfo, fill_late_pmpi, find_late_mpi, object_of, stay, unseen_functions,
+};
 pub use crate::host::options::{help, is_on, is_silent};
 pub use crate::host::output::say;
 pub use crate::host::panics::name_panics;

@@ -15,6 +15,7 @@
 //! MPI may come later, when a program opens it (Python and Julia do). Then the constructor finds none, and the first
 //! call looks again ([`find_late_mpi`]).
 
+use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
@@ -360,6 +361,27 @@ pub fn object_of(address: *const c_void) -> Range<usize> {
         if range.contains(&address.addr()) {
             found = range;
         }
+    });
+    found
+}
+
+/// Functions of which tools do not see all calls: the program has one of the same name itself, which stands before
+/// those of the tools, or calls MPI's by its second name (`PMPI_X`). Calls of its libraries are not looked for.
+pub fn unseen_functions() -> BTreeSet<FunctionId> {
+    let mut found = BTreeSet::new();
+    let mut is_program = true;
+    each_object(|object| {
+        // A program that contains the tool has its functions.
+        if !core::mem::take(&mut is_program) || object.exports(SYMBOL) {
+            return;
+        }
+        found.extend(FunctionId::all().filter(|function| object.defines(function.c_name())));
+        let called = RefCell::new(Vec::new());
+        object.each_import(|name| {
+            let name = name.to_str().ok().and_then(|name| name.strip_prefix('P'));
+            called.borrow_mut().extend(name.and_then(|name| name.parse::<FunctionId>().ok()));
+        });
+        found.extend(called.into_inner());
     });
     found
 }

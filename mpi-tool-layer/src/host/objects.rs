@@ -95,6 +95,22 @@ impl Object<'_> {
         self.symbols().is_some_and(|table| table.find(name).is_some())
     }
 
+    /// Does it have this function itself, and exports it?
+    pub(crate) fn defines(&self, name: &CStr) -> bool {
+        let Some(symbol) = self.symbols().and_then(|table| table.find(name)) else { return false };
+        // A program may export the address by which it calls another object's function: then the symbol has no section.
+        // SAFETY: the read needs an entry of the table, which `find` gives. Nobody writes to this field.
+        unsafe { (&raw const (*symbol).st_shndx).read() != 0 }
+    }
+
+    /// Visits the names of other objects' symbols that it refers to.
+    pub(crate) fn each_import(&self, visit: impl Fn(&CStr)) {
+        self.rebind(|name, _| {
+            visit(name);
+            None
+        });
+    }
+
     /// Where the symbol of this name is that it exports.
     pub(crate) fn address_of(&self, name: &CStr) -> Option<*mut c_void> {
         let symbol = self.symbols()?.find(name)?;

@@ -1,10 +1,13 @@
 /* Right programs: nothing may be found in any. Each line that begins with R is one; all run one after the other, on any
  * number of ranks from two on. */
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-int getpid(void);
+#include <sys/mman.h>
+/* Of unistd.h, whose other names are those of programs here. */
+int close(int), ftruncate(int, off_t), getpid(void), unlink(const char *), usleep(unsigned);
 
 static struct {
     const char *name;
@@ -315,6 +318,28 @@ R(persistent_collectives, MPI_Allreduce_init(b, c, 2, MPI_INT, MPI_SUM, W_, MPI_
 R(sessions, MPI_Session s; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s); MPI_Group_from_session_pset(s, "mpi://WORLD", &g); MPI_Comm_create_from_group(g, "check", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm); MPI_Group_free(&g); MPI_Allreduce(b, c, 1, MPI_INT, MPI_SUM, comm); MPI_Sendrecv(b, 1, MPI_INT, right_, 3, c, 1, MPI_INT, left, 3, comm, &st); MPI_Comm_free(&comm); MPI_Session_finalize(&s))
 R(isendrecv, MPI_Isendrecv(b, 3, MPI_INT, right_, 3, c, 3, MPI_INT, left, 3, W_, &q); MPI_Wait(&q, &st); MPI_Isendrecv_replace(b, 3, MPI_INT, right_, 3, left, 3, W_, &q); MPI_Wait(&q, &st))
 #endif
+/* What lies between the pieces of a datatype belongs to nobody. */
+R(halo_columns, MPI_Type_vector(4, 1, 6, MPI_INT, &t); MPI_Type_commit(&t); MPI_Sendrecv(c + 4, 1, t, right_, 1, c, 1, t, left, 1, W_, &st); MPI_Sendrecv(c + 1, 1, t, left, 2, c + 5, 1, t, right_, 2, W_, &st); MPI_Type_free(&t))
+R(halo_subarrays, int sizes[2] = {6, 6}, subs[2] = {4, 1}, inner[2] = {1, 1}, outer[2] = {1, 5}; MPI_Type_create_subarray(2, sizes, subs, inner, MPI_ORDER_C, MPI_DOUBLE, &t); MPI_Type_create_subarray(2, sizes, subs, outer, MPI_ORDER_C, MPI_DOUBLE, &u); MPI_Type_commit(&t); MPI_Type_commit(&u); MPI_Sendrecv(d, 1, t, left, 1, d, 1, u, right_, 1, W_, &st); MPI_Type_free(&t); MPI_Type_free(&u))
+R(exscan_first_gets_nothing, if (!r) MPI_Irecv(c, 1, MPI_INT, 1, 3, W_, &q); MPI_Exscan(b, r ? c + 8 : c, 1, MPI_INT, MPI_SUM, W_); if (r == 1) MPI_Send(b, 1, MPI_INT, 0, 3, W_); if (!r) MPI_Wait(&q, &st))
+R(pairs_as_parts, struct { double v; int i; } pair = {1, 2}; int lengths[2] = {1, 1}; MPI_Aint at[2] = {0, 8}; MPI_Datatype types[2] = {MPI_DOUBLE, MPI_INT}; MPI_Type_create_struct(2, lengths, at, types, &t); MPI_Type_commit(&t); MPI_Bcast(&pair, 1, r ? t : MPI_DOUBLE_INT, 0, W_); MPI_Type_free(&t); MPI_Sendrecv(b, 1, MPI_2INT, right_, 1, c, 2, MPI_INT, left, 1, W_, &st))
+/* What an operation brings has been read at the target. */
+R(get_change_put_back, WIN; MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right_, 0, w); MPI_Get(c, 1, MPI_INT, right_, r, 1, MPI_INT, w); MPI_Win_flush_local(right_, w); c[0]++; MPI_Put(c, 1, MPI_INT, right_, r, 1, MPI_INT, w); MPI_Win_unlock(right_, w); MPI_Win_free(&w))
+R(fetch_then_put, WIN; MPI_Win_lock_all(0, w); MPI_Fetch_and_op(c, c + 1, MPI_INT, right_, r, MPI_SUM, w); MPI_Win_flush_local_all(w); MPI_Put(c, 1, MPI_INT, right_, r, 1, MPI_INT, w); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+R(get_then_another_puts, WIN; MPI_Win_lock_all(0, w); for (int i = 0; i < 3; i++) { if (!r) { MPI_Get(c, 100, MPI_INT, n - 1, 0, 100, MPI_INT, w); MPI_Win_flush_local(n - 1, w); } MPI_Barrier(W_); if (r == 1) { MPI_Put(c, 100, MPI_INT, n - 1, 0, 100, MPI_INT, w); MPI_Win_flush(n - 1, w); } MPI_Barrier(W_); } MPI_Win_unlock_all(w); MPI_Win_free(&w))
+/* Memory that MPI knows nothing of tells the other process. */
+R(told_by_a_file, char name[64] = ""; if (!r) snprintf(name, sizeof name, "/tmp/check-right-told-%d", getpid()); MPI_Bcast(name, 64, MPI_CHAR, 0, W_); int file = open(name, O_RDWR | O_CREAT, 0600); if (ftruncate(file, 4096)) abort(); volatile int *told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0); WIN; MPI_Win_lock_all(0, w); MPI_Barrier(W_); if (!r) { MPI_Put(c, 100, MPI_INT, n - 1, 0, 100, MPI_INT, w); MPI_Win_flush(n - 1, w); *told = 1; } if (r == 1) { while (!*told) usleep(100); MPI_Get(c, 100, MPI_INT, n - 1, 0, 100, MPI_INT, w); MPI_Win_flush(n - 1, w); } MPI_Win_unlock_all(w); MPI_Win_free(&w); munmap((void *)told, 4096); close(file); if (!r) unlink(name))
+/* Without a status. */
+R(mprobe_no_status, MPI_Isend(b, 5, MPI_INT, right_, 3, W_, qs); MPI_Isend(d, 2, MPI_DOUBLE, right_, 3, W_, qs + 1); MPI_Mprobe(left, 3, W_, &m, MPI_STATUS_IGNORE); MPI_Recv(e, 2, MPI_DOUBLE, left, 3, W_, &st); MPI_Mrecv(c, 5, MPI_INT, &m, MPI_STATUS_IGNORE); MPI_Waitall(2, qs, sts))
+R(improbe_no_status, MPI_Isend(b, 5, MPI_INT, right_, 3, W_, &q); do MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, W_, &flag, &m, MPI_STATUS_IGNORE); while (!flag); MPI_Imrecv(c, 5, MPI_INT, &m, qs); MPI_Wait(qs, MPI_STATUS_IGNORE); MPI_Wait(&q, &st))
+/* A receive that is cancelled gets no message, or it does. */
+R(cancelled_before_another, MPI_Irecv(c, 1, MPI_INT, left, 96, W_, qs); MPI_Irecv(e, 1, MPI_DOUBLE, left, 96, W_, qs + 1); MPI_Cancel(qs); MPI_Wait(qs, &st); MPI_Barrier(W_); MPI_Send(d, 1, MPI_DOUBLE, right_, 96, W_); MPI_Wait(qs + 1, &st))
+R(cancelled_and_waited_late, MPI_Irecv(c, 1, MPI_INT, left, 95, W_, qs); MPI_Irecv(e, 1, MPI_DOUBLE, left, 95, W_, qs + 1); MPI_Cancel(qs); MPI_Barrier(W_); MPI_Send(d, 1, MPI_DOUBLE, right_, 95, W_); MPI_Wait(qs + 1, &st); MPI_Wait(qs, &st))
+R(cancelled_both, MPI_Irecv(c, 1, MPI_INT, left, 94, W_, qs); MPI_Irecv(c + 1, 1, MPI_INT, left, 94, W_, qs + 1); MPI_Cancel(qs); MPI_Cancel(qs + 1); MPI_Waitall(2, qs, sts); MPI_Barrier(W_); MPI_Sendrecv(d, 5, MPI_DOUBLE, right_, 94, e, 5, MPI_DOUBLE, left, 94, W_, &st))
+R(cancelled_and_freed, MPI_Irecv(c, 1, MPI_INT, left, 93, W_, &q); MPI_Cancel(&q); MPI_Request_free(&q); MPI_Barrier(W_); MPI_Sendrecv(d, 1, MPI_DOUBLE, right_, 93, e, 1, MPI_DOUBLE, left, 93, W_, &st))
+R(freed_from_anybody, MPI_Irecv(c + 9, 1, MPI_INT, MPI_ANY_SOURCE, 92, W_, &q); MPI_Request_free(&q); MPI_Barrier(W_); MPI_Send(b, 1, MPI_INT, right_, 92, W_); MPI_Barrier(W_); MPI_Sendrecv(d, 1, MPI_DOUBLE, right_, 92, e, 1, MPI_DOUBLE, left, 92, W_, &st))
+R(freed_one_of_two, MPI_Isend(b, 1, MPI_INT, right_, 1, W_, qs); MPI_Isend(b + 8, 1, MPI_INT, right_, 2, W_, qs + 1); MPI_Request_free(qs + 1); MPI_Recv(c, 1, MPI_INT, left, 1, W_, &st); MPI_Recv(c, 1, MPI_INT, left, 2, W_, &st); MPI_Barrier(W_); b[8]++; MPI_Wait(qs, &st))
+R(persistent_send_freed, MPI_Send_init(b, 1, MPI_INT, right_, 1, W_, &q); MPI_Start(&q); MPI_Request_free(&q); MPI_Recv(c, 1, MPI_INT, left, 1, W_, &st))
 R(initialized, MPI_Initialized(&flag); MPI_Finalized(&flag))
 
 int main(int argc, char **argv) {

@@ -403,6 +403,12 @@ W(on_two_comms, "deadlock", MPI_Comm_dup(W_, &comm); if (r) MPI_Barrier(W_), MPI
 W(self_recv, "deadlock", if (r) MPI_Recv(b, 1, MPI_INT, 1, 0, W_, &st); MPI_Barrier(W_))
 W(bcast_recv, "deadlock", if (r) MPI_Bcast(b, 1, MPI_INT, 0, W_); else MPI_Recv(b, 1, MPI_INT, 1, 0, W_, &st), MPI_Bcast(b, 1, MPI_INT, 0, W_))
 
+/* Pieces that meet, parts that differ. */
+W(columns_overlap, "invalid-argument", MPI_Type_vector(4, 1, 6, MPI_INT, &t); MPI_Type_commit(&t); MPI_Sendrecv(c, 1, t, peer, 1, c + 6, 1, t, peer, 1, W_, &st); MPI_Type_free(&t))
+W(gatherv_overlap, "invalid-argument", int at[2] = {4, 0}; MPI_Allgatherv(c, 1, MPI_INT, c, ones, at, MPI_INT, W_))
+W(pair_of_others, "datatype-mismatch", SEND(2, MPI_FLOAT, 1); if (r) MPI_Recv(c, 1, MPI_2INT, 0, 1, W_, &st))
+W(put_then_put_flush_local, "rma-conflict", WIN; MPI_Win_lock_all(0, w); MPI_Put(c, 1, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_flush_local(peer, w); MPI_Get(c, 1, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */
     MPI_Init(&argc, &argv);

@@ -20,6 +20,7 @@ use mpi_tool_layer::FunctionId;
 
 use crate::findings::{Class, Other, Place, rank, report_of};
 use crate::layouts::{Layout, PIECES, Piece};
+use crate::memory;
 use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{Lock, RANKS, limit, shared};
@@ -175,6 +176,8 @@ struct Conflict {
     ours: (u32, FunctionId, Mark, Action),
     theirs: (u32, FunctionId, Mark, Action),
     target: u32,
+    /// Theirs is complete, but its process cannot have told ours so by MPI.
+    is_over: bool,
 }
 
 /// Adds an operation that is about to be passed on, and says with which one of another process it conflicts. `passed`: the
@@ -214,13 +217,16 @@ pub(crate) fn add(access: &Access, passed: Collective, known: Option<Collective>
             {
                 let theirs = (slot.origin.load(Relaxed), other.function, other.mark, other.action);
                 let ours = (own, access.function, access.mark, access.action);
-                conflict = Some(Conflict { ours, theirs, target: access.target });
+                let is_over = slot.is_over.load(Relaxed) != 0;
+                conflict = Some(Conflict { ours, theirs, target: access.target, is_over });
                 break;
             }
         }
         keep(bucket, access, passed).map(|slot| (at, slot))
     };
-    if let Some(conflict) = conflict {
+    if let Some(conflict) = conflict
+        && !(conflict.is_over && memory::has_shared_file())
+    {
         conflict.tell();
     }
     kept
@@ -320,7 +326,8 @@ pub(crate) fn exposure_over(window: u64, target: u32, origins: &[(u32, u64)]) {
         {
             let of =
                 |rank: u32, access: &Access| (rank, access.function, access.mark, access.action);
-            Conflict { ours: of(*origin, access), theirs: of(*other, theirs), target }.tell();
+            let (ours, theirs) = (of(*origin, access), of(*other, theirs));
+            Conflict { ours, theirs, target, is_over: false }.tell();
         }
     }
 }

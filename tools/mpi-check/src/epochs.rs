@@ -59,12 +59,23 @@ struct Common {
     exposed: Vec<(u32, u64)>,
     /// How many bytes a displacement counts at each target.
     units: FxHashMap<u32, Option<u32>>,
-    /// Operations that others may meet: of which target, and of which epochs.
-    kept: Vec<(i64, bool, Kept)>,
+    /// Operations that others may meet.
+    kept: Vec<KeptHere>,
     /// What is complete, and after which collective operation it began.
     done: Vec<(Collective, Kept)>,
     /// The user has told MPI something of the window: other operations may be allowed.
     has_info: bool,
+}
+
+/// An operation, or several of one line, that others may meet.
+#[derive(Debug)]
+struct KeptHere {
+    target: i64,
+    /// Under a lock.
+    is_locked: bool,
+    /// One of them brings data to this process.
+    fetches: bool,
+    place: Kept,
 }
 
 /// How many operations of an epoch are kept.
@@ -301,7 +312,7 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         let gone = windows.get_or_insert_default().remove(&window);
         drop(windows);
         if let Some(common) = gone.and_then(|gone| gone.common) {
-            common.kept.iter().for_each(|(.., kept)| accesses::forget(*kept));
+            common.kept.iter().for_each(|one| accesses::forget(one.place));
             common.done.iter().for_each(|(_, kept)| accesses::forget(*kept));
             if let Ok(rank) = u32::try_from(common.comm.rank) {
                 accesses::withdraw(common.identity, rank);
@@ -318,7 +329,7 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         MPI_Win_fence => {
             if let Some(common) = &mut window.common {
                 common.fences += 1;
-                common.kept.drain(..).for_each(|(.., kept)| accesses::forget(kept));
+                common.kept.drain(..).for_each(|one| accesses::forget(one.place));
             }
             let assertion = checked.int(0).unwrap_or(0);
             let is_last = assertion & i64::from(MPI_MODE_NOSUCCEED) != 0;
@@ -502,28 +513,36 @@ impl Window {
             layout,
         };
         let kept = accesses::add(&access, knowledge::passed(), knowledge::last(is_own.into()));
-        if let Some(kept) = kept.filter(|_| !matches!(epoch, Epoch::Started(_)))
-            && !common.kept.iter().any(|(.., known)| *known == kept)
-        {
-            common.kept.push((new.target, matches!(epoch, Epoch::Locked { .. }), kept));
+        let Some(place) = kept.filter(|_| !matches!(epoch, Epoch::Started(_))) else { return };
+        match common.kept.iter_mut().find(|known| known.place == place) {
+            Some(known) => known.fetches |= new.fetches,
+            None => common.kept.push(KeptHere {
+                target: new.target,
+                is_locked: matches!(epoch, Epoch::Locked { .. }),
+                fetches: new.fetches,
+                place,
+            }),
         }
     }
 
     /// A call is about to complete operations under locks at their targets.
     fn over_by(&mut self, function: FunctionId, rank: i64) {
         use FunctionId::*;
-        let all = matches!(function, MPI_Win_unlock_all | MPI_Win_flush_all);
-        if !all && !matches!(function, MPI_Win_unlock | MPI_Win_flush) {
+        let is_local = matches!(function, MPI_Win_flush_local | MPI_Win_flush_local_all);
+        let all =
+            matches!(function, MPI_Win_unlock_all | MPI_Win_flush_all | MPI_Win_flush_local_all);
+        if !all && !is_local && !matches!(function, MPI_Win_unlock | MPI_Win_flush) {
             return;
         }
         let Some(common) = &mut self.common else { return };
         let passed = knowledge::passed();
         let (kept, done) = (&mut common.kept, &mut common.done);
-        kept.retain(|(target, is_locked, kept)| {
-            let is_over = *is_locked && (all || *target == rank);
+        kept.retain(|one| {
+            let is_over =
+                one.is_locked && (all || one.target == rank) && (one.fetches || !is_local);
             if is_over {
-                accesses::over(*kept);
-                done.push((passed, *kept));
+                accesses::over(one.place);
+                done.push((passed, one.place));
             }
             !is_over
         });
@@ -549,9 +568,10 @@ impl Window {
         let is_of = |operation: &Operation| all || operation.target == rank;
         let closed: Vec<_> = self.operations.iter().filter(|one| is_of(one)).cloned().collect();
         if is_local {
+            // What an operation brings is here only if it is complete at the target, too.
+            self.operations.retain(|one| !(is_of(one) && one.fetches));
             for operation in self.operations.iter_mut().filter(|one| is_of(one)) {
                 operation.read = None;
-                operation.written = None;
             }
         } else {
             self.operations.retain(|one| !is_of(one));

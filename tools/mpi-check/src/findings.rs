@@ -24,6 +24,7 @@ use crate::messages;
 use crate::places::{self, Mark};
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
 use crate::suppress;
+use crate::unseen;
 
 /// What kind of fault a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,6 +86,8 @@ pub(crate) struct Entry {
     others: AtomicBool,
     /// The user does not want to see it.
     is_suppressed: AtomicBool,
+    /// It was said, and is in the report's file.
+    is_told: AtomicBool,
     site: Text<200>,
     other_site: Text<200>,
     message: Text<1200>,
@@ -169,6 +172,9 @@ pub(crate) fn report_of(
     other: Option<Other<'_>>,
     ranks: &[u32],
 ) {
+    if class != Class::InvalidArgument && unseen::hides_all() {
+        return;
+    }
     /// The keys of what this process has found.
     static KNOWN: Mutex<Option<HashMap<LocalKey, u64>>> = Mutex::new(None);
     let mut hasher = DefaultHasher::new();
@@ -205,21 +211,27 @@ pub(crate) fn report_of(
     };
     let shared = shared();
     let is_suppressed = suppress::is_suppressed(class, function, &text);
-    let is_new = {
+    let found = {
         let _held = shared.findings_lock.take();
         match find(shared, key) {
             Some(entry) => {
                 entry.add(ranks);
-                false
+                Some((entry, false))
             }
-            None => add(shared, key, class, function, &text, &other, message, ranks, is_suppressed),
+            None => add(shared, key, class, function, &text, &other, message, ranks, is_suppressed)
+                .map(|entry| (entry, true)),
         }
     };
-    if is_new && !is_suppressed {
-        let mut ranks = ranks.to_vec();
-        ranks.sort_unstable();
-        announce(class.name(), &text, &other, message, &ranks);
-        write_file(true);
+    match found {
+        Some((entry, true)) if !is_suppressed => {
+            let mut ranks = ranks.to_vec();
+            ranks.sort_unstable();
+            announce(class.name(), &text, &other, message, &ranks);
+            write_newest();
+            entry.is_told.store(true, Release);
+        }
+        Some((entry, false)) => entry.wait_until_told(),
+        _ => {}
     }
 }
 
@@ -234,10 +246,10 @@ fn count_again(key: u64, ranks: &[u32]) {
     }
 }
 
-/// A finding that is not there; `false` if there is no room.
+/// A finding that is not there; `None` if there is no room.
 #[allow(clippy::too_many_arguments)]
-fn add(
-    shared: &Shared,
+fn add<'a>(
+    shared: &'a Shared,
     key: u64,
     class: Class,
     function: FunctionId,
@@ -246,25 +258,37 @@ fn add(
     message: &str,
     ranks: &[u32],
     is_suppressed: bool,
-) -> bool {
+) -> Option<&'a Entry> {
     let number = shared.findings_count.load(Relaxed);
     let Some(entry) = shared.findings.get(number as usize) else {
         shared.reached(limit::FINDINGS);
-        return false;
+        return None;
     };
     entry.class.store(class as u32, Relaxed);
     entry.function.store(function as u32, Relaxed);
     entry.is_suppressed.store(is_suppressed, Relaxed);
+    entry.is_told.store(is_suppressed, Relaxed);
     entry.site.set(site);
     entry.other_site.set(other);
     entry.message.set(message);
     entry.add(ranks);
     entry.key.store(key, Relaxed);
     shared.findings_count.store(number + 1, Release);
-    true
+    Some(entry)
 }
 
 impl Entry {
+    /// Another process is telling it. The call that this one goes on with may be the job's last, so it waits, but not for
+    /// one that is gone.
+    fn wait_until_told(&self) {
+        for _ in 0..500 {
+            if self.is_told.load(Acquire) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     fn add(&self, ranks: &[u32]) {
         self.count.fetch_add(1, Relaxed);
         for rank in ranks {
@@ -397,6 +421,16 @@ fn limits(shared: &Shared) -> Vec<&'static str> {
             limit::ACCESSES,
             "so many one-sided operations were under way at once that not all were compared between processes",
         ),
+        (
+            limit::UNSEEN,
+            "the program calls MPI past this tool, by a function of its own that has the name of MPI's, or by PMPI_: messages \
+             were not compared",
+        ),
+        (
+            limit::UNSEEN_OTHERS,
+            "the program calls MPI past this tool, by a function of its own that has the name of MPI's, or by PMPI_: only \
+             arguments were looked at",
+        ),
         (limit::RANKS, "ranks beyond 1023 are not compared with others"),
     ];
     all.into_iter().filter(|(bit, _)| shared.has_reached(*bit)).map(|(_, text)| text).collect()
@@ -504,6 +538,17 @@ fn write_file(partial: bool) {
     };
     if let Err(error) = replace(&path, &contents) {
         say(format_args!("mpi-check: {}: {error}; the report is not there", path.display()));
+    }
+}
+
+/// The same with all findings, also those that other processes add meanwhile, whose own file this one may replace.
+fn write_newest() {
+    loop {
+        let count = shared().findings_count.load(Acquire);
+        write_file(true);
+        if shared().findings_count.load(Acquire) == count {
+            return;
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common.
-//! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`,
+//! * `functions.rs`: what is known of a function. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
 //!   `wrappers.rs`: what is said.
 
 mod accesses;
@@ -31,6 +31,7 @@ mod requests;
 mod shared;
 mod suppress;
 mod types;
+mod unseen;
 mod waits;
 mod wrappers;
 
@@ -78,7 +79,7 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// The process ends.
+/// The process ends, and nothing of the program runs any more.
 extern "C" fn ended(status: c_int, _: *mut c_void) {
     if PROCESS.load(Relaxed) != std::process::id() {
         return;
@@ -121,9 +122,22 @@ fn begin() {
         }
         Err(_) => {}
     }
-    // SAFETY: `on_exit` takes a function that may run at the end of the process; tools are never unloaded.
-    unsafe { on_exit(ended, core::ptr::null_mut()) };
+    unseen::note();
 }
+
+/// The dynamic linker calls this at the end of the process, after the program's own functions that `atexit` was given. The
+/// destructors of its objects may call `MPI_Finalize`, and those of its libraries come later still: so `ended` is only
+/// registered here, and runs after all of them.
+extern "C" fn unloading() {
+    if PROCESS.load(Relaxed) == std::process::id() {
+        // SAFETY: `on_exit` takes a function that may run at the end of the process; tools are never unloaded.
+        unsafe { on_exit(ended, core::ptr::null_mut()) };
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static UNLOADING: extern "C" fn() = unloading;
 
 /// What is kept of a call until MPI has returned. It stays where it is made, as it is large.
 struct Entered<'c> {
@@ -219,6 +233,11 @@ impl Check {
         }
         if checked.function == FunctionId::MPI_Cancel {
             requests::cancelling(first_request(call));
+        }
+        if matches!(checked.function, FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put)
+            && let Some(comm) = call.communicator()
+        {
+            waits::sets_attribute(comm.raw());
         }
     }
 
@@ -438,13 +457,18 @@ impl Check {
             ids: requests::Ids::new(),
         };
         self.enter(call, &mut entered);
-        if function == FunctionId::MPI_Finalize {
+        let is_end = function == FunctionId::MPI_Finalize;
+        // Callbacks of `MPI_Finalize` may still receive.
+        let is_last = is_end && !waits::has_callbacks();
+        if is_last {
             findings::finalizing();
         }
         let result = next_f();
+        if is_end && !is_last {
+            findings::finalizing();
+        }
         self.leave(call, &mut entered, result);
         // MPI is over then, whatever it returns.
-        let is_end = function == FunctionId::MPI_Finalize;
         if result.is_ok() || is_end {
             order::accepted(function);
             if is_start(function) {

@@ -14,6 +14,27 @@ fn may_read() -> bool {
     })
 }
 
+/// Beginnings of the names of files that MPIs and what they use map, so that processes share memory.
+const OF_MPI: [&str; 9] =
+    ["mpich_", "ucx_", "SYSV", "sm_segment", "vader_segment", "osc_", "pmix", "psm", "Intel_MPI"];
+
+/// Has the program mapped a file by which it may tell other processes something without MPI?
+pub(crate) fn has_shared_file() -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().any(|line| {
+        let Some(at) = line.find('/') else { return false };
+        let (rights, path) = (line[..at].split(' ').nth(1), &line[at..]);
+        let name = path.trim_end_matches(" (deleted)");
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let is_of_mpi = OF_MPI.iter().any(|known| name.starts_with(known))
+            || name.ends_with(".check")
+            || ["/ompi", "/mpi-tool-", "/dev/infiniband", "/dev/nvidia", "/memfd:"]
+                .iter()
+                .any(|known| path.contains(known));
+        rights.is_some_and(|rights| rights.starts_with("rw-s")) && !is_of_mpi
+    })
+}
+
 /// How much of a buffer is looked at, at its beginning and at its end.
 const LOOKED_AT: u64 = 16 * 1024;
 

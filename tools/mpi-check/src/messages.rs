@@ -7,6 +7,7 @@
 
 mod doubt;
 mod matched;
+mod pending;
 mod problem;
 mod races;
 mod table;
@@ -26,8 +27,8 @@ use crate::findings::rank;
 use crate::places::Mark;
 use crate::shared::{limit, shared};
 use crate::types::Signature;
-use crate::waits;
 use doubt::Threads;
+use pending::{Pending, Pendings};
 use problem::Problem;
 
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
@@ -158,22 +159,6 @@ pub(crate) fn wanted_of(checked: &Checked<'_>) -> Option<Wanted> {
     Some(Wanted { identity: comm.identity, source, tag })
 }
 
-/// A receive that is posted and not complete.
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    order: u64,
-    number: Option<u64>,
-    wanted: Wanted,
-}
-
-impl Pending {
-    fn may_get(&self, channel: Channel) -> bool {
-        self.wanted.identity == channel.identity
-            && self.wanted.source.is_none_or(|source| source == channel.source)
-            && self.wanted.tag.is_none_or(|tag| tag == channel.tag)
-    }
-}
-
 /// What this process has sent and received.
 #[derive(Default)]
 struct Counts {
@@ -181,7 +166,7 @@ struct Counts {
     received: FxHashMap<Channel, u64>,
     /// Channels whose receives cannot be told apart.
     loose: FxHashMap<Channel, ()>,
-    pending: Vec<Pending>,
+    pending: Pendings,
     order: u64,
     /// Which thread uses a channel, where several may.
     senders: Threads,
@@ -195,15 +180,10 @@ fn with<R>(action: impl FnOnce(&mut Counts) -> R) -> R {
     action(counts.get_or_insert_default())
 }
 
-/// Tells others how many receives may get any message.
-fn tell_open(counts: &Counts) {
-    waits::set_open(counts.pending.iter().filter(|known| known.number.is_none()).count());
-}
-
 fn is_on() -> bool {
     let shared = shared();
     if shared.is_whole() {
-        return !shared.has_reached(limit::MESSAGES | limit::ORDER);
+        return !shared.has_reached(limit::MESSAGES | limit::DOUBT);
     }
     if shared.size.load(Relaxed) > 1 {
         shared.reached(limit::HOSTS);
@@ -296,8 +276,7 @@ pub(crate) fn posting(receive: &mut Receive) {
             if counts.loose.contains_key(&channel) {
                 return None;
             }
-            let open = |known: &Pending| known.number.is_none() && known.may_get(channel);
-            if counts.pending.iter().any(open) {
+            if counts.pending.has_open(channel) {
                 return None;
             }
             let number = counts.received.entry(channel).or_default();
@@ -307,7 +286,6 @@ pub(crate) fn posting(receive: &mut Receive) {
         receive.number = number;
         let (order, wanted) = (receive.order, receive.wanted());
         counts.pending.push(Pending { order, number, wanted });
-        tell_open(counts);
         number
     });
     if let (Some(channel), Some(number)) = (channel, number) {
@@ -318,26 +296,60 @@ pub(crate) fn posting(receive: &mut Receive) {
 /// A receive has ended without a message: it was cancelled, or MPI has refused it.
 pub(crate) fn withdrawn(receive: &Receive) {
     with(|counts| {
-        counts.pending.retain(|known| known.order != receive.order);
-        tell_open(counts);
+        counts.pending.remove(receive.order);
         let (Some(channel), Some(number)) = (receive.channel(), receive.number) else { return };
+        if counts.loose.contains_key(&channel) {
+            return;
+        }
         let received = counts.received.entry(channel).or_default();
         if *received == number {
             // The next one gets the message.
             *received -= 1;
             forget_posted(table::key(channel, number));
         } else {
-            counts.loose.insert(channel, ());
+            loosen(counts, channel);
         }
     });
 }
 
+/// From now on, nobody knows which receive of a channel gets which message: none of them is compared.
+fn loosen(counts: &mut Counts, channel: Channel) {
+    counts.loose.insert(channel, ());
+    counts.pending.open_all(channel, |number| forget_posted(table::key(channel, number)));
+}
+
+/// The application cancels a receive that is under way: nobody knows whether it gets a message before its request is
+/// complete.
+pub(crate) fn cancelling_receive(receive: &Receive) {
+    let (Some(channel), Some(number)) = (receive.channel(), receive.number) else { return };
+    with(|counts| {
+        if counts.loose.contains_key(&channel) {
+            return;
+        }
+        if counts.received.get(&channel) == Some(&number) {
+            counts.pending.open(receive.order);
+            forget_posted(table::key(channel, number));
+        } else {
+            loosen(counts, channel);
+        }
+    });
+}
+
+/// The application frees the request of a receive that is under way: nobody is told when it is complete. The one message
+/// that is its own is known; if none is, it may get any that fits from now on.
+pub(crate) fn freed(receive: &Receive) {
+    with(|counts| counts.pending.remove_numbered(receive.order));
+}
+
 /// MPI has refused to receive a message, which is gone.
 pub(crate) fn failed(receive: &Receive) {
-    with(|counts| {
-        counts.pending.retain(|known| known.order != receive.order);
-        tell_open(counts);
+    let is_loose = with(|counts| {
+        counts.pending.remove(receive.order);
+        receive.channel().is_some_and(|channel| counts.loose.contains_key(&channel))
     });
+    if is_loose {
+        return;
+    }
     if let (Some(channel), Some(number)) = (receive.channel(), receive.number) {
         take(table::key(channel, number), channel, &receive.content);
     } else if receive.channel().is_none() {
@@ -406,16 +418,15 @@ fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, C
         races::look(receive, channel);
     }
     let number = with(|counts| {
-        counts.pending.retain(|known| known.order != receive.order);
-        tell_open(counts);
+        counts.pending.remove(receive.order);
+        let is_loose = counts.loose.contains_key(&channel);
         if let Some(number) = receive.number {
-            return Some(number);
+            return (!is_loose).then_some(number);
         }
         let number = counts.received.entry(channel).or_default();
         *number += 1;
         let number = *number;
-        let earlier = |known: &Pending| known.order < receive.order && known.may_get(channel);
-        if counts.loose.contains_key(&channel) || counts.pending.iter().any(earlier) {
+        if is_loose || counts.pending.has_earlier(receive.order, channel) {
             counts.loose.insert(channel, ());
             return None;
         }

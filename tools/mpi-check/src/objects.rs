@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
 use crate::order;
-use crate::types::{self, TypeInfo};
+use crate::types::{self, Family, TypeInfo};
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -284,7 +284,9 @@ pub(crate) fn set_datatype(handle: u64, info: TypeInfo, layout: Option<Layout>) 
 /// Where the data of a datatype lie, if that is known.
 pub(crate) fn layout(handle: u64) -> Option<Layout> {
     if let Some(info) = types::predefined(MPI_Datatype::from_word(handle)) {
-        return (!info.signature.is_any).then(|| Layout::bytes(info.size));
+        // The parts of some pairs have a gap between them.
+        let is_known = !info.signature.is_any && (info.is_dense || info.family != Family::Pair);
+        return is_known.then(|| Layout::bytes(info.size));
     }
     with(Kind::Datatype, handle, |object| {
         object.layout.as_deref().filter(|_| !object.is_freed()).cloned()

@@ -1,5 +1,7 @@
 //! Requests from their start to their completion, and the buffers that MPI uses meanwhile.
 
+mod places;
+
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +16,7 @@ use crate::findings::{Class, Other, report};
 use crate::memory::checksum;
 use crate::messages::Receive;
 use crate::waits::Need;
+use places::Places;
 
 /// Memory that MPI uses until a request is complete.
 #[derive(Debug, Clone, Copy)]
@@ -51,17 +54,30 @@ pub(crate) struct Request {
 /// The numbers of a call's requests: without memory from elsewhere for the few that most calls have.
 pub(crate) type Ids = SmallVec<[u64; 4]>;
 
-/// Several may have one handle: MPIs give one handle to all that were complete at once.
-static REQUESTS: Mutex<Option<FxHashMap<u64, SmallVec<[Request; 1]>>>> = Mutex::new(None);
+/// By their handles. Several may have one: MPIs give one handle to all that were complete at once.
+type ByHandle = FxHashMap<u64, SmallVec<[Request; 1]>>;
+
+/// All requests, and if there are many, where the buffers of the active ones are.
+#[derive(Default)]
+struct Requests {
+    by_handle: ByHandle,
+    places: Option<Places>,
+}
+
+static REQUESTS: Mutex<Option<Requests>> = Mutex::new(None);
 
 /// How many handles the table has. Who asks without the lock sees what its own thread has made at least.
 static KNOWN: AtomicUsize = AtomicUsize::new(0);
 
-fn with<R>(action: impl FnOnce(&mut FxHashMap<u64, SmallVec<[Request; 1]>>) -> R) -> R {
+fn with<R>(action: impl FnOnce(&mut ByHandle) -> R) -> R {
+    with_places(|requests| action(&mut requests.by_handle))
+}
+
+fn with_places<R>(action: impl FnOnce(&mut Requests) -> R) -> R {
     let mut requests = REQUESTS.lock().unwrap_or_else(PoisonError::into_inner);
     let requests = requests.get_or_insert_default();
     let result = action(requests);
-    KNOWN.store(requests.len(), Relaxed);
+    KNOWN.store(requests.by_handle.len(), Relaxed);
     result
 }
 
@@ -89,6 +105,8 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
         Pattern::Scatter => (is_root, true),
         Pattern::Gather | Pattern::Reduce => (true, !has_root || is_root),
         Pattern::Nothing => (false, false),
+        // The first process gets nothing.
+        Pattern::Exscan => (true, checked.comm.as_ref().is_some_and(|comm| comm.rank != 0)),
         _ => (true, true),
     };
     let one = |data: &Data, is_received: bool| {
@@ -157,21 +175,13 @@ pub(crate) fn check_buffers(checked: &Checked<'_>) -> Buffers {
 }
 
 fn check_overlap(own: &Buffers, function: FunctionId, site: Site) {
-    let found = with(|requests| {
-        for request in requests.values().flatten().filter(|request| request.is_active) {
-            for (theirs, ours) in request
-                .buffers
-                .iter()
-                .flatten()
-                .flat_map(|theirs| own.iter().flatten().map(move |ours| (theirs, ours)))
-            {
-                let overlap = ours.begin < theirs.end && theirs.begin < ours.end;
-                if overlap && (ours.is_received || theirs.is_received) {
-                    return Some((request.function, request.started, theirs.is_received));
-                }
-            }
-        }
-        None
+    let found = with_places(|requests| {
+        let mut ours = own.iter().flatten();
+        ours.find_map(|buffer| {
+            requests
+                .that_needs(buffer)
+                .map(|(request, is_received)| (request.function, request.started, is_received))
+        })
     });
     if let Some((theirs, started, is_received)) = found {
         let what = if is_received { "received" } else { "sent" };
@@ -213,8 +223,11 @@ pub(crate) fn made(
         send,
         need,
     };
-    with(|requests| {
-        let all = requests.entry(handle.to_word()).or_default();
+    with_places(|requests| {
+        if let Some(places) = requests.places.as_mut().filter(|_| request.is_active) {
+            places.add(&request, handle.to_word());
+        }
+        let all = requests.by_handle.entry(handle.to_word()).or_default();
         all.push(request);
         // Which of them a completion is of, is not sure: MPI has completed them already, as it does with sends, or the one
         // before is complete, and its thread has yet to be told.
@@ -302,11 +315,14 @@ pub(crate) fn started(
     handle: MPI_Request,
     site: Site,
 ) -> Option<(Option<Receive>, Option<crate::messages::Send>)> {
-    with(|requests| {
-        let request = requests.get_mut(&handle.to_word())?.first_mut()?;
+    with_places(|requests| {
+        let request = requests.by_handle.get_mut(&handle.to_word())?.first_mut()?;
         request.is_active = true;
         request.started = site;
         request.buffers = with_checksums(request.buffers);
+        if let Some(places) = &mut requests.places {
+            places.add(request, handle.to_word());
+        }
         Some((request.receive.clone(), request.send.clone()))
     })
 }
@@ -353,6 +369,12 @@ pub(crate) fn completed(
 }
 
 impl Request {
+    /// Was the request made by a function that only sends?
+    fn is_for_send(&self) -> bool {
+        let shape = mpi_facts::Shape::looked_up(self.function);
+        shape.class == FunctionClass::PointToPoint && shape.pattern == Pattern::Send
+    }
+
     /// What is sent must be as it was.
     fn check_unchanged(&self, function: FunctionId, site: Site) {
         let changed = self.buffers.iter().flatten().any(|buffer| {
@@ -383,11 +405,12 @@ pub(crate) fn looked_at() {
 
 /// The application cancels a request. If that is of a send, its message may never come.
 pub(crate) fn cancelling(handle: Option<MPI_Request>) {
-    let receives = handle.and_then(|handle| {
-        with(|requests| Some(requests.get(&handle.to_word())?.last()?.receive.is_some()))
+    let receive = handle.and_then(|handle| {
+        with(|requests| requests.get(&handle.to_word())?.last()?.receive.clone())
     });
-    if receives != Some(true) {
-        crate::messages::cancelling();
+    match receive {
+        Some(receive) => crate::messages::cancelling_receive(&receive),
+        None => crate::messages::cancelling(),
     }
 }
 
@@ -409,13 +432,21 @@ pub(crate) fn freeing(handle: MPI_Request, site: Site) {
     let request = with(|requests| {
         let all = requests.get_mut(&key)?;
         let request = all.remove(0);
+        // Which of several it is, nobody knows.
+        all.iter_mut().for_each(|request| request.buffers = [None, None]);
         if all.is_empty() {
             requests.remove(&key);
         }
         Some(request)
     });
     let Some(request) = request else { return };
-    if request.is_persistent && request.is_active {
+    if request.is_active
+        && let Some(receive) = &request.receive
+    {
+        crate::messages::freed(receive);
+    }
+    // MPI-4.1, 3.9: a send may be freed at any time, and is deallocated when it is complete.
+    if request.is_persistent && request.is_active && !request.is_for_send() {
         let message = format!(
             "a persistent request of {} is freed while it is active: wait for it first",
             request.function

@@ -43,6 +43,12 @@ pub(crate) mod limit {
     /// Nobody can know any more which messages belong together.
     pub(crate) const ORDER: u32 = 32;
     pub(crate) const ACCESSES: u32 = 64;
+    /// A program calls functions of messages past the tools.
+    pub(crate) const UNSEEN: u32 = 128;
+    /// Or functions that other things depend on.
+    pub(crate) const UNSEEN_OTHERS: u32 = 256;
+    /// Messages cannot be told apart.
+    pub(crate) const DOUBT: u32 = ORDER | UNSEEN | UNSEEN_OTHERS;
 }
 
 /// A lock that is held for some instructions.
@@ -223,9 +229,13 @@ impl Shared {
 
     /// There was no room for something.
     pub(crate) fn reached(&self, limit: u32) {
-        if self.limits.load(Relaxed) & limit == 0 {
+        if self.limits.load(Relaxed) & limit != limit {
             self.limits.fetch_or(limit, Relaxed);
         }
+    }
+
+    pub(crate) fn limits(&self) -> u32 {
+        self.limits.load(Relaxed)
     }
 
     pub(crate) fn has_reached(&self, limit: u32) -> bool {

@@ -156,6 +156,21 @@ pub(crate) enum Family {
     Other,
 }
 
+/// The codes of a pair's two parts, whose sequence is what matches it.
+fn parts(code: u8) -> Option<[u8; 2]> {
+    Some(match code {
+        17 => [10, 6],
+        18 => [11, 6],
+        19 => [8, 6],
+        20 => [6, 6],
+        21 => [4, 6],
+        22 => [12, 6],
+        24 => [10, 10],
+        25 => [11, 11],
+        _ => return None,
+    })
+}
+
 /// A basic datatype: its code, size, extent and family. Code 0 is not taken apart.
 fn basic(name: &str) -> (u8, u64, u64, Family) {
     use Family::{Byte, Character, Complex, Float, Integer, Logical, Other, Pair};
@@ -251,7 +266,11 @@ pub(crate) fn predefined(datatype: MPI_Datatype) -> Option<&'static TypeInfo> {
             .map(|datatype| {
                 let (code, size, extent, family) = basic(datatype.name());
                 TypeInfo {
-                    signature: if code == 0 { Signature::ANY } else { Signature::basic(code) },
+                    signature: match parts(code) {
+                        _ if code == 0 => Signature::ANY,
+                        Some([one, two]) => Signature::basic(one).then(Signature::basic(two)),
+                        None => Signature::basic(code),
+                    },
                     size,
                     extent: extent as i64,
                     span: (0, size as i64),

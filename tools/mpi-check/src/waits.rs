@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use mpi_facts::{Pattern, Timing};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, pmpi};
 use mpi_tool_layer::{FunctionClass, FunctionId};
 
 use crate::arguments::Checked;
@@ -117,9 +118,14 @@ fn own() -> Option<&'static RankState> {
 
 /// Receives without a number have come or gone.
 pub(crate) fn set_open(open: usize) {
-    if let Some(own) = own() {
+    if let Some(own) = shared().ranks.get(rank() as usize) {
         own.open.store(open as u32, Release);
     }
+}
+
+/// Does a rank have receives that are not complete and may get any message?
+pub(crate) fn has_open(rank: u32) -> bool {
+    shared().ranks.get(rank as usize).is_some_and(|of| of.open.load(Acquire) > 0)
 }
 
 /// What sending a message needs.
@@ -161,10 +167,28 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
     Need::Collective { identity: comm.identity, number, root_only }
 }
 
+/// An attribute was set on `MPI_COMM_SELF`: `MPI_Finalize` calls the application, which may call MPI.
+static HAS_CALLBACKS: AtomicBool = AtomicBool::new(false);
+
+/// May `MPI_Finalize` call the application?
+pub(crate) fn has_callbacks() -> bool {
+    HAS_CALLBACKS.load(Relaxed)
+}
+
+/// The application sets an attribute of a communicator.
+pub(crate) fn sets_attribute(comm: MPI_Comm) {
+    if comm == pmpi::MPI_COMM_SELF {
+        HAS_CALLBACKS.store(true, Relaxed);
+    }
+}
+
 /// A call is about to be passed on.
 pub(crate) fn enter(checked: &Checked<'_>, needs: &[Need], is_any: bool) {
     let Some(own) = own() else { return };
     if checked.function == FunctionId::MPI_Finalize {
+        if has_callbacks() {
+            return;
+        }
         own.sequence.fetch_add(1, Relaxed);
         own.state.store(state::OVER, Release);
         return;
@@ -245,7 +269,7 @@ fn watch() {
         thread::sleep(Duration::from_millis(250));
         let shared = shared();
         if !shared.is_whole()
-            || shared.has_reached(limit::MESSAGES | limit::ORDER | limit::COLLECTIVES)
+            || shared.has_reached(limit::MESSAGES | limit::DOUBT | limit::COLLECTIVES)
         {
             before.clear();
             continue;

@@ -158,3 +158,41 @@ fn numbers_that_mpi_did_not_write_reach_no_memory() {
     assert_eq!(result, MPI_SUCCESS);
     assert_eq!(layer.told(), (vec![1], 1));
 }
+
+/// A probe that takes a message out of the queue says which one by its status: a layer that watches completion has that, also
+/// where the application ignores it.
+#[test]
+fn a_probe_that_takes_a_message_has_a_status() {
+    struct Looker(Mutex<Option<c_int>>);
+    impl MpiInterceptionLayer for Looker {
+        const WATCHES_COMPLETION: bool = true;
+        fn around<'c>(
+            &self,
+            call: impl Call<'c>,
+            next_f: impl FnOnce() -> CallResult<'c>,
+        ) -> CallResult<'c> {
+            let result = next_f();
+            if let Ok(accepted) = result {
+                *self.0.lock().unwrap() = call.status(accepted).map(|status| status.MPI_SOURCE);
+            }
+            result
+        }
+    }
+    let layer = Looker(Mutex::default());
+    let mut message = MPI_MESSAGE_NULL;
+    let next = boxed(|_, _, _, _, status: *mut MPI_Status| {
+        // SAFETY: the status must be writable: it is the layer's, since the application has none.
+        unsafe { (*status).MPI_SOURCE = 3 };
+        MPI_SUCCESS
+    });
+    let result = RawMpiInterceptionLayer::mprobe(
+        &layer,
+        next,
+        MPI_ANY_SOURCE,
+        0,
+        MPI_COMM_SELF,
+        &mut message,
+        MPI_STATUS_IGNORE,
+    );
+    assert_eq!((result, *layer.0.lock().unwrap()), (MPI_SUCCESS, Some(3)));
+}

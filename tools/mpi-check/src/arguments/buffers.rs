@@ -2,9 +2,11 @@
 
 use mpi_facts::{Data, NONE, Pattern};
 use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
-use mpi_tool_layer::{FunctionClass, Word as _};
+use mpi_tool_layer::{Call as _, FunctionClass, Word as _};
 
 use super::Checked;
+use crate::layouts::Layout;
+use crate::objects;
 
 impl Checked<'_> {
     /// Buffers: `MPI_IN_PLACE`, null, and such as overlap.
@@ -54,6 +56,13 @@ impl Checked<'_> {
 
     /// Does this process give or take these data?
     fn is_in_use(&self, data: &Data) -> bool {
+        // The first process of an exclusive scan gets nothing.
+        if self.shape.pattern == Pattern::Exscan
+            && data.buffer == self.shape.received.buffer
+            && self.comm.as_ref().is_some_and(|comm| comm.rank == 0)
+        {
+            return false;
+        }
         if self.shape.root == NONE || self.is_root() {
             return true;
         }
@@ -84,7 +93,11 @@ impl Checked<'_> {
         }
         let Some(comm) = &self.comm else { return };
         let size = u64::from(comm.size);
-        let range = |data: &Data, blocks: u64| {
+        // A scan's first process gets nothing.
+        if self.shape.pattern == Pattern::Exscan && comm.rank == 0 {
+            return;
+        }
+        let whole = |data: &Data, blocks: u64| {
             // Reductions describe both buffers by one count and one datatype.
             let count = if data.count == NONE { received.count } else { data.count };
             let datatype = if data.datatype == NONE { received.datatype } else { data.datatype };
@@ -93,33 +106,103 @@ impl Checked<'_> {
                 both => both,
             };
             let count = u64::try_from(self.int(count)?).ok()?;
-            let info = self.datatype(datatype)?;
-            let buffer = self.word(data.buffer)?;
-            if buffer == 0 || buffer == MPI_IN_PLACE.to_word() {
-                return None;
-            }
-            info.range(buffer, count.checked_mul(blocks)?)
+            Memory::of(self, data.buffer, count.checked_mul(blocks)?, datatype)
         };
         let (sent_blocks, received_blocks) = match self.shape.pattern {
             Pattern::Gather | Pattern::Allgather => (1, size),
             Pattern::Scatter => (size, 1),
             Pattern::Alltoall => (size, size),
-            Pattern::NeighborAllgather | Pattern::NeighborAlltoall => (1, 1),
-            Pattern::ReduceScatter => (1, 1),
             _ => (1, 1),
         };
-        let both = if received.array_of_counts {
-            range(&sent, sent_blocks)
-                .zip(self.word(received.buffer).map(|at| (at, at + 1)))
-                .filter(|(sent, received)| sent.0 == received.0)
+        let overlaps = if received.array_of_counts {
+            // Only buffers with one address are looked at closely.
+            if self.word(sent.buffer) != self.word(received.buffer) {
+                return;
+            }
+            match self.shape.pattern {
+                Pattern::ReduceScatter => {
+                    let counts = self.word(received.count).filter(|address| *address != 0);
+                    let own = usize::try_from(comm.rank).unwrap_or(0);
+                    counts.is_some_and(|counts| self.count_at(counts, own) > 0)
+                }
+                Pattern::Gather | Pattern::Allgather => {
+                    whole(&sent, sent_blocks).is_some_and(|sent| self.meets_blocks(&sent, size))
+                }
+                _ => false,
+            }
         } else {
-            range(&sent, sent_blocks).zip(range(&received, received_blocks))
+            let both = whole(&sent, sent_blocks).zip(whole(&received, received_blocks));
+            both.is_some_and(|(sent, received)| sent.meets(&received))
         };
-        let Some((one, other)) = both else { return };
-        if one.0 < other.1 && other.0 < one.1 {
+        if overlaps {
             let names = [sent, received].map(|data| self.name_of(usize::from(data.buffer)));
             let message = format!("{} and {} overlap, which is forbidden", names[0], names[1]);
             self.wrong("overlap", &message, None);
         }
+    }
+
+    /// Does a block that is received, of which each rank has one with a count and a place of its own, meet some memory?
+    fn meets_blocks(&self, memory: &Memory, size: u64) -> bool {
+        let received = self.shape.received;
+        let places = self.function.parameters().iter().zip(self.call.words());
+        let places = places
+            .into_iter()
+            .find(|(parameter, _)| matches!(parameter.name, "displs" | "rdispls"));
+        let (Some((_, places)), Some(counts), Some(base), Some(info)) = (
+            places.filter(|(_, address)| **address != 0),
+            self.word(received.count).filter(|address| *address != 0),
+            self.word(received.buffer),
+            self.datatype(received.datatype),
+        ) else {
+            return false;
+        };
+        (0..size as usize).any(|index| {
+            let place = self.count_at(*places, index).checked_mul(info.extent);
+            let address = place.and_then(|place| base.checked_add_signed(place));
+            let count = u64::try_from(self.count_at(counts, index)).unwrap_or(0);
+            let block =
+                address.and_then(|address| Memory::at(self, address, count, received.datatype));
+            block.is_some_and(|block| memory.meets(&block))
+        })
+    }
+}
+
+/// The bytes of some data.
+struct Memory {
+    /// The first one, and the one behind the last.
+    hull: (u64, u64),
+    /// Which of them are data, from address 0 on; `None` if nobody knows.
+    layout: Option<Layout>,
+}
+
+impl Memory {
+    fn of(checked: &Checked<'_>, buffer: u8, count: u64, datatype: u8) -> Option<Self> {
+        let address = checked.word(buffer)?;
+        let is_there = address != 0 && address != MPI_IN_PLACE.to_word();
+        if is_there { Self::at(checked, address, count, datatype) } else { None }
+    }
+
+    fn at(checked: &Checked<'_>, address: u64, count: u64, datatype: u8) -> Option<Self> {
+        let info = checked.datatype(datatype)?;
+        let hull = info.range(address, count)?;
+        let layout = if info.is_dense {
+            Layout::bytes(hull.1 - hull.0).moved(i64::try_from(hull.0).ok()?)
+        } else {
+            let one = objects::layout(checked.word(datatype)?);
+            let all = one.and_then(|one| one.repeated(count, info.extent));
+            all.and_then(|all| all.moved(i64::try_from(address).ok()?))
+        };
+        Some(Self { hull, layout })
+    }
+
+    /// Have both a byte in common? `false` if nobody knows.
+    fn meets(&self, other: &Self) -> bool {
+        self.hull.0 < other.hull.1
+            && other.hull.0 < self.hull.1
+            && self
+                .layout
+                .as_ref()
+                .zip(other.layout.as_ref())
+                .is_some_and(|(one, two)| one.meets(two))
     }
 }

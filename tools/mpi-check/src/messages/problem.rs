@@ -24,7 +24,7 @@ impl Problem {
     }
 
     pub(super) fn tell(&self, channel: Channel, own: &Content) {
-        if shared().has_reached(limit::ORDER) {
+        if shared().has_reached(limit::DOUBT) {
             return;
         }
         let at = |mark| {

@@ -19,7 +19,7 @@ pub(crate) fn tell_races(tell: bool) {
 /// A receive from anybody has got a message: was another one under way that it might have got?
 pub(super) fn look(receive: &Receive, got: Channel) {
     static TOLD: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
-    if !IS_ON.load(Relaxed) || shared().has_reached(limit::MESSAGES | limit::ORDER) {
+    if !IS_ON.load(Relaxed) || shared().has_reached(limit::MESSAGES | limit::DOUBT) {
         return;
     }
     let mark = receive.content.mark;

@@ -307,6 +307,20 @@ fn the_last_calls_of_a_process_are_waited_for() {
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
+/// MPI may end the job at the next call of any rank that has a finding: it is in the report by then.
+#[test]
+fn a_finding_is_in_the_report_before_any_rank_goes_on() {
+    let text = fs::read_to_string(source("ends")).unwrap();
+    let at = text.lines().position(|line| line.ends_with("/* FATAL */")).unwrap() + 1;
+    for _ in 0..5 {
+        let (report, outcome) = checked(Run::new(&program("ends"), 4).arguments(&["fatal"]));
+        assert_ne!(outcome.status, Some(0));
+        let report = report.unwrap_or_else(|| panic!("no report: {}", outcome.stderr));
+        let site = report["findings"][0]["site"].as_str().unwrap();
+        assert_eq!(site, format!("ends.c:{at} main"));
+    }
+}
+
 /// Where the program calls MPI past the tool, what that would change is not told, and the report says so.
 #[test]
 fn calls_past_the_tool_are_not_guessed() {

@@ -408,6 +408,13 @@ W(columns_overlap, "invalid-argument", MPI_Type_vector(4, 1, 6, MPI_INT, &t); MP
 W(gatherv_overlap, "invalid-argument", int at[2] = {4, 0}; MPI_Allgatherv(c, 1, MPI_INT, c, ones, at, MPI_INT, W_))
 W(pair_of_others, "datatype-mismatch", SEND(2, MPI_FLOAT, 1); if (r) MPI_Recv(c, 1, MPI_2INT, 0, 1, W_, &st))
 W(put_then_put_flush_local, "rma-conflict", WIN; MPI_Win_lock_all(0, w); MPI_Put(c, 1, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_flush_local(peer, w); MPI_Get(c, 1, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+W(beyond_the_window, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Get(c, 2, MPI_INT, peer, 4095, 2, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(before_the_window, "invalid-argument", WIN; MPI_Type_vector(2, 1, -2, MPI_INT, &t); MPI_Type_commit(&t); MPI_Win_fence(0, w); MPI_Put(c, 2, MPI_INT, peer, 1, 1, t, w); MPI_Win_fence(0, w); MPI_Type_free(&t); MPI_Win_free(&w))
+W(put_more_than_taken, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Put(c, 2, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(get_others, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Get(c, 1, MPI_FLOAT, peer, 0, 1, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(bcast_of_the_root_only, "collective-mismatch", if (!r) MPI_Bcast(b, 1, MPI_INT, 0, W_))
+W(persistent_never_comes, "deadlock", MPI_Recv_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
+W(persistent_ssend_not_taken, "deadlock", MPI_Ssend_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */

@@ -25,7 +25,7 @@ use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{Lock, RANKS, limit, shared};
 
-/// How many windows' ends have their units known: one for each window and process.
+/// How many windows' ends are known: one for each window and process.
 const UNITS: usize = 2048;
 const BUCKETS: usize = 128;
 const SLOTS: usize = 32;
@@ -33,7 +33,7 @@ const SLOTS: usize = 32;
 /// Of all windows of the job. Zeros are an empty table.
 #[repr(C)]
 pub(crate) struct Table {
-    units: [(AtomicU64, AtomicU32); UNITS],
+    ends: [(AtomicU64, AtomicU32, AtomicU64); UNITS],
     /// How many operations each rank has been the target of.
     pub(crate) incoming: [AtomicU32; RANKS],
     /// A process of the job has asked for memory that processes share: they can tell each other something without a call.
@@ -120,36 +120,47 @@ fn key(window: u64, rank: u32) -> u64 {
     (mixed ^ mixed >> 31).wrapping_mul(0xc4ce_b9fe_1a85_ec53) | 1
 }
 
-/// All places of units, from the one that is a key's on.
-fn units(key: u64) -> impl Iterator<Item = &'static (AtomicU64, AtomicU32)> {
-    let units = &shared().accesses.units;
-    (0..UNITS).map(move |step| &units[(key as usize).wrapping_add(step) % UNITS])
+/// A process's end of a window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    /// How many bytes a displacement counts.
+    pub(crate) unit: u32,
+    /// How many bytes it has, if that is known.
+    pub(crate) size: Option<u64>,
 }
 
-/// This process makes its end of a window: how many bytes a displacement counts there.
-pub(crate) fn publish(window: u64, rank: u32, unit: u32) {
+/// All places of windows' ends, from the one that is a key's on: the key, the unit, and the size plus 1.
+fn ends(key: u64) -> impl Iterator<Item = &'static (AtomicU64, AtomicU32, AtomicU64)> {
+    let ends = &shared().accesses.ends;
+    (0..UNITS).map(move |step| &ends[(key as usize).wrapping_add(step) % UNITS])
+}
+
+/// This process makes its end of a window.
+pub(crate) fn publish(window: u64, rank: u32, end: End) {
     let key = key(window, rank);
-    for (place, value) in units(key) {
+    for (place, unit, size) in ends(key) {
         if place.compare_exchange(0, key, AcqRel, Acquire).is_ok() {
-            value.store(unit, Release);
+            size.store(end.size.map_or(0, |size| size.saturating_add(1)), Release);
+            unit.store(end.unit, Release);
             return;
         }
     }
     shared().reached(limit::ACCESSES);
 }
 
-/// The unit of a target's displacements, if it is known.
-pub(crate) fn unit(window: u64, rank: u32) -> Option<u32> {
+/// A target's end of a window, if it is known.
+pub(crate) fn end(window: u64, rank: u32) -> Option<End> {
     let key = key(window, rank);
-    let (_, value) = units(key).find(|(place, _)| place.load(Acquire) == key)?;
-    Some(value.load(Acquire)).filter(|unit| *unit != 0)
+    let (_, unit, size) = ends(key).find(|(place, ..)| place.load(Acquire) == key)?;
+    let unit = Some(unit.load(Acquire)).filter(|unit| *unit != 0)?;
+    Some(End { unit, size: size.load(Acquire).checked_sub(1) })
 }
 
 /// This process's end of a window is gone.
 pub(crate) fn withdraw(window: u64, rank: u32) {
     let key = key(window, rank);
-    if let Some((place, value)) = units(key).find(|(place, _)| place.load(Acquire) == key) {
-        value.store(0, Release);
+    if let Some((place, unit, _)) = ends(key).find(|(place, ..)| place.load(Acquire) == key) {
+        unit.store(0, Release);
         place.store(0, Release);
     }
 }

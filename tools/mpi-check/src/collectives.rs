@@ -3,6 +3,8 @@
 //!
 //! The first rank that comes writes what it calls, all others compare. When all have come, the entry is free again.
 
+mod left;
+
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -19,6 +21,8 @@ use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{COLLECTIVES, Shared, limit, shared};
 use crate::types::Signature;
+
+pub(crate) use left::report_left;
 
 /// How many ranks of an operation with a count for each are compared pairwise.
 const BLOCKS: usize = 16;

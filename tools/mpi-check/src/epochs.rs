@@ -18,7 +18,7 @@ use mpi_tool_layer::mpi_sys::{
 use mpi_tool_layer::{Call as _, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 
-use crate::accesses::{self, Access, Action, Collective, Epoch, Kept};
+use crate::accesses::{self, Access, Action, Collective, End, Epoch, Kept};
 use crate::arguments::{self, Checked};
 use crate::comms::CommRef;
 use crate::findings::{Class, Other, rank, report};
@@ -57,8 +57,8 @@ struct Common {
     posts: FxHashMap<u32, u64>,
     /// Ranks in the world of those that this exposure is for, and how many each has had.
     exposed: Vec<(u32, u64)>,
-    /// How many bytes a displacement counts at each target.
-    units: FxHashMap<u32, Option<u32>>,
+    /// What is known of each target's end.
+    ends: FxHashMap<u32, Option<End>>,
     /// Operations that others may meet.
     kept: Vec<KeptHere>,
     /// What is complete, and after which collective operation it began.
@@ -143,11 +143,19 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
         return 0;
     }
     let identity = (comm.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let parameters = checked.function.parameters().iter().zip(checked.call.words());
-    let unit = parameters.into_iter().find(|(parameter, _)| parameter.name == "disp_unit");
-    let unit = unit.map_or(1, |(_, word)| u32::try_from(*word as i64).unwrap_or(0));
+    let argument = |name: &str| {
+        let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
+        parameters.find(|(parameter, _)| parameter.name == name).map(|(_, word)| *word)
+    };
+    let unit = argument("disp_unit").map_or(1, |word| u32::try_from(word as i64).unwrap_or(0));
+    // In memory that processes share, one's part leads to the next one's.
+    let is_shared = matches!(
+        checked.function,
+        FunctionId::MPI_Win_allocate_shared | FunctionId::MPI_Win_allocate_shared_c
+    );
+    let size = argument("size").filter(|size| !is_shared && *size <= i64::MAX as u64);
     if let Ok(rank) = u32::try_from(comm.rank) {
-        accesses::publish(identity, rank, unit);
+        accesses::publish(identity, rank, End { unit, size });
     }
     identity
 }
@@ -165,7 +173,7 @@ pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
         starts: FxHashMap::default(),
         posts: FxHashMap::default(),
         exposed: Vec::new(),
-        units: FxHashMap::default(),
+        ends: FxHashMap::default(),
         kept: Vec::new(),
         done: Vec::new(),
         has_info,
@@ -377,8 +385,10 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
         );
         wrong(checked, "outside", &message, None);
     }
-    let unit = with(window, |window| window.unit(rank));
+    let end = with(window, |window| window.end(rank));
+    let unit = end.map(|end| end.unit);
     let Some(new) = Operation::of(checked, action, rank, unit) else { return };
+    new.check_target(checked, end.and_then(|end| end.size));
     let conflict = with(window, |window| {
         window.meet(checked, &new);
         let conflict = window.operations.iter().find_map(|old| {
@@ -450,11 +460,11 @@ impl Window {
         }
     }
 
-    /// How many bytes a displacement counts at a target, if it is known.
-    fn unit(&mut self, target: i64) -> Option<u32> {
+    /// What is known of a target's end.
+    fn end(&mut self, target: i64) -> Option<End> {
         let common = self.common.as_mut()?;
         let rank = u32::try_from(target).ok()?;
-        *common.units.entry(rank).or_insert_with(|| accesses::unit(common.identity, rank))
+        *common.ends.entry(rank).or_insert_with(|| accesses::end(common.identity, rank))
     }
 
     /// Compares an operation with those of other processes.

@@ -20,6 +20,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use mpi_tool_layer::options::{Format, Output, report_options};
 use mpi_tool_layer::{FunctionId, Site, launched_rank, say};
 
+use crate::collectives;
 use crate::messages;
 use crate::places::{self, Mark};
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
@@ -569,6 +570,7 @@ pub(crate) fn finalizing() {
     let here = shared.finalizing.fetch_add(1, AcqRel) + 1;
     if here == shared.joined.load(Acquire) {
         messages::report_lost();
+        collectives::report_left();
     }
 }
 

@@ -120,6 +120,13 @@ impl Layout {
         self.0.iter().any(|one| other.0.iter().any(|two| one.meets(two) == Some(true)))
     }
 
+    /// The first byte and the one behind the last, if there are any.
+    pub(crate) fn hull(&self) -> Option<(i64, i64)> {
+        let mut hulls = self.0.iter().map(Piece::hull);
+        let first = hulls.next()??;
+        hulls.try_fold(first, |all, one| Some((all.0.min(one?.0), all.1.max(one?.1))))
+    }
+
     /// How many bytes it takes, if no two of its blocks overlap.
     pub(crate) fn size(&self) -> u64 {
         self.0

@@ -191,7 +191,10 @@ impl Check {
         }
         if call.starts_requests() {
             requests::starting(call.requests(), checked.function, site);
-            requests::sends_of(call.requests()).iter_mut().for_each(messages::sending);
+            for (handle, mut send) in requests::sends_of(call.requests()) {
+                messages::sending(&mut send);
+                requests::set_need(handle, waits::of_send(&send));
+            }
         }
         if checked.shape.destination != NONE {
             *send = messages::send_of(checked);
@@ -231,13 +234,11 @@ impl Check {
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
         }
-        if checked.function == FunctionId::MPI_Cancel {
-            requests::cancelling(first_request(call));
-        }
-        if matches!(checked.function, FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put)
-            && let Some(comm) = call.communicator()
-        {
-            waits::sets_attribute(comm.raw());
+        if checked.facts.is_told {
+            match call.communicator() {
+                Some(comm) => waits::sets_attribute(comm.raw()),
+                None => requests::cancelling(first_request(call)),
+            }
         }
     }
 
@@ -290,6 +291,7 @@ impl Check {
                     && let Some(mut receive) = receive
                 {
                     messages::posting(&mut receive);
+                    requests::set_need(*request, waits::of_receive(&receive));
                     requests::set_receive(*request, Some(receive));
                 }
             }

@@ -300,11 +300,13 @@ pub(crate) fn needs_of(handles: &[MPI_Request]) -> SmallVec<[Need; 4]> {
 }
 
 /// What persistent requests that are about to be started send.
-pub(crate) fn sends_of(handles: &[MPI_Request]) -> Vec<crate::messages::Send> {
+pub(crate) fn sends_of(handles: &[MPI_Request]) -> Vec<(MPI_Request, crate::messages::Send)> {
     with(|requests| {
         let of = |handle: &MPI_Request| {
             let request = requests.get(&handle.to_word())?.first()?;
-            request.send.clone().filter(|_| request.is_persistent && !request.is_active)
+            let send = request.send.clone();
+            let send = send.filter(|_| request.is_persistent && !request.is_active)?;
+            Some((*handle, send))
         };
         handles.iter().filter_map(of).collect()
     })
@@ -325,6 +327,15 @@ pub(crate) fn started(
         }
         Some((request.receive.clone(), request.send.clone()))
     })
+}
+
+/// What the completion of a persistent request needs, from now on.
+pub(crate) fn set_need(handle: MPI_Request, need: Need) {
+    with(|requests| {
+        if let Some(request) = requests.get_mut(&handle.to_word()).and_then(|all| all.first_mut()) {
+            request.need = need;
+        }
+    });
 }
 
 /// Replaces what is known of a started receive.

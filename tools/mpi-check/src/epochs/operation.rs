@@ -1,6 +1,6 @@
 //! Operations of an epoch of this process that is not over, and which of them must not meet.
 
-use mpi_facts::{NONE, Timing};
+use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::pmpi;
 use mpi_tool_layer::{Call as _, FunctionId, ParameterKind, Site, Word};
 
@@ -94,6 +94,54 @@ impl Operation {
             read,
             written,
         })
+    }
+
+    /// What it does must fit into the target's window, which has so many bytes, and what is given into what is taken.
+    pub(super) fn check_target(&self, checked: &Checked<'_>, size: Option<u64>) {
+        let (function, target) = (self.function, self.target);
+        let wrong = |what: &str, message: &str| {
+            report(Class::InvalidArgument, function, self.site, what, message, None);
+        };
+        let start = self.unit.and_then(|unit| self.displacement.checked_mul(unit.into()));
+        let place = start.zip(self.layout.as_ref()).and_then(|(start, layout)| {
+            let (first, end) = layout.hull()?;
+            Some((start.checked_add(first)?, start.checked_add(end)?))
+        });
+        if let Some(size) = size
+            && let Some((first, end)) = place
+            && (first < 0 || end as u64 > size)
+        {
+            let message = format!(
+                "{function} needs the bytes from {first} to {} of the window of rank {target}, which has {size} bytes",
+                end - 1
+            );
+            wrong("beyond", &message);
+        }
+        // A fetch has one description for all of its data.
+        let shape = checked.shape;
+        let own = if shape.pattern == Pattern::Get { shape.received } else { shape.sent };
+        let is_described =
+            matches!(shape.pattern, Pattern::Put | Pattern::Get | Pattern::Accumulate)
+                && own.count != NONE
+                && own.datatype != NONE;
+        let own =
+            checked.datatype(own.datatype).filter(|_| is_described).zip(checked.int(own.count));
+        let (Some((own, count)), Some(there)) = (own, arguments::datatype(self.described.0)) else {
+            return;
+        };
+        let own = own.signature.times(u64::try_from(count).unwrap_or(0));
+        let there = there.signature.times(self.described.1);
+        let (given, taken) =
+            if shape.pattern == Pattern::Get { (there, own) } else { (own, there) };
+        let is_known = !given.is_any && !taken.is_any;
+        if is_known && (!given.may_begin(taken) || given.elements > taken.elements) {
+            let message = format!(
+                "{function} at rank {target}: what is given, {}, is not for what takes it, {}",
+                given.describe(),
+                taken.describe()
+            );
+            wrong("target", &message);
+        }
     }
 
     /// In which way it conflicts with an earlier operation, in words.

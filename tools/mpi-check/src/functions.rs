@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     pub(crate) is_free: bool,
     /// It asks for the state of requests without completing them.
     pub(crate) looks_at_requests: bool,
+    /// It sets an attribute of a communicator, or cancels a request.
+    pub(crate) is_noted: bool,
     /// In a scan, a process waits for those before it only.
     pub(crate) is_scan: bool,
 }
@@ -43,6 +45,10 @@ impl Facts {
                 ),
             is_free: order::is_free(function),
             looks_at_requests: name.starts_with("MPI_Request_get_status"),
+            is_noted: matches!(
+                function,
+                FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put | FunctionId::MPI_Cancel
+            ),
             is_scan: name.to_ascii_lowercase().contains("scan"),
         }
     }

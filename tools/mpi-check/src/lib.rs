@@ -6,7 +6,7 @@
 //! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
-//!   have in common.
+//!   have in common; `hosts/`: the same with ranks of other hosts.
 //! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`,
 //!   `wrappers.rs`: what is said.
 
@@ -17,6 +17,7 @@ mod comms;
 mod epochs;
 mod findings;
 mod functions;
+mod hosts;
 mod knowledge;
 mod layouts;
 mod made;
@@ -45,7 +46,7 @@ use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
+    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
     MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
     install_qmpi_layer, launched_rank, next, say, world_position,
 };
@@ -213,12 +214,16 @@ impl Check {
             }
         }
         knowledge::entering(checked, number);
-        enter_wait(call, checked, entered.need, send.as_ref(), receive.as_ref());
+        enter_wait(call, checked, number, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
         }
-        if checked.function == FunctionId::MPI_Cancel {
-            requests::cancelling(first_request(call));
+        if checked.facts.is_noted {
+            if checked.function == FunctionId::MPI_Cancel {
+                requests::cancelling(first_request(call));
+            } else if call.communicator().map(|comm| comm.raw()) == Some(pmpi::MPI_COMM_SELF) {
+                objects::note_callback();
+            }
         }
     }
 
@@ -293,6 +298,7 @@ impl Check {
         self.communicators.made(call, accepted);
         if checked.facts.makes {
             made::note(call, checked, accepted, *made);
+            self.follow(call, checked, accepted);
         }
         if matches!(
             function,
@@ -302,6 +308,16 @@ impl Check {
                 | FunctionId::MPI_Win_shared_query_c
         ) {
             accesses::note_shared_memory();
+        }
+    }
+
+    /// A call has made something: the ranks of a new communicator may be on several hosts.
+    fn follow<'c>(&self, call: AnyCall<'c>, checked: &Checked<'c>, accepted: Accepted<'c>) {
+        if checked.shape.timing == Timing::Blocking
+            && checked.comm.as_ref().is_some_and(|parent| parent.shadow.get().is_some())
+            && let Some(handle) = Communicators::new_handle(call, accepted)
+        {
+            hosts::follow(handle, comms::get(&self.communicators, handle).as_deref());
         }
     }
 
@@ -319,7 +335,15 @@ impl Check {
                 messages::set_has_threads();
                 knowledge::set_has_threads();
             }
+            if size > 1
+                && let Some(world) = comms::get(&self.communicators, pmpi::MPI_COMM_WORLD)
+            {
+                hosts::begin(size, &world, level == MPI_THREAD_MULTIPLE);
+            }
             let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
+            if watches && hosts::is_on() {
+                shared().reached(shared::limit::DEADLOCKS);
+            }
             waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
         }
     }
@@ -329,6 +353,7 @@ impl Check {
 fn enter_wait(
     call: AnyCall<'_>,
     checked: &Checked<'_>,
+    number: u64,
     collective: waits::Need,
     send: Option<&messages::Send>,
     receive: Option<&messages::Receive>,
@@ -338,7 +363,12 @@ fn enter_wait(
     match function {
         MPI_Wait | MPI_Waitall | MPI_Waitany | MPI_Waitsome => {
             let is_any = matches!(function, MPI_Waitany | MPI_Waitsome);
-            waits::enter(checked, &requests::needs_of(call.requests()), is_any);
+            let needs = requests::needs_of(call.requests());
+            waits::enter(checked, &needs, is_any);
+            if !is_any && hosts::is_on() {
+                hosts::settle_all(&needs);
+                messages::await_records(requests::receives_of(call.requests()).iter());
+            }
         }
         MPI_Probe | MPI_Mprobe => {
             if let Some(wanted) = messages::wanted_of(checked) {
@@ -351,10 +381,17 @@ fn enter_wait(
                 (Some(need), None) | (None, Some(need)) => waits::enter(checked, &[need], false),
                 (None, None) => {}
             }
+            if receive.is_some() && hosts::is_on() {
+                messages::await_records(receive.into_iter());
+            }
         }
         FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
         _ if checked.shape.timing == Timing::Blocking => {
             waits::enter(checked, &[collective], false);
+            if number != 0 && hosts::is_on() {
+                let comm = checked.comm.as_ref().map_or(0, |comm| comm.identity);
+                hosts::settle(comm, number, collective);
+            }
         }
         _ => {}
     }

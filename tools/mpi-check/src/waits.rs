@@ -19,6 +19,7 @@ use mpi_tool_layer::{FunctionClass, FunctionId};
 use crate::arguments::Checked;
 use crate::collectives;
 use crate::findings::{Class, Other, Place, rank, report_of};
+use crate::hosts;
 use crate::messages::{self, Receive, Send, Wanted};
 use crate::places::{self, Mark};
 use crate::shared::{RANKS, limit, shared};
@@ -244,7 +245,7 @@ fn watch() {
     while !IS_OVER.load(Acquire) {
         thread::sleep(Duration::from_millis(250));
         let shared = shared();
-        if !shared.is_whole()
+        if !(shared.is_whole() || hosts::is_on())
             || shared.has_reached(limit::MESSAGES | limit::ORDER | limit::COLLECTIVES)
         {
             before.clear();

@@ -13,7 +13,7 @@ use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
 use mpi_tool_layer::{FunctionClass, FunctionId, Word};
 
 use crate::arguments::Checked;
-use crate::comms::Comm;
+use crate::comms::{Comm, CommRef};
 use crate::findings::{Class, Place, rank, report_of};
 use crate::hosts;
 use crate::operations;
@@ -111,7 +111,7 @@ pub(crate) fn is_ordered(checked: &Checked<'_>) -> bool {
 }
 
 /// Compares a call with those of the others. To be called before it is passed on.
-pub(crate) fn enter(checked: &Checked<'_>, comm: &Comm) -> u64 {
+pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
     let number = comm.next();
     let expected =
         u64::from(comm.size) + if comm.is_inter { u64::from(comm.peer_count()) } else { 0 };

@@ -7,7 +7,7 @@
 //! Nobody waits for the others for longer than a while: then the operation is entered, and the result looked at later. So
 //! what would go on without the tool goes on with it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use super::comm::{OwnComm, Request};
 use super::vote::{Difference, Vote};
 use crate::arguments::Checked;
 use crate::collectives::{self, Contribution, What};
-use crate::comms::Comm;
+use crate::comms::CommRef;
 use crate::findings::{Class, Place, rank, report_of};
 use crate::places::{self, Mark};
 use crate::waits::Need;
@@ -39,7 +39,7 @@ struct Pending {
     votes: Box<[Vote; 2]>,
     site: Site,
     function: FunctionId,
-    comm: Arc<str>,
+    comm: CommRef,
 }
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
@@ -51,7 +51,7 @@ fn with<R>(action: impl FnOnce(&mut Vec<Pending>) -> R) -> R {
 /// Starts to compare an operation with those of the other processes. To be called before it is passed on.
 pub(crate) fn begin(
     checked: &Checked<'_>,
-    comm: &Comm,
+    comm: &CommRef,
     shadow: OwnComm,
     number: u64,
     own: &Contribution,
@@ -68,9 +68,9 @@ pub(crate) fn begin(
         unsafe { hosts.votes.begin(shadow, (&raw const *own).cast(), (&raw mut *all).cast()) };
     let Ok(request) = request else { return };
     let (site, function) = (checked.site, checked.function);
-    let comm_name = Arc::from(comm.describe());
     let identity = comm.identity;
-    let pending = Pending { identity, number, request, votes, site, function, comm: comm_name };
+    let comm = comm.clone();
+    let pending = Pending { identity, number, request, votes, site, function, comm };
     with(|all| all.push(pending));
 }
 
@@ -153,10 +153,8 @@ pub(super) fn end() {
 impl Pending {
     /// Says what differs.
     fn judge(&self) {
-        let Some(Difference { what, sides: [first, other], texts }) = self.votes[1].difference()
-        else {
-            return;
-        };
+        let Some(difference) = self.votes[1].difference() else { return };
+        let Difference { what, by_rank, sides: [first, other], texts } = difference;
         // One finding of functions is enough: what comes on the communicator afterwards only repeats it.
         if collectives::is_broken(self.identity) {
             return;
@@ -165,20 +163,24 @@ impl Pending {
             collectives::mark_broken(self.identity);
         }
         let (Some(theirs), Some(function)) = (first.function(), other.function()) else { return };
-        let place = places::of_mark(first.mark());
+        // Who is in a block is not told where it was called.
+        let (first_rank, place) = match by_rank {
+            Some(rank) => (self.comm.world_rank(rank as i32).unwrap_or(rank), String::new()),
+            None => (first.rank as u32, places::of_mark(first.mark())),
+        };
         let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
         let [of_first, of_other] = texts;
         let message = format!(
             "{} of the same collective operation on {} differ: {of_other} in {function} on rank {}, {of_first} in {theirs} on rank {}{at}",
             what.name(),
-            self.comm,
+            self.comm.describe(),
             other.rank,
-            first.rank,
+            first_rank,
         );
         let text = places::of_mark(other.mark());
         let is_own = other.rank == u64::from(rank()) && function == self.function;
         let place = if is_own { Place::Here(self.site) } else { Place::Counted(&text) };
-        let ranks = [first.rank as u32, other.rank as u32];
+        let ranks = [first_rank, other.rank as u32];
         report_of(Class::CollectiveMismatch, function, place, what.name(), &message, None, &ranks);
     }
 }

@@ -2,15 +2,16 @@
 //! that is asked here goes to MPI directly, so that no tool sees it.
 
 use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
 
 use mpi_tool_layer::Word as _;
 use mpi_tool_layer::mpi_sys::{
     MPI_ANY_SOURCE, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_Group, MPI_Op, MPI_Request,
-    MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_User_function, pmpi,
+    MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Status, MPI_User_function, pmpi,
 };
 
 /// MPI has refused something: what depends on it is left out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failed;
 
 pub(super) type Result<T> = core::result::Result<T, Failed>;
@@ -263,19 +264,6 @@ impl Request {
         check(unsafe { pmpi::MPI_Test(&mut self.0, &mut flag, MPI_STATUS_IGNORE) })?;
         Ok(flag != 0)
     }
-
-    /// Ends a receive that nobody sends to any more.
-    pub(super) fn cancel(&mut self) {
-        if self.is_none() {
-            return;
-        }
-        // SAFETY: both functions want a request that is a receive's, as callers have it. A cancelled receive is complete
-        // at once, or has got its message.
-        unsafe {
-            pmpi::MPI_Cancel(&mut self.0);
-            pmpi::MPI_Wait(&mut self.0, MPI_STATUS_IGNORE);
-        }
-    }
 }
 
 /// Completes what can be of several requests, which are none then.
@@ -331,7 +319,22 @@ pub(super) unsafe fn begin_send(
     Ok(request)
 }
 
-/// Receives words from anybody.
+/// Who has sent something that is here and that nobody has taken yet.
+pub(super) fn sender(comm: OwnComm, tag: c_int) -> Result<Option<c_int>> {
+    let mut flag = 0;
+    let mut status = MaybeUninit::<MPI_Status>::uninit();
+    // SAFETY: `MPI_Iprobe` wants a valid communicator, which an `OwnComm` is, and places for a number and a status.
+    check(unsafe {
+        pmpi::MPI_Iprobe(MPI_ANY_SOURCE, tag, comm.handle(), &mut flag, status.as_mut_ptr())
+    })?;
+    if flag == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the status must have been written: MPI does so if the flag says that there is a message.
+    Ok(Some(unsafe { status.assume_init() }.MPI_SOURCE))
+}
+
+/// Receives words from a rank.
 ///
 /// # Safety
 ///
@@ -339,6 +342,7 @@ pub(super) unsafe fn begin_send(
 pub(super) unsafe fn begin_receive(
     comm: OwnComm,
     words: &mut [u64],
+    from: c_int,
     tag: c_int,
 ) -> Result<Request> {
     let mut request = Request::none();
@@ -349,7 +353,7 @@ pub(super) unsafe fn begin_receive(
             words.as_mut_ptr().cast(),
             words.len() as c_int,
             pmpi::MPI_UINT64_T,
-            MPI_ANY_SOURCE,
+            from,
             tag,
             comm.handle(),
             &mut request.0,

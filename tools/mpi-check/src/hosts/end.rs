@@ -3,13 +3,13 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::comm::{self, OwnComm, begin_barrier};
 use super::{Hosts, agreement, post};
 use crate::findings::{self, rank};
 use crate::messages;
-use crate::shared::shared;
+use crate::shared::{limit, shared};
 
 const TAG: i32 = 2;
 
@@ -59,10 +59,14 @@ fn exchange(hosts: &Hosts) -> comm::Result<()> {
     Ok(())
 }
 
-/// Takes records until nobody has any more: each rank comes to the barrier when what it has sent was taken.
+/// Takes records until nobody has any more. First all come here, so that each has somebody who takes what it has sent; then
+/// each comes to a second barrier when that was taken.
 fn take_all(comm: OwnComm) -> comm::Result<()> {
+    /// An MPI that does not get them there must not keep the program from its end.
+    const MOST: Duration = Duration::from_secs(10);
     let mut rounds = 0_u32;
-    let mut pause = || {
+    let mut drain = || {
+        post::drain();
         rounds += 1;
         if rounds < 1000 {
             thread::yield_now();
@@ -71,14 +75,21 @@ fn take_all(comm: OwnComm) -> comm::Result<()> {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    while !post::is_all_taken() {
-        post::drain();
-        pause();
+    let mut all_are_here = begin_barrier(comm)?;
+    while !all_are_here.test()? {
+        drain();
     }
-    let mut barrier = begin_barrier(comm)?;
-    while !barrier.test()? {
-        post::drain();
-        pause();
+    let begin = Instant::now();
+    while !post::is_all_taken() {
+        if begin.elapsed() > MOST {
+            shared().reached(limit::MESSAGES);
+            break;
+        }
+        drain();
+    }
+    let mut all_are_taken = begin_barrier(comm)?;
+    while !all_are_taken.test()? {
+        drain();
     }
     // What the last ones have sent has come here, and MPI may have yet to say so.
     for _ in 0..16 {

@@ -84,10 +84,8 @@ pub(crate) fn begin(size: u32, world: &Comm, has_threads: bool) {
     }
     let known = find(size, world, has_threads);
     if let Ok(Some(hosts)) = known {
-        let post = hosts.post;
-        if HOSTS.set(hosts).is_ok() {
-            post::begin(post);
-        }
+        post::begin();
+        let _ = HOSTS.set(hosts);
     }
 }
 

@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
-use super::comm::{OwnComm, Request, begin_receive, begin_send, test_some};
+use super::comm::{self, OwnComm, Request, begin_receive, begin_send, test_some};
 use crate::shared::{limit, shared};
 
 /// How many words a record has.
@@ -21,8 +21,8 @@ const TAG: c_int = 1;
 const MOST: usize = 4096;
 /// How many places are made at once, and after how many records those that have been taken are looked for.
 const STEP: usize = 64;
-/// How many receives are there for records.
-const RECEIVES: usize = 16;
+/// How many records are taken at once.
+const TAKEN: usize = 64;
 
 /// Records on their way, and receives for those of others.
 #[derive(Default)]
@@ -34,10 +34,9 @@ struct Post {
     free: Vec<usize>,
     /// How many have been sent since the last look.
     since: usize,
-    received: Vec<Box<Record>>,
-    receives: Vec<Request>,
-    /// Which receive is the next one to get a record: MPI fills them in the order in which they were posted.
-    next: usize,
+    /// The record that is being received, if one is.
+    received: Box<Record>,
+    receive: Option<Request>,
 }
 
 static POST: Mutex<Option<Post>> = Mutex::new(None);
@@ -46,17 +45,9 @@ fn with<R>(action: impl FnOnce(&mut Post) -> R) -> Option<R> {
     POST.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(action)
 }
 
-/// From now on, records can be sent and come.
-pub(super) fn begin(comm: OwnComm) {
-    let mut post = Post::default();
-    for _ in 0..RECEIVES {
-        let mut record = Box::new([0; WORDS]);
-        // SAFETY: the record stays in its box, which `Post` has, and is read when the request is complete.
-        let Ok(request) = (unsafe { begin_receive(comm, &mut *record, TAG) }) else { break };
-        post.received.push(record);
-        post.receives.push(request);
-    }
-    *POST.lock().unwrap_or_else(PoisonError::into_inner) = Some(post);
+/// From now on, records can be sent and taken.
+pub(super) fn begin() {
+    *POST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Post::default());
 }
 
 /// Sends a record to a rank of the world.
@@ -81,6 +72,25 @@ pub(crate) fn send(record: Record, to: u32) {
 }
 
 impl Post {
+    /// Takes a record, if one is there.
+    fn take(&mut self, comm: OwnComm) -> comm::Result<bool> {
+        let mut receive = match self.receive.take() {
+            Some(receive) => receive,
+            None => {
+                let Some(from) = comm::sender(comm, TAG)? else { return Ok(false) };
+                // SAFETY: the record stays in its box, which `Post` has, and is read when the request is complete.
+                unsafe { begin_receive(comm, &mut *self.received, from, TAG)? }
+            }
+        };
+        let is_there = receive.test()?;
+        match is_there {
+            true => crate::messages::posted(&self.received),
+            // It has begun to come.
+            false => self.receive = Some(receive),
+        }
+        Ok(is_there)
+    }
+
     /// Finds places whose records have been taken, or makes more.
     fn reclaim(&mut self) {
         self.since = 0;
@@ -98,30 +108,15 @@ impl Post {
     }
 }
 
-/// Takes the records that have come.
+/// Takes the records that have come. No receive waits for them, as MPIs do not do well with those from anybody.
 pub(crate) fn drain() {
     let Some(hosts) = super::get() else { return };
     with(|post| {
         // Others go on while one takes records, and must find its own.
-        for _ in 0..4 * RECEIVES {
-            let at = post.next;
-            let Some(request) = post.receives.get_mut(at) else { return };
-            match request.test() {
-                Ok(true) => {}
-                _ => return,
+        for _ in 0..TAKEN {
+            if post.take(hosts.post) != Ok(true) {
+                return;
             }
-            crate::messages::posted(&post.received[at]);
-            // SAFETY: as in `begin`.
-            let request = unsafe { begin_receive(hosts.post, &mut *post.received[at], TAG) };
-            match request {
-                Ok(request) => post.receives[at] = request,
-                Err(_) => {
-                    // Nobody can say any more what comes.
-                    shared().reached(limit::MESSAGES);
-                    return;
-                }
-            }
-            post.next = (at + 1) % post.receives.len();
         }
     });
 }
@@ -138,9 +133,8 @@ pub(super) fn is_all_taken() -> bool {
 /// Nobody sends any more.
 pub(super) fn end() {
     let post = POST.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(mut post) = post else { return };
-    post.receives.iter_mut().for_each(Request::cancel);
-    if post.free.len() < post.requests.len() {
+    let Some(post) = post else { return };
+    if post.receive.is_some() || post.free.len() < post.requests.len() {
         // MPI may still read them.
         std::mem::forget(post);
     }

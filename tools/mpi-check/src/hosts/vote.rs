@@ -38,6 +38,8 @@ mod has {
     pub(super) const OPERATION: u64 = 2;
     pub(super) const SIGNATURE: u64 = 4;
     pub(super) const COUNTS: u64 = 8;
+    /// It is a root that knows the blocks.
+    pub(super) const BLOCKS: u64 = 16;
 }
 
 /// What some processes say together.
@@ -46,11 +48,14 @@ mod has {
 pub(super) struct Vote {
     /// 0, or the number of the [`What`] in which two differ.
     problem: u64,
-    /// Of which block, if the blocks differ, from 1.
+    /// Of which rank's block the rank and the root say something else, from 1, if that is the problem: then `other` is the
+    /// root.
     block: u64,
     first: Side,
     /// If there is a problem.
     other: Side,
+    /// The root, if there are blocks, which it knows.
+    root: Side,
     /// Elements of each rank's block plus 1, as the rank says, and as the root says.
     own_blocks: [u64; BLOCKS],
     root_blocks: [u64; BLOCKS],
@@ -152,6 +157,8 @@ impl Side {
 /// Two that differ.
 pub(super) struct Difference<'a> {
     pub(super) what: What,
+    /// The first one is not known but by its rank in the communicator, which this is.
+    pub(super) by_rank: Option<u32>,
     pub(super) sides: [&'a Side; 2],
     /// What each of them says.
     pub(super) texts: [String; 2],
@@ -167,6 +174,8 @@ impl Vote {
         }
         for (block, elements) in vote.root_blocks.iter_mut().zip(&own.root_blocks) {
             *block = elements + 1;
+            vote.root = vote.first;
+            vote.root.has |= has::BLOCKS;
         }
         vote
     }
@@ -183,6 +192,9 @@ impl Vote {
             for (one, all) in one.iter().zip(all) {
                 *all = (*all).max(*one);
             }
+        }
+        if second.root.has & has::BLOCKS != 0 {
+            both.root = second.root;
         }
         if both.problem != 0 {
             return both;
@@ -202,7 +214,7 @@ impl Vote {
         let differ = |(own, root): (&u64, &u64)| *own != 0 && *root != 0 && own != root;
         if let Some(at) = blocks.position(differ) {
             (both.problem, both.block) = (What::Data as u64, at as u64 + 1);
-            both.other = second.first;
+            both.other = both.root;
         }
         both
     }
@@ -220,7 +232,8 @@ impl Vote {
             }
             None => [sides[0].text(what, names[0]), sides[1].text(what, names[1])],
         };
-        Some(Difference { what, sides, texts })
+        let by_rank = self.block.checked_sub(1).map(|rank| rank as u32);
+        Some(Difference { what, by_rank, sides, texts })
     }
 }
 

@@ -20,6 +20,7 @@ use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{COLLECTIVES, Shared, limit, shared};
 use crate::types::Signature;
+use crate::waits;
 
 /// How many ranks of an operation with a count for each are compared pairwise.
 pub(crate) const BLOCKS: usize = 16;
@@ -126,6 +127,7 @@ pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
             }
             return number;
         }
+        waits::entering(comm.identity, number, expected as u32);
         if let Some(shadow) = comm.shadow.get() {
             hosts::compare(checked, comm, *shadow, number, &contribution(checked, comm));
             return number;

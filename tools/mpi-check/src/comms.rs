@@ -24,6 +24,8 @@ pub(crate) struct Comm {
     /// Those that this process sends to: the other group's, where there is one.
     pub(crate) peers: Members,
     pub(crate) is_inter: bool,
+    /// All that this process sends to are in the world.
+    pub(crate) is_of_world: bool,
     /// How many collective operations it has had.
     pub(crate) collectives: AtomicU64,
     /// The tool's own communicator with the same processes, if they are on several hosts.
@@ -126,7 +128,10 @@ fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
     // SAFETY: `MPI_Comm_rank` wants a valid communicator and writes one `int`. The communicator is known: MPI has made
     // it or it is predefined, and it has not been freed, as `members` tells of those only.
     unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
+    let peers = other.as_ref().unwrap_or(&own);
+    let is_of_world = (0..peers.size()).all(|rank| peers.world_rank(rank).is_some());
     Some(Comm {
+        is_of_world,
         identity: known.identity,
         name: known.name.to_owned(),
         rank,

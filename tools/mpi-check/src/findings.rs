@@ -29,6 +29,7 @@ use crate::places::{self, Mark};
 use crate::requests;
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
 use crate::suppress;
+use crate::waits;
 pub(crate) use merge::{add_bytes, merged, to_bytes};
 
 /// What kind of fault a finding is.
@@ -568,6 +569,7 @@ pub(crate) fn finished() {
         return;
     }
     write_report();
+    waits::remove_exchanged();
     shared::remove();
 }
 

@@ -45,6 +45,7 @@ use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
+use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
     MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
@@ -341,7 +342,7 @@ impl Check {
                 hosts::begin(size, &world, level == MPI_THREAD_MULTIPLE);
             }
             let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
-            if watches && hosts::is_on() {
+            if watches && hosts::is_on() && named_folder().is_none() {
                 shared().reached(shared::limit::DEADLOCKS);
             }
             waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);

@@ -38,7 +38,7 @@ pub(crate) use matched::{matched, receive_matched};
 pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use table::Table;
-pub(crate) use under_way::{is_unasked, report_lost, under_way};
+pub(crate) use under_way::{keys, report_lost, under_way};
 
 /// A message under way.
 #[repr(C, align(64))]
@@ -132,6 +132,11 @@ impl Send {
 }
 
 impl Receive {
+    /// May it get a message of a process of another world?
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        self.source.is_none() && !self.comm.is_of_world
+    }
+
     /// What it asks for.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted { identity: self.identity, source: self.source, tag: self.tag }
@@ -159,6 +164,7 @@ pub(crate) fn wanted_of(checked: &Checked<'_>) -> Option<Wanted> {
     let comm = checked.comm.as_ref().filter(|_| checked.is_sound && is_on())?;
     let (source, tag) = (checked.int(checked.shape.source)?, checked.int(checked.shape.tags.1)?);
     let source = match source {
+        any if any == i64::from(MPI_ANY_SOURCE) && !comm.is_of_world => return None,
         any if any == i64::from(MPI_ANY_SOURCE) => None,
         source => Some(comm.world_rank(i32::try_from(source).ok()?)?),
     };
@@ -288,11 +294,12 @@ pub(crate) fn sending(send: &mut Send) {
         *number += 1;
         *number
     });
+    let key = table::key(channel, number);
     if hosts::is_elsewhere(channel.target) {
         elsewhere::post(send, number);
+        send.key = key;
         return;
     }
-    let key = table::key(channel, number);
     send.key = match meet(key, channel, &send.content, has::SENT) {
         true => key,
         false => 0,

@@ -98,13 +98,18 @@ pub(crate) fn settle_all(needs: &[Need]) {
     }
 }
 
-/// Waits until none of those that are meant is pending, for a while.
-fn wait(most: Duration, is_meant: impl Fn(&Pending) -> bool) {
+/// The same of all that was started on a communicator. Is it complete?
+pub(super) fn settle_comm(identity: u64) -> bool {
+    wait(NEEDED, |pending| pending.identity == identity)
+}
+
+/// Waits until none of those that are meant is pending, for a while. `false` if one still is.
+fn wait(most: Duration, is_meant: impl Fn(&Pending) -> bool) -> bool {
     let begin = Instant::now();
     loop {
         let is_left = look(&is_meant);
         if !is_left || begin.elapsed() > most {
-            return;
+            return !is_left;
         }
         // Another process may need this processor to get there.
         thread::yield_now();

@@ -39,11 +39,30 @@ pub(crate) struct Hosts {
     /// The host of each rank of the world, by a number.
     of: Box<[u32]>,
     own: u32,
+    /// The host of rank 0 has drawn it.
+    token: u64,
     /// All ranks of the world, for messages and for the end.
     post: OwnComm,
     votes: Reduction,
     /// Several threads of some process may call MPI at once.
     have_threads: bool,
+}
+
+/// The hosts by their numbers.
+pub(crate) struct Numbers {
+    pub(crate) own: u32,
+    /// Rank 0's.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// No other run has it.
+    pub(crate) token: u64,
+}
+
+/// The numbers of the hosts, if there are several.
+pub(crate) fn numbers() -> Option<Numbers> {
+    let Hosts { of, own, token, .. } = get()?;
+    let count = of.iter().max()? + 1;
+    Some(Numbers { own: *own, first: *of.first()?, count, token: *token })
 }
 
 static HOSTS: OnceLock<Hosts> = OnceLock::new();
@@ -65,6 +84,11 @@ pub(crate) fn is_on() -> bool {
 #[inline]
 pub(crate) fn is_elsewhere(rank: u32) -> bool {
     HOSTS.get().is_some_and(|hosts| hosts.of.get(rank as usize) != Some(&hosts.own))
+}
+
+/// Are two ranks of the world on different hosts?
+pub(crate) fn are_apart(one: u32, other: u32) -> bool {
+    HOSTS.get().is_some_and(|hosts| hosts.of.get(one as usize) != hosts.of.get(other as usize))
 }
 
 /// Are all of these on this host?
@@ -113,7 +137,8 @@ fn find(size: u32, world: &Comm, has_threads: bool) -> comm::Result<Option<Hosts
     let ([post, shadow], Ok(votes), 1) = (made, votes, are_all) else { return Err(comm::Failed) };
     let _ = world.shadow.set(shadow?);
     let own = of.get(rank() as usize).copied().ok_or(comm::Failed)?;
-    Ok(Some(Hosts { of, own, post: post?, votes, have_threads }))
+    let token = all[0][0];
+    Ok(Some(Hosts { of, own, token, post: post?, votes, have_threads }))
 }
 
 /// An accepted call has made a communicator, from one with a shadow: it gets one, too, if its processes are on several
@@ -151,9 +176,12 @@ pub(crate) fn follow(handle: MPI_Comm, made: Option<&Comm>) {
     }
 }
 
-/// The application has freed a communicator.
+/// The application has freed a communicator, as all its processes do.
 pub(crate) fn freed(comm: &Comm) {
-    if let Some(shadow) = comm.shadow.get() {
+    if let Some(shadow) = comm.shadow.get()
+        // MPIs may crash over what is pending on a communicator that is freed: it stays until the end then.
+        && agreement::settle_comm(comm.identity)
+    {
         COUNT.fetch_sub(1, AcqRel);
         shadow.free();
     }

@@ -8,7 +8,9 @@ use core::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
 use super::comm::{self, OwnComm, Request, begin_receive, begin_send, test_some};
+use crate::messages;
 use crate::shared::{limit, shared};
+use crate::waits;
 
 /// How many words a record has.
 const WORDS: usize = 11;
@@ -64,6 +66,7 @@ pub(crate) fn send(record: Record, to: u32) {
         let request = unsafe { begin_send(hosts.post, &*post.sent[at], to, TAG) };
         post.requests[at] = request.ok()?;
         post.since += 1;
+        waits::count_records(1, 0);
         Some(())
     });
     if is_sent.flatten().is_none() {
@@ -84,7 +87,10 @@ impl Post {
         };
         let is_there = receive.test()?;
         match is_there {
-            true => crate::messages::posted(&self.received),
+            true => {
+                messages::posted(&self.received);
+                waits::count_records(0, 1);
+            }
             // It has begun to come.
             false => self.receive = Some(receive),
         }

@@ -14,6 +14,7 @@ use crate::hosts::{self, Record};
 use crate::places::Mark;
 use crate::shared::{limit, shared};
 use crate::types::Signature;
+use crate::waits;
 
 /// What a record is about.
 mod kind {
@@ -78,6 +79,7 @@ pub(crate) fn posted(record: &Record) {
         owed.map(|owed| *owed -= 1).is_some()
     });
     if is_owed {
+        waits::count_records(0, 1);
         return;
     }
     let signature =
@@ -158,8 +160,10 @@ fn is_that(problem: &Problem, arrived: u32) -> bool {
     is
 }
 
-/// A message has arrived whose record is on its way, and nobody will know which one it was.
+/// A message has arrived whose record is on its way, and nobody will know which one it was. Until then, nobody can say that
+/// all records are known.
 pub(super) fn owe(channel: Channel) {
+    waits::count_records(1, 0);
     with(|counts| *counts.owed.entry(channel).or_default() += 1);
 }
 

@@ -91,6 +91,16 @@ int main(int argc, char **argv) {
     if (is("lost", argv)) {
         if (rank == 3) MPI_Send(values, 4, MPI_INT, 0, 1, MPI_COMM_WORLD); /* lost */
     }
+    /* Ranks that wait for ever. */
+    if (is("cycle", argv)) {
+        alarm(15);
+        MPI_Recv(values, 1, MPI_INT, (rank + 1) % 4, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* cycle */
+    }
+    if (is("one", argv)) {
+        alarm(15);
+        if (rank == 1) MPI_Ssend(values, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); /* one */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     if (is("leak", argv) && rank == 1) {
         MPI_Datatype pair;
         MPI_Type_contiguous(2, MPI_INT, &pair); /* leak */

@@ -224,7 +224,12 @@ fn a_hang_on_two_hosts_is_told_before_and_after_the_end() {
 }
 
 /// Runs a program with mpi-check on two hosts: what was said, and the report of the first host.
-fn checked(folder: &TempDir, program: &Path, arguments: &str) -> (Outcome, Option<Value>) {
+fn checked(
+    folder: &TempDir,
+    program: &Path,
+    arguments: &str,
+    more: &[(&str, &str)],
+) -> (Outcome, Option<Value>) {
     let command = format!(
         "{} --tool mpi-check -- {} {} {arguments}",
         mpi_tool_run(),
@@ -233,7 +238,7 @@ fn checked(folder: &TempDir, program: &Path, arguments: &str) -> (Outcome, Optio
     );
     let path = folder.path().join("found.json");
     let settings = [("MPI_TOOL_OUTPUT", text(&path)), ("MPI_TOOL_FORMAT", "json")];
-    let outcome = run(folder.path(), 2, &command, &settings);
+    let outcome = run(folder.path(), 2, &command, &[&settings, more].concat());
     let report = fs::read_to_string(&path).ok();
     (outcome, report.map(|report| serde_json::from_str(&report).unwrap()))
 }
@@ -245,7 +250,7 @@ fn findings_of_all_hosts_are_one_report() {
     let expected = [("none", vec![]), ("1", vec![json!([1])]), ("all", vec![json!([0, 1, 2, 3])])];
     for (leaking, expected) in expected {
         let folder = tempfile::tempdir().unwrap();
-        let (outcome, report) = checked(&folder, &program, leaking);
+        let (outcome, report) = checked(&folder, &program, leaking, &[]);
         assert_eq!(outcome.status, Some(0), "{outcome:?}");
         let report = report.unwrap();
         let ranks: Vec<_> =
@@ -293,7 +298,7 @@ fn what_ranks_of_two_hosts_do_together_is_compared() {
     ];
     for (name, class, ranks) in cases {
         let folder = tempfile::tempdir().unwrap();
-        let (outcome, report) = checked(&folder, &program, name);
+        let (outcome, report) = checked(&folder, &program, name, &[]);
         // Some stand, and are killed: then each host has the report that was written at once.
         let report = report.unwrap_or_else(|| panic!("{name}: {outcome:?}"));
         let is_named = report["findings"].as_array().unwrap().iter().any(|finding| {
@@ -307,13 +312,32 @@ fn what_ranks_of_two_hosts_do_together_is_compared() {
     }
 }
 
+/// With a run folder that the hosts have in common, ranks that wait for ever are told.
+#[test]
+fn deadlocks_of_two_hosts_are_told() {
+    let program = compile_with(setting("MPICC"), "apart", "apart", &["-g"]);
+    for (name, ranks) in [("cycle", json!([0, 1, 2, 3])), ("one", json!([0, 1, 2, 3]))] {
+        let folder = tempfile::tempdir().unwrap();
+        let run_folder = folder.path().join("run");
+        let (outcome, report) =
+            checked(&folder, &program, name, &[("MPI_TOOL_RUN", text(&run_folder))]);
+        let report = report.unwrap_or_else(|| panic!("{name}: {outcome:?}"));
+        let is_named = report["findings"].as_array().unwrap().iter().any(|finding| {
+            finding["class"] == "deadlock"
+                && finding["ranks"] == ranks
+                && finding.to_string().contains(&line_of(name))
+        });
+        assert!(is_named, "{name}: {report:#}, {outcome:?}");
+    }
+}
+
 /// Nothing is found in a right program on two hosts, whatever the thread level.
 #[test]
 fn nothing_is_found_in_a_right_program_on_two_hosts() {
     let program = compile_with(setting("MPICC"), "apart", "apart", &["-g"]);
     for arguments in ["right", "right threads"] {
         let folder = tempfile::tempdir().unwrap();
-        let (outcome, report) = checked(&folder, &program, arguments);
+        let (outcome, report) = checked(&folder, &program, arguments, &[]);
         assert_eq!(outcome.status, Some(0), "{arguments}: {outcome:?}");
         let report = report.unwrap();
         assert_eq!(report["findings"], json!([]), "{arguments}: {report:#}");

@@ -3,6 +3,7 @@
 //! The first rank that finds something says so at once, as the program may not live much longer. Whoever finds the
 //! same at the same place only counts. The last process in `MPI_Finalize` writes the report.
 
+mod limits;
 mod merge;
 
 use core::fmt::Write as _;
@@ -30,6 +31,7 @@ use crate::requests;
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
 use crate::suppress;
 use crate::waits;
+use limits::limits;
 pub(crate) use merge::{add_bytes, merged, to_bytes};
 
 /// What kind of fault a finding is.
@@ -385,46 +387,6 @@ fn all_entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
 /// How many findings the user does not want to see.
 fn suppressed(shared: &Shared) -> usize {
     all_entries(shared).filter(|entry| entry.is_suppressed.load(Relaxed)).count()
-}
-
-/// What the checker could not see.
-fn limits(shared: &Shared) -> Vec<&'static str> {
-    let all = [
-        (limit::FINDINGS, "there were more kinds of findings than 256; the others are not told"),
-        (
-            limit::COLLECTIVES,
-            "so many collective operations were under way at once that not all were compared",
-        ),
-        (limit::MESSAGES, "so many messages were under way at once that not all were compared"),
-        (
-            limit::HOSTS,
-            "the ranks are on several hosts, and could not tell each other what they do: collective operations, messages, \
-             one-sided operations and deadlocks were not compared between ranks (mpi-watch tells of deadlocks there)",
-        ),
-        (
-            limit::SHADOWS,
-            "collective operations were not compared on some communicators with processes on several hosts",
-        ),
-        (
-            limit::ONE_SIDED,
-            "the ranks are on several hosts: one-sided operations were not compared between processes",
-        ),
-        (
-            limit::DEADLOCKS,
-            "deadlocks were only looked for among the ranks of each host (mpi-watch tells of others)",
-        ),
-        (
-            limit::ORDER,
-            "messages were not compared any more: a send was cancelled, or several threads have sent or received on one \
-             channel",
-        ),
-        (
-            limit::ACCESSES,
-            "so many one-sided operations were under way at once that not all were compared between processes",
-        ),
-        (limit::RANKS, "ranks beyond 1023 are not compared with others"),
-    ];
-    all.into_iter().filter(|(bit, _)| shared.has_reached(*bit)).map(|(_, text)| text).collect()
 }
 
 /// The report, as text or JSON.

@@ -5,13 +5,14 @@
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
 //! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
-//! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
+//! * `collectives.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common; `hosts/`: the same with ranks of other hosts.
 //! * `functions.rs`: what is known of a function. `findings.rs`, `suppress.rs`, `places.rs`,
 //!   `wrappers.rs`: what is said.
 
 mod accesses;
 mod arguments;
+mod blocking;
 mod collectives;
 mod comms;
 mod epochs;
@@ -215,7 +216,7 @@ impl Check {
             }
         }
         knowledge::entering(checked, number);
-        enter_wait(call, checked, number, entered.need, send.as_ref(), receive.as_ref());
+        blocking::enter(call, checked, number, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
         }
@@ -347,54 +348,6 @@ impl Check {
             }
             waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
         }
-    }
-}
-
-/// Notes what a call waits for, if it does.
-fn enter_wait(
-    call: AnyCall<'_>,
-    checked: &Checked<'_>,
-    number: u64,
-    collective: waits::Need,
-    send: Option<&messages::Send>,
-    receive: Option<&messages::Receive>,
-) {
-    use FunctionId::{MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome};
-    let function = checked.function;
-    match function {
-        MPI_Wait | MPI_Waitall | MPI_Waitany | MPI_Waitsome => {
-            let is_any = matches!(function, MPI_Waitany | MPI_Waitsome);
-            let needs = requests::needs_of(call.requests());
-            waits::enter(checked, &needs, is_any);
-            if !is_any && hosts::is_on() {
-                hosts::settle_all(&needs);
-                messages::await_records(requests::receives_of(call.requests()).iter());
-            }
-        }
-        MPI_Probe | MPI_Mprobe => {
-            if let Some(wanted) = messages::wanted_of(checked) {
-                waits::enter(checked, &[waits::Need::Message(wanted)], false);
-            }
-        }
-        _ if waits::is_blocking_message(checked) => {
-            match (send.map(waits::of_send), receive.map(waits::of_receive)) {
-                (Some(sent), Some(received)) => waits::enter(checked, &[sent, received], false),
-                (Some(need), None) | (None, Some(need)) => waits::enter(checked, &[need], false),
-                (None, None) => {}
-            }
-            if receive.is_some() && hosts::is_on() {
-                messages::await_records(receive.into_iter());
-            }
-        }
-        FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
-        _ if checked.shape.timing == Timing::Blocking => {
-            waits::enter(checked, &[collective], false);
-            if number != 0 && hosts::is_on() {
-                let comm = checked.comm.as_ref().map_or(0, |comm| comm.identity);
-                hosts::settle(comm, number, collective);
-            }
-        }
-        _ => {}
     }
 }
 
@@ -576,6 +529,11 @@ impl Tool for Check {
             help: "0: no thread looks for deadlocks",
         },
         Setting {
+            name: "HOSTS",
+            default: SettingDefault::Number(1),
+            help: "0: nothing is exchanged between hosts, and what their ranks do together is not compared",
+        },
+        Setting {
             name: "RACES",
             default: SettingDefault::Number(0),
             help: "1: tells of receives from anybody that might have got another message",
@@ -592,6 +550,7 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
+        hosts::set_is_wanted(settings.number("HOSTS") != 0);
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
     }

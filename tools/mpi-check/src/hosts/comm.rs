@@ -1,5 +1,8 @@
 //! MPI as the tool itself uses it: communicators that the application does not know, and on which errors return. Everything
 //! that is asked here goes to MPI directly, so that no tool sees it.
+//!
+//! Collective operations are nonblocking ones, which are waited for at once if need be: for blocking ones, some MPIs make
+//! further communicators, of hosts and between them.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -71,18 +74,21 @@ pub(super) unsafe fn least_on<const N: usize>(comm: MPI_Comm, own: [i64; N]) -> 
 /// The communicator must be valid and of one group, and all its processes must make this call in the same order.
 unsafe fn least<const N: usize>(comm: MPI_Comm, own: [i64; N]) -> Result<[i64; N]> {
     let mut all = [0; N];
-    // SAFETY: MPI reads and writes as many elements of 64 bits as each of the two arrays has. The rest is the caller's
-    // promise.
+    let mut request = Request::none();
+    // SAFETY: MPI reads and writes as many elements of 64 bits as each of the two arrays has, until the request is complete,
+    // which is waited for. The rest is the caller's promise.
     check(unsafe {
-        pmpi::MPI_Allreduce(
+        pmpi::MPI_Iallreduce(
             own.as_ptr().cast(),
             all.as_mut_ptr().cast(),
             N as c_int,
             pmpi::MPI_INT64_T,
             pmpi::MPI_MIN,
             comm,
+            &mut request.0,
         )
     })?;
+    request.wait()?;
     Ok(all)
 }
 
@@ -101,9 +107,11 @@ pub(super) unsafe fn all_on_world<const N: usize>(
     let _errors = unsafe { ErrorsReturn::on(world)? };
     let mut all = vec![[0_u64; N]; size as usize];
     let count = N as c_int;
-    // SAFETY: MPI reads `N` elements of 64 bits, which `own` has, and writes `N` for each process, for which there is room.
+    let mut request = Request::none();
+    // SAFETY: MPI reads `N` elements of 64 bits, which `own` has, and writes `N` for each process, for which there is room,
+    // until the request is complete, which is waited for.
     check(unsafe {
-        pmpi::MPI_Allgather(
+        pmpi::MPI_Iallgather(
             own.as_ptr().cast(),
             count,
             pmpi::MPI_UINT64_T,
@@ -111,8 +119,10 @@ pub(super) unsafe fn all_on_world<const N: usize>(
             count,
             pmpi::MPI_UINT64_T,
             world,
+            &mut request.0,
         )
     })?;
+    request.wait()?;
     Ok(all)
 }
 
@@ -165,44 +175,51 @@ impl OwnComm {
     /// The sum of each number, likewise.
     pub(super) fn sum<const N: usize>(self, own: [u64; N]) -> Result<[u64; N]> {
         let mut all = [0; N];
+        let mut request = Request::none();
         // SAFETY: MPI reads and writes as many elements of 64 bits as each of the two arrays has; otherwise as in `least`.
         check(unsafe {
-            pmpi::MPI_Allreduce(
+            pmpi::MPI_Iallreduce(
                 own.as_ptr().cast(),
                 all.as_mut_ptr().cast(),
                 N as c_int,
                 pmpi::MPI_UINT64_T,
                 pmpi::MPI_SUM,
                 self.handle(),
+                &mut request.0,
             )
         })?;
+        request.wait()?;
         Ok(all)
     }
 
     /// All bits that any process has, likewise.
     pub(super) fn any(self, own: u64) -> Result<u64> {
         let mut all = 0_u64;
+        let mut request = Request::none();
         // SAFETY: MPI reads and writes one element of 64 bits, which both variables are; otherwise as in `least`.
         check(unsafe {
-            pmpi::MPI_Allreduce(
+            pmpi::MPI_Iallreduce(
                 (&raw const own).cast(),
                 (&raw mut all).cast(),
                 1,
                 pmpi::MPI_UINT64_T,
                 pmpi::MPI_BOR,
                 self.handle(),
+                &mut request.0,
             )
         })?;
+        request.wait()?;
         Ok(all)
     }
 
     /// A number of each process, in the order of their ranks: at rank 0 all `size` of them, elsewhere nothing. Likewise.
     pub(super) fn gather(self, own: u64, size: u32, is_root: bool) -> Result<Vec<u64>> {
         let mut all = vec![0_u64; if is_root { size as usize } else { 0 }];
+        let mut request = Request::none();
         // SAFETY: MPI reads one element of 64 bits, and at rank 0, which `is_root` is for, writes one for each process, for
         // which there is room; otherwise as in `least`.
         check(unsafe {
-            pmpi::MPI_Gather(
+            pmpi::MPI_Igather(
                 (&raw const own).cast(),
                 1,
                 pmpi::MPI_UINT64_T,
@@ -211,8 +228,10 @@ impl OwnComm {
                 pmpi::MPI_UINT64_T,
                 0,
                 self.handle(),
+                &mut request.0,
             )
         })?;
+        request.wait()?;
         Ok(all)
     }
 
@@ -254,6 +273,12 @@ impl Request {
 
     pub(super) fn is_none(&self) -> bool {
         self.0 == pmpi::MPI_REQUEST_NULL
+    }
+
+    /// Waits until it is complete.
+    fn wait(mut self) -> Result<()> {
+        // SAFETY: `MPI_Wait` wants a request, which this is, and no status. Who has the request has the buffers.
+        check(unsafe { pmpi::MPI_Wait(&mut self.0, MPI_STATUS_IGNORE) })
     }
 
     /// Is it complete? Then it is no request any more. What MPI refuses counts as complete, and fails.

@@ -13,7 +13,7 @@ mod post;
 mod vote;
 
 use core::sync::atomic::{
-    AtomicU32,
+    AtomicBool, AtomicU32,
     Ordering::{AcqRel, Relaxed},
 };
 use std::sync::OnceLock;
@@ -67,6 +67,12 @@ pub(crate) fn numbers() -> Option<Numbers> {
 
 static HOSTS: OnceLock<Hosts> = OnceLock::new();
 static COUNT: AtomicU32 = AtomicU32::new(0);
+static IS_WANTED: AtomicBool = AtomicBool::new(true);
+
+/// Does the user want ranks of several hosts to be compared?
+pub(crate) fn set_is_wanted(is_wanted: bool) {
+    IS_WANTED.store(is_wanted, Relaxed);
+}
 
 /// The hosts, if there are several and their ranks can be compared.
 #[inline]
@@ -103,7 +109,7 @@ pub(crate) fn must_wait() -> bool {
 
 /// MPI has started with a world of several processes, and the application has yet to be told.
 pub(crate) fn begin(size: u32, world: &Comm, has_threads: bool) {
-    if launched_on_one_host(size) == Some(true) {
+    if !IS_WANTED.load(Relaxed) || launched_on_one_host(size) == Some(true) {
         return;
     }
     let known = find(size, world, has_threads);

@@ -176,7 +176,7 @@ pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
-pub use host::launcher::launched_rank;
+pub use host::launcher::{launched_on_one_host, launched_rank};
 pub use host::options;
 pub use host::output::say;
 pub use host::report::Counters;

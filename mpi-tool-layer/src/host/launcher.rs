@@ -35,6 +35,30 @@ pub(crate) fn launched_ranks() -> Option<u64> {
     PLACES.into_iter().find_map(|(_, size)| number(size)).map(u64::from)
 }
 
+/// Are all ranks of a world of so many on this host, as the launcher says it? `None` where no launcher does. All ranks of a
+/// world get the same answer.
+pub fn launched_on_one_host(ranks: u32) -> Option<bool> {
+    on_one_host(ranks, number)
+}
+
+/// The same, of the variables that `number` knows.
+fn on_one_host(ranks: u32, number: impl Fn(&str) -> Option<u32>) -> Option<bool> {
+    /// Launchers' variables for the size of the world, and how many of its ranks are on this host.
+    const LOCAL: [(&str, &str); 3] = [
+        ("PMI_SIZE", "MPI_LOCALNRANKS"),
+        ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"),
+    ];
+    // A launcher within another one leaves the other one's variables, which tell of another world.
+    let is_of_world = |size: &str| number(size) == Some(ranks);
+    let local = LOCAL.into_iter().filter(|(size, _)| is_of_world(size));
+    if let Some(here) = local.into_iter().find_map(|(_, here)| number(here)) {
+        return Some(here == ranks);
+    }
+    let hosts = number("SLURM_STEP_NUM_NODES").filter(|_| is_of_world("SLURM_STEP_NUM_TASKS"))?;
+    Some(hosts == 1)
+}
+
 /// The place that a launcher gave this process among others, where MPI's world has so many `ranks`
 /// and should have the others: the launcher is then of another MPI, as a rule. `None` where MPI and
 /// any of the launchers around the process agree.
@@ -70,6 +94,25 @@ mod tests {
         let number = |name: &str| Some(variables.iter().find(|(known, _)| *known == name)?.1);
         let Launched { rank, ranks, variable } = elsewhere(ranks, number)?;
         Some((rank, ranks, variable))
+    }
+
+    /// The launcher of this world is asked, and no other one.
+    #[test]
+    fn the_launcher_of_the_world_knows_its_hosts() {
+        let place = |ranks, variables: &[(&str, u32)]| {
+            let known = |name: &str| Some(variables.iter().find(|(known, _)| *known == name)?.1);
+            on_one_host(ranks, known)
+        };
+        let hydra = [("PMI_SIZE", 4), ("MPI_LOCALNRANKS", 2)];
+        assert_eq!(place(4, &hydra), Some(false));
+        assert_eq!(place(4, &[("PMI_SIZE", 4), ("MPI_LOCALNRANKS", 4)]), Some(true));
+        // This world was started by somebody else.
+        assert_eq!(place(2, &hydra), None);
+        let openmpi = [("OMPI_COMM_WORLD_SIZE", 2), ("OMPI_COMM_WORLD_LOCAL_SIZE", 2)];
+        assert_eq!(place(2, &[hydra, openmpi].concat()), Some(true));
+        let slurm = [("SLURM_STEP_NUM_TASKS", 8), ("SLURM_STEP_NUM_NODES", 2)];
+        assert_eq!((place(8, &slurm), place(4, &slurm)), (Some(false), None));
+        assert_eq!(place(4, &[]), None);
     }
 
     /// One rank for MPI and several for the launcher.

@@ -1,8 +1,8 @@
 //! `MPI_COMM_WORLD` as a tool uses it: below all tools, and only while it is there.
 //!
-//! A tool communicates in one place only, the application's call of `MPI_Finalize`. All ranks come there, and none of
-//! them can be waiting for another one's message: what is pending then is the application's error. Each question
-//! first makes sure of what it needs:
+//! The framework communicates in one place only, the application's call of `MPI_Finalize`. All ranks come there, and none
+//! of them can be waiting for another one's message: what is pending then is the application's error. (mpi-check also does
+//! so in calls in which all ranks take part, with limits for all waiting.) Each question first makes sure of what it needs:
 //!
 //! 1. There is an MPI, and it has the ABI that the tool was built for ([`wrong_abi`]). Else the handles of the tool
 //!    mean nothing to it.

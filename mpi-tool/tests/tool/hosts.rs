@@ -223,39 +223,128 @@ fn a_hang_on_two_hosts_is_told_before_and_after_the_end() {
     assert_eq!(before["worlds"][0]["verdict"], after["worlds"][0]["verdict"]);
 }
 
-/// mpi-check has a report of each host. None is written over another one, and those without a finding are not printed.
+/// Runs a program with mpi-check on two hosts: what was said, and the report of the first host.
+fn checked(
+    folder: &TempDir,
+    program: &Path,
+    arguments: &str,
+    more: &[(&str, &str)],
+) -> (Outcome, Option<Value>) {
+    let command = format!(
+        "{} --tool mpi-check -- {} {} {arguments}",
+        mpi_tool_run(),
+        on_hosts(2),
+        text(program)
+    );
+    let path = folder.path().join("found.json");
+    let settings = [("MPI_TOOL_OUTPUT", text(&path)), ("MPI_TOOL_FORMAT", "json")];
+    let outcome = run(folder.path(), 2, &command, &[&settings, more].concat());
+    let report = fs::read_to_string(&path).ok();
+    (outcome, report.map(|report| serde_json::from_str(&report).unwrap()))
+}
+
+/// The findings of all hosts are one report, with all ranks of each.
 #[test]
-fn each_host_has_findings_of_its_own() {
+fn findings_of_all_hosts_are_one_report() {
     let program = compile_with(setting("MPICC"), "leaks", "leaks", &["-g"]);
-    for (leaking, findings) in [("none", [0, 0]), ("1", [0, 1]), ("all", [1, 1])] {
+    let expected = [("none", vec![]), ("1", vec![json!([1])]), ("all", vec![json!([0, 1, 2, 3])])];
+    for (leaking, expected) in expected {
         let folder = tempfile::tempdir().unwrap();
-        for (output, format) in [("stderr", "text"), ("found.json", "json")] {
-            let command = format!(
-                "{} --tool mpi-check -- {} {} {leaking}",
-                mpi_tool_run(),
-                on_hosts(2),
-                text(&program)
-            );
-            let path = folder.path().join(output);
-            let output = if output == "stderr" { output } else { text(&path) };
-            let settings = [("MPI_TOOL_OUTPUT", output), ("MPI_TOOL_FORMAT", format)];
-            let outcome = run(folder.path(), 2, &command, &settings);
-            assert_eq!(outcome.status, Some(0), "{outcome:?}");
-            // The first host's is always there.
-            let headings =
-                outcome.stderr.lines().filter(|line| line.contains(" of 4 ranks, on host"));
-            let expected = if output == "stderr" { 1 + findings[1] } else { 0 };
-            assert_eq!(headings.count(), expected, "{leaking}: {outcome:?}");
-        }
-        for (name, findings) in ["found.json", "found.json.host2"].into_iter().zip(findings) {
-            let report = fs::read_to_string(folder.path().join(name)).unwrap();
-            let report: Value = serde_json::from_str(&report).unwrap();
-            assert_eq!(
-                report["findings"].as_array().unwrap().len(),
-                findings,
-                "{name}: {report:#}"
-            );
-        }
-        assert_eq!(reports(&folder), 2);
+        let (outcome, report) = checked(&folder, &program, leaking, &[]);
+        assert_eq!(outcome.status, Some(0), "{outcome:?}");
+        let report = report.unwrap();
+        let ranks: Vec<_> =
+            report["findings"].as_array().unwrap().iter().map(|it| it["ranks"].clone()).collect();
+        assert_eq!(ranks, expected, "{report:#}");
+        assert_eq!(report["partial"], false, "{report:#}");
+        assert_eq!(reports(&folder), 1);
+        // And so it is printed, once.
+        let command = format!(
+            "{} --tool mpi-check -- {} {} {leaking}",
+            mpi_tool_run(),
+            on_hosts(2),
+            text(&program)
+        );
+        let outcome = run(folder.path(), 2, &command, &[("MPI_TOOL_MPI_CHECK_FAIL", "1")]);
+        let heading = if leaking == "none" { "nothing was found" } else { "1 finding" };
+        let heading = format!("mpi-check: {heading} (4 ranks)");
+        assert_eq!(outcome.stderr.matches(&heading).count(), 1, "{outcome:?}");
+        assert_eq!(outcome.status == Some(0), leaking == "none", "{outcome:?}");
+    }
+}
+
+/// The line of `apart.c` with a comment.
+fn line_of(comment: &str) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/apart.c");
+    let text = fs::read_to_string(source).unwrap();
+    let at = text.lines().position(|line| line.ends_with(&format!("/* {comment} */"))).unwrap();
+    format!("apart.c:{} main", at + 1)
+}
+
+/// What ranks of several hosts do together is compared as on one host, and the finding has the line and the ranks.
+#[test]
+fn what_ranks_of_two_hosts_do_together_is_compared() {
+    let program = compile_with(setting("MPICC"), "apart", "apart", &["-g"]);
+    let cases = [
+        ("roots", "collective-mismatch", json!([2, 3])),
+        ("functions", "collective-mismatch", json!([2, 3])),
+        ("split", "collective-mismatch", json!([0, 1])),
+        ("blocks", "collective-mismatch", json!([1, 2])),
+        ("near", "collective-mismatch", json!([1, 3])),
+        ("types", "datatype-mismatch", json!([0, 3])),
+        ("long", "truncation", json!([1, 2])),
+        ("lost", "lost-message", json!([3])),
+        ("leak", "leak", json!([1])),
+    ];
+    for (name, class, ranks) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let (outcome, report) = checked(&folder, &program, name, &[]);
+        // Some stand, and are killed: then each host has the report that was written at once.
+        let report = report.unwrap_or_else(|| panic!("{name}: {outcome:?}"));
+        let is_named = report["findings"].as_array().unwrap().iter().any(|finding| {
+            finding["class"] == class
+                && finding["site"] == line_of(name).as_str()
+                && finding["ranks"] == ranks
+        });
+        assert!(is_named, "{name}: {report:#}, {outcome:?}");
+        let said = format!("mpi-check: {class} at {}", line_of(name));
+        assert!(outcome.stderr.contains(&said), "{name}: {outcome:?}");
+    }
+}
+
+/// With a run folder that the hosts have in common, ranks that wait for ever are told.
+#[test]
+fn deadlocks_of_two_hosts_are_told() {
+    let program = compile_with(setting("MPICC"), "apart", "apart", &["-g"]);
+    for (name, ranks) in [("cycle", json!([0, 1, 2, 3])), ("one", json!([0, 1, 2, 3]))] {
+        let folder = tempfile::tempdir().unwrap();
+        let run_folder = folder.path().join("run");
+        let (outcome, report) =
+            checked(&folder, &program, name, &[("MPI_TOOL_RUN", text(&run_folder))]);
+        let report = report.unwrap_or_else(|| panic!("{name}: {outcome:?}"));
+        let is_named = report["findings"].as_array().unwrap().iter().any(|finding| {
+            finding["class"] == "deadlock"
+                && finding["ranks"] == ranks
+                && finding.to_string().contains(&line_of(name))
+        });
+        assert!(is_named, "{name}: {report:#}, {outcome:?}");
+    }
+}
+
+/// Nothing is found in a right program on two hosts, whatever the thread level.
+#[test]
+fn nothing_is_found_in_a_right_program_on_two_hosts() {
+    let program = compile_with(setting("MPICC"), "apart", "apart", &["-g"]);
+    for arguments in ["right", "right threads"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (outcome, report) = checked(&folder, &program, arguments, &[]);
+        assert_eq!(outcome.status, Some(0), "{arguments}: {outcome:?}");
+        let report = report.unwrap();
+        assert_eq!(report["findings"], json!([]), "{arguments}: {report:#}");
+        let limits = report["limits"].as_array().unwrap();
+        assert!(
+            limits.iter().all(|limit| !limit.as_str().unwrap().contains("not compared")),
+            "{limits:?}"
+        );
     }
 }

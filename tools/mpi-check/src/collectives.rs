@@ -15,17 +15,19 @@ use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
 use mpi_tool_layer::{FunctionClass, FunctionId, Word};
 
 use crate::arguments::Checked;
-use crate::comms::Comm;
+use crate::comms::{Comm, CommRef};
 use crate::findings::{Class, Place, rank, report_of};
+use crate::hosts;
 use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{COLLECTIVES, Shared, limit, shared};
 use crate::types::Signature;
+use crate::waits;
 
 pub(crate) use left::report_left;
 
 /// How many ranks of an operation with a count for each are compared pairwise.
-const BLOCKS: usize = 16;
+pub(crate) const BLOCKS: usize = 16;
 /// How many communicators can be left alone, because their ranks do not agree any more.
 const BROKEN: usize = 16;
 
@@ -65,13 +67,43 @@ mod has {
 
 /// What this rank calls.
 #[derive(Default)]
-struct Contribution {
-    root: Option<i64>,
-    operation: Option<u64>,
-    signature: Option<Signature>,
-    counts: Option<u64>,
-    own_block: Option<(usize, u64)>,
-    root_blocks: Vec<u64>,
+pub(crate) struct Contribution {
+    pub(crate) root: Option<i64>,
+    pub(crate) operation: Option<u64>,
+    pub(crate) signature: Option<Signature>,
+    pub(crate) counts: Option<u64>,
+    pub(crate) own_block: Option<(usize, u64)>,
+    pub(crate) root_blocks: Vec<u64>,
+}
+
+/// In what two calls differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Functions = 1,
+    Roots,
+    Operations,
+    Data,
+    Counts,
+}
+
+impl What {
+    const ALL: [Self; 5] =
+        [Self::Functions, Self::Roots, Self::Operations, Self::Data, Self::Counts];
+
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| *what as u64 == number)
+    }
+
+    /// In words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Functions => "the functions",
+            Self::Roots => "the roots",
+            Self::Operations => "the operations",
+            Self::Data => "the data",
+            Self::Counts => "the arrays of counts",
+        }
+    }
 }
 
 /// Is the call one that all processes of its communicator make in the same order?
@@ -84,7 +116,7 @@ pub(crate) fn is_ordered(checked: &Checked<'_>) -> bool {
 }
 
 /// Compares a call with those of the others. To be called before it is passed on.
-pub(crate) fn enter(checked: &Checked<'_>, comm: &Comm) -> u64 {
+pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
     let number = comm.next();
     let expected =
         u64::from(comm.size) + if comm.is_inter { u64::from(comm.peer_count()) } else { 0 };
@@ -93,12 +125,23 @@ pub(crate) fn enter(checked: &Checked<'_>, comm: &Comm) -> u64 {
         return number;
     }
     if !shared.is_whole() {
-        if shared.size.load(Relaxed) > 1 {
-            shared.reached(limit::HOSTS);
+        if !hosts::is_on() {
+            if shared.size.load(Relaxed) > 1 {
+                shared.reached(limit::HOSTS);
+            }
+            return number;
         }
-        return number;
+        waits::entering(comm.identity, number, expected as u32);
+        if let Some(shadow) = comm.shadow.get() {
+            hosts::compare(checked, comm, *shadow, number, &contribution(checked, comm));
+            return number;
+        }
+        if !comm.is_here() {
+            shared.reached(limit::SHADOWS);
+            return number;
+        }
     }
-    if shared.has_reached(limit::COLLECTIVES) || is_broken(shared, comm.identity) {
+    if shared.has_reached(limit::COLLECTIVES) || is_broken(comm.identity) {
         return number;
     }
     let own = contribution(checked, comm);
@@ -110,7 +153,7 @@ pub(crate) fn enter(checked: &Checked<'_>, comm: &Comm) -> u64 {
 
 /// How two calls differ.
 struct Problem {
-    what: &'static str,
+    what: What,
     /// What the other one has.
     theirs: String,
     ours: String,
@@ -125,7 +168,7 @@ impl Problem {
         let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
         let message = format!(
             "{} of the same collective operation on {} differ: {} in {} on rank {}, {} in {} on rank {}{at}",
-            self.what,
+            self.what.name(),
             comm.describe(),
             self.ours,
             checked.function,
@@ -138,7 +181,7 @@ impl Problem {
             Class::CollectiveMismatch,
             checked.function,
             Place::Here(checked.site),
-            self.what,
+            self.what.name(),
             &message,
             None,
             &[rank(), self.rank],
@@ -185,8 +228,8 @@ fn meet(
         if checked.is_root() {
             slot.root_is_here.store(1, Release);
         }
-        if problem.as_ref().is_some_and(|problem| problem.what == FUNCTIONS) {
-            mark_broken(shared, comm.identity);
+        if problem.as_ref().is_some_and(|problem| problem.what == What::Functions) {
+            mark_broken(comm.identity);
         }
         let arrived = slot.arrived.load(Relaxed) + 1;
         slot.arrived.store(arrived, Release);
@@ -207,8 +250,6 @@ fn meet(
     slot.key.store(key, Release);
     None
 }
-
-const FUNCTIONS: &str = "the functions";
 
 impl Slot {
     fn fill(&self, checked: &Checked<'_>, own: &Contribution) {
@@ -274,18 +315,18 @@ impl Slot {
         &self,
         checked: &Checked<'_>,
         own: &Contribution,
-    ) -> Option<(&'static str, String, String)> {
+    ) -> Option<(What, String, String)> {
         let theirs = self.function.load(Relaxed);
         if theirs != checked.function as u32 {
             let name = FunctionId::from_index(theirs as usize).map_or("?", FunctionId::name);
-            return Some((FUNCTIONS, checked.function.to_string(), name.into()));
+            return Some((What::Functions, checked.function.to_string(), name.into()));
         }
         let root = self.root.load(Relaxed);
         if let Some(ours) = own.root
             && root != u64::MAX
             && ours as u64 != root
         {
-            return Some(("the roots", format!("root {ours}"), format!("root {}", root as i64)));
+            return Some((What::Roots, format!("root {ours}"), format!("root {}", root as i64)));
         }
         let operation = self.operation.load(Relaxed);
         if let Some(ours) = own.operation
@@ -294,7 +335,7 @@ impl Slot {
         {
             let names = [ours, operation].map(|number| operations::name_of_number(number).into());
             let [ours, theirs] = names;
-            return Some(("the operations", ours, theirs));
+            return Some((What::Operations, ours, theirs));
         }
         if let Some(ours) = own.signature.filter(|ours| !ours.is_any)
             && self.has.load(Relaxed) & has::SIGNATURE != 0
@@ -306,7 +347,7 @@ impl Slot {
                 is_any: false,
             };
             if !ours.may_equal(theirs) {
-                return Some(("the data", ours.describe(), theirs.describe()));
+                return Some((What::Data, ours.describe(), theirs.describe()));
             }
         }
         let counts = self.counts.load(Relaxed);
@@ -314,7 +355,7 @@ impl Slot {
             && counts != 0
             && ours != counts
         {
-            return Some(("the arrays of counts", "an array".into(), "another array".into()));
+            return Some((What::Counts, "an array".into(), "another array".into()));
         }
         if let Some((at, ours)) = own.own_block
             && let Some(theirs) = self.root_blocks.get(at).map(|block| block.load(Relaxed))
@@ -323,7 +364,7 @@ impl Slot {
         {
             let [ours, theirs] =
                 [ours, theirs - 1].map(|count| format!("{count} elements of rank {at}"));
-            return Some(("the data", ours, theirs));
+            return Some((What::Data, ours, theirs));
         }
         for (at, ours) in own.root_blocks.iter().enumerate() {
             let Some(theirs) = self.own_blocks.get(at).map(|block| block.load(Relaxed)) else {
@@ -332,7 +373,7 @@ impl Slot {
             if theirs != 0 && theirs - 1 != *ours {
                 let [ours, theirs] =
                     [*ours, theirs - 1].map(|count| format!("{count} elements of rank {at}"));
-                return Some(("the data", ours, theirs));
+                return Some((What::Data, ours, theirs));
             }
         }
         None
@@ -441,7 +482,8 @@ fn block_elements(checked: &Checked<'_>, comm: &Comm, counts: u8, datatype: u8) 
 }
 
 /// The ranks of a communicator do not agree any more: what comes on it would only repeat that.
-fn mark_broken(shared: &Shared, identity: u64) {
+pub(crate) fn mark_broken(identity: u64) {
+    let shared = shared();
     let free = shared
         .broken
         .iter()
@@ -451,8 +493,8 @@ fn mark_broken(shared: &Shared, identity: u64) {
     }
 }
 
-fn is_broken(shared: &Shared, identity: u64) -> bool {
-    shared.broken.iter().any(|place| place.load(Relaxed) == identity.max(1))
+pub(crate) fn is_broken(identity: u64) -> bool {
+    shared().broken.iter().any(|place| place.load(Relaxed) == identity.max(1))
 }
 
 /// Communicators whose ranks do not agree any more.

@@ -9,6 +9,8 @@ use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int, pmpi};
 use mpi_tool_layer::{Communicators, Members, Word};
 use rustc_hash::FxHashMap;
 
+use crate::hosts::{self, OwnComm};
+
 /// A communicator that is there.
 #[derive(Debug)]
 pub(crate) struct Comm {
@@ -22,8 +24,15 @@ pub(crate) struct Comm {
     /// Those that this process sends to: the other group's, where there is one.
     pub(crate) peers: Members,
     pub(crate) is_inter: bool,
+    /// All that this process sends to are in the world.
+    pub(crate) is_of_world: bool,
     /// How many collective operations it has had.
     pub(crate) collectives: AtomicU64,
+    /// The tool's own communicator with the same processes, if they are on several hosts.
+    pub(crate) shadow: OnceLock<OwnComm>,
+    /// All processes are on this host.
+    is_here: OnceLock<bool>,
+    own: Members,
 }
 
 impl Comm {
@@ -35,6 +44,11 @@ impl Comm {
     /// How many ranks can be named as a peer.
     pub(crate) fn peer_count(&self) -> u32 {
         self.peers.size()
+    }
+
+    /// Are all processes on this host? Asked if there are several.
+    pub(crate) fn is_here(&self) -> bool {
+        *self.is_here.get_or_init(|| hosts::are_here(&self.own) && hosts::are_here(&self.peers))
     }
 
     /// The next collective operation's number, from 1.
@@ -114,19 +128,30 @@ fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
     // SAFETY: `MPI_Comm_rank` wants a valid communicator and writes one `int`. The communicator is known: MPI has made
     // it or it is predefined, and it has not been freed, as `members` tells of those only.
     unsafe { pmpi::MPI_Comm_rank(comm, &mut rank) };
+    let peers = other.as_ref().unwrap_or(&own);
+    let is_of_world = (0..peers.size()).all(|rank| peers.world_rank(rank).is_some());
     Some(Comm {
+        is_of_world,
         identity: known.identity,
         name: known.name.to_owned(),
         rank,
         size: own.size(),
         is_inter: other.is_some(),
         peers: other.unwrap_or_else(|| own.clone()),
+        own,
         collectives: AtomicU64::new(0),
+        shadow: OnceLock::new(),
+        is_here: OnceLock::new(),
     })
 }
 
 /// A communicator is gone.
 pub(crate) fn forget(comm: MPI_Comm) {
-    let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
-    comms.get_or_insert_default().remove(&comm.to_word());
+    let known = {
+        let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+        comms.get_or_insert_default().remove(&comm.to_word())
+    };
+    if let Some(known) = known {
+        hosts::freed(&known);
+    }
 }

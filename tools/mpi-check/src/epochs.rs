@@ -22,6 +22,7 @@ use crate::accesses::{self, Access, Action, Collective, End, Epoch, Kept};
 use crate::arguments::{self, Checked};
 use crate::comms::CommRef;
 use crate::findings::{Class, Other, rank, report};
+use crate::hosts;
 use crate::knowledge;
 use crate::operations;
 use crate::places::Mark;
@@ -83,6 +84,11 @@ const MOST: usize = 1024;
 /// How many that are complete are kept for others that may meet them.
 const DONE: usize = 64;
 
+/// What is not compared if processes are on several hosts.
+fn hosts_limit() -> u32 {
+    if hosts::is_on() { limit::ONE_SIDED } else { limit::HOSTS }
+}
+
 static WINDOWS: Mutex<Option<FxHashMap<u64, Window>>> = Mutex::new(None);
 
 fn with<R>(window: u64, action: impl FnOnce(&mut Window) -> R) -> R {
@@ -139,7 +145,7 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
         return 0;
     };
     if !shared().is_whole() {
-        shared().reached(limit::HOSTS);
+        shared().reached(hosts_limit());
         return 0;
     }
     let identity = (comm.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -480,7 +486,7 @@ impl Window {
             accesses::note_incoming(other);
         }
         if !shared().is_whole() {
-            shared().reached(limit::HOSTS);
+            shared().reached(hosts_limit());
             return;
         }
         let epoch = match lock {

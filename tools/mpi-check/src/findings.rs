@@ -3,6 +3,9 @@
 //! The first rank that finds something says so at once, as the program may not live much longer. Whoever finds the
 //! same at the same place only counts. The last process in `MPI_Finalize` writes the report.
 
+mod limits;
+mod merge;
+
 use core::fmt::Write as _;
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
@@ -21,11 +24,17 @@ use mpi_tool_layer::options::{Format, Output, report_options};
 use mpi_tool_layer::{FunctionId, Site, launched_rank, say};
 
 use crate::collectives;
+use crate::hosts;
 use crate::messages;
+use crate::objects;
 use crate::places::{self, Mark};
+use crate::requests;
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
 use crate::suppress;
 use crate::unseen;
+use crate::waits;
+use limits::limits;
+pub(crate) use merge::{add_bytes, merged, to_bytes};
 
 /// What kind of fault a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -160,6 +169,8 @@ pub(crate) enum Place<'a> {
     Here(Site),
     /// Described by another one.
     Text(&'a str),
+    /// The same, of a call that its own process counts.
+    Counted(&'a str),
 }
 
 /// The same, with ranks of the world.
@@ -182,23 +193,24 @@ pub(crate) fn report_of(
     what.hash(&mut hasher);
     let number = match place {
         Place::Here(site) => site.number(),
-        Place::Text(text) => {
+        Place::Text(text) | Place::Counted(text) => {
             text.hash(&mut hasher);
             0
         }
     };
+    let times = u64::from(!matches!(place, Place::Counted(_)));
     let local = (class as u32, function as u32, number, hasher.finish());
     let known = {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_default().get(&local).copied()
     };
     if let Some(key) = known {
-        count_again(key, ranks);
+        count_again(key, ranks, times);
         return;
     }
     let text = match place {
         Place::Here(site) => places::describe(site),
-        Place::Text(text) => text.to_owned(),
+        Place::Text(text) | Place::Counted(text) => text.to_owned(),
     };
     // The same on all ranks: by texts.
     let mut hasher = DefaultHasher::new();
@@ -216,11 +228,14 @@ pub(crate) fn report_of(
         let _held = shared.findings_lock.take();
         match find(shared, key) {
             Some(entry) => {
-                entry.add(ranks);
+                entry.add(ranks, times);
                 Some((entry, false))
             }
-            None => add(shared, key, class, function, &text, &other, message, ranks, is_suppressed)
-                .map(|entry| (entry, true)),
+            None => {
+                let texts = [&*text, &other, message];
+                add(shared, key, class, function, texts, ranks, times, is_suppressed)
+                    .map(|entry| (entry, true))
+            }
         }
     };
     match found {
@@ -241,9 +256,9 @@ fn find(shared: &Shared, key: u64) -> Option<&Entry> {
     shared.findings[..count].iter().find(|entry| entry.key.load(Relaxed) == key)
 }
 
-fn count_again(key: u64, ranks: &[u32]) {
+fn count_again(key: u64, ranks: &[u32], times: u64) {
     if let Some(entry) = find(shared(), key) {
-        entry.add(ranks);
+        entry.add(ranks, times);
     }
 }
 
@@ -254,10 +269,9 @@ fn add<'a>(
     key: u64,
     class: Class,
     function: FunctionId,
-    site: &str,
-    other: &str,
-    message: &str,
+    [site, other, message]: [&str; 3],
     ranks: &[u32],
+    times: u64,
     is_suppressed: bool,
 ) -> Option<&'a Entry> {
     let number = shared.findings_count.load(Relaxed);
@@ -272,7 +286,7 @@ fn add<'a>(
     entry.site.set(site);
     entry.other_site.set(other);
     entry.message.set(message);
-    entry.add(ranks);
+    entry.add(ranks, times);
     entry.key.store(key, Relaxed);
     shared.findings_count.store(number + 1, Release);
     Some(entry)
@@ -290,8 +304,8 @@ impl Entry {
         }
     }
 
-    fn add(&self, ranks: &[u32]) {
-        self.count.fetch_add(1, Relaxed);
+    fn add(&self, ranks: &[u32], times: u64) {
+        self.count.fetch_add(times, Relaxed);
         for rank in ranks {
             match self.ranks.get(*rank as usize / 64) {
                 Some(word) => {
@@ -379,10 +393,11 @@ fn announce(class: &str, site: &str, other: &str, message: &str, ranks: &[u32]) 
     say(format_args!("mpi-check: {class}{at}, {}: {message}{other}", ranks_text(&ranks)));
 }
 
-/// How many faults there are that the user wants to see.
+/// How many faults there are that the user wants to see, on all hosts if that is known.
 pub(crate) fn count_faults() -> usize {
     let is_fault = |entry: &&Entry| entry.class.load(Relaxed) != Class::MessageRace as u32;
-    entries(shared()).filter(is_fault).count()
+    let here = entries(shared()).filter(is_fault).count();
+    here.max(shared().faults.load(Relaxed) as usize)
 }
 
 fn entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
@@ -397,44 +412,6 @@ fn all_entries(shared: &Shared) -> impl Iterator<Item = &Entry> {
 /// How many findings the user does not want to see.
 fn suppressed(shared: &Shared) -> usize {
     all_entries(shared).filter(|entry| entry.is_suppressed.load(Relaxed)).count()
-}
-
-/// What the checker could not see.
-fn limits(shared: &Shared) -> Vec<&'static str> {
-    let all = [
-        (limit::FINDINGS, "there were more kinds of findings than 256; the others are not told"),
-        (
-            limit::COLLECTIVES,
-            "so many collective operations were under way at once that not all were compared",
-        ),
-        (limit::MESSAGES, "so many messages were under way at once that not all were compared"),
-        (
-            limit::HOSTS,
-            "the ranks are on several hosts: collective operations, messages, one-sided operations and deadlocks were not \
-             compared between ranks (mpi-watch tells of deadlocks there)",
-        ),
-        (
-            limit::ORDER,
-            "messages were not compared any more: a send was cancelled, or several threads have sent or received on one \
-             channel",
-        ),
-        (
-            limit::ACCESSES,
-            "so many one-sided operations were under way at once that not all were compared between processes",
-        ),
-        (
-            limit::UNSEEN,
-            "the program calls MPI past this tool, by a function of its own that has the name of MPI's, or by PMPI_: messages \
-             were not compared",
-        ),
-        (
-            limit::UNSEEN_OTHERS,
-            "the program calls MPI past this tool, by a function of its own that has the name of MPI's, or by PMPI_: only \
-             arguments were looked at",
-        ),
-        (limit::RANKS, "ranks beyond 1023 are not compared with others"),
-    ];
-    all.into_iter().filter(|(bit, _)| shared.has_reached(*bit)).map(|(_, text)| text).collect()
 }
 
 /// The report, as text or JSON.
@@ -514,7 +491,7 @@ fn json(shared: &Shared, partial: bool) -> String {
             ranks.join(", "),
             quoted(&entry.site.get()),
             quoted(&entry.message.get()),
-            entry.count.load(Relaxed),
+            entry.count.load(Relaxed).max(1),
             quoted(&entry.other_site.get()),
         );
     }
@@ -525,14 +502,8 @@ fn json(shared: &Shared, partial: bool) -> String {
 /// Writes the report's file anew. Each process that has found something new does so, as it may be the last one that
 /// can.
 fn write_file(partial: bool) {
-    let Output::File(path) = &settings().output else { return };
-    let mut path = OsStr::from_bytes(path.as_bytes()).to_owned();
+    let Some(path) = path_of_file() else { return };
     let shared = shared();
-    // Each host has a report, and none may write over another one's.
-    if let Some(host) = shared.one_of_hosts().filter(|_| !shared.has_first.load(Relaxed)) {
-        path.push(format!(".{host}"));
-    }
-    let path = PathBuf::from(path);
     let contents = match settings().format {
         Format::Json => json(shared, partial),
         _ => text(shared),
@@ -553,6 +524,17 @@ fn write_newest() {
     }
 }
 
+/// Where this host's report goes, if it goes to a file. Each host has one, and none may write over another one's.
+fn path_of_file() -> Option<PathBuf> {
+    let Output::File(path) = &settings().output else { return None };
+    let mut path = OsStr::from_bytes(path.as_bytes()).to_owned();
+    let shared = shared();
+    if let Some(host) = shared.one_of_hosts().filter(|_| !shared.has_first.load(Relaxed)) {
+        path.push(format!(".{host}"));
+    }
+    Some(path.into())
+}
+
 /// A reader never sees half of a file.
 fn replace(path: &Path, contents: &str) -> std::io::Result<()> {
     if path.starts_with("/dev") {
@@ -568,7 +550,11 @@ fn replace(path: &Path, contents: &str) -> std::io::Result<()> {
 pub(crate) fn finalizing() {
     let shared = shared();
     let here = shared.finalizing.fetch_add(1, AcqRel) + 1;
-    if here == shared.joined.load(Acquire) {
+    if hosts::is_on() {
+        objects::report_leaks_early();
+        requests::report_left();
+        hosts::finalizing();
+    } else if here == shared.joined.load(Acquire) {
         messages::report_lost();
         collectives::report_left();
     }
@@ -582,6 +568,7 @@ pub(crate) fn finished() {
         return;
     }
     write_report();
+    waits::remove_exchanged();
     shared::remove();
 }
 
@@ -592,6 +579,10 @@ fn write_report() {
         Format::Json => json(shared, false),
         _ => text(shared),
     };
+    if shared.is_in_other_report() {
+        merge::remove_file();
+        return;
+    }
     // What is printed does not grow with the number of hosts.
     let is_news = shared.has_first.load(Relaxed)
         || shared.one_of_hosts().is_none()

@@ -19,8 +19,8 @@ pub(crate) struct Facts {
     pub(crate) is_free: bool,
     /// It asks for the state of requests without completing them.
     pub(crate) looks_at_requests: bool,
-    /// It is rare, and told: it cancels a request, or sets an attribute of a communicator.
-    pub(crate) is_told: bool,
+    /// It sets an attribute of a communicator, or cancels a request.
+    pub(crate) is_noted: bool,
     /// In a scan, a process waits for those before it only.
     pub(crate) is_scan: bool,
 }
@@ -45,9 +45,9 @@ impl Facts {
                 ),
             is_free: order::is_free(function),
             looks_at_requests: name.starts_with("MPI_Request_get_status"),
-            is_told: matches!(
+            is_noted: matches!(
                 function,
-                FunctionId::MPI_Cancel | FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put
+                FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put | FunctionId::MPI_Cancel
             ),
             is_scan: name.to_ascii_lowercase().contains("scan"),
         }

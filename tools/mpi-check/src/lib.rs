@@ -5,18 +5,20 @@
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
 //! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
-//! * `collectives.rs`, `messages.rs`, `waits.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
-//!   have in common.
+//! * `collectives.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
+//!   have in common; `hosts/`: the same with ranks of other hosts.
 //! * `functions.rs`: what is known of a function. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
 //!   `wrappers.rs`: what is said.
 
 mod accesses;
 mod arguments;
+mod blocking;
 mod collectives;
 mod comms;
 mod epochs;
 mod findings;
 mod functions;
+mod hosts;
 mod knowledge;
 mod layouts;
 mod made;
@@ -45,8 +47,9 @@ use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
+use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
-    AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
+    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
     MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
     install_qmpi_layer, launched_rank, next, say, world_position,
 };
@@ -230,14 +233,15 @@ impl Check {
             }
         }
         knowledge::entering(checked, number);
-        enter_wait(call, checked, entered.need, send.as_ref(), receive.as_ref());
+        blocking::enter(call, checked, number, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
         }
-        if checked.facts.is_told {
-            match call.communicator() {
-                Some(comm) => waits::sets_attribute(comm.raw()),
-                None => requests::cancelling(first_request(call)),
+        if checked.facts.is_noted {
+            if checked.function == FunctionId::MPI_Cancel {
+                requests::cancelling(first_request(call));
+            } else if call.communicator().map(|comm| comm.raw()) == Some(pmpi::MPI_COMM_SELF) {
+                objects::note_callback();
             }
         }
     }
@@ -314,6 +318,7 @@ impl Check {
         self.communicators.made(call, accepted);
         if checked.facts.makes {
             made::note(call, checked, accepted, *made);
+            self.follow(call, checked, accepted);
         }
         if matches!(
             function,
@@ -323,6 +328,16 @@ impl Check {
                 | FunctionId::MPI_Win_shared_query_c
         ) {
             accesses::note_shared_memory();
+        }
+    }
+
+    /// A call has made something: the ranks of a new communicator may be on several hosts.
+    fn follow<'c>(&self, call: AnyCall<'c>, checked: &Checked<'c>, accepted: Accepted<'c>) {
+        if checked.shape.timing == Timing::Blocking
+            && checked.comm.as_ref().is_some_and(|parent| parent.shadow.get().is_some())
+            && let Some(handle) = Communicators::new_handle(call, accepted)
+        {
+            hosts::follow(handle, comms::get(&self.communicators, handle).as_deref());
         }
     }
 
@@ -340,44 +355,17 @@ impl Check {
                 messages::set_has_threads();
                 knowledge::set_has_threads();
             }
+            if size > 1
+                && let Some(world) = comms::get(&self.communicators, pmpi::MPI_COMM_WORLD)
+            {
+                hosts::begin(size, &world, level == MPI_THREAD_MULTIPLE);
+            }
             let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
+            if watches && hosts::is_on() && named_folder().is_none() {
+                shared().reached(shared::limit::DEADLOCKS);
+            }
             waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
         }
-    }
-}
-
-/// Notes what a call waits for, if it does.
-fn enter_wait(
-    call: AnyCall<'_>,
-    checked: &Checked<'_>,
-    collective: waits::Need,
-    send: Option<&messages::Send>,
-    receive: Option<&messages::Receive>,
-) {
-    use FunctionId::{MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome};
-    let function = checked.function;
-    match function {
-        MPI_Wait | MPI_Waitall | MPI_Waitany | MPI_Waitsome => {
-            let is_any = matches!(function, MPI_Waitany | MPI_Waitsome);
-            waits::enter(checked, &requests::needs_of(call.requests()), is_any);
-        }
-        MPI_Probe | MPI_Mprobe => {
-            if let Some(wanted) = messages::wanted_of(checked) {
-                waits::enter(checked, &[waits::Need::Message(wanted)], false);
-            }
-        }
-        _ if waits::is_blocking_message(checked) => {
-            match (send.map(waits::of_send), receive.map(waits::of_receive)) {
-                (Some(sent), Some(received)) => waits::enter(checked, &[sent, received], false),
-                (Some(need), None) | (None, Some(need)) => waits::enter(checked, &[need], false),
-                (None, None) => {}
-            }
-        }
-        FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
-        _ if checked.shape.timing == Timing::Blocking => {
-            waits::enter(checked, &[collective], false);
-        }
-        _ => {}
     }
 }
 
@@ -461,7 +449,7 @@ impl Check {
         self.enter(call, &mut entered);
         let is_end = function == FunctionId::MPI_Finalize;
         // Callbacks of `MPI_Finalize` may still receive.
-        let is_last = is_end && !waits::has_callbacks();
+        let is_last = is_end && !objects::has_callbacks();
         if is_last {
             findings::finalizing();
         }
@@ -564,6 +552,11 @@ impl Tool for Check {
             help: "0: no thread looks for deadlocks",
         },
         Setting {
+            name: "HOSTS",
+            default: SettingDefault::Number(1),
+            help: "0: nothing is exchanged between hosts, and what their ranks do together is not compared",
+        },
+        Setting {
             name: "RACES",
             default: SettingDefault::Number(0),
             help: "1: tells of receives from anybody that might have got another message",
@@ -580,6 +573,7 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
+        hosts::set_is_wanted(settings.number("HOSTS") != 0);
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
     }

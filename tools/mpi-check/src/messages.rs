@@ -6,6 +6,7 @@
 //! receive is posted, unless another one that might get the message is pending, too: then it is left open.
 
 mod doubt;
+mod elsewhere;
 mod matched;
 mod pending;
 mod problem;
@@ -24,6 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::arguments::Checked;
 use crate::comms::CommRef;
 use crate::findings::rank;
+use crate::hosts;
 use crate::places::Mark;
 use crate::shared::{limit, shared};
 use crate::types::Signature;
@@ -32,10 +34,12 @@ use pending::{Pending, Pendings};
 use problem::Problem;
 
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
+pub(crate) use elsewhere::{await_records, posted};
 pub(crate) use matched::{matched, receive_matched};
+pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use table::Table;
-pub(crate) use under_way::{is_unasked, report_lost, under_way};
+pub(crate) use under_way::{keys, report_lost, under_way};
 
 /// A message under way.
 #[repr(C, align(64))]
@@ -46,6 +50,8 @@ pub(crate) struct Slot {
     target: AtomicU32,
     /// Bits of [`has`].
     has: AtomicU32,
+    /// Of a message that was received before its record came: how many bytes it had, as far as they fit.
+    arrived: AtomicU32,
     sent: Side,
     posted: Side,
 }
@@ -72,6 +78,8 @@ mod has {
     pub(super) const POSTED_ANY: u32 = 8;
     /// The two sides have been compared.
     pub(super) const COMPARED: u32 = 16;
+    /// The message was received, and what was sent has yet to be told by another host.
+    pub(super) const RECEIVED: u32 = 32;
 }
 
 /// From whom to whom, by ranks of the world.
@@ -125,6 +133,11 @@ impl Send {
 }
 
 impl Receive {
+    /// May it get a message of a process of another world?
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        self.source.is_none() && !self.comm.is_of_world
+    }
+
     /// What it asks for.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted { identity: self.identity, source: self.source, tag: self.tag }
@@ -152,6 +165,7 @@ pub(crate) fn wanted_of(checked: &Checked<'_>) -> Option<Wanted> {
     let comm = checked.comm.as_ref().filter(|_| checked.is_sound && is_on())?;
     let (source, tag) = (checked.int(checked.shape.source)?, checked.int(checked.shape.tags.1)?);
     let source = match source {
+        any if any == i64::from(MPI_ANY_SOURCE) && !comm.is_of_world => return None,
         any if any == i64::from(MPI_ANY_SOURCE) => None,
         source => Some(comm.world_rank(i32::try_from(source).ok()?)?),
     };
@@ -168,6 +182,8 @@ struct Counts {
     loose: FxHashMap<Channel, ()>,
     pending: Pendings,
     order: u64,
+    /// How many records are still to come of messages from other hosts of which nobody knows which they were.
+    owed: FxHashMap<Channel, u64>,
     /// Which thread uses a channel, where several may.
     senders: Threads,
     receivers: Threads,
@@ -182,7 +198,7 @@ fn with<R>(action: impl FnOnce(&mut Counts) -> R) -> R {
 
 fn is_on() -> bool {
     let shared = shared();
-    if shared.is_whole() {
+    if shared.is_whole() || hosts::is_on() {
         return !shared.has_reached(limit::MESSAGES | limit::DOUBT);
     }
     if shared.size.load(Relaxed) > 1 {
@@ -259,6 +275,11 @@ pub(crate) fn sending(send: &mut Send) {
         *number
     });
     let key = table::key(channel, number);
+    if hosts::is_elsewhere(channel.target) {
+        elsewhere::post(send, number);
+        send.key = key;
+        return;
+    }
     send.key = match meet(key, channel, &send.content, has::SENT) {
         true => key,
         false => 0,
@@ -351,7 +372,12 @@ pub(crate) fn failed(receive: &Receive) {
         return;
     }
     if let (Some(channel), Some(number)) = (receive.channel(), receive.number) {
-        take(table::key(channel, number), channel, &receive.content);
+        let key = table::key(channel, number);
+        if hosts::is_elsewhere(channel.source) {
+            elsewhere::take(key, channel, &receive.content, None);
+        } else {
+            take(key, channel, &receive.content);
+        }
     } else if receive.channel().is_none() {
         failed_from_anybody(receive);
     }
@@ -360,6 +386,7 @@ pub(crate) fn failed(receive: &Receive) {
 /// MPI has refused to receive a message from anybody, or with any tag. If one that is too long is the only one that it can
 /// have been, it was that one.
 fn failed_from_anybody(receive: &Receive) {
+    hosts::drain();
     let mut fitting = shared().messages.all().filter(|(_, slot)| {
         slot.is_lost()
             && slot.identity.load(Relaxed) == receive.identity
@@ -434,10 +461,17 @@ fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, C
     });
     match number {
         Some(number) => {
-            Some((channel, take(table::key(channel, number), channel, &receive.content)?))
+            let (key, content) = (table::key(channel, number), &receive.content);
+            let sent = match hosts::is_elsewhere(source) {
+                true => elsewhere::take(key, channel, content, Some(bytes)),
+                false => take(key, channel, content),
+            };
+            Some((channel, sent?))
         }
         None => {
-            take_any(channel, bytes);
+            if !take_any(channel, bytes) && hosts::is_elsewhere(source) {
+                elsewhere::owe(channel);
+            }
             None
         }
     }
@@ -448,11 +482,7 @@ fn meet(key: u64, channel: Channel, content: &Content, side: u32) -> bool {
     let met = table::at(key, true, |place| {
         let slot = place.slot;
         if place.is_new {
-            slot.has.store(0, Relaxed);
-            slot.identity.store(channel.identity, Relaxed);
-            slot.source.store(channel.source, Relaxed);
-            slot.target.store(channel.target, Relaxed);
-            slot.tag.store(channel.tag as u64, Relaxed);
+            slot.begin(channel);
         }
         let (of_side, any) = match side {
             has::SENT => (&slot.sent, has::SENT_ANY),
@@ -494,8 +524,8 @@ fn take(key: u64, channel: Channel, content: &Content) -> Option<Content> {
     sent
 }
 
-/// One message of a channel has arrived; which one, is not known.
-fn take_any(channel: Channel, bytes: u64) {
+/// One message of a channel has arrived; which one, is not known. `false` if none is known.
+fn take_any(channel: Channel, bytes: u64) -> bool {
     let mut found = None;
     for (key, slot) in shared().messages.all() {
         if slot.is_of(channel)
@@ -505,9 +535,7 @@ fn take_any(channel: Channel, bytes: u64) {
             found = Some(key);
         }
     }
-    if let Some(key) = found {
-        table::at(key, false, |place| place.free());
-    }
+    found.is_some_and(|key| table::at(key, false, |place| place.free()).is_some())
 }
 
 impl Side {
@@ -537,6 +565,15 @@ impl Side {
 }
 
 impl Slot {
+    /// It is for a message of a channel, of which nothing is known yet.
+    fn begin(&self, channel: Channel) {
+        self.has.store(0, Relaxed);
+        self.identity.store(channel.identity, Relaxed);
+        self.source.store(channel.source, Relaxed);
+        self.target.store(channel.target, Relaxed);
+        self.tag.store(channel.tag as u64, Relaxed);
+    }
+
     fn is_sent(&self) -> bool {
         self.has.load(Relaxed) & has::SENT != 0
     }

@@ -324,6 +324,9 @@ static MADE_OUTSIDE: AtomicBool = AtomicBool::new(false);
 /// The world is over: what was not freed is a leak, unless it may be freed later. Where a session is still there, and what
 /// belongs to it, the process's end decides.
 pub(crate) fn report_leaks() {
+    if IS_TOLD.load(Relaxed) {
+        return;
+    }
     if !order::is_running() {
         return report_left();
     }
@@ -333,6 +336,28 @@ pub(crate) fn report_leaks() {
     // SAFETY: `atexit` takes a function that may run at the end of the process: `at_exit` needs nothing but this tool, which
     // is never unloaded.
     unsafe { libc::atexit(at_exit) };
+}
+
+/// What is left has been told.
+static IS_TOLD: AtomicBool = AtomicBool::new(false);
+/// `MPI_Finalize` runs functions of the application, which may free something.
+static HAS_CALLBACKS: AtomicBool = AtomicBool::new(false);
+
+/// An attribute of `MPI_COMM_SELF` is set.
+pub(crate) fn note_callback() {
+    HAS_CALLBACKS.store(true, Relaxed);
+}
+
+/// May `MPI_Finalize` call the application?
+pub(crate) fn has_callbacks() -> bool {
+    HAS_CALLBACKS.load(Relaxed)
+}
+
+/// The same before `MPI_Finalize`, where it is sure that what is left will never be freed.
+pub(crate) fn report_leaks_early() {
+    if !order::has_sessions() && !HAS_CALLBACKS.load(Relaxed) && !IS_TOLD.swap(true, Relaxed) {
+        report_left();
+    }
 }
 
 fn report_left() {

@@ -27,6 +27,11 @@ pub(crate) fn is_world_there() -> bool {
     WORLD.load(Acquire) == RUNNING
 }
 
+/// Are there sessions, which do not end with the world?
+pub(crate) fn has_sessions() -> bool {
+    SESSIONS.load(Acquire) > 0
+}
+
 /// May the function be called at any time?
 pub(crate) fn is_free(function: FunctionId) -> bool {
     use FunctionId::{

@@ -29,7 +29,7 @@ fn place_of(site: Site) -> Option<&'static CodePlace> {
 }
 
 /// A place that other processes of the host understand: which file, and where in it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// A hash of the file's path.
     pub(crate) module: u64,

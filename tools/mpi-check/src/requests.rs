@@ -299,6 +299,14 @@ pub(crate) fn needs_of(handles: &[MPI_Request]) -> SmallVec<[Need; 4]> {
     })
 }
 
+/// What requests receive that a call waits for.
+pub(crate) fn receives_of(handles: &[MPI_Request]) -> Vec<Receive> {
+    with(|requests| {
+        let of = |handle: &MPI_Request| requests.get(&handle.to_word())?.first()?.receive.clone();
+        handles.iter().filter_map(of).collect()
+    })
+}
+
 /// What persistent requests that are about to be started send.
 pub(crate) fn sends_of(handles: &[MPI_Request]) -> Vec<(MPI_Request, crate::messages::Send)> {
     with(|requests| {

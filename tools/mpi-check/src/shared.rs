@@ -8,15 +8,17 @@
 //! long, as its holder was killed, goes on without.
 
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
 
@@ -49,6 +51,12 @@ pub(crate) mod limit {
     pub(crate) const UNSEEN_OTHERS: u32 = 256;
     /// Messages cannot be told apart.
     pub(crate) const DOUBT: u32 = ORDER | UNSEEN | UNSEEN_OTHERS;
+    /// Communicators with processes on several hosts that have no shadow.
+    pub(crate) const SHADOWS: u32 = 512;
+    /// One-sided operations, of processes on several hosts.
+    pub(crate) const ONE_SIDED: u32 = 1024;
+    /// Deadlocks, likewise.
+    pub(crate) const DEADLOCKS: u32 = 2048;
 }
 
 /// A lock that is held for some instructions.
@@ -99,6 +107,12 @@ pub(crate) struct Shared {
     pub(crate) finalized: AtomicU32,
     /// The size of the world.
     pub(crate) size: AtomicU32,
+    /// Tells this memory from that of other hosts.
+    id: AtomicU64,
+    /// If all hosts' findings are in one report, at the host of rank 0: how many there are here, plus 1.
+    pub(crate) merged: AtomicU32,
+    /// How many faults that report has.
+    pub(crate) faults: AtomicU32,
     /// Is rank 0 of the world one of these processes, so that this host's report is the first one?
     pub(crate) has_first: AtomicBool,
     pub(crate) limits: AtomicU32,
@@ -202,6 +216,15 @@ fn map(file: Option<&File>) -> io::Result<usize> {
     Ok(address.expose_provenance())
 }
 
+/// A number that the processes with the same memory have, and no others.
+pub(crate) fn host_id() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (host(), std::process::id(), SystemTime::now()).hash(&mut hasher);
+    let own = hasher.finish() | 1;
+    let before = shared().id.compare_exchange(0, own, AcqRel, Acquire);
+    before.map_or_else(|id| id, |_| own)
+}
+
 /// The last process has been through `MPI_Finalize`: the file is not needed any more.
 pub(crate) fn remove() {
     let Some(path) = PATH.get() else { return };
@@ -221,10 +244,17 @@ impl Shared {
         size != 0 && self.joined.load(Relaxed) == size && !ALONE.load(Relaxed) || size == 1
     }
 
-    /// The name of this host, if ranks of the world are on others.
+    /// The name of this host, if ranks of the world are on others, and the report is not of all.
     pub(crate) fn one_of_hosts(&self) -> Option<String> {
         let size = self.size.load(Relaxed);
-        (size > self.joined.load(Relaxed) && !ALONE.load(Relaxed)).then(host)
+        let is_of_all = self.merged.load(Acquire) != 0 && self.has_first.load(Relaxed);
+        (size > self.joined.load(Relaxed) && !ALONE.load(Relaxed) && !is_of_all).then(host)
+    }
+
+    /// Are all findings of this host in the report of another one?
+    pub(crate) fn is_in_other_report(&self) -> bool {
+        let merged = self.merged.load(Acquire);
+        !self.has_first.load(Relaxed) && merged == self.findings_count.load(Acquire) + 1
     }
 
     /// There was no room for something.

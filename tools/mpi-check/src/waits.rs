@@ -5,24 +5,27 @@
 //! what it needs is there, or if somebody who can go on may still do it. What is not known counts as able to go on. Those
 //! that are left, and have been at the same call in five looks, wait for ever, however busy the machine is.
 
+mod hosts;
+mod seen;
+
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
 
 use mpi_facts::{Pattern, Timing};
-use mpi_tool_layer::mpi_sys::{MPI_Comm, pmpi};
 use mpi_tool_layer::{FunctionClass, FunctionId};
 
 use crate::arguments::Checked;
-use crate::collectives;
-use crate::findings::{Class, Other, Place, rank, report_of};
-use crate::messages::{self, Receive, Send, Wanted};
-use crate::places::{self, Mark};
+use crate::findings::rank;
+use crate::messages::{Receive, Send, Wanted};
+use crate::objects;
+use crate::places::Mark;
 use crate::shared::{RANKS, limit, shared};
+pub(crate) use hosts::remove as remove_exchanged;
+use seen::Seen;
 
 /// How many needs of one call are kept.
 const NEEDS: usize = 16;
@@ -43,6 +46,23 @@ pub(crate) struct RankState {
     needs: [NeedState; NEEDS],
     /// Receives that are pending without a number: they may get any message.
     open: AtomicU32,
+    /// How many records of messages it has sent to other hosts, and taken.
+    sent: AtomicU64,
+    taken: AtomicU64,
+    /// Where there are several hosts: the last collective operations on some communicators.
+    entered: [EnteredState; ENTERED],
+    /// There were more communicators.
+    has_forgotten: AtomicBool,
+}
+
+/// Of how many communicators of a rank the last collective operation is known.
+const ENTERED: usize = 8;
+
+#[repr(C)]
+struct EnteredState {
+    identity: AtomicU64,
+    number: AtomicU64,
+    size: AtomicU64,
 }
 
 mod state {
@@ -63,7 +83,41 @@ pub(crate) enum Need {
     /// Somebody who receives a message, by its key.
     Receiver { key: u64, target: u32 },
     /// All others in a collective operation, or its root.
-    Collective { identity: u64, number: u64, root_only: bool },
+    Collective { identity: u64, number: u64, root: Option<u32> },
+}
+
+impl Need {
+    /// As a kind and three words.
+    fn to_words(self) -> (u32, [u64; 3]) {
+        match self {
+            Self::Nothing => (0, [0; 3]),
+            Self::Message(Wanted { identity, source, tag }) => {
+                let source = source.map_or(u64::MAX, u64::from);
+                (1, [identity, source, tag.map_or(u64::MAX, |tag| tag as u64)])
+            }
+            Self::Receiver { key, target } => (2, [key, target.into(), 0]),
+            Self::Collective { identity, number, root } => {
+                (3, [identity, number, root.map_or(u64::MAX, u64::from)])
+            }
+        }
+    }
+
+    fn from_words(kind: u32, [one, two, three]: [u64; 3]) -> Self {
+        match kind {
+            1 => Self::Message(Wanted {
+                identity: one,
+                source: (two != u64::MAX).then_some(two as u32),
+                tag: (three != u64::MAX).then_some(three as i64),
+            }),
+            2 => Self::Receiver { key: one, target: two as u32 },
+            3 => Self::Collective {
+                identity: one,
+                number: two,
+                root: (three != u64::MAX).then_some(three as u32),
+            },
+            _ => Self::Nothing,
+        }
+    }
 }
 
 #[repr(C)]
@@ -74,17 +128,7 @@ struct NeedState {
 
 impl NeedState {
     fn set(&self, need: Need) {
-        let (kind, words) = match need {
-            Need::Nothing => (0, [0; 3]),
-            Need::Message(Wanted { identity, source, tag }) => {
-                let source = source.map_or(u64::MAX, u64::from);
-                (1, [identity, source, tag.map_or(u64::MAX, |tag| tag as u64)])
-            }
-            Need::Receiver { key, target } => (2, [key, target.into(), 0]),
-            Need::Collective { identity, number, root_only } => {
-                (3, [identity, number, root_only.into()])
-            }
-        };
+        let (kind, words) = need.to_words();
         for (to, from) in self.words.iter().zip(words) {
             to.store(from, Relaxed);
         }
@@ -92,17 +136,8 @@ impl NeedState {
     }
 
     fn get(&self) -> Need {
-        let [one, two, three] = [0, 1, 2].map(|at: usize| self.words[at].load(Relaxed));
-        match self.kind.load(Relaxed) {
-            1 => Need::Message(Wanted {
-                identity: one,
-                source: (two != u64::MAX).then_some(two as u32),
-                tag: (three != u64::MAX).then_some(three as i64),
-            }),
-            2 => Need::Receiver { key: one, target: two as u32 },
-            3 => Need::Collective { identity: one, number: two, root_only: three != 0 },
-            _ => Need::Nothing,
-        }
+        let words = [0, 1, 2].map(|at: usize| self.words[at].load(Relaxed));
+        Need::from_words(self.kind.load(Relaxed), words)
     }
 }
 
@@ -128,6 +163,27 @@ pub(crate) fn has_open(rank: u32) -> bool {
     shared().ranks.get(rank as usize).is_some_and(|of| of.open.load(Acquire) > 0)
 }
 
+/// A collective operation is about to be passed on, where there are several hosts.
+pub(crate) fn entering(identity: u64, number: u64, size: u32) {
+    let Some(own) = own() else { return };
+    let is_of = |it: &&EnteredState| [0, identity].contains(&it.identity.load(Relaxed));
+    let place = own.entered.iter().find(is_of).unwrap_or_else(|| {
+        own.has_forgotten.store(true, Relaxed);
+        &own.entered[identity as usize % ENTERED]
+    });
+    place.identity.store(identity, Relaxed);
+    place.size.store(size.into(), Relaxed);
+    place.number.store(number, Release);
+}
+
+/// Records of messages were sent to other hosts, or taken.
+pub(crate) fn count_records(sent: u64, taken: u64) {
+    if let Some(own) = own() {
+        own.sent.fetch_add(sent, Relaxed);
+        own.taken.fetch_add(taken, Release);
+    }
+}
+
 /// What sending a message needs.
 pub(crate) fn of_send(send: &Send) -> Need {
     match send.key {
@@ -138,6 +194,9 @@ pub(crate) fn of_send(send: &Send) -> Need {
 
 /// What receiving a message needs.
 pub(crate) fn of_receive(receive: &Receive) -> Need {
+    if receive.is_open_to_others() {
+        return Need::Nothing;
+    }
     Need::Message(receive.wanted())
 }
 
@@ -158,35 +217,26 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
         return Need::Nothing;
     }
     let is_root = checked.is_root();
-    let root_only = match shape.pattern {
+    let root = match shape.pattern {
         Pattern::Broadcast | Pattern::Scatter if is_root => return Need::Nothing,
-        Pattern::Broadcast | Pattern::Scatter => true,
+        Pattern::Broadcast | Pattern::Scatter => {
+            let root = checked.int(shape.root).and_then(|root| i32::try_from(root).ok());
+            let Some(root) = root.and_then(|root| comm.world_rank(root)) else {
+                return Need::Nothing;
+            };
+            Some(root)
+        }
         Pattern::Gather | Pattern::Reduce if !is_root => return Need::Nothing,
-        _ => false,
+        _ => None,
     };
-    Need::Collective { identity: comm.identity, number, root_only }
-}
-
-/// An attribute was set on `MPI_COMM_SELF`: `MPI_Finalize` calls the application, which may call MPI.
-static HAS_CALLBACKS: AtomicBool = AtomicBool::new(false);
-
-/// May `MPI_Finalize` call the application?
-pub(crate) fn has_callbacks() -> bool {
-    HAS_CALLBACKS.load(Relaxed)
-}
-
-/// The application sets an attribute of a communicator.
-pub(crate) fn sets_attribute(comm: MPI_Comm) {
-    if comm == pmpi::MPI_COMM_SELF {
-        HAS_CALLBACKS.store(true, Relaxed);
-    }
+    Need::Collective { identity: comm.identity, number, root }
 }
 
 /// A call is about to be passed on.
 pub(crate) fn enter(checked: &Checked<'_>, needs: &[Need], is_any: bool) {
     let Some(own) = own() else { return };
     if checked.function == FunctionId::MPI_Finalize {
-        if has_callbacks() {
+        if objects::has_callbacks() {
             return;
         }
         own.sequence.fetch_add(1, Relaxed);
@@ -265,10 +315,11 @@ const LOOKS: u32 = 5;
 fn watch() {
     let mut before: Vec<(u32, u64)> = Vec::new();
     let mut same = 0;
+    let mut exchange = hosts::Exchange::default();
     while !IS_OVER.load(Acquire) {
         thread::sleep(Duration::from_millis(250));
         let shared = shared();
-        if !shared.is_whole()
+        if !(shared.is_whole() || crate::hosts::is_on())
             || shared.has_reached(limit::MESSAGES | limit::DOUBT | limit::COLLECTIVES)
         {
             before.clear();
@@ -281,7 +332,13 @@ fn watch() {
                 .then(|| (rank as u32, of.sequence.load(Acquire)))
         };
         let waiting: Vec<_> = (0..size).filter_map(blocked).collect();
-        if waiting.is_empty() || waiting != before {
+        // Others may wait for what ranks of this host will not do any more.
+        let is_over = || {
+            let here = (0..size).filter(|rank| !crate::hosts::is_elsewhere(*rank as u32));
+            let state = |rank: usize| shared.ranks[rank].state.load(Acquire);
+            crate::hosts::is_on() && here.into_iter().all(|rank| state(rank) == state::OVER)
+        };
+        if waiting.is_empty() && !is_over() || waiting != before {
             before = waiting;
             same = 0;
             continue;
@@ -290,10 +347,14 @@ fn watch() {
         if same < LOOKS || IS_OVER.load(Acquire) {
             continue;
         }
-        let stuck = stuck(size);
+        let seen = Seen::of_host(size);
+        let stuck = seen.stuck();
         let still: Vec<_> = (0..size).filter_map(blocked).collect();
         if !stuck.is_empty() && still == before {
-            tell(&stuck);
+            seen.tell(&stuck);
+            return;
+        }
+        if exchange.look(&seen) {
             return;
         }
         // It will be the same until somebody moves.
@@ -301,112 +362,4 @@ fn watch() {
             same = LOOKS - 4;
         }
     }
-}
-
-/// The ranks that can never go on.
-fn stuck(size: usize) -> Vec<usize> {
-    let ranks = &shared().ranks[..size];
-    let under_way = messages::under_way();
-    let mut can_go: Vec<bool> =
-        ranks.iter().map(|rank| rank.state.load(Acquire) == state::RUNNING).collect();
-    loop {
-        let mut changed = false;
-        for rank in 0..size {
-            if can_go[rank] || ranks[rank].state.load(Acquire) != state::BLOCKED {
-                continue;
-            }
-            let count = (ranks[rank].count.load(Relaxed) as usize).min(NEEDS);
-            let may = |need: &NeedState| may_come(need.get(), rank, &can_go, &under_way);
-            let mut needs = ranks[rank].needs[..count].iter();
-            let goes = match ranks[rank].is_any.load(Relaxed) {
-                true => needs.any(may),
-                false => needs.all(may),
-            };
-            if goes {
-                can_go[rank] = true;
-                changed = true;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    (0..size)
-        .filter(|rank| !can_go[*rank] && ranks[*rank].state.load(Acquire) == state::BLOCKED)
-        .collect()
-}
-
-/// Is there what a rank needs, or may it still come?
-fn may_come(need: Need, rank: usize, can_go: &[bool], under_way: &[messages::Channel]) -> bool {
-    let others = || can_go.iter().enumerate().any(|(other, goes)| *goes && other != rank);
-    let goes = |rank: u32| can_go.get(rank as usize).copied().unwrap_or(true);
-    match need {
-        Need::Nothing => true,
-        Need::Message(wanted) => {
-            under_way.iter().any(|message| {
-                message.target as usize == rank
-                    && message.identity == wanted.identity
-                    && wanted.source.is_none_or(|source| source == message.source)
-                    && wanted.tag.is_none_or(|tag| tag == message.tag)
-            }) || wanted.source.map_or_else(others, goes)
-        }
-        Need::Receiver { key, target } => {
-            let open = shared().ranks.get(target as usize).map_or(1, |of| of.open.load(Acquire));
-            !messages::is_unasked(key) || open > 0 || goes(target)
-        }
-        Need::Collective { identity, number, root_only } => {
-            collectives::is_over(identity, number, root_only) || others()
-        }
-    }
-}
-
-/// What a rank waits for, in words.
-fn sentence(rank: usize) -> (FunctionId, Mark, String) {
-    let of = &shared().ranks[rank];
-    let function =
-        FunctionId::from_index(of.function.load(Relaxed) as usize).unwrap_or(FunctionId::MPI_Wait);
-    let mark = Mark { module: of.module.load(Relaxed), offset: of.offset.load(Relaxed) };
-    let place = places::of_mark(mark);
-    let mut text = format!("rank {rank} in {function}");
-    if !place.is_empty() {
-        let _ = write!(text, " at {place}");
-    }
-    let count = (of.count.load(Relaxed) as usize).min(NEEDS);
-    let needs: Vec<_> = of.needs[..count].iter().map(NeedState::get).collect();
-    let need = needs.into_iter().find(|need| *need != Need::Nothing);
-    let over = |rank: u32| {
-        let state = shared().ranks.get(rank as usize).map(|of| of.state.load(Relaxed));
-        if state == Some(state::OVER) { ", which is in MPI_Finalize" } else { "" }
-    };
-    let _ = match need {
-        Some(Need::Message(Wanted { source: Some(source), tag, .. })) => {
-            let tag = tag.map_or_else(String::new, |tag| format!(" with tag {tag}"));
-            write!(text, " waits for a message{tag} from rank {source}{}", over(source))
-        }
-        Some(Need::Message(_)) => write!(text, " waits for a message from anybody"),
-        Some(Need::Receiver { target, .. }) => {
-            write!(text, " waits for rank {target} to receive its message{}", over(target))
-        }
-        Some(Need::Collective { .. }) => write!(text, " waits for the other ranks to call it, too"),
-        _ => Ok(()),
-    };
-    (function, mark, text)
-}
-
-fn tell(stuck: &[usize]) {
-    let sentences: Vec<_> = stuck.iter().take(8).map(|rank| sentence(*rank)).collect();
-    let mut text = String::from("these ranks wait for ever: ");
-    for (number, (_, _, sentence)) in sentences.iter().enumerate() {
-        let comma = if number == 0 { "" } else { "; " };
-        let _ = write!(text, "{comma}{sentence}");
-    }
-    if stuck.len() > sentences.len() {
-        let _ = write!(text, "; and {} more", stuck.len() - sentences.len());
-    }
-    let (function, mark, _) = sentences[0];
-    let place = places::of_mark(mark);
-    let other = sentences.get(1).map(|(_, mark, _)| Other::at("the next one is at", *mark));
-    let ranks: Vec<u32> = stuck.iter().map(|rank| *rank as u32).collect();
-    let place = Place::Text(&place);
-    report_of(Class::Deadlock, function, place, "deadlock", &text, other, &ranks);
 }

@@ -18,10 +18,7 @@ pub(crate) fn report_left() {
     let Some(world) = comms::predefined(pmpi::MPI_COMM_WORLD).and_then(|place| place.get()) else {
         return;
     };
-    if !shared.is_whole()
-        || shared.has_reached(limit::COLLECTIVES)
-        || is_broken(shared, world.identity)
-    {
+    if !shared.is_whole() || shared.has_reached(limit::COLLECTIVES) || is_broken(world.identity) {
         return;
     }
     let slots = shared.collectives.iter().flat_map(|bucket| &bucket.slots);

@@ -38,5 +38,6 @@ impl Threads {
 
 /// A request is about to be cancelled that may be a send's: its message may never come.
 pub(crate) fn cancelling() {
+    super::elsewhere::doubt();
     shared().reached(limit::ORDER);
 }

@@ -1,11 +1,30 @@
 //! What is said of a message whose two sides do not go together.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::{Channel, Content};
 use crate::findings::{Class, Other, Place, report_of};
+use crate::hosts;
 use crate::places;
 use crate::shared::{limit, shared};
 
+/// What is found of messages between hosts while several threads may send: whether their order is known, all ranks must say.
+static HELD: Mutex<Vec<(Problem, Channel, Content)>> = Mutex::new(Vec::new());
+const MOST_HELD: usize = 64;
+
+/// All ranks have said what they know of the order of messages.
+pub(crate) fn tell_held() {
+    let held = core::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
+    if shared().has_reached(limit::ORDER) {
+        return;
+    }
+    for (problem, channel, own) in held {
+        problem.say(channel, &own);
+    }
+}
+
 /// What is wrong with a message.
+#[derive(Clone)]
 pub(super) struct Problem {
     pub(super) class: Class,
     pub(super) sent: Content,
@@ -27,6 +46,19 @@ impl Problem {
         if shared().has_reached(limit::DOUBT) {
             return;
         }
+        if hosts::must_wait()
+            && [channel.source, channel.target].into_iter().any(hosts::is_elsewhere)
+        {
+            let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+            if held.len() < MOST_HELD {
+                held.push((self.clone(), channel, *own));
+            }
+            return;
+        }
+        self.say(channel, own);
+    }
+
+    fn say(&self, channel: Channel, own: &Content) {
         let at = |mark| {
             let place = places::of_mark(mark);
             if place.is_empty() { String::new() } else { format!(" at {place}") }

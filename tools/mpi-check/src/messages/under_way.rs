@@ -2,8 +2,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{Channel, Slot, has};
+use super::{Channel, has};
 use crate::findings::{Class, Place, report_of};
+use crate::hosts;
 use crate::places;
 use crate::shared::{limit, shared};
 use crate::waits;
@@ -20,15 +21,19 @@ pub(crate) fn under_way() -> Vec<Channel> {
     .collect()
 }
 
-/// Is a message still under way, and has nobody asked for it?
-pub(crate) fn is_unasked(key: u64) -> bool {
-    shared().messages.look(key).is_some_and(Slot::is_lost)
+/// The keys of all messages that are known: those that are under way and that nobody has asked for, and the others.
+pub(crate) fn keys() -> (Vec<u64>, Vec<u64>) {
+    let (lost, others): (Vec<_>, Vec<_>) =
+        shared().messages.all().partition(|(_, slot)| slot.is_lost());
+    let keys = |of: Vec<(u64, &super::Slot)>| of.into_iter().map(|(key, _)| key).collect();
+    (keys(lost), keys(others))
 }
 
 /// All ranks are through: what was sent and is still there was never received.
 pub(crate) fn report_lost() {
     let shared = shared();
-    if !shared.is_whole() || shared.has_reached(limit::MESSAGES | limit::DOUBT) {
+    if !(shared.is_whole() || hosts::is_on()) || shared.has_reached(limit::MESSAGES | limit::DOUBT)
+    {
         return;
     }
     for (_, slot) in shared.messages.all().filter(|(_, slot)| slot.is_lost()) {

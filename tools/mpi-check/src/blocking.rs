@@ -1,0 +1,55 @@
+//! Calls that wait for others.
+
+use mpi_facts::Timing;
+use mpi_tool_layer::{AnyCall, Call as _, FunctionId};
+
+use crate::arguments::Checked;
+use crate::{hosts, messages, requests, waits};
+
+/// Notes what a call waits for, if it does.
+pub(crate) fn enter(
+    call: AnyCall<'_>,
+    checked: &Checked<'_>,
+    number: u64,
+    collective: waits::Need,
+    send: Option<&messages::Send>,
+    receive: Option<&messages::Receive>,
+) {
+    use FunctionId::{MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome};
+    let function = checked.function;
+    match function {
+        MPI_Wait | MPI_Waitall | MPI_Waitany | MPI_Waitsome => {
+            let is_any = matches!(function, MPI_Waitany | MPI_Waitsome);
+            let needs = requests::needs_of(call.requests());
+            waits::enter(checked, &needs, is_any);
+            if !is_any && hosts::is_on() {
+                hosts::settle_all(&needs);
+                messages::await_records(requests::receives_of(call.requests()).iter());
+            }
+        }
+        MPI_Probe | MPI_Mprobe => {
+            if let Some(wanted) = messages::wanted_of(checked) {
+                waits::enter(checked, &[waits::Need::Message(wanted)], false);
+            }
+        }
+        _ if waits::is_blocking_message(checked) => {
+            match (send.map(waits::of_send), receive.map(waits::of_receive)) {
+                (Some(sent), Some(received)) => waits::enter(checked, &[sent, received], false),
+                (Some(need), None) | (None, Some(need)) => waits::enter(checked, &[need], false),
+                (None, None) => {}
+            }
+            if receive.is_some() && hosts::is_on() {
+                messages::await_records(receive.into_iter());
+            }
+        }
+        FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
+        _ if checked.shape.timing == Timing::Blocking => {
+            waits::enter(checked, &[collective], false);
+            if number != 0 && hosts::is_on() {
+                let comm = checked.comm.as_ref().map_or(0, |comm| comm.identity);
+                hosts::settle(comm, number, collective);
+            }
+        }
+        _ => {}
+    }
+}

@@ -283,13 +283,14 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
     }
     let moves_data = function.parameters.iter().any(|p| p.is("Buffer"));
     let completes = function.id.class() == FunctionClass::Completion;
+    let probes = function.method.to_string().ends_with("probe");
     let mut watched = Vec::new();
     let mut before = quote!(&[]);
     let mut returned = quote!(None);
     let mut next = quote!(move || next_f(#(#names),*));
     for argument in arguments {
         let value = &argument.name;
-        if argument.is("StatusMut") && (moves_data || completes) {
+        if argument.is("StatusMut") && (moves_data || completes || probes) {
             watched.push(quote! {
                 let mut own_status = OwnStatus::new();
                 let #value = if Self::WATCHES_COMPLETION {

@@ -3,12 +3,14 @@
 //!
 //! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `names.rs`: the numbers of functions and
 //!   communicators in them.
+//! * `probes.rs`: which message a probe has found.
 //! * `filter.rs`: which calls are recorded, if not all.
 //! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
 //!   says of the process.
 
 mod filter;
 mod names;
+mod probes;
 mod recorder;
 mod run;
 mod store;
@@ -24,11 +26,13 @@ use mpi_tool_layer::{
     TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
+use probes::Probes;
 use recorder::{Record, Recorder};
 
 struct Trace {
     traffic: Traffic<Started>,
     communicators: Communicators,
+    probes: Probes,
     /// Why nothing is recorded: [`PAUSED`], [`LEFT_OUT`]. 0 as a rule.
     off: AtomicU8,
 }
@@ -194,8 +198,15 @@ impl MpiInterceptionLayer for Trace {
 
     fn profiling_level(&self, level: c_int) {
         match level {
-            0 => _ = self.off.fetch_or(PAUSED, Relaxed),
-            1 => _ = self.off.fetch_and(!PAUSED, Relaxed),
+            0 => {
+                run::paused();
+                self.off.fetch_or(PAUSED, Relaxed);
+            }
+            1 => {
+                if self.off.fetch_and(!PAUSED, Relaxed) & PAUSED != 0 {
+                    run::resumed();
+                }
+            }
             _ => {}
         }
     }
@@ -227,7 +238,9 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
+        let taken = self.probes.taken(call);
         let result = self.traffic.around(&data, started, call, timed);
+        self.probes.done(recorder, &self.communicators, call, result, taken);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
             if function == FunctionId::MPI_Comm_set_name {
@@ -308,6 +321,7 @@ impl Tool for Trace {
     const NEW: Self = Self {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
+        probes: Probes::new(),
         off: AtomicU8::new(0),
     };
 

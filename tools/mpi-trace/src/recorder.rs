@@ -4,7 +4,9 @@ use core::cell::Cell;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use mpi_facts::trace::{Fields, LONGEST, Moved, STARTS, UNKNOWN, Writer, zigzag};
+use mpi_facts::trace::{
+    FOUND, Fields, LONGEST, MATCHED, Moved, Partner, STARTS, UNKNOWN, Writer, zigzag,
+};
 use mpi_tool_layer::{FunctionId, ThreadWord, aside};
 
 use crate::store::{self, Chunk};
@@ -213,6 +215,24 @@ impl Recorder {
     pub(crate) fn starts(&self, (thread, number): (u64, u64)) {
         self.write(|writer| {
             writer.put(STARTS);
+            writer.put(thread);
+            writer.put(number);
+        });
+    }
+
+    /// Records that the call that comes next, a probe, has found a message.
+    pub(crate) fn found(&self, peer: Partner, tag: i32) {
+        self.write(|writer| {
+            writer.put(FOUND);
+            writer.put_partner(peer);
+            writer.put_signed(tag.into());
+        });
+    }
+
+    /// Records that the call that comes next receives what an earlier one has matched.
+    pub(crate) fn matched(&self, (thread, number): (u64, u64)) {
+        self.write(|writer| {
+            writer.put(MATCHED);
             writer.put(thread);
             writer.put(number);
         });

@@ -215,7 +215,7 @@ fn is_finished(process: &Process) -> bool {
 /// The rank in the world of a process that a process with a rank communicates with.
 pub(super) fn rank_of(own: u32, partner: Partner) -> Option<u32> {
     match partner {
-        Partner::At(distance) => u32::try_from(i64::from(own) + distance).ok(),
+        Partner::At(distance) => i64::from(own).checked_add(distance)?.try_into().ok(),
         Partner::Nobody | Partner::Outside | Partner::Unknown => None,
     }
 }

@@ -264,7 +264,7 @@ fn set_times(processes: &mut [Process]) -> usize {
         }
     }
     for process in processes.iter_mut() {
-        process.off_times().for_each(|time| *time -= first);
+        process.off_times().for_each(|time| *time = time.wrapping_sub(first));
         for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
             call.begin -= first;
             call.end -= first;

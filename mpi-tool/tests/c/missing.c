@@ -7,6 +7,8 @@
  *   failed    a receive that fails, and one whose request is freed
  *   many      more communicators than a tool tells apart
  *   probe     rank 0 waits in probes for rank 1, and says how long
+ *   tags      messages with a large tag, which the receives name
+ *   any       the same, which they do not name
  */
 #include <mpi.h>
 
@@ -179,6 +181,16 @@ static void probe(void)
     }
 }
 
+static void tags(int is_named)
+{
+    int *most, has_most, tag;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &has_most);
+    tag = *most < 1 << 27 ? *most : 1 << 27;
+    for (int i = 0; i < 1000; i++)
+        MPI_Sendrecv(buffer, 100, MPI_CHAR, 1 - rank, tag, buffer + 100, 100, MPI_CHAR, 1 - rank, is_named ? tag : MPI_ANY_TAG,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -200,6 +212,8 @@ int main(int argc, char **argv)
         many();
     else if (!strcmp(what, "probe"))
         probe();
+    else if (!strcmp(what, "tags") || !strcmp(what, "any"))
+        tags(!strcmp(what, "tags"));
     MPI_Finalize();
     return 0;
 }

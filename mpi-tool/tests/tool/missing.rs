@@ -1,5 +1,5 @@
-//! `mpi-tool trace` of messages and collective operations that are hard to tell apart, as calls are missing in the trace, or
-//! as `MPI_Mprobe` has changed the order. Each message has a length of its own, so a wrong pair is seen.
+//! `mpi-tool trace` of messages and collective operations that are hard to tell apart: calls are missing in the trace, or
+//! `MPI_Mprobe` has changed the order. Each message has a length of its own, so a wrong pair is seen.
 
 use std::ffi::OsStr;
 
@@ -106,4 +106,19 @@ fn probes_wait_for_senders() {
         probes += 1;
     }
     assert_eq!(probes, 2, "{said}");
+}
+
+/// A tag that a call has named is not written again for what it receives. One that it has not named is, so both take as much
+/// room, but for the times. Else it would be some 8000 bytes more.
+#[test]
+fn tags_that_are_known_take_no_room() {
+    let [named, any] = ["tags", "any"].map(|case| {
+        let (trace, ..) = traced(case, &[]);
+        let messages = trace["messages"].as_array().unwrap();
+        assert_eq!(messages.len(), 2000);
+        assert!(messages.iter().all(|message| message["tag"].as_i64().unwrap() >= 32767));
+        let processes = trace["processes"].as_array().unwrap().iter();
+        processes.map(|process| process["bytes"].as_u64().unwrap()).sum::<u64>()
+    });
+    assert!(named < any + 4000, "{named} {any}");
 }

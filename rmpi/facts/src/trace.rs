@@ -162,7 +162,8 @@ pub const CALL: u64 = 16;
 pub const LONGEST: usize = 128;
 
 /// A piece of data that has moved, as a record: kind, if it is of an earlier call that one's thread and number, the peer,
-/// if it was received the message's tag as a status said it (doubled and zigzag, plus 1; 0 if none did), and the bytes.
+/// if it was received the message's tag as a status said it (doubled and zigzag, plus 1; 0 if none did, or
+/// if the call's own data have the tag that the call has named), and the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
     /// Which way.

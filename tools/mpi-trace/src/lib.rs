@@ -72,6 +72,8 @@ struct Data<'a> {
     trace: &'a Trace,
     /// `None` while tracing is switched off: what earlier calls have started is not told of then.
     recorder: Option<&'a Recorder>,
+    /// The tag that the call names for what it receives, if it receives anything.
+    named_tag: Option<c_int>,
 }
 
 impl Tally<Started> for Data<'_> {
@@ -109,7 +111,10 @@ impl Tally<Started> for Data<'_> {
             None => Partner::Unknown,
         };
         let of = (started != Started::next_of(recorder)).then(|| started.parts());
-        recorder.moved(&Moved { way, of, peer, tag: message_tag.map(i64::from), bytes });
+        // The call's own record has the tag that it has named.
+        let is_named = of.is_none() && message_tag == self.named_tag;
+        let tag = message_tag.filter(|_| !is_named).map(i64::from);
+        recorder.moved(&Moved { way, of, peer, tag, bytes });
     }
 }
 
@@ -219,7 +224,7 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
-        let data = Data { trace: self, recorder };
+        let data = Data { trace: self, recorder, named_tag: call.get(call.shape().tags.1) };
         let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         if is_start(function) {
             // Also if the function itself is not recorded: the file knows its rank from here.

@@ -299,15 +299,15 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
     }
     let moves_data = function.parameters.iter().any(|p| p.is("Buffer"));
     let completes = function.id.class() == FunctionClass::Completion;
-    // A probe that takes a message out of the queue: which one it is, only its status says.
-    let takes_message = function.parameters.iter().any(|p| p.is("Message"));
+    // Which message a probe has found, or has taken out of the queue, only its status says.
+    let probes = function.method.to_string().ends_with("probe");
     let mut watched = Vec::new();
     let mut before = quote!(&[]);
     let mut returned = quote!(None);
     let mut next = quote!(move || next_f(#(#names),*));
     for argument in arguments {
         let value = &argument.name;
-        if argument.is("StatusMut") && (moves_data || completes || takes_message) {
+        if argument.is("StatusMut") && (moves_data || completes || probes) {
             watched.push(quote! {
                 let mut own_status = OwnStatus::new();
                 let #value = if Self::WATCHES_COMPLETION {

@@ -80,6 +80,9 @@ pub(super) fn correct(trace: &mut Trace, messages: &mut Messages) {
     let mut first = i64::MAX;
     for (process, host) in trace.processes.iter_mut().zip(&hosts) {
         let line = lines[*host];
+        for time in process.off_times() {
+            *time = time.wrapping_add(line.at(*time as f64).round() as i64);
+        }
         for call in process.threads.iter_mut().flat_map(|thread| &mut thread.calls) {
             for time in [&mut call.begin, &mut call.end] {
                 *time += line.at(*time as f64).round() as i64;
@@ -88,6 +91,7 @@ pub(super) fn correct(trace: &mut Trace, messages: &mut Messages) {
         }
     }
     for process in &mut trace.processes {
+        process.off_times().for_each(|time| *time = time.wrapping_sub(first));
         for call in process.threads.iter_mut().flat_map(|thread| &mut thread.calls) {
             call.begin -= first;
             call.end -= first;

@@ -116,7 +116,8 @@ impl Serialize for Sent<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(trace, messages) = self;
         serializer.collect_seq(messages.matched.iter().map(|message| {
-            let Message { sent, received, asked, tag, bytes, sent_bytes, communicator } = message;
+            let Message { sent, received, asked, tag, bytes, sent_bytes, communicator, .. } =
+                message;
             let process = &trace.processes[sent.process];
             let side = |place: &Place| {
                 let call = place.of(trace);

@@ -3,12 +3,16 @@
 //! Messages with one communicator, sender, receiver and tag arrive in the order in which they were sent, and MPI gives
 //! them to receives in the order in which these were started. So the n-th send is the n-th receive that has got such a
 //! message, whatever it had asked for.
+//!
+//! A receive of what `MPI_Mprobe` has matched counts from that call on. Where calls are missing (`gaps.rs`), messages that
+//! have no numbers by that are left alone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use mpi_facts::trace::{Moved, Partner, Way};
+use mpi_facts::trace::{Moved, Way, receives_taken};
 use mpi_facts::{FunctionClass, FunctionId};
 
+use super::gaps::{self, Gaps, Span};
 use super::read::{Call, Process, Trace};
 
 /// A message whose send and receive are both in the trace.
@@ -19,6 +23,8 @@ pub(super) struct Message {
     pub(super) received: Place,
     /// The call that has started the receive, if that is another one.
     pub(super) asked: Place,
+    /// The call that has found it before, if one has: the first one.
+    pub(super) probed: Option<Place>,
     pub(super) tag: i64,
     /// As many bytes as have arrived.
     pub(super) bytes: u64,
@@ -60,22 +66,41 @@ struct End {
     order: (i64, u64),
     call: Place,
     asked: Place,
+    /// The call that has matched it before.
+    probed: Option<Place>,
     bytes: u64,
     communicator: Option<u64>,
 }
 
+/// The two sides of all messages of an envelope.
+#[derive(Default)]
+struct Sides {
+    sends: Vec<End>,
+    receives: Vec<End>,
+    /// Calls of `MPI_Probe` that have found one of them.
+    probes: Vec<Place>,
+}
+
 impl Messages {
     pub(super) fn of(trace: &Trace) -> Self {
-        let mut sends: HashMap<Envelope, Vec<End>> = HashMap::new();
-        let mut receives: HashMap<Envelope, Vec<End>> = HashMap::new();
+        let mut envelopes: HashMap<Envelope, Sides> = HashMap::new();
+        let mut gaps: HashMap<(usize, u32), Gaps> = HashMap::new();
         let mut messages = Self::default();
         for (at, process) in trace.processes.iter().enumerate() {
             let Some(rank) = process.rank else { continue };
-            let matched = matched_communicators(process, at);
             let restarts = Restarts::of(process, at);
+            let mut complete = HashSet::new();
             for (number, thread) in process.threads.iter().enumerate() {
                 for (index, call) in thread.calls.iter().enumerate() {
                     let place = Place { process: at, thread: number, call: index };
+                    if call.function == FunctionId::MPI_Probe
+                        && let Some((peer, tag)) = thread.found.get(&index)
+                        && let Some(peer) = gaps::rank_of(rank, *peer)
+                        && let Some(identity) = process.identity(call.communicator)
+                    {
+                        let envelope = (process.world, identity, peer, rank, *tag);
+                        envelopes.entry(envelope).or_default().probes.push(place);
+                    }
                     for moved in thread.data(call) {
                         let asked = started(process, place, moved);
                         let begun = asked.map_or(call, |place| place.of(trace));
@@ -83,73 +108,124 @@ impl Messages {
                         if begun.function.class() != FunctionClass::PointToPoint {
                             continue;
                         }
-                        let side = usize::from(moved.way == Way::Received);
-                        let (Some(asked), Partner::At(distance)) = (asked, moved.peer) else {
-                            messages.unmatched[side] += 1;
+                        let received = moved.way == Way::Received;
+                        let Some(prepared) = asked else {
+                            messages.unmatched[usize::from(received)] += 1;
                             continue;
                         };
-                        let Ok(peer) = u32::try_from(i64::from(rank) + distance) else { continue };
-                        let number = begun.communicator.or_else(|| matched.get(&asked).copied());
-                        let identity = number
-                            .and_then(|number| process.communicators.get(&number))
-                            .map_or(0, |communicator| communicator.identity);
-                        let received = moved.way == Way::Received;
+                        let probed = matched(process, prepared);
+                        let asked = restarts.last(prepared, call).unwrap_or(prepared);
+                        if received {
+                            complete
+                                .insert(probed.map_or((prepared, asked), |probe| (probe, probe)));
+                        }
+                        let number = begun
+                            .communicator
+                            .or_else(|| probed.and_then(|probe| probe.of(trace).communicator));
+                        // Nobody knows of which communicator the message is, or when its receive was matched.
+                        let is_known = probed.is_some() || !receives_taken(begun.function);
+                        let identity = process.identity(number).filter(|_| is_known);
+                        let peer = gaps::rank_of(rank, moved.peer);
+                        let (Some(identity), Some(peer)) = (identity, peer) else {
+                            messages.unmatched[usize::from(received)] += 1;
+                            continue;
+                        };
                         let tag = match (received, moved.tag) {
                             (true, Some(tag)) => tag,
                             (true, None) => begun.received_tag.or(begun.tag).unwrap_or(0),
                             (false, _) => begun.tag.unwrap_or(0),
                         };
-                        let started = restarts.last(asked, call);
-                        let asked = started.unwrap_or(asked);
-                        let order = if received { asked } else { place }.of(trace);
-                        let order = (order.begin, order.number);
+                        let order = if received { probed.unwrap_or(asked) } else { place };
+                        let order = order.of(trace);
                         let end = End {
-                            order,
+                            order: (order.begin, order.number),
                             call: place,
                             asked,
+                            probed,
                             bytes: moved.bytes,
                             communicator: number,
                         };
-                        let (ends, envelope) = if received {
-                            (&mut receives, (process.world, identity, peer, rank, tag))
-                        } else {
-                            (&mut sends, (process.world, identity, rank, peer, tag))
-                        };
-                        ends.entry(envelope).or_default().push(end);
+                        let (from, to) = if received { (peer, rank) } else { (rank, peer) };
+                        let sides: &mut Sides =
+                            envelopes.entry((process.world, identity, from, to, tag)).or_default();
+                        if received { &mut sides.receives } else { &mut sides.sends }.push(end);
                     }
                 }
             }
+            let mut own = Gaps::of(process);
+            own.add_single(process, at, &restarts, &complete);
+            gaps.insert((process.world, rank), own);
         }
-        let is_whole = trace.processes.iter().all(|process| process.overwritten == 0);
-        for (envelope, mut sends) in sends {
-            let mut receives = receives.remove(&envelope).unwrap_or_default();
-            sends.sort_by_key(|end| end.order);
-            receives.sort_by_key(|end| end.order);
-            let pairs = sends.len().min(receives.len());
-            messages.unmatched[0] += (sends.len() - pairs) as u64;
-            messages.unmatched[1] += (receives.len() - pairs) as u64;
-            if !is_whole {
-                // The first ones are gone, and the last ones belong together.
-                sends.drain(..sends.len() - pairs);
-                receives.drain(..receives.len() - pairs);
-            }
-            let tag = envelope.4;
-            messages.matched.extend(sends.into_iter().zip(receives).map(|(sent, received)| {
-                Message {
-                    sent: sent.call,
-                    received: received.call,
-                    asked: received.asked,
-                    tag,
-                    bytes: received.bytes,
-                    sent_bytes: sent.bytes,
-                    communicator: sent.communicator,
-                }
-            }));
+        for (envelope, sides) in envelopes {
+            messages.pair(trace, envelope, sides, &gaps);
         }
-        let left: usize = receives.values().map(Vec::len).sum();
-        messages.unmatched[1] += left as u64;
         messages.sort(trace);
         messages
+    }
+
+    /// Pairs the messages of an envelope: those before all calls that are missing by their numbers from the first one on,
+    /// and those behind these by their numbers from the last one back.
+    fn pair(
+        &mut self,
+        trace: &Trace,
+        (world, communicator, from, to, tag): Envelope,
+        mut sides: Sides,
+        gaps: &HashMap<(usize, u32), Gaps>,
+    ) {
+        let Sides { sends, receives, probes } = &mut sides;
+        sends.sort_by_key(|end| end.order);
+        receives.sort_by_key(|end| end.order);
+        probes.sort_by_key(|probe| probe.of(trace).begin);
+        let (mut first, mut last) = (0, 0);
+        if let (Some(sender), Some(receiver)) = (gaps.get(&(world, from)), gaps.get(&(world, to))) {
+            let spans = [
+                sender.of_messages(0, communicator, to, tag),
+                receiver.of_messages(1, communicator, from, tag),
+            ];
+            let known = |is_known: fn(Span, i64) -> bool| {
+                let count = |ends: &[End], span| {
+                    ends.iter().filter(|end| is_known(span, end.order.0)).count()
+                };
+                count(sends, spans[0]).min(count(receives, spans[1]))
+            };
+            first = known(Span::is_behind);
+            if !spans.iter().all(|span| span.is_none()) && have_arrived([sender, receiver]) {
+                last = known(Span::is_over);
+            }
+        }
+        // If not all has arrived after all, these are no pairs.
+        let mut back = sends.iter().rev().zip(receives.iter().rev()).take(last);
+        let fits = back.all(|(sent, received)| may_be_one(trace, sent, received));
+        if !fits || first + last > sends.len().min(receives.len()) {
+            last = 0;
+        }
+        self.unmatched[0] += (sends.len() - first - last) as u64;
+        self.unmatched[1] += (receives.len() - first - last) as u64;
+        let offset = receives.len() - last;
+        let pairs = (0..first).map(|at| (at, at));
+        let pairs = pairs.chain((0..last).map(|at| (sends.len() - last + at, offset + at)));
+        for (send, receive) in pairs {
+            let (sent, received) = (&sends[send], &receives[receive]);
+            // What `MPI_Probe` has found, the next receive gets.
+            let begin = |at: usize| receives[at].order.0;
+            let is_of_this = |probe: &&Place| {
+                let end = probe.of(trace).end;
+                end <= begin(receive) && (receive == 0 || begin(receive - 1) < end)
+            };
+            let from = probes
+                .partition_point(|probe| receive > 0 && probe.of(trace).end <= begin(receive - 1));
+            let probe = probes.get(from).filter(is_of_this).copied();
+            self.matched.push(Message {
+                sent: sent.call,
+                received: received.call,
+                asked: received.asked,
+                probed: received.probed.or(probe),
+                tag,
+                bytes: received.bytes,
+                sent_bytes: sent.bytes,
+                communicator: sent.communicator,
+            });
+        }
     }
 
     /// Puts messages into the order of their sending.
@@ -171,7 +247,7 @@ impl Messages {
 }
 
 /// The calls that have started persistent operations, by the calls that have prepared these, in their order.
-struct Restarts(HashMap<Place, Vec<(i64, Place)>>);
+pub(super) struct Restarts(HashMap<Place, Vec<(i64, Place)>>);
 
 impl Restarts {
     fn of(process: &Process, at: usize) -> Self {
@@ -187,6 +263,11 @@ impl Restarts {
         }
         all.values_mut().for_each(|starts| starts.sort_by_key(|(begin, _)| *begin));
         Self(all)
+    }
+
+    /// All starts of what a call has prepared: when, and the calls.
+    pub(super) fn of_prepared(&self, prepared: Place) -> &[(i64, Place)] {
+        self.0.get(&prepared).map_or(&[], Vec::as_slice)
     }
 
     /// The last start of what a call has prepared, before another call, in which it is complete, has ended.
@@ -209,22 +290,24 @@ fn started(process: &Process, call: Place, moved: &Moved) -> Option<Place> {
     moved.of.map_or(Some(call), |of| find(process, call.process, of))
 }
 
-/// In which communicators receives of matched messages are: that of the thread's last probe before.
-fn matched_communicators(process: &Process, at: usize) -> HashMap<Place, u64> {
-    let mut found = HashMap::new();
-    for (thread, calls) in process.threads.iter().enumerate() {
-        let mut last = None;
-        for (call, one) in calls.calls.iter().enumerate() {
-            match one.function {
-                FunctionId::MPI_Mprobe | FunctionId::MPI_Improbe => last = one.communicator,
-                FunctionId::MPI_Mrecv | FunctionId::MPI_Imrecv => {
-                    if let Some(communicator) = last {
-                        found.insert(Place { process: at, thread, call }, communicator);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    found
+/// The call that has matched what a call receives, if it is in the trace.
+fn matched(process: &Process, call: Place) -> Option<Place> {
+    let of = process.threads[call.thread].matched.get(&call.call)?;
+    find(process, call.process, *of)
 }
+
+/// Have all messages between two processes arrived? So it is if both have called `MPI_Finalize`. Of files that keep the last
+/// calls only, it is what one has to assume.
+fn have_arrived(ends: [&Gaps; 2]) -> bool {
+    ends.iter().all(|one| one.is_finished) || ends.iter().any(|one| one.is_ring)
+}
+
+/// May a send and a receive be those of one message? Not if lengths differ, or if it would have arrived before it was sent.
+fn may_be_one(trace: &Trace, sent: &End, received: &End) -> bool {
+    let host = |end: &End| &trace.processes[end.call.process].host;
+    let is_early = received.call.of(trace).end < sent.call.of(trace).begin;
+    sent.bytes == received.bytes && !(is_early && host(sent) == host(received))
+}
+
+#[cfg(test)]
+mod tests;

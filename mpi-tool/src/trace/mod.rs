@@ -1,12 +1,13 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
-//! * `read.rs`: the files. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `path.rs`: what
+//! * `read.rs`: the files. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `path.rs`: what
 //!   the run's length consists of.
 //! * `section.rs`: what stands in a profile's report of it.
 //! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
 
 mod clocks;
 mod csv;
+mod gaps;
 mod html;
 mod json;
 mod messages;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
-    CALL, DEFINES, EXTENSION, Fields, HEADER, MAGIC, MOST_DEFINED, Moved, PAGE, REPEATS, Reader,
-    STARTS, UNKNOWN, VERSION, chunk, define, header,
+    CALL, DEFINES, EXTENSION, FOUND, Fields, HEADER, MAGIC, MATCHED, MOST_DEFINED, Moved, PAGE,
+    Partner, REPEATS, Reader, STARTS, UNKNOWN, VERSION, chunk, define, header,
 };
 
 #[cfg(test)]
@@ -57,6 +57,10 @@ pub(super) struct Process {
     pub(super) is_over: bool,
     /// What the user has left out: bits of [`mpi_facts::trace::filter`].
     pub(super) filter: u64,
+    /// Functions that were left out, and called, as far as other calls have lost their numbers by that.
+    pub(super) left_out: Vec<FunctionId>,
+    /// From when until when the application had switched tracing off at times; without an end it still had.
+    pub(super) off: Option<(i64, Option<i64>)>,
     pub(super) special: Special,
     clock: Clock,
 }
@@ -77,6 +81,16 @@ impl Special {
             rank if rank == self.proc_null => "null".to_owned(),
             rank => rank.to_string(),
         }
+    }
+
+    /// Is a source or a destination `MPI_PROC_NULL`?
+    pub(super) fn is_nobody(self, rank: Option<i64>) -> bool {
+        rank == Some(self.proc_null)
+    }
+
+    /// A tag, unless it is `MPI_ANY_TAG`.
+    pub(super) fn named_tag(self, tag: Option<i64>) -> Option<i64> {
+        tag.filter(|tag| *tag != self.any_tag)
     }
 
     /// A tag, as a text.
@@ -110,6 +124,10 @@ pub(super) struct Thread {
     pub(super) data: Vec<Moved>,
     /// Which calls, by their places, have started what the calls of a thread and a number have prepared.
     pub(super) starts: Vec<(usize, (u64, u64))>,
+    /// By the places of probes: the sender and the tag of the message that each has found.
+    pub(super) found: HashMap<usize, (Partner, i64)>,
+    /// By the places of calls that receive what was matched before: the thread and the number of the call that has done so.
+    pub(super) matched: HashMap<usize, (u64, u64)>,
     /// Where the data begin that belong to the next call.
     begun: usize,
     /// The sequence number of the next chunk, if none was overwritten.
@@ -263,6 +281,7 @@ fn set_times(processes: &mut [Process]) -> usize {
     let mut first = i64::MAX;
     for process in processes.iter_mut() {
         let clock = clocks[&process.host];
+        process.off_times().for_each(|time| *time = clock.time(*time));
         for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
             call.begin = clock.time(call.begin);
             call.end = clock.time(call.end);
@@ -270,9 +289,10 @@ fn set_times(processes: &mut [Process]) -> usize {
         }
     }
     for process in processes.iter_mut() {
+        process.off_times().for_each(|time| *time = time.wrapping_sub(first));
         for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
-            call.begin -= first;
-            call.end -= first;
+            call.begin = call.begin.wrapping_sub(first);
+            call.end = call.end.wrapping_sub(first);
         }
     }
     hosts
@@ -311,6 +331,16 @@ fn text(bytes: &[u8], at: usize, words: usize) -> Option<String> {
 }
 
 impl Process {
+    /// When tracing was switched off and on.
+    pub(super) fn off_times(&mut self) -> impl Iterator<Item = &mut i64> {
+        self.off.iter_mut().flat_map(|(from, to)| core::iter::once(from).chain(to))
+    }
+
+    /// The identity of the communicator with a number. `None` of communicators that nobody can tell from others.
+    pub(super) fn identity(&self, number: Option<u64>) -> Option<u64> {
+        self.communicators.get(&number?).map(|communicator| communicator.identity)
+    }
+
     fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
         if word(bytes, header::MAGIC) != Some(MAGIC) || bytes.len() < HEADER {
             bail!("it does not begin as a trace does, or the process was killed at its beginning");
@@ -345,6 +375,11 @@ impl Process {
             bytes: 0,
             is_over: word(header::END_TICKS) != 0,
             filter: word(header::FILTER),
+            left_out: Vec::new(),
+            off: Some(word(header::FIRST_OFF)).filter(|first| *first > 0).map(|first| {
+                let last = Some(word(header::LAST_ON)).filter(|last| *last != UNKNOWN);
+                (first.cast_signed(), last.map(u64::cast_signed))
+            }),
             special: Special {
                 any_source: int(header::ANY_SOURCE),
                 any_tag: int(header::ANY_TAG),
@@ -406,6 +441,7 @@ impl Process {
                     let sizes = [own, other];
                     self.communicators.insert(number, Communicator { identity, sizes, name });
                 }
+                define::LEFT_OUT => self.left_out.extend(name.parse::<FunctionId>()),
                 _ => {}
             }
         }
@@ -444,6 +480,16 @@ impl Process {
                     let number = records.number().filter(|number| *number < MOST_DEFINED as u64)?;
                     let function = *functions.get(&records.number()?.checked_sub(CALL)?)?;
                     thread.defined.insert(number, Call::read(function, &mut records)?);
+                    return Some(());
+                }
+                if kind == FOUND {
+                    let found = (records.partner()?, records.signed()?);
+                    thread.found.insert(thread.calls.len(), found);
+                    return Some(());
+                }
+                if kind == MATCHED {
+                    let matched = (records.number()?, records.number()?);
+                    thread.matched.insert(thread.calls.len(), matched);
                     return Some(());
                 }
                 let data = (thread.begun, thread.data.len());

@@ -112,10 +112,13 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
         count(messages.matched.len(), "message"),
     );
     let [sends, receives] = messages.unmatched;
+    let number = |number: u64, what| count(usize::try_from(number).unwrap_or(usize::MAX), what);
     if sends + receives > 0 {
         let _ = writeln!(
             text,
-            "not in the trace: the receives of {sends} sends, the sends of {receives} receives"
+            "not in the trace, or not to be told from others: the receives of {}, the sends of {}",
+            number(sends, "send"),
+            number(receives, "receive"),
         );
     }
     let sum = |of: fn(&super::read::Process) -> u64| trace.processes.iter().map(of).sum::<u64>();
@@ -131,7 +134,7 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
     }
     let left_out = left_out(trace);
     if !left_out.is_empty() {
-        let _ = writeln!(text, "left out, as set for mpi-trace: {}", left_out.join(", "));
+        let _ = writeln!(text, "left out, as mpi-trace was told: {}", left_out.join(", "));
     }
     let ended = trace.processes.iter().filter(|process| process.is_over).count();
     if ended < trace.processes.len() {
@@ -159,7 +162,7 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
     let total = sum(|one| one.waiting.iter().sum());
     let _ = writeln!(
         text,
-        "all ranks together are in MPI for {}, of which they wait {} for others: {} for senders, {} for receivers, {} at \
+        "all ranks together are in MPI for {}, of which they wait at least {} for others: {} for senders, {} for receivers, {} at \
          collective operations",
         seconds(sum(|one| one.mpi)),
         seconds(total),
@@ -187,7 +190,7 @@ pub(super) fn clocks(trace: &Trace) -> Option<String> {
     })
 }
 
-/// What the user has left out of the trace.
+/// What the user and the application have left out of the trace.
 pub(super) fn left_out(trace: &Trace) -> Vec<&'static str> {
     let filters = trace.processes.iter().fold(0, |all, process| all | process.filter);
     let kinds = [
@@ -196,7 +199,11 @@ pub(super) fn left_out(trace: &Trace) -> Vec<&'static str> {
         (filter::SHORT, "short calls that moved no data"),
     ];
     let is_set = |(bit, _): &&(u64, &str)| filters & bit != 0;
-    kinds.iter().filter(is_set).map(|(_, what)| *what).collect()
+    let mut left_out: Vec<_> = kinds.iter().filter(is_set).map(|(_, what)| *what).collect();
+    if trace.processes.iter().any(|process| process.off.is_some()) {
+        left_out.push("calls while MPI_Pcontrol had switched tracing off");
+    }
+    left_out
 }
 
 pub(super) fn seconds(nanoseconds: i64) -> String {

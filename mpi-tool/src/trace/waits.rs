@@ -1,17 +1,19 @@
 //! Where ranks wait for others, by the times of both sides.
 //!
 //! * *Late sender*: a receive waits from its beginning until the send begins.
+//!   The same is a probe that blocks, until the message that it has found is sent.
 //! * *Late receiver*: a blocking send that ends after the receive has begun has waited for that beginning.
 //! * *Collective*: a process waits from its beginning until the last one of those on whom it depends begins: all others,
 //!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction).
 //!
 //! A call waits once, for the last one that it depends on, and never longer than it takes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use mpi_facts::trace::Way;
-use mpi_facts::{FunctionClass, FunctionId, Pattern, Shape, Timing};
+use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
+use super::gaps::Gaps;
 use super::messages::{Messages, Place};
 use super::read::Trace;
 
@@ -73,6 +75,12 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
     for message in &messages.matched {
         let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
         add(Cause::LateSender, message.received, message.sent);
+        if let Some(probe) = message.probed
+            && Shape::looked_up(probe.of(trace).function).flag == NONE
+            && sent.begin <= probe.of(trace).end
+        {
+            add(Cause::LateSender, probe, message.sent);
+        }
         let shape = Shape::looked_up(sent.function);
         let is_blocking = shape.timing == Timing::Blocking && shape.pattern == Pattern::Send;
         if is_blocking && sent.end >= asked.begin {
@@ -109,43 +117,61 @@ pub(super) struct Operation {
     pub(super) calls: Vec<Place>,
 }
 
+/// Which of the operations on a communicator one is, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Number {
+    /// From the first one on.
+    FromFirst(usize),
+    /// From the last one back.
+    FromLast(usize),
+}
+
 /// The blocking collective operations that all their processes have in the trace. The n-th one on a communicator is the
-/// same on all its ranks.
+/// same on all its ranks. If calls are missing, it is so before these, and behind them from the last one back, as all ranks
+/// have called as many when they have come to an end.
 pub(super) fn operations(trace: &Trace) -> Vec<Operation> {
-    let mut found: BTreeMap<(usize, u64, u64), (u64, Vec<Place>)> = BTreeMap::new();
-    for (process_number, process) in trace.processes.iter().enumerate() {
-        if process.overwritten > 0 || process.lost > 0 {
-            // Nobody knows which number its operations have.
-            return Vec::new();
-        }
-        let mut calls: Vec<Place> = Vec::new();
+    let gaps: Vec<Gaps> = trace.processes.iter().map(Gaps::of).collect();
+    let is_whole = gaps.iter().all(|gaps| gaps.collective.is_none());
+    let mut found: BTreeMap<(Number, usize, u64), (u64, Vec<Place>)> = BTreeMap::new();
+    for ((at, process), gaps) in trace.processes.iter().enumerate().zip(&gaps) {
+        let span = gaps.collective;
+        let mut calls: BTreeMap<u64, (u64, Vec<Place>)> = BTreeMap::new();
         for (thread, all) in process.threads.iter().enumerate() {
-            let collective = all.calls.iter().enumerate().filter(|(_, call)| {
-                call.function.class() == FunctionClass::Collective && !call.has_failed
-            });
-            calls.extend(collective.map(|(call, _)| Place {
-                process: process_number,
-                thread,
-                call,
-            }));
+            for (call, one) in all.calls.iter().enumerate() {
+                if one.function.class() == FunctionClass::Collective
+                    && let Some(known) =
+                        one.communicator.and_then(|number| process.communicators.get(&number))
+                {
+                    let of_communicator = calls.entry(known.identity).or_default();
+                    of_communicator.0 = known.sizes.iter().sum();
+                    of_communicator.1.push(Place { process: at, thread, call });
+                }
+            }
         }
-        calls.sort_by_key(|place| place.of(trace).begin);
-        let mut numbers: HashMap<u64, u64> = HashMap::new();
-        for place in calls {
-            let number = place.of(trace).communicator;
-            let Some(known) = number.and_then(|number| process.communicators.get(&number)) else {
-                continue;
+        let has_last = !is_whole && gaps.is_finished;
+        for (identity, (size, mut places)) in calls {
+            places.sort_by_key(|place| place.of(trace).begin);
+            let mut add = |number, place: Place| {
+                let entry = found.entry((number, process.world, identity)).or_default();
+                entry.0 = size;
+                entry.1.push(place);
             };
-            let number = numbers.entry(known.identity).or_default();
-            *number += 1;
-            let key = (process.world, known.identity, *number);
-            let entry = found.entry(key).or_default();
-            entry.0 = known.sizes.iter().sum();
-            entry.1.push(place);
+            let begin = |place: &Place| place.of(trace).begin;
+            let first = places.iter().take_while(|place| span.is_behind(begin(place)));
+            first.enumerate().for_each(|(number, place)| add(Number::FromFirst(number), *place));
+            if has_last {
+                let last = places.iter().rev().take_while(|place| span.is_over(begin(place)));
+                last.enumerate().for_each(|(number, place)| add(Number::FromLast(number), *place));
+            }
         }
     }
+    // Those that are told from the first one on come first, and the others must not be among them.
+    let mut known: HashSet<Place> = HashSet::new();
     let whole = found.into_values().filter(|(size, calls)| calls.len() as u64 == *size);
     let operations = whole.filter_map(|(_, calls)| {
+        if !is_whole && calls.iter().any(|place| !known.insert(*place)) {
+            return None;
+        }
         let function = calls.first()?.of(trace).function;
         let is_one = calls.iter().all(|place| place.of(trace).function == function);
         is_one.then_some(Operation { function, calls })

@@ -236,7 +236,7 @@ fn chosen_functions_and_ranks_are_recorded() {
     assert_eq!(chosen, expected);
     assert_eq!(ranks.len(), 2);
     let text = printed(folder.path(), &[]);
-    let said = "left out, as set for mpi-trace: all functions but chosen ones, short calls that moved no data";
+    let said = "left out, as mpi-trace was told: all functions but chosen ones, short calls that moved no data";
     assert!(text.contains(said), "{text}");
     assert_eq!(json(folder.path())["summary"]["left_out"].as_array().unwrap().len(), 2);
 

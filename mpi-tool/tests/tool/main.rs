@@ -16,6 +16,7 @@ mod inspect;
 mod languages;
 mod launchers;
 mod list;
+mod missing;
 mod projects;
 mod report;
 mod run;

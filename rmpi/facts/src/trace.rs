@@ -11,7 +11,9 @@
 //! Numbers are in LEB128, signed ones in zigzag order first. A record begins with its kind:
 //!
 //! * [`STARTS`] says that the next call starts a persistent operation.
-//! * Below that it is a piece of data that has moved ([`Moved`]). It belongs to the next call in the thread's
+//! * [`FOUND`] says that the next call, a probe, has found a message, and [`MATCHED`] that the next call receives the
+//!   message of an earlier one that has matched it.
+//! * Other kinds below [`CALL`] are pieces of data that has moved ([`Moved`]). It belongs to the next call in the thread's
 //!   records, in which it moved, and tells of that call's own data or of those of an operation that an earlier call has
 //!   started.
 //! * From [`CALL`] on it is a call that is over. The kind less [`CALL`] is the function, by its number in this file.
@@ -31,6 +33,10 @@
 //! Times are the clock's ticks. Those in LEB128 are shifted to the right by [`header::SHIFT`]: a distance is one of shifted
 //! times, and a duration one that begins and ends at shifted times. A chunk begins with the time from which its first
 //! distance counts, not shifted.
+
+mod hidden;
+
+pub use hidden::{Hidden, receives_taken, takes, tells_what_it_finds};
 
 use crate::{FunctionId, NONE, Shape};
 
@@ -95,6 +101,10 @@ pub mod header {
     pub const WORLD_WORDS: usize = 16;
     /// What the user has left out: bits of [`super::filter`].
     pub const FILTER: usize = 112;
+    /// The ticks, not shifted, when the application switched tracing off for the first time, or 0.
+    pub const FIRST_OFF: usize = 113;
+    /// The ticks when it switched tracing on for the last time; [`super::UNKNOWN`] while it is off.
+    pub const LAST_ON: usize = 114;
 }
 
 /// What is left out of a trace.
@@ -135,6 +145,9 @@ pub mod define {
     /// A communicator: its number in this file, its identity, the sizes of its group and of the other one (or 0), and its
     /// name.
     pub const COMMUNICATOR: u64 = 2;
+    /// A function of which calls were made that are not in the file, as the user has left it out: 0, and its name. Only
+    /// those are named whose calls [hide](super::Hidden) something.
+    pub const LEFT_OUT: u64 = 3;
 }
 
 /// The kind of record that says that the next call starts a persistent operation: the thread and the number of the call
@@ -171,6 +184,14 @@ pub fn put_repeat(bytes: &mut [u8; LONGEST], first: u32, distance: u32, duration
     bytes[8..REPEAT].copy_from_slice(&duration.to_le_bytes());
 }
 
+/// The kind of record that says that the next call, a probe, has found a message: its sender, as in a piece of data, and
+/// its tag.
+pub const FOUND: u64 = 10;
+
+/// The kind of record that says that the next call receives a message that was matched before: the thread and the number
+/// of the call that has done so.
+pub const MATCHED: u64 = 11;
+
 /// The first kind of record that is a call.
 pub const CALL: u64 = 16;
 
@@ -178,7 +199,8 @@ pub const CALL: u64 = 16;
 pub const LONGEST: usize = 128;
 
 /// A piece of data that has moved, as a record: kind, if it is of an earlier call that one's thread and number, the peer,
-/// if it was received the message's tag as a status said it (doubled and zigzag, plus 1; 0 if none did), and the bytes.
+/// if it was received the message's tag as a status said it (doubled and zigzag, plus 1; 0 if none did, or
+/// if the call's own data have the tag that the call has named), and the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
     /// Which way.
@@ -279,6 +301,17 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// With whom data move.
+    #[inline(always)]
+    pub fn put_partner(&mut self, partner: Partner) {
+        self.put(match partner {
+            Partner::Nobody => 0,
+            Partner::Outside => 1,
+            Partner::Unknown => 2,
+            Partner::At(distance) => 3 + zigzag(distance),
+        });
+    }
+
     /// A piece of data.
     #[inline(always)]
     pub fn put_moved(&mut self, moved: &Moved) {
@@ -292,12 +325,7 @@ impl<'a> Writer<'a> {
             self.put(thread);
             self.put(number);
         }
-        self.put(match moved.peer {
-            Partner::Nobody => 0,
-            Partner::Outside => 1,
-            Partner::Unknown => 2,
-            Partner::At(distance) => 3 + zigzag(distance),
-        });
+        self.put_partner(moved.peer);
         if moved.way == Way::Received {
             self.put(moved.tag.map_or(0, |tag| zigzag(tag) + 1));
         }
@@ -387,17 +415,22 @@ impl<'a> Reader<'a> {
         Some((u32::from_le_bytes([a, b, c, 0]), u32::from_le_bytes(*distance), duration))
     }
 
+    /// With whom data move.
+    pub fn partner(&mut self) -> Option<Partner> {
+        Some(match self.number()? {
+            0 => Partner::Nobody,
+            1 => Partner::Outside,
+            2 => Partner::Unknown,
+            distance => Partner::At(unzigzag(distance - 3)),
+        })
+    }
+
     /// The rest of a piece of data, behind its kind.
     pub fn moved(&mut self, kind: u64) -> Option<Moved> {
         let kind = kind.checked_sub(1).filter(|kind| *kind < 6)?;
         let way = [Way::Sent, Way::Received, Way::Reduced][kind as usize % 3];
         let of = if kind < 3 { None } else { Some((self.number()?, self.number()?)) };
-        let peer = match self.number()? {
-            0 => Partner::Nobody,
-            1 => Partner::Outside,
-            2 => Partner::Unknown,
-            distance => Partner::At(unzigzag(distance - 3)),
-        };
+        let peer = self.partner()?;
         let tag = if way == Way::Received { self.number()? } else { 0 };
         let bytes = self.number()?;
         Some(Moved { way, of, peer, tag: tag.checked_sub(1).map(unzigzag), bytes })

@@ -1,14 +1,20 @@
 //! Which calls are recorded, if not all: those of functions and ranks that the user has chosen, and not the shortest ones.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
 
-use mpi_facts::trace::filter;
+use mpi_facts::trace::{Hidden, define, filter};
 use mpi_tool_layer::{Clock, FunctionClass, FunctionId, launched_rank, say};
 
-/// By function: its calls are not recorded.
-static LEFT_OUT: [AtomicBool; FunctionId::COUNT] =
-    [const { AtomicBool::new(false) }; FunctionId::COUNT];
+use crate::store;
+
+/// By function: are its calls not recorded ([`LEFT_OUT`], [`SAID`])? 0 of those that are.
+static FUNCTIONS: [AtomicU8; FunctionId::COUNT] = [const { AtomicU8::new(0) }; FunctionId::COUNT];
+
+/// They are not, and none has been made yet.
+const LEFT_OUT: u8 = 1;
+/// They are not, and the file says that there were some, as far as somebody has to know.
+const SAID: u8 = 2;
 
 /// Calls that move nothing are recorded if they take so many ticks.
 static LEAST: AtomicU64 = AtomicU64::new(0);
@@ -22,7 +28,24 @@ static KINDS: AtomicU64 = AtomicU64::new(0);
 /// Are the function's calls left out?
 #[inline(always)]
 pub(crate) fn leaves_out(function: FunctionId) -> bool {
-    LEFT_OUT[function as usize].load(Relaxed)
+    match FUNCTIONS[function as usize].load(Relaxed) {
+        0 => false,
+        SAID => true,
+        _ => {
+            first_left_out(function);
+            true
+        }
+    }
+}
+
+/// The first call of a function that is left out: what it hides is not whole in the file, which says so.
+#[cold]
+#[inline(never)]
+fn first_left_out(function: FunctionId) {
+    let is_hidden = Hidden::by(function).is_any();
+    if !is_hidden || store::define(define::LEFT_OUT, &[0], function.name()) {
+        FUNCTIONS[function as usize].store(SAID, Relaxed);
+    }
 }
 
 /// Is a call that has moved nothing too short to be recorded?
@@ -59,8 +82,8 @@ pub(crate) fn configure(functions: &str, ranks: &str, least: u64) {
     if chosen(functions) {
         match of_functions(functions) {
             Ok(selected) => {
-                for (left_out, selected) in LEFT_OUT.iter().zip(selected) {
-                    left_out.store(!selected, Relaxed);
+                for (state, selected) in FUNCTIONS.iter().zip(selected) {
+                    state.store(if selected { 0 } else { LEFT_OUT }, Relaxed);
                 }
                 KINDS.fetch_or(filter::FUNCTIONS, Relaxed);
             }

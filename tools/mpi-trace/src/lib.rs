@@ -4,12 +4,14 @@
 //! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `repeats.rs`: those that come again and again.
 //!   `names.rs`: the numbers of functions and
 //!   communicators in them.
+//! * `probes.rs`: which message a probe has found.
 //! * `filter.rs`: which calls are recorded, if not all.
 //! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
 //!   says of the process.
 
 mod filter;
 mod names;
+mod probes;
 mod recorder;
 mod repeats;
 mod run;
@@ -26,11 +28,13 @@ use mpi_tool_layer::{
     Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
+use probes::Probes;
 use recorder::{Record, Recorder};
 
 struct Trace {
     traffic: Traffic<Started>,
     communicators: Communicators,
+    probes: Probes,
     /// Why nothing is recorded: [`PAUSED`], [`LEFT_OUT`]. 0 as a rule.
     off: AtomicU8,
 }
@@ -70,6 +74,8 @@ struct Data<'a> {
     trace: &'a Trace,
     /// `None` while tracing is switched off: what earlier calls have started is not told of then.
     recorder: Option<&'a Recorder>,
+    /// The tag that the call names for what it receives, if it receives anything.
+    named_tag: Option<c_int>,
 }
 
 impl Tally<Started> for Data<'_> {
@@ -107,7 +113,10 @@ impl Tally<Started> for Data<'_> {
             None => Partner::Unknown,
         };
         let of = (started != Started::next_of(recorder)).then(|| started.parts());
-        recorder.moved(&Moved { way, of, peer, tag: message_tag.map(i64::from), bytes });
+        // The call's own record has the tag that it has named.
+        let is_named = of.is_none() && message_tag == self.named_tag;
+        let tag = message_tag.filter(|_| !is_named).map(i64::from);
+        recorder.moved(&Moved { way, of, peer, tag, bytes });
     }
 }
 
@@ -226,9 +235,14 @@ impl MpiInterceptionLayer for Trace {
 
     fn profiling_level(&self, level: c_int) {
         match level {
-            0 => self.switch_off(PAUSED),
+            0 => {
+                run::paused();
+                self.switch_off(PAUSED);
+            }
             1 => {
-                self.off.fetch_and(!PAUSED, Relaxed);
+                if self.off.fetch_and(!PAUSED, Relaxed) & PAUSED != 0 {
+                    run::resumed();
+                }
                 UNUSUAL.fetch_and(!PAUSED, Relaxed);
             }
             _ => {}
@@ -243,7 +257,7 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
-        let data = Data { trace: self, recorder };
+        let data = Data { trace: self, recorder, named_tag: call.get(call.shape().tags.1) };
         let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         if is_start(function) {
             // Also if the function itself is not recorded: the file knows its rank from here.
@@ -262,7 +276,9 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
+        let taken = self.probes.taken(call);
         let result = self.traffic.around(&data, started, call, timed);
+        self.probes.done(recorder, &self.communicators, call, result, taken);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
             if function == FunctionId::MPI_Comm_set_name {
@@ -374,6 +390,7 @@ impl Tool for Trace {
     const NEW: Self = Self {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
+        probes: Probes::new(),
         off: AtomicU8::new(0),
     };
 

@@ -10,7 +10,8 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{
-    Fields, LONGEST, Moved, REPEAT, STARTS, UNKNOWN, Writer, number_of_repeat, put_repeat, zigzag,
+    FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, STARTS, UNKNOWN, Writer,
+    number_of_repeat, put_repeat, zigzag,
 };
 use mpi_tool_layer::{FunctionId, ThreadWord, aside};
 
@@ -241,6 +242,24 @@ impl Recorder {
     pub(crate) fn starts(&self, (thread, number): (u64, u64)) {
         self.write(|writer| {
             writer.put(STARTS);
+            writer.put(thread);
+            writer.put(number);
+        });
+    }
+
+    /// Records that the call that comes next, a probe, has found a message.
+    pub(crate) fn found(&self, peer: Partner, tag: i32) {
+        self.write(|writer| {
+            writer.put(FOUND);
+            writer.put_partner(peer);
+            writer.put_signed(tag.into());
+        });
+    }
+
+    /// Records that the call that comes next receives what an earlier one has matched.
+    pub(crate) fn matched(&self, (thread, number): (u64, u64)) {
+        self.write(|writer| {
+            writer.put(MATCHED);
             writer.put(thread);
             writer.put(number);
         });

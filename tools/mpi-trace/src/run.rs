@@ -141,6 +141,22 @@ pub(crate) fn started() -> bool {
     true
 }
 
+/// The application switches tracing off: calls that begin from now on may be missing.
+#[cold]
+pub(crate) fn paused() {
+    static HAS_BEEN: AtomicBool = AtomicBool::new(false);
+    if !HAS_BEEN.swap(true, Relaxed) {
+        store::set(header::FIRST_OFF, Clock::now());
+    }
+    store::set(header::LAST_ON, UNKNOWN);
+}
+
+/// It has switched tracing on.
+#[cold]
+pub(crate) fn resumed() {
+    store::set(header::LAST_ON, Clock::now());
+}
+
 /// MPI is about to end.
 #[cold]
 pub(crate) fn ends() {

@@ -97,12 +97,12 @@ fn peer_of(groups: Option<&Groups>, rank: c_int) -> Option<Peer> {
 /// Does a function receive a message that was matched before?
 #[inline(always)]
 pub(super) const fn receives_matched(function: FunctionId) -> bool {
-    matches!(function, FunctionId::MPI_Mrecv | FunctionId::MPI_Imrecv)
+    mpi_facts::trace::receives_taken(function)
 }
 
 /// Does a function match a message?
 const fn matches_message(function: FunctionId) -> bool {
-    matches!(function, FunctionId::MPI_Mprobe | FunctionId::MPI_Improbe)
+    mpi_facts::trace::takes(function)
 }
 
 /// Does a function make what [`Whom`] knows?

@@ -9,7 +9,7 @@ use super::{Call, Clock, Clocks, Communicator, Process, Special, Thread, Trace};
 
 /// A call, and with whom it moves data.
 pub(in crate::trace) struct MadeUp {
-    call: Call,
+    pub(in crate::trace) call: Call,
     data: Vec<(Way, Option<i64>, u64)>,
 }
 
@@ -84,6 +84,8 @@ pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
         bytes: 0,
         is_over: true,
         filter: 0,
+        left_out: Vec::new(),
+        off: None,
         special: Special { any_source: -2, any_tag: -1, proc_null: -1 },
         clock: Clock { shift: 0, rate: 1.0, ticks: 0, created: 0, end_ticks: 0, ended: 0 },
     }

@@ -32,7 +32,7 @@ use pending::{Pending, Pendings};
 use problem::Problem;
 
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
-pub(crate) use matched::{matched, receive_matched};
+pub(crate) use matched::{matched, receive_matched, report_taken};
 pub(crate) use races::tell_races;
 pub(crate) use table::Table;
 pub(crate) use under_way::{is_unasked, report_lost, under_way};

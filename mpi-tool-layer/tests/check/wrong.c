@@ -415,6 +415,7 @@ W(get_others, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Get(c, 1, MPI_FL
 W(bcast_of_the_root_only, "collective-mismatch", if (!r) MPI_Bcast(b, 1, MPI_INT, 0, W_))
 W(persistent_never_comes, "deadlock", MPI_Recv_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
 W(persistent_ssend_not_taken, "deadlock", MPI_Ssend_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
+W(taken_and_lost, "lost-message", MPI_Message m; SEND(4, MPI_INT, 1); if (r) MPI_Mprobe(0, 1, W_, &m, &st))
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */

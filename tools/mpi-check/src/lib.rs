@@ -468,6 +468,7 @@ impl Check {
                 waits::stop();
                 objects::report_leaks();
                 requests::report_left();
+                messages::report_taken();
                 finish();
             }
         }

@@ -35,7 +35,7 @@ use problem::Problem;
 
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
 pub(crate) use elsewhere::{await_records, posted};
-pub(crate) use matched::{matched, receive_matched};
+pub(crate) use matched::{matched, receive_matched, report_taken};
 pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use table::Table;

@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 use super::problem::Problem;
 use super::{Channel, Content, Receive, arrived, content, is_on, with};
 use crate::arguments::Checked;
-use crate::places::Mark;
+use crate::findings::{Class, Place, report_of};
+use crate::places::{self, Mark};
+use crate::shared::{limit, shared};
 use crate::types::Signature;
 
 /// How many messages are kept.
@@ -73,6 +75,28 @@ pub(crate) fn receive_matched(checked: &Checked<'_>) {
     let Some(posted) = content(checked, received.count, received.datatype) else { return };
     if let Some(problem) = Problem::of(sent, posted) {
         problem.tell(channel, &posted);
+    }
+}
+
+/// MPI is over: messages that probes have taken and nobody has received.
+pub(crate) fn report_taken() {
+    let taken = {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(taken.get_or_insert_default())
+    };
+    if shared().has_reached(limit::DOUBT) {
+        return;
+    }
+    for (channel, sent) in taken.into_values() {
+        let (source, target) = (channel.source, channel.target);
+        let message = format!(
+            "the message of {} with tag {} from rank {source} was taken by MPI_Mprobe on rank {target}, and never received",
+            sent.signature.describe(),
+            channel.tag,
+        );
+        let place = places::of_mark(sent.mark);
+        let place = Place::Text(&place);
+        report_of(Class::LostMessage, sent.function, place, "taken", &message, None, &[source]);
     }
 }
 

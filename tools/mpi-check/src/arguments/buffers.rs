@@ -37,7 +37,13 @@ impl Checked<'_> {
                     let message = format!("MPI_IN_PLACE is not allowed as {name} here");
                     self.wrong(name, &message, None);
                 }
-            } else if buffer == 0 && !is_inter && !self.is_for_nobody() && self.is_in_use(&data) {
+            } else if buffer == 0
+                && !is_inter
+                && !self.is_for_nobody()
+                && self.is_in_use(&data)
+                // How many neighbours a process has is not known, and it may be none.
+                && self.shape.class != FunctionClass::Neighborhood
+            {
                 // An absolute address is only in a derived datatype.
                 let info =
                     if data.array_of_datatypes { None } else { self.datatype(data.datatype) };

@@ -34,8 +34,7 @@ struct Pending {
     identity: u64,
     number: u64,
     request: Request,
-    /// What this process says, and what all say together.
-    #[allow(clippy::box_collection, reason = "MPI reads and writes them where they are")]
+    /// What this process says, and what all say together: in a box, as MPI reads and writes them where they are.
     votes: Box<[Vote; 2]>,
     site: Site,
     function: FunctionId,

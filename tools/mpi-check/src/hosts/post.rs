@@ -30,6 +30,7 @@ const TAKEN: usize = 64;
 #[derive(Default)]
 struct Post {
     /// Where the records are that are sent, which do not move, and their requests.
+    #[allow(clippy::vec_box, reason = "MPI reads them where they are while the list grows")]
     sent: Vec<Box<Record>>,
     requests: Vec<Request>,
     /// Places that are free.

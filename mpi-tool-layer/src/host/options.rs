@@ -147,6 +147,12 @@ pub fn report_options(tool: &str) -> (Output, Format) {
     (options.output, options.format)
 }
 
+/// May a tool communicate with the tools of other ranks, or has the user said that some ranks may not have it
+/// (`MPI_TOOL_MERGE=0`)?
+pub fn may_communicate(tool: &str) -> bool {
+    Options::read(tool, None, &[]).merge
+}
+
 /// `call-counter` → `CALL_COUNTER`: a tool's name as it stands in the names of variables.
 fn variable_part(tool: &str) -> String {
     tool.chars()

@@ -167,7 +167,7 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     let on_object = |kind| snapshot.group(kind, thread.object);
     let counted = |group: &Group| collective(snapshot, group, thread.number, function, None);
     match shape.class {
-        FunctionClass::OneSided if shape.window != NONE => {
+        FunctionClass::OneSided if is_on(kind::WINDOW, function) => {
             let Some(window) = on_object(kind::WINDOW) else { return What::Nothing };
             if let Some(collective) = counted(window) {
                 return What::Collective(collective);
@@ -177,10 +177,12 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
             }
             lock(snapshot, thread, window, shape.target != NONE)
         }
-        FunctionClass::Io if shape.file != NONE => match on_object(kind::FILE).and_then(counted) {
-            Some(collective) => What::Collective(collective),
-            None => What::Outside("the file system, or a lock of the file"),
-        },
+        FunctionClass::Io if is_on(kind::FILE, function) => {
+            match on_object(kind::FILE).and_then(counted) {
+                Some(collective) => What::Collective(collective),
+                None => What::Outside("the file system, or a lock of the file"),
+            }
+        }
         _ if has_comm && thread.number > 0 => {
             let Some(group) = snapshot.group(kind::COMMUNICATOR, thread.comm) else {
                 return What::Nothing;
@@ -190,6 +192,16 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
             found.map_or(What::Nothing, What::Collective)
         }
         _ => What::Nothing,
+    }
+}
+
+/// Is a call of the function on a communicator, a window or a file? Those that end it have it as what they change.
+pub(super) fn is_on(what: u64, function: FunctionId) -> bool {
+    let shape = Shape::looked_up(function);
+    match what {
+        kind::WINDOW => shape.window != NONE || function == FunctionId::MPI_Win_free,
+        kind::FILE => shape.file != NONE || function == FunctionId::MPI_File_close,
+        _ => shape.communicator != NONE,
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use mpi_facts::watch::{full, kind, phase};
 use mpi_facts::{NONE, Shape};
 
+use super::convert::is_on;
 use super::file::{Group, Thread};
 use super::graph::{Condition, Culprit, Edge, Kind, Reason, Why};
 use super::process::Life;
@@ -81,15 +82,14 @@ pub(super) fn name(group: &Group) -> String {
 
 /// On which communicator, window or file a call is.
 fn on(rank: &Rank, thread: &Thread) -> Option<String> {
-    let shape = Shape::looked_up(thread.function);
     let snapshot = &rank.snapshot;
-    if shape.window != NONE {
+    if is_on(kind::WINDOW, thread.function) {
         return Some(format!("window of {}", name(snapshot.group(kind::WINDOW, thread.object)?)));
     }
-    if shape.file != NONE {
+    if is_on(kind::FILE, thread.function) {
         return Some(format!("file of {}", name(snapshot.group(kind::FILE, thread.object)?)));
     }
-    if shape.communicator == NONE {
+    if !is_on(kind::COMMUNICATOR, thread.function) {
         return None;
     }
     Some(
@@ -101,10 +101,8 @@ fn on(rank: &Rank, thread: &Thread) -> Option<String> {
 
 /// The number of the collective operation that a call is, or 0.
 pub(super) fn number(thread: &Thread) -> u64 {
-    let shape = Shape::looked_up(thread.function);
-    let has =
-        [shape.communicator, shape.window, shape.file].iter().any(|position| *position != NONE);
-    if has { thread.number } else { 0 }
+    let all = [kind::COMMUNICATOR, kind::WINDOW, kind::FILE];
+    if all.iter().any(|what| is_on(*what, thread.function)) { thread.number } else { 0 }
 }
 
 /// `MPI_Allreduce #37 on "rows"`

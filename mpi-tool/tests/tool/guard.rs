@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::common::{Outcome, launcher, limited, mpi_tool, mpi_tool_command, text, tool};
+use crate::common::{Outcome, abi, launcher, limited, mpi_tool, mpi_tool_command, text, tool};
 use crate::hang::{LIMIT, line_of, program, signal};
 
 const REPORT: &str = "mpi-tool: no rank has made an MPI call for 2 s";
@@ -52,7 +52,8 @@ fn nothing_is_left_of_a_launcher_behind_a_wrapper() {
     let folder = tempfile::tempdir().unwrap();
     let wrapper = ["sh", "-c", "trap '' TERM; \"$@\"; exit 3", "sh"].map(str::to_owned);
     let words = [wrapper.to_vec(), words()].concat();
-    let options = ["--hang-after", "2s", "--kill=7"];
+    // Which MPI a script's program has is not known in advance.
+    let options = ["--abi", abi(), "--hang-after", "2s", "--kill=7"];
     let unique = text(folder.path());
     let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &["receive cycle", unique]));
     assert_eq!(outcome.status, Some(7), "{outcome:?}");

@@ -47,6 +47,7 @@ use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
 };
+use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
@@ -574,7 +575,7 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
-        hosts::set_is_wanted(settings.number("HOSTS") != 0);
+        hosts::set_is_wanted(settings.number("HOSTS") != 0 && options::may_communicate("mpi-check"));
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
     }

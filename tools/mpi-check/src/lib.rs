@@ -575,7 +575,9 @@ impl Tool for Check {
         self.fails.store(fails, Relaxed);
         FAILS.store(fails, Relaxed);
         self.watches.store(settings.number("DEADLOCK") != 0, Relaxed);
-        hosts::set_is_wanted(settings.number("HOSTS") != 0 && options::may_communicate("mpi-check"));
+        hosts::set_is_wanted(
+            settings.number("HOSTS") != 0 && options::may_communicate("mpi-check"),
+        );
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
     }

@@ -31,7 +31,7 @@ pub(crate) struct MakeWheel {
     /// Make a Debian package, too, with cargo-deb, which is compiled for it
     #[arg(long)]
     debian: bool,
-    /// Who maintains the Debian package: NAME <ADDRESS>
+    /// Who maintains the Debian package: `NAME <ADDRESS>`
     #[arg(long, default_value = "mpi-tool packagers <packagers@example.org>", requires = "debian")]
     maintainer: String,
 }

@@ -46,7 +46,7 @@ pub const fn receives_taken(function: FunctionId) -> bool {
     matches!(function, FunctionId::MPI_Mrecv | FunctionId::MPI_Imrecv)
 }
 
-/// Is it said of a probe which message it has [found](FOUND)? Of `MPI_Iprobe` it is not, which neither waits nor takes.
+/// Is it said of a probe which message it has [found](super::FOUND)? Of `MPI_Iprobe` it is not, which neither waits nor takes.
 pub const fn tells_what_it_finds(function: FunctionId) -> bool {
     takes(function) || matches!(function, FunctionId::MPI_Probe)
 }

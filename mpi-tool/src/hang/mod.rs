@@ -2,7 +2,7 @@
 //!
 //! * `find.rs`: which run. `file.rs`: what a file says. `process.rs`: what the kernel says of its process.
 //! * `reading.rs`: all ranks at two moments, and what has moved in between.
-//! * `convert.rs`, `graph.rs`: whom each rank waits for, and the verdict.
+//! * `convert.rs`, `graph/needs.rs`: whom each rank waits for. `graph.rs`: the verdict.
 //! * `text.rs`, `json.rs`, `picture.rs`: what is printed.
 //! * `guard.rs`: says by itself that nothing moves, and ends the launcher if that is wanted.
 

@@ -1,0 +1,272 @@
+//! Whom a call needs to go on: by messages, requests, collective operations and windows.
+
+use mpi_facts::{Shape, Timing};
+
+use super::{
+    Collective, Condition, Doing, Edge, Lock, Message, Need, Needs, Operation, Reason, State, What,
+    Who, World,
+};
+
+impl World<'_> {
+    /// Is a rank in its own code, though it lives? It does not go on then with what others have asked of its MPI.
+    fn is_outside(&self, rank: u32) -> bool {
+        self.states.get(&rank).is_some_and(|state| {
+            matches!(state.condition, Condition::Still | Condition::Stopped)
+                && state.calls.is_empty()
+        })
+    }
+
+    /// Does a rank wait in MPI for other ranks? Then its MPI goes on with everything that it has been asked for.
+    fn is_waiting(&self, rank: u32) -> bool {
+        self.states.get(&rank).is_some_and(|state| {
+            state.condition == Condition::Still
+                && !state.calls.is_empty()
+                && !state
+                    .calls
+                    .iter()
+                    .any(|call| matches!(call.what, What::Nothing | What::Outside(_)))
+        })
+    }
+
+    /// How many messages a rank is on the way of sending that fit what another one receives, or the other way round. If
+    /// there are some, nobody waits in vain.
+    fn matches(&self, from: u32, message: &Message, with: u32) -> usize {
+        let Some(state) = self.states.get(&with) else { return 0 };
+        let fits = |other: &&Message| {
+            let back = match &other.with {
+                Who::Rank(rank) => *rank == from,
+                Who::AnyOf(ranks) => ranks.contains(&from),
+                Who::Nobody => false,
+                Who::Unknown => true,
+            };
+            other.is_sent != message.is_sent && back && message.is_alike(other)
+        };
+        // A call to oneself is its own other side in `MPI_Sendrecv` only.
+        let current = state.calls.iter().flat_map(|call| match &call.what {
+            What::Messages(messages) => messages.as_slice(),
+            _ => &[],
+        });
+        current.chain(&state.pending).filter(fits).count()
+    }
+
+    /// Is one of several requests surely complete by now, if nobody has moved for a while? The other side waits in MPI,
+    /// and has as many messages for it as there are requests that could get them.
+    fn is_surely_complete(&self, from: u32, operation: &Operation) -> bool {
+        let Operation::Message(message) = operation else { return false };
+        let with = match &message.with {
+            Who::Nobody => return true,
+            Who::Rank(with) => *with,
+            Who::AnyOf(_) | Who::Unknown => return false,
+        };
+        let rivals = |other: &&Message| {
+            let could = match &other.with {
+                Who::Rank(rank) => *rank == with,
+                Who::AnyOf(ranks) => ranks.contains(&with),
+                Who::Nobody => false,
+                Who::Unknown => true,
+            };
+            could && other.is_sent == message.is_sent && message.is_alike(other)
+        };
+        let pending = self.states.get(&from).map_or(&[][..], |state| &state.pending);
+        self.is_waiting(with)
+            && self.matches(from, message, with) >= pending.iter().filter(rivals).count()
+    }
+
+    fn need_of_message(&self, from: u32, message: &Message) -> Need {
+        let reason = if message.is_sent { Reason::Receive } else { Reason::Send };
+        let edge = |to, is_choice| Edge { from, to, reason, is_choice };
+        match &message.with {
+            Who::Nobody | Who::Unknown => Need::Nothing,
+            Who::Rank(to) if self.matches(from, message, *to) > 0 => {
+                if !self.is_outside(*to) {
+                    return Need::Nothing;
+                }
+                let reason = Reason::Progress;
+                let edges = vec![Edge { from, to: *to, reason, is_choice: false }];
+                Need::Ranks { edges, any: false }
+            }
+            Who::Rank(to) => Need::Ranks { edges: vec![edge(*to, false)], any: false },
+            Who::AnyOf(ranks) => {
+                if ranks.iter().any(|to| self.matches(from, message, *to) > 0) {
+                    return Need::Nothing;
+                }
+                let others = ranks.iter().filter(|to| **to != from);
+                let edges: Vec<_> = others.map(|to| edge(*to, true)).collect();
+                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: true } }
+            }
+        }
+    }
+
+    fn need_of_collective(&self, from: u32, collective: &Collective) -> Need {
+        let Collective { on, number, function, members, needs } = collective;
+        let mut missing = Vec::new();
+        let mut outside = Vec::new();
+        let is_blocking = Shape::looked_up(*function).timing == Timing::Blocking;
+        let is_missing = Reason::Missing { number: *number, function: *function };
+        for &to in members.iter().filter(|to| **to != from) {
+            let edge = |reason| Edge { from, to, reason, is_choice: false };
+            let Some(state) = self.states.get(&to) else {
+                missing.push(edge(is_missing));
+                continue;
+            };
+            match state.progress.get(on) {
+                Some(progress) if progress.number >= *number => {
+                    if let Some(theirs) = progress.last.get(number)
+                        && theirs != function
+                    {
+                        let reason =
+                            Reason::Mismatch { number: *number, ours: *function, theirs: *theirs };
+                        missing.push(edge(reason));
+                    } else if !is_blocking && self.is_outside(to) {
+                        // It has begun, and does not go on with it before its next call.
+                        outside.push(Edge { is_choice: true, ..edge(Reason::Progress) });
+                    }
+                }
+                Some(_) => missing.push(edge(is_missing)),
+                None if state.knows_all => missing.push(edge(is_missing)),
+                // Nobody knows.
+                None => return Need::Nothing,
+            }
+        }
+        if missing.is_empty() {
+            let any = true;
+            return if outside.is_empty() {
+                Need::Nothing
+            } else {
+                Need::Ranks { edges: outside, any }
+            };
+        }
+        // One that has begun another operation will never begin this one, whatever the others do.
+        missing.sort_by_key(|edge| edge.reason);
+        let is_turned = |edge: &Edge| matches!(edge.reason, Reason::Mismatch { .. });
+        match needs {
+            _ if missing.iter().any(is_turned) => missing.retain(is_turned),
+            Needs::All => {}
+            Needs::Root(root) if missing.iter().any(|edge| edge.to == *root) => {
+                missing.retain(|edge| edge.to == *root);
+            }
+            Needs::Root(_) | Needs::Some => {
+                missing.iter_mut().for_each(|edge| edge.is_choice = true);
+                missing.extend(outside);
+                return Need::Ranks { edges: missing, any: true };
+            }
+        }
+        Need::Ranks { edges: missing, any: false }
+    }
+
+    fn need(&self, from: u32, what: &What) -> Need {
+        match what {
+            What::Nothing | What::Outside(_) => Need::Nothing,
+            What::Messages(messages) => {
+                // The first one that is not under way: the others may have moved.
+                let needs = messages.iter().map(|message| self.need_of_message(from, message));
+                self.any_of(needs.collect())
+            }
+            What::Requests { is_known: false, .. } => Need::Nothing,
+            What::Requests { of, is_all, .. } => {
+                // Which of them are complete is not known. Where all are waited for, those that surely are do not matter.
+                let is_open = |operation: &&Operation| {
+                    !(*is_all && of.len() > 1 && self.is_surely_complete(from, operation))
+                };
+                let needs = of.iter().filter(is_open).map(|operation| match operation {
+                    Operation::Message(message) => self.need_of_message(from, message),
+                    Operation::Collective(collective) => self.need_of_collective(from, collective),
+                });
+                self.any_of(needs.collect())
+            }
+            What::Collective(collective) => self.need_of_collective(from, collective),
+            What::Lock { window, target, targets, is_exclusive } => {
+                self.need_of_lock(from, *window, *target, targets, *is_exclusive)
+            }
+            What::Start => {
+                let edge = |to| Edge { from, to, reason: Reason::Start, is_choice: false };
+                let is_missing = |rank: &u32| self.condition(*rank) == Condition::Missing;
+                let edges: Vec<_> = (0..self.size).filter(is_missing).map(edge).collect();
+                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
+            }
+            What::Finalize => {
+                let is_there = |rank: &u32| {
+                    let state = self.states.get(rank);
+                    state.is_some_and(|state| {
+                        state.calls.iter().any(|call| call.what == What::Finalize)
+                    }) || matches!(self.condition(*rank), Condition::Finalized | Condition::Missing)
+                };
+                let edge = |to| Edge { from, to, reason: Reason::Finalize, is_choice: false };
+                let edges: Vec<_> =
+                    (0..self.size).filter(|rank| !is_there(rank)).map(edge).collect();
+                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
+            }
+        }
+    }
+
+    /// Whom a call on a window needs that waits for a lock, or for the end of what it does at its targets.
+    ///
+    /// A rank that holds a lock that does not go with this one must unlock it, unless it is in such a call itself: it may
+    /// have asked for the lock only, since MPIs get locks when they need them. And a target that is in its own code may
+    /// have to call MPI before anything happens there. Which of these it is, nobody knows.
+    fn need_of_lock(
+        &self,
+        from: u32,
+        window: u64,
+        target: Option<u32>,
+        targets: &[u32],
+        is_exclusive: bool,
+    ) -> Need {
+        let is_at_it = |state: &State| {
+            let on =
+                |call: &Doing| matches!(&call.what, What::Lock { window: on, .. } if *on == window);
+            state.calls.iter().any(on)
+        };
+        let is_in_the_way = |lock: &Lock| {
+            lock.window == window
+                && (is_exclusive || lock.is_exclusive)
+                && (lock.target == target || lock.target.is_none() || target.is_none())
+        };
+        let edge = |to, reason| Edge { from, to, reason, is_choice: false };
+        let holders = self.states.iter().filter(|(rank, state)| {
+            **rank != from && !is_at_it(state) && state.locks.iter().any(is_in_the_way)
+        });
+        let mut edges: Vec<_> = holders.map(|(to, _)| edge(*to, Reason::Unlock)).collect();
+        let outside = targets.iter().filter(|to| **to != from && self.is_outside(**to));
+        edges.extend(outside.map(|to| edge(*to, Reason::Progress)));
+        edges.sort_by_key(|edge| edge.to);
+        edges.dedup_by_key(|edge| edge.to);
+        if edges.is_empty() {
+            return Need::Nothing;
+        }
+        let any = edges.len() > 1;
+        edges.iter_mut().for_each(|edge| edge.is_choice = any);
+        Need::Ranks { edges, any }
+    }
+
+    /// Several things of which some may have happened, and nobody knows which: if one of them needs nobody, nothing is
+    /// said of the others.
+    fn any_of(&self, needs: Vec<Need>) -> Need {
+        if needs.len() == 1 {
+            return needs.into_iter().next().unwrap_or(Need::Nothing);
+        }
+        let mut all = Vec::new();
+        for need in needs {
+            match need {
+                Need::Nothing => return Need::Nothing,
+                Need::Ranks { edges, .. } => all.extend(edges),
+            }
+        }
+        if all.is_empty() {
+            return Need::Nothing;
+        }
+        let is_choice = all.len() > 1;
+        all.iter_mut().for_each(|edge| edge.is_choice |= is_choice);
+        // What is sent is often on its way though nobody has received it yet. So a receive is the better guess.
+        all.sort_by_key(|edge| edge.reason == Reason::Receive);
+        Need::Ranks { edges: all, any: true }
+    }
+
+    /// Whom a rank needs, by all its threads: one that can go on is enough.
+    pub(super) fn needs(&self, rank: u32, state: &State) -> Need {
+        if state.condition != Condition::Still || state.calls.is_empty() {
+            return Need::Nothing;
+        }
+        self.any_of(state.calls.iter().map(|call| self.need(rank, &call.what)).collect())
+    }
+}

@@ -94,7 +94,9 @@ extern "C" fn ended(status: c_int, _: *mut c_void) {
         findings::report(Class::CallOrder, function, Site::UNKNOWN, "exit", message, None);
     }
     finish();
-    if FAILS.load(Relaxed) && status == 0 && findings::count_faults() > 0 {
+    // A launcher ends the others when one fails: so the last one does, when the report is written.
+    let is_last = findings::is_last_to_end();
+    if FAILS.load(Relaxed) && status == 0 && is_last && findings::count_faults() > 0 {
         // SAFETY: `fflush` takes null for all streams. `_exit` takes a number, and ends the process, which is ending.
         unsafe {
             libc::fflush(core::ptr::null_mut());

@@ -105,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) finalizing: AtomicU32,
     /// How many of them have been through `MPI_Finalize`.
     pub(crate) finalized: AtomicU32,
+    /// Processes that end.
+    pub(crate) ended: AtomicU32,
     /// The size of the world.
     pub(crate) size: AtomicU32,
     /// Tells this memory from that of other hosts.

@@ -3,7 +3,8 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::fs;
 
-use super::{Entry, all_entries, find, path_of_file, rank, write_file};
+use super::report::{path_of_file, write_file};
+use super::{Entry, all_entries, find, rank};
 use crate::shared::{FINDINGS, limit, shared};
 
 /// The findings of this host, as [`add_bytes`] takes them.

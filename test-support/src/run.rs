@@ -151,6 +151,16 @@ impl Run {
 
     /// Runs it, for at most three minutes unless told otherwise: a program that hangs is a failed test, not a hung one.
     pub fn output(&self) -> Output {
+        let output = self.launch();
+        // Open MPI's launcher cannot start itself now and then (one start of some thousands), and no rank is there then.
+        let is_not_begun = b"listener thread failed to start";
+        if output.stderr.windows(is_not_begun.len()).any(|words| words == is_not_begun) {
+            return self.launch();
+        }
+        output
+    }
+
+    fn launch(&self) -> Output {
         let mut command = self.command();
         let files = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
         let [stdout, stderr] = [0, 1].map(|i| fs::File::create(&files[i]).unwrap());

@@ -164,8 +164,10 @@ impl Test {
                 ("Fortran programs that hang", "tool", FORTRAN_TESTS, environment::fortran(mpi)),
                 ("Debian's programs", "debian", "", programs(mpi)),
             ] {
-                // `mpi-tool` is tested on the first MPI.
-                if test == "tool" && !executables.contains_key(test) {
+                // `mpi-tool` is tested on the first MPI. A test that is named is one of these, or not.
+                let is_asked_for =
+                    !self.has_names() || self.names().any(|name| name.contains(part));
+                if test == "tool" && !(executables.contains_key(test) && is_asked_for) {
                     continue;
                 }
                 let variables = match variables {
@@ -344,6 +346,15 @@ impl Test {
         run_reading(&mut tests, |line| tally.read(line))
     }
 
+    /// Parts of tests' names that the user has given.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.arguments.iter().filter(|argument| !argument.starts_with('-'))
+    }
+
+    fn has_names(&self) -> bool {
+        self.names().next().is_some()
+    }
+
     /// Programs under Debian's MPI of the same ABI.
     fn test_under_debian(
         &self,
@@ -355,7 +366,7 @@ impl Test {
     ) -> Result<()> {
         let mut tests = Command::new(test);
         tests
-            .args(Some(part).filter(|part| !part.is_empty()))
+            .args(Some(part).filter(|part| !part.is_empty() && !self.has_names()))
             .args(if mpi.abi() == "openmpi" { &[][..] } else { &["--skip", OPENMPI_TESTS] })
             .args(&self.arguments)
             .current_dir(environment::root().join("mpi-tool-layer"))

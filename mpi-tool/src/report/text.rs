@@ -148,9 +148,9 @@ fn numbers(table: &Table, shown: &[(usize, &Column)], line: &Line, all: u64) -> 
             let part = sums.sum as f64 / all.max(1) as f64 * 100.0;
             let ranks = table.ranks.filter(|_| table.complete).unwrap_or(1) as f64;
             // How much longer than the mean of all ranks the slowest one took.
-            let imbalance = sums.by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0);
-            let imbalance = imbalance.map_or(String::new(), |(most, sum)| {
-                format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
+            let imbalance = sums.by_rank.filter(|of| of.sum > 0.0 && ranks > 1.0);
+            let imbalance = imbalance.map_or(String::new(), |of| {
+                format!("{:.0} %", (of.most / (of.sum / ranks) - 1.0) * 100.0)
             });
             text += &format!(" {part:>5.1} % {imbalance:>9} {:>12}", line.events);
         }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use maud::{Markup, html};
 use mpi_facts::{FunctionClass, FunctionId};
 
+use super::super::sites::lines as sites_lines;
 use super::super::symbols::Frame;
 use super::super::text::{amount, name, shown, sorted};
 use super::super::timeline;
@@ -77,15 +78,15 @@ fn measured(
 /// How much longer than the mean of all ranks the slowest one took.
 fn imbalance(line: &Line, ranks: f64) -> String {
     let by_rank = line.measures.first().and_then(|sums| sums.by_rank);
-    by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0).map_or(String::new(), |(most, sum)| {
-        format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
-    })
+    by_rank
+        .filter(|of| of.sum > 0.0 && ranks > 1.0)
+        .map_or(String::new(), |of| format!("{:.0} %", (of.most / (of.sum / ranks) - 1.0) * 100.0))
 }
 
 /// The call sites, each unfoldable to its callers and source lines.
 pub(super) fn sites(table: &Table, frames: &[Vec<Frame>]) -> Result<Markup> {
     let mut sources = source::Sources::default();
-    let of = lines(table, By::Site)?;
+    let of = sites_lines(table, frames)?;
     Ok(measured(table, of, "call site", SITES, |number, key| {
         let What::Site(site) = key.what else { return html! { (name(table, key, frames)) } };
         let Some((own, callers)) = frames[site].split_first() else {

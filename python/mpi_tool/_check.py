@@ -171,6 +171,11 @@ _ENTRY = fields_of(
     }
 )
 _STRETCHES = fields_of({"rank": count, "ranks": count, "width": count, "permille": many(count, 200)})
+_EFFICIENCY = fields_of(dict.fromkeys(("parallel", "load_balance", "communication"), number))
+_PHASE = fields_of(
+    {"phase": count, "ranks": count, "wall": _SPREAD, "inside": _SPREAD, "useful": _SPREAD},
+    {"efficiency": optional(_EFFICIENCY)},
+)
 _NAMED = {"name": text}
 _REPORT = fields_of(
     {
@@ -193,7 +198,8 @@ _REPORT = fields_of(
         "useful": optional(_SPREAD),
         "overhead": optional(_SPREAD),
         "preempted": optional(_SPREAD),
-        "efficiency": optional(fields_of(dict.fromkeys(("parallel", "load_balance", "communication"), number))),
+        "efficiency": optional(_EFFICIENCY),
+        "phases": many(_PHASE),
         "hosts": many(_HOST),
         "keys": many(fields_of(_NAMED)),
         "communicators": many(optional(_COMMUNICATOR)),

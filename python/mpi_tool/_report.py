@@ -58,6 +58,8 @@ class Report:
                 key=lambda line: line["rank"],
             )
         )
+        #: A line for each phase of which is known how long it took, with its times and efficiencies.
+        self.phases = Table(fields.get("phases") or [])
         #: A line for each function and peer, as docs/report.md says.
         self.matrix = Table(fields.get("matrix") or [])
 

@@ -9,6 +9,7 @@ mod hostile;
 pub(crate) mod html;
 mod matrix;
 mod partial;
+mod phases;
 mod placement;
 mod read;
 mod sites;
@@ -34,6 +35,7 @@ use crate::cli::{By, Flow, Format, Report, To};
 use crate::out::print;
 use crate::trace::section;
 use compare::Comparison;
+use phases::Efficiency;
 use read::Run;
 use symbols::{Frame, Place, Symbols};
 use what::What;
@@ -70,6 +72,9 @@ struct Table {
     /// When in the run the ranks were in MPI, where the tool tells.
     #[serde(default)]
     timeline: Vec<timeline::Stretches>,
+    /// Only where the program has told phases.
+    #[serde(default)]
+    phases: Vec<phases::Phase>,
     /// Only where the tool tells peers apart.
     matrix: Option<Vec<matrix::Entry>>,
 }
@@ -125,17 +130,6 @@ struct ByRank {
     rank: Vec<u64>,
     wall: Vec<u64>,
     inside: Vec<u64>,
-}
-
-/// How much of the ranks' time is time of the program's own, and why not all of it.
-#[derive(Debug, Deserialize)]
-struct Efficiency {
-    parallel: f64,
-    load_balance: f64,
-    communication: f64,
-    /// Of several hosts.
-    within_hosts: Option<f64>,
-    between_hosts: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::advice::advice;
 use super::symbols::Frame;
-use super::{Column, Communicator, Efficiency, Key, Line, Table, What};
+use super::{Column, Communicator, Efficiency, Key, Line, Table, What, phases};
 
 /// The tool's own part of the run is told if it is as much as this.
 const TOLD: f64 = 0.01;
@@ -69,6 +69,7 @@ pub(super) fn write(
         }
         writeln!(out, ") times communication efficiency {communication:.1} %")?;
     }
+    phases::write(out, table)?;
     for sentence in advice(table) {
         writeln!(out, "{sentence}")?;
     }

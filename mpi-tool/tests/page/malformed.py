@@ -117,7 +117,7 @@ def cases(whole, chance):
 
 def used(report):
     """Everything that the tables can do."""
-    tables = [report.rows, report.sites, report.communicators, report.hosts, report.by_rank, report.matrix]
+    tables = [report.rows, report.sites, report.communicators, report.hosts, report.by_rank, report.matrix, report.phases]
     for table in [*tables, report.pairs(), report.pairs("received")]:
         for name in table.columns:
             table.column(name)

@@ -25,6 +25,9 @@ fn whole() -> Value {
         json!([{"rank": 0, "ranks": 4, "width": 80_000_000, "permille": [1, 2, 1000]}]);
     run["matrix"][3]["ranks"] = Value::Null;
     run["hosts"].as_array_mut().unwrap().truncate(1);
+    let [wall, inside, useful] = ["wall", "inside", "useful"].map(|name| run[name].clone());
+    run["phases"] = json!([{"phase": 2, "ranks": 4, "wall": wall, "inside": inside, "useful": useful,
+        "efficiency": run["efficiency"]}]);
     run["efficiency"]["within_hosts"] = 0.9.into();
     run["efficiency"]["between_hosts"] = 0.9.into();
     run

@@ -14,7 +14,7 @@ use super::super::read::Run;
 use super::super::symbols::Frame;
 
 /// The names of the lists that become tables.
-const LISTS: [&str; 6] = ["rows", "hosts", "communicators", "measures", "keys", "matrix"];
+const LISTS: [&str; 7] = ["rows", "hosts", "communicators", "measures", "keys", "matrix", "phases"];
 
 /// Writes a database in place of the file, if there is one. A device or a pipe stays: a database cannot be written to it, and
 /// must not take its place.

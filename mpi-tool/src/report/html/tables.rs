@@ -6,6 +6,7 @@ use anyhow::Result;
 use maud::{Markup, html};
 use mpi_facts::{FunctionClass, FunctionId};
 
+use super::super::phases::{Efficiency, Phase, unknown};
 use super::super::sites::lines as sites_lines;
 use super::super::symbols::Frame;
 use super::super::text::{amount, name, shown, sorted};
@@ -127,7 +128,49 @@ pub(super) fn phases(table: &Table) -> Result<Markup> {
         return Ok(missing(&what_to_do));
     }
     let of = lines(table, By::Phase)?;
-    Ok(measured(table, of, "function, phase", SITES, |_, key| html! { (name(table, key, &[])) }))
+    let calls = measured(table, of, "function, phase", SITES, |_, key| {
+        html! { (name(table, key, &[])) }
+    });
+    Ok(html! { (efficiencies(table)) (calls) })
+}
+
+/// The efficiencies of the phases, or why they are not known.
+fn efficiencies(table: &Table) -> Markup {
+    if let Some(why) = unknown(table) {
+        return html! { p { (why) "." } };
+    }
+    let known = |phase: &Phase, part: fn(&Efficiency) -> f64| {
+        phase.efficiency.as_ref().map_or(String::new(), |of| percent(part(of)))
+    };
+    html! {
+        @if !table.phases.is_empty() {
+            p { "The efficiencies are those of " a href="#efficiency" { "the run" } ", of the time in the phase and of the ranks that had it." }
+            div.scroll tabindex="0" role="region" aria-label="efficiencies of phases" {
+                table.phases {
+                    thead {
+                        tr {
+                            @for name in ["phase", "ranks", "wall time", "in MPI", "parallel efficiency", "load balance", "communication efficiency"] {
+                                th scope="col" { (name) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for phase in &table.phases {
+                            tr {
+                                th scope="row" { "phase " (phase.number) }
+                                td { (phase.ranks) }
+                                td { (seconds(phase.wall.most)) }
+                                td { (percent(phase.share())) }
+                                td { (known(phase, |of| of.parallel)) }
+                                td { (known(phase, |of| of.load_balance)) }
+                                td { (known(phase, |of| of.communication)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn sizes(table: &Table) -> Result<Markup> {

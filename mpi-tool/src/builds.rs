@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::cli::Build;
 use crate::limited;
-use crate::out::outln;
+use crate::out::{errln, outln};
 use crate::tools::source_tree;
 use crate::words::in_path;
 
@@ -29,9 +29,9 @@ impl Build {
         let output = self.output.clone().unwrap_or_else(|| project.root.join("target/tools"));
         let mut files = BTreeSet::new();
         for target in &targets {
-            eprintln!("mpi-tool: building for {target}");
+            errln!("mpi-tool: building for {target}");
             if !project.was_built(target.abi) {
-                eprintln!("mpi-tool: the first build for an ABI takes some minutes");
+                errln!("mpi-tool: the first build for an ABI takes some minutes");
             }
             for library in project.build(target, &self.profile)? {
                 let file = library.file_name().context("a library has a name")?;
@@ -51,7 +51,7 @@ impl Build {
             )?;
             let mut framework = Project::read(&tree)?;
             framework.packages = vec![UNIVERSAL.into()];
-            eprintln!("mpi-tool: building the universal builds, which choose among these");
+            errln!("mpi-tool: building the universal builds, which choose among these");
             for library in framework.build(target, &self.profile)? {
                 for file in &files {
                     outln!("{}", put(&library, output.join(file))?.display());
@@ -75,7 +75,7 @@ impl Build {
                     "no tools in this folder; `mpi-tool new NAME` creates one. The framework's own tools are in its \
                      source tree, which --project names (this mpi-tool was built from its package alone)",
                 )?;
-                eprintln!(
+                errln!(
                     "mpi-tool: no tools in this folder; building the framework's own, in {}",
                     framework.display()
                 );
@@ -114,7 +114,7 @@ impl Build {
         let mut add = |mpicc: String| -> Result<()> {
             let abi = abi(&mpicc)?;
             match targets.iter().find(|known| known.abi == abi) {
-                Some(first) => eprintln!(
+                Some(first) => errln!(
                     "mpi-tool: {mpicc}: has {}, like {first}; the same tools serve both",
                     format_args!("the {} ABI", abi.name()),
                     first = first.mpicc.as_deref().unwrap_or("the tools of --abi"),
@@ -131,11 +131,11 @@ impl Build {
         }
         for mpicc in compilers() {
             if let Err(error) = add(mpicc) {
-                eprintln!("mpi-tool: {error:#}");
+                errln!("mpi-tool: {error:#}");
             }
         }
         if targets.is_empty() {
-            eprintln!(
+            errln!(
                 "mpi-tool: no MPI found (no {} in PATH), so the tools are built for all ABIs; choose with --mpicc or --abi",
                 WRAPPERS.join(", no ")
             );

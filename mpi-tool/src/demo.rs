@@ -9,7 +9,7 @@ use clap::Args;
 use crate::cli::{By, Report};
 use crate::example::{Example, Start};
 use crate::installed::{Installed, Machine};
-use crate::out::{self, outln};
+use crate::out::{self, errln, outln, say};
 use crate::tools;
 
 /// Profile an example program under the first MPI that works
@@ -53,7 +53,7 @@ impl Demo {
                 Ok(()) => return Ok(ExitCode::SUCCESS),
                 Err(error) => {
                     reason = format!("{}: {error:#}", installed.mpi.title());
-                    eprintln!("mpi-tool: {reason}");
+                    errln!("mpi-tool: {reason}");
                 }
             }
         }
@@ -97,7 +97,7 @@ impl Demo {
         let outcome = example.run(&start, PATIENCE)?;
         out::part(format_args!("{}", outcome.stdout));
         if !outcome.is_success() {
-            eprint!("{}", outcome.stderr);
+            say(format_args!("{}", outcome.stderr));
             match outcome.status {
                 Some(status) => bail!("the example fails ({status})"),
                 None => bail!("the example did not end within {} s", PATIENCE.as_secs()),

@@ -9,7 +9,7 @@ use mpi_facts::Abi;
 use serde_json::json;
 
 use crate::cli::List;
-use crate::out::outln;
+use crate::out::{outln, say};
 use crate::tools::{self, Build, STACK_LIBRARY};
 
 impl List {
@@ -27,7 +27,7 @@ impl List {
             outln!("{:#}", json!({ "schema": "mpi-tool-list/1", "tools": tools }));
         }
         if builds.is_empty() {
-            eprint!("{}", nothing_found());
+            say(format_args!("{}", nothing_found()));
             return Ok(ExitCode::FAILURE);
         }
         if self.json {

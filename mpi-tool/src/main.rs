@@ -1,5 +1,8 @@
 //! `mpi-tool`: runs MPI programs with tools, says what will work, and makes tools.
 
+// These panic where nobody can be written to: `crate::out` does not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod builds;
 mod cli;
 mod demo;
@@ -31,14 +34,17 @@ mod trace;
 mod words;
 
 use std::env;
-use std::process::ExitCode;
+use std::io::{self, Write as _};
+use std::process::{self, ExitCode};
 
 use clap::Parser as _;
 
 use crate::cli::{Arguments, Command};
+use crate::out::errln;
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse_from(cli::words(env::args_os())).command {
+    let arguments = Arguments::try_parse_from(cli::words(env::args_os()));
+    let result = match arguments.unwrap_or_else(|said| instead(&said)).command {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
         Command::List(list) => list.run(),
@@ -55,8 +61,18 @@ fn main() -> ExitCode {
         Command::Completions(completions) => completions.run().map(|()| ExitCode::SUCCESS),
         Command::Man(man) => man.run().map(|()| ExitCode::SUCCESS),
     };
-    result.unwrap_or_else(|error| {
-        eprintln!("mpi-tool: {error:#}");
+    let status = result.unwrap_or_else(|error| {
+        errln!("mpi-tool: {error:#}");
         ExitCode::from(2)
-    })
+    });
+    out::finish();
+    status
+}
+
+/// What is said in place of what a command does: help, the version, or what is wrong with the command line.
+fn instead(said: &clap::Error) -> ! {
+    match said.print().and_then(|()| io::stdout().flush()) {
+        Err(error) if !said.use_stderr() => out::leave(&error),
+        _ => process::exit(said.exit_code()),
+    }
 }

@@ -15,7 +15,7 @@ use crate::cli::{Check, Format, Guard, Run};
 use crate::family::Launcher;
 use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
-use crate::out::outln;
+use crate::out::{errln, outln};
 use crate::problem::Problem;
 use crate::request::{ToolRequest, absolute, own_variable};
 use crate::selection::{Selection, Wanted};
@@ -80,7 +80,7 @@ impl Run {
         let folder = env::current_dir()?;
         let line = CommandLine::read(&self.command, &folder);
         if let Some(missing) = self.missing(&line, &folder) {
-            eprintln!("mpi-tool: {missing}; nothing was started");
+            errln!("mpi-tool: {missing}; nothing was started");
             return Ok(ExitCode::from(NOT_STARTED));
         }
         let mut tools = self.tools.clone();
@@ -107,8 +107,8 @@ impl Run {
         }
         for problem in &problems {
             match self.strict {
-                true => eprintln!("mpi-tool: {}", problem.alone()),
-                false => eprintln!("mpi-tool: {problem}"),
+                true => errln!("mpi-tool: {}", problem.alone()),
+                false => errln!("mpi-tool: {problem}"),
             }
         }
         if self.strict && !problems.is_empty() {
@@ -308,7 +308,7 @@ impl Run {
                 command.exec()
             }
         };
-        eprintln!("mpi-tool: {}: {error}; nothing was started", words[0]);
+        errln!("mpi-tool: {}: {error}; nothing was started", words[0]);
         Ok(ExitCode::from(NOT_STARTED))
     }
 }

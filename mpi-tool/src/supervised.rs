@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 
 use crate::cli::Guard;
 use crate::hang::parent;
+use crate::out::errln;
 
 /// How long a launcher may take to end its ranks when it is told to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -59,7 +60,7 @@ fn wait(
             return Ok((status, grace.is_some()));
         }
         if grace.is_none() && is_hung.try_recv().is_ok() {
-            eprintln!("mpi-tool: ending the launcher (--kill)");
+            errln!("mpi-tool: ending the launcher (--kill)");
             // It may have ended in this moment, which is what is wanted.
             let _ = kill_process(launcher, Signal::TERM);
             grace = Some(GRACE);

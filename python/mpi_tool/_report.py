@@ -3,16 +3,17 @@
 import json
 from pathlib import Path
 
+from . import _check
+from ._check import ReportError
 from ._table import Table
 
 SCHEMA = "mpi-tool-report/2"
 
+#: So many pairs of ranks are gone through: more do not fit into memory.
+_MOST_PAIRS = 1 << 24
+
 # What comes before the report in a page of `mpi-tool report -o page.html`.
 _PAGE = '<script type="application/json" id="mpi-tool-report">'
-
-
-class ReportError(ValueError):
-    """A file is no report, or not one that can be shown as tables."""
 
 
 class Report:
@@ -21,11 +22,10 @@ class Report:
     def __init__(self, fields):
         if not isinstance(fields, dict) or fields.get("schema") != SCHEMA:
             schema = fields.get("schema") if isinstance(fields, dict) else None
-            raise ReportError(f"not a report of schema {SCHEMA}: the schema is {schema!r}")
-        try:
-            self._fill(fields)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ReportError(f"not as a report should be: {error}") from error
+            schema = schema if isinstance(schema, (str, type(None))) else f"a {type(schema).__name__}"
+            raise ReportError(f"not a report of schema {SCHEMA}: the schema is {schema!r:.60}")
+        _check.report(fields)
+        self._fill(fields)
 
     def _fill(self, fields):
         self.fields = fields
@@ -58,6 +58,8 @@ class Report:
                 key=lambda line: line["rank"],
             )
         )
+        #: A line for each phase of which is known how long it took, with its times and efficiencies.
+        self.phases = Table(fields.get("phases") or [])
         #: A line for each function and peer, as docs/report.md says.
         self.matrix = Table(fields.get("matrix") or [])
 
@@ -79,13 +81,17 @@ class Report:
     def pairs(self, flow="sent"):
         """Who has sent how much to whom: a line for each pair of ranks, added up over functions."""
         sums = {}
-        for entry in self.fields.get("matrix") or []:
-            if entry["flow"] != flow or not isinstance(entry["peer"], int) or entry["ranks"] is None:
-                continue
+        entries = [
+            entry
+            for entry in self.fields.get("matrix") or []
+            if entry["flow"] == flow and isinstance(entry["peer"], int) and entry["ranks"] is not None
+        ]
+        pairs = sum(length * count for entry in entries for _, length, _, count in entry["ranks"])
+        if pairs > _MOST_PAIRS:
+            raise ReportError(f"the matrix has {pairs} pairs of ranks, and at most {_MOST_PAIRS} can be listed")
+        for entry in entries:
             for first, length, stride, count in entry["ranks"]:
-                if first + stride * max(count - 1, 0) + length > (self.ranks or 1 << 32):
-                    raise ReportError("the matrix has ranks that are not in this world")
-                for start in range(first, first + stride * count, stride) if stride else [first] * count:
+                for start in (first + stride * block for block in range(count)):
                     for rank in range(start, start + length):
                         peer = rank + entry["peer"]
                         pair = (rank, peer) if flow == "sent" else (peer, rank)
@@ -113,10 +119,15 @@ def loads(text):
     if _PAGE in text:
         text = text.split(_PAGE, 1)[1].split("</script>", 1)[0]
     try:
-        fields = json.loads(text)
+        fields = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise ReportError(f"not a report in JSON: {error}") from error
     return Report(fields)
+
+
+def _refused(constant):
+    """``NaN`` and ``Infinity``, which Python reads and JSON does not have."""
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def load(path):

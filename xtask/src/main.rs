@@ -31,7 +31,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Count the MPI calls of a benchmark that nobody here wrote
     Demo(demo::Demo),
     /// Run the tests: a part, on MPICH, in about ten minutes; --all runs all, on Open MPI, too
     Test(test::Test),

@@ -240,6 +240,8 @@ pub(crate) struct Merged {
     pub(crate) peers: Option<MergedPeers>,
     /// When in the run the ranks were in MPI.
     pub(crate) timeline: MergedTimeline,
+    /// The times of the program's phases, of the ranks that had them.
+    pub(crate) phases: BTreeMap<u32, RunTimes>,
 }
 
 /// Which parts of a key are numbers that each rank gives anew.
@@ -340,9 +342,14 @@ impl Merged {
         });
         let times = RunTimes::of(wall, inside, rank).with_costs(table.overhead(), rank);
         let hosts = Hosts::of(times);
+        let of_process = rows;
         let (rows, lost, peers) = (merged, table.lost(), None);
         let timeline = MergedTimeline::of(&table.shares(), rank);
-        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline }
+        let mut phases = BTreeMap::new();
+        table.each_phase(of_process, |number, wall, inside| {
+            phases.insert(number, RunTimes::of(wall, inside, rank));
+        });
+        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases }
     }
 
     /// A rank without rows, of which so many events are not known.
@@ -350,8 +357,8 @@ impl Merged {
         let times = RunTimes::of(wall, 0, rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
         let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
-        let (peers, timeline) = (None, MergedTimeline::default());
-        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline }
+        let (peers, timeline, phases) = (None, MergedTimeline::default(), BTreeMap::new());
+        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases }
     }
 
     /// How many events there are in all rows.
@@ -405,6 +412,10 @@ impl Merged {
             self.peers.get_or_insert_default().add(peers);
         }
         self.timeline.add(other.timeline);
+        for (number, times) in other.phases {
+            let here = self.phases.entry(number);
+            here.and_modify(|here| *here = here.and(times)).or_insert(times);
+        }
         self.forget_unused(renumbered);
     }
 

@@ -11,7 +11,8 @@
 //!   and the time in MPI;
 //! * the events that were lost;
 //! * the list of the peers' numbers, which is empty if there are no peers;
-//! * the list of the timeline's numbers.
+//! * the list of the timeline's numbers;
+//! * the list of the program's phases: of each its number, and its times as those of the run.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
 //! own. What is read is still checked: each length against what there is, and that nothing is left over.
@@ -55,10 +56,7 @@ impl Merged {
             out.number(row.measures.len() as u64);
             row.measures.iter().for_each(|measured| out.measured(measured));
         }
-        let RunTimes { wall, inside, share, useful, overhead, preempted } = self.times;
-        [wall, inside, share, useful, overhead, preempted]
-            .iter()
-            .for_each(|spread| out.spread(spread));
+        out.times(&self.times);
         out.number(self.hosts.0.len() as u64);
         for (name, Host { useful, ranks }) in &self.hosts.0 {
             out.bytes(name.as_bytes());
@@ -75,6 +73,11 @@ impl Merged {
         let timeline = self.timeline.to_numbers();
         out.number(timeline.len() as u64);
         timeline.into_iter().for_each(|number| out.number(number));
+        out.number(self.phases.len() as u64);
+        for (number, times) in &self.phases {
+            out.number((*number).into());
+            out.times(times);
+        }
         out.0
     }
 
@@ -101,14 +104,7 @@ impl Merged {
             let events = from.number()?;
             Some((key, MergedRow { events, measures: from.list(Reader::measured)? }))
         })?;
-        let times = RunTimes {
-            wall: from.spread()?,
-            inside: from.spread()?,
-            share: from.spread()?,
-            useful: from.spread()?,
-            overhead: from.spread()?,
-            preempted: from.spread()?,
-        };
+        let times = from.times()?;
         let hosts = from.list(|from| {
             let name = String::from_utf8_lossy(from.bytes()?).into_owned();
             let useful = from.spread()?;
@@ -126,8 +122,11 @@ impl Merged {
             numbers => Some(MergedPeers::from_numbers(numbers)?),
         };
         let timeline = MergedTimeline::from_numbers(&from.list(Reader::number)?)?;
+        let phases = from.list(|from| Some((from.number()?.try_into().ok()?, from.times()?)))?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
-        let table = Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline };
+        let phases = phases.into_iter().collect();
+        let table =
+            Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases };
         from.0.is_empty().then_some(table)
     }
 }
@@ -150,6 +149,13 @@ impl Writer {
         [*ranks, *sum, least.value, least.rank, most.value, most.rank]
             .into_iter()
             .for_each(|number| self.number(number));
+    }
+
+    fn times(&mut self, times: &RunTimes) {
+        let RunTimes { wall, inside, share, useful, overhead, preempted } = times;
+        [wall, inside, share, useful, overhead, preempted]
+            .into_iter()
+            .for_each(|spread| self.spread(spread));
     }
 
     fn measured(&mut self, measured: &Measured) {
@@ -189,6 +195,17 @@ impl<'a> Reader<'a> {
         let (ranks, sum) = (self.number()?, self.number()?);
         let mut extreme = || Some(Extreme { value: self.number()?, rank: self.number()? });
         Some(Spread { ranks, sum, least: extreme()?, most: extreme()? })
+    }
+
+    fn times(&mut self) -> Option<RunTimes> {
+        Some(RunTimes {
+            wall: self.spread()?,
+            inside: self.spread()?,
+            share: self.spread()?,
+            useful: self.spread()?,
+            overhead: self.spread()?,
+            preempted: self.spread()?,
+        })
     }
 
     fn measured(&mut self) -> Option<Measured> {
@@ -232,6 +249,7 @@ mod tests {
             lost: 10,
             peers: Some(MergedPeers::default()),
             timeline: MergedTimeline::from_numbers(&[3, 7, 2, 3, 0, 1000, 5]).unwrap(),
+            phases: BTreeMap::from([(3, RunTimes::of(5, 4, 9))]),
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 
 use super::hosts::{Host, HostBalance, Hosts, RankTimes};
-use super::merged::{Efficiency, Extreme, Measured, Spread};
+use super::merged::{Efficiency, Extreme, Measured, RunTimes, Spread};
 use super::peers::report::{self as peers, PeerView};
 use super::size::SizeClass;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
@@ -217,6 +217,19 @@ impl TableReport<'_> {
         }
         out.write_str(",\n\"preempted\":")?;
         spread(out, times.preempted)?;
+        let mut phases = 0;
+        let mut result = Ok(());
+        view.phases(&mut |number, times| {
+            let before = if phases == 0 { ",\n\"phases\":[\n  " } else { ",\n  " };
+            phases += 1;
+            result = result
+                .and_then(|()| out.write_str(before))
+                .and_then(|()| phase(out, number, times));
+        });
+        result?;
+        if phases > 0 {
+            out.write_str("\n]")?;
+        }
         out.write_str(",\n\"efficiency\":")?;
         match times.efficiency() {
             None => out.write_str("null")?,
@@ -470,6 +483,22 @@ fn spread(out: &mut dyn Write, spread: Spread) -> fmt::Result {
     write!(out, "{{\"sum\":{sum},\"mean\":{}", spread.mean())?;
     extremes(out, least, most)?;
     out.write_str("}")
+}
+
+/// The times of a phase, of the ranks that had it.
+fn phase(out: &mut dyn Write, number: u32, times: &RunTimes) -> fmt::Result {
+    write!(out, "{{\"phase\":{number},\"ranks\":{}", times.wall.ranks)?;
+    for (name, of) in [("wall", times.wall), ("inside", times.inside), ("useful", times.useful)] {
+        write!(out, ",\"{name}\":")?;
+        spread(out, of)?;
+    }
+    match times.efficiency() {
+        None => out.write_str(",\"efficiency\":null}"),
+        Some(Efficiency { parallel, load_balance, communication }) => write!(
+            out,
+            ",\"efficiency\":{{\"parallel\":{parallel},\"load_balance\":{load_balance},\"communication\":{communication}}}}}"
+        ),
+    }
 }
 
 /// The times of a host's ranks, as lists of numbers.

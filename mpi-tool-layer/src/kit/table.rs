@@ -10,6 +10,7 @@ use core::sync::atomic::{
 use super::Clock;
 use super::layout::Layout;
 use super::moments::Moments;
+use super::phases::Phases;
 use super::shard::{MOST_HINTED, Row, Shape, Shard};
 use super::thread::{TABLES, ThisThread};
 use super::timeline::{Shares, Stretch, Timeline};
@@ -287,6 +288,8 @@ pub struct AnyTable {
     tool: AtomicPtr<ToolInfo>,
     /// When in the run the time was spent, if the tool tells.
     timeline: Timeline,
+    /// How long the program's phases took, if the tool tells.
+    phases: Phases,
     /// How many ticks the tool takes for an event, as the bits of a number; 0 if it does not tell.
     overhead: AtomicU64,
 }
@@ -309,6 +312,7 @@ impl AnyTable {
             lost: AtomicU64::new(0),
             tool: AtomicPtr::new(core::ptr::null_mut()),
             timeline: Timeline::new(),
+            phases: Phases::new(),
             overhead: AtomicU64::new(0),
         }
     }
@@ -336,6 +340,35 @@ impl AnyTable {
     /// allocates nothing.
     pub fn tell(&self, start: u64, end: u64) -> Option<Stretch> {
         self.timeline.call(start, end, self.time())
+    }
+
+    /// Tells that a phase of the program begins now and ends the one before it, or, with 0, that none begins: the report says
+    /// how long each took. The keys have a part of the kind [`PartKind::Phase`]. Takes no lock and allocates nothing.
+    pub fn begin_phase(&self, number: u32) {
+        self.phases.begin(number, Clock::now());
+    }
+
+    /// Calls `each` with the number of each phase, its time up to now, and how much of it is in `rows`, both in nanoseconds.
+    /// None is called for if there are rows of which the phase is not known, since there was no room.
+    pub(crate) fn each_phase(&self, rows: &Shard, mut each: impl FnMut(u32, u64, u64)) {
+        let is_time = |measure: &Measure| measure.unit == MeasureUnit::Ticks;
+        let (Some(part), Some(time)) = (
+            self.parts.iter().position(|part| part.kind == PartKind::Phase),
+            self.measures.iter().position(is_time),
+        ) else {
+            return;
+        };
+        let (layout, rate) = (self.layout(), Clock::nanoseconds_per_tick());
+        let phase = |row: &Row<'_>| layout.parts(row.key())[part];
+        if rows.rows().any(|row| phase(&row) == u32::MAX) {
+            return;
+        }
+        let nanoseconds = |ticks: u64| (ticks as f64 * rate) as u64;
+        self.phases.each(Clock::now(), |number, ticks| {
+            let of_phase = rows.rows().filter(|row| phase(row) == number);
+            let inside = of_phase.map(|row| row.moments(time).sum).sum();
+            each(number, nanoseconds(ticks), nanoseconds(inside));
+        });
     }
 
     /// Tells how many ticks of the [`Clock`](super::Clock) the tool itself takes for an event, as it has measured that in this

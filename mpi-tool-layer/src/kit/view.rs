@@ -42,6 +42,8 @@ pub(crate) trait View {
     fn hosts(&self) -> Option<&Hosts>;
     /// Calls `each` with the rows of the timeline, by rank.
     fn timeline(&self, each: &mut dyn FnMut(ShareView<'_>));
+    /// Calls `each` with the number of each phase of which is known how long it took, and its times.
+    fn phases(&self, each: &mut dyn FnMut(u32, &RunTimes));
     /// Events that could not be counted.
     fn lost(&self) -> u64;
     /// Calls `each` with the rows, in any order, and a function that tells of a measure by its number.
@@ -71,6 +73,10 @@ impl View for Merged {
         for ShareRow { first, ranks, bins } in &self.timeline.rows {
             each(ShareView { rank: *first, ranks: *ranks, width, bins });
         }
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(u32, &RunTimes)) {
+        self.phases.iter().for_each(|(number, times)| each(*number, times));
     }
 
     fn lost(&self) -> u64 {
@@ -146,6 +152,12 @@ impl View for Process<'_> {
             let (width, bins) = (shares.width(), shares.bins());
             each(ShareView { rank: self.rank, ranks: 1, width, bins });
         }
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(u32, &RunTimes)) {
+        self.table.each_phase(self.rows, |number, wall, inside| {
+            each(number, &RunTimes::of(wall, inside, self.rank));
+        });
     }
 
     fn lost(&self) -> u64 {

@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::find::Run;
 use super::{process, reading, text};
 use crate::cli::Guard;
+use crate::out::say;
 use crate::report::symbols::Symbols;
 
 /// How often the state files are read.
@@ -57,7 +58,7 @@ impl Guard {
             let Ok(reading) = reading::settled(&run) else { continue };
             let after = self.after;
             let text = text::of(&reading, &mut symbols, 20);
-            eprint!("mpi-tool: no rank has made an MPI call for {after} s\n{text}");
+            say(format_args!("mpi-tool: no rank has made an MPI call for {after} s\n{text}"));
             if let Some(told) = told.take() {
                 told();
             }

@@ -9,14 +9,17 @@ mod hostile;
 pub(crate) mod html;
 mod matrix;
 mod partial;
+mod phases;
 mod placement;
 mod read;
+mod sites;
 pub(crate) mod symbols;
 mod text;
 mod timeline;
 mod wait;
 mod what;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
@@ -32,6 +35,7 @@ use crate::cli::{By, Flow, Format, Report, To};
 use crate::out::print;
 use crate::trace::section;
 use compare::Comparison;
+use phases::Efficiency;
 use read::Run;
 use symbols::{Frame, Place, Symbols};
 use what::What;
@@ -68,6 +72,9 @@ struct Table {
     /// When in the run the ranks were in MPI, where the tool tells.
     #[serde(default)]
     timeline: Vec<timeline::Stretches>,
+    /// Only where the program has told phases.
+    #[serde(default)]
+    phases: Vec<phases::Phase>,
     /// Only where the tool tells peers apart.
     matrix: Option<Vec<matrix::Entry>>,
 }
@@ -125,17 +132,6 @@ struct ByRank {
     inside: Vec<u64>,
 }
 
-/// How much of the ranks' time is time of the program's own, and why not all of it.
-#[derive(Debug, Deserialize)]
-struct Efficiency {
-    parallel: f64,
-    load_balance: f64,
-    communication: f64,
-    /// Of several hosts.
-    within_hosts: Option<f64>,
-    between_hosts: Option<f64>,
-}
-
 #[derive(Debug, Deserialize)]
 struct Column {
     name: String,
@@ -157,6 +153,13 @@ struct Line {
 }
 
 impl Line {
+    fn add(&mut self, other: &Self) {
+        self.events = self.events.saturating_add(other.events);
+        for (sum, more) in self.measures.iter_mut().zip(&other.measures) {
+            sum.add(more);
+        }
+    }
+
     /// The sum of the first measure.
     fn first(&self) -> u64 {
         self.measures.first().map_or(0, |sums| sums.sum)
@@ -169,32 +172,62 @@ struct Sums {
     sum: u64,
     least: Option<u64>,
     most: Option<u64>,
-    /// The most of a rank, and the mean of all: only where a line is one row.
-    by_rank: Option<(f64, f64)>,
+    /// Only where it is known of the ranks' sums.
+    by_rank: Option<OfRanks>,
     /// Nobody has measured it.
     is_estimated: bool,
+}
+
+/// The sums of the ranks: the most, whose it is, and all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct OfRanks {
+    most: f64,
+    most_rank: u64,
+    sum: f64,
+}
+
+impl OfRanks {
+    fn of(value: &Value) -> Option<Self> {
+        let [most, sum] = [&value["most"], &value["sum"]].map(Value::as_f64);
+        Some(Self { most: most?, most_rank: value["most_rank"].as_u64()?, sum: sum? })
+    }
+
+    /// Who has most of both has most of what both are together. Of others it is not known.
+    fn and(self, other: Self) -> Option<Self> {
+        let Self { most, most_rank, sum } = other;
+        (self.most_rank == most_rank).then_some(Self {
+            most: self.most + most,
+            most_rank,
+            sum: self.sum + sum,
+        })
+    }
 }
 
 impl Sums {
     fn of(value: &Value) -> Self {
         let number = |name: &str| value[name].as_u64();
-        let by_rank = &value["by_rank"];
         Self {
             count: number("count").unwrap_or(0),
             sum: number("sum").unwrap_or(0),
             least: number("least"),
             most: number("most"),
-            by_rank: by_rank["most"].as_f64().zip(by_rank["sum"].as_f64()),
+            by_rank: OfRanks::of(&value["by_rank"]),
             is_estimated: value["estimated"] == true,
         }
     }
 
     fn add(&mut self, other: &Self) {
+        self.by_rank = match (self.by_rank, other.by_rank) {
+            (Some(one), Some(other)) => one.and(other),
+            // Nothing was measured there.
+            (known, None) if other.count == 0 => known,
+            (None, known) if self.count == 0 => known,
+            _ => None,
+        };
         self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
         self.least = [self.least, other.least].into_iter().flatten().min();
         self.most = self.most.max(other.most);
-        self.by_rank = None;
         self.is_estimated |= other.is_estimated;
     }
 }
@@ -344,12 +377,13 @@ impl Report {
                 writeln!(out, "{:#}", added_up(&table, by).with_context(is_broken)?)?;
             }
             (Format::Csv, by) => {
-                let lines = lines(&table, by).with_context(is_broken)?;
-                csv::write(out, &table, &lines, by, &frames(&table, symbols))?;
+                let frames = frames(&table, symbols);
+                let lines = lines_of(&table, by, &frames).with_context(is_broken)?;
+                csv::write(out, &table, &lines, by, &frames)?;
             }
             (Format::Text, by) => {
-                let lines = lines(&table, by).with_context(is_broken)?;
                 let frames = if by == By::Site { frames(&table, symbols) } else { Vec::new() };
+                let lines = lines_of(&table, by, &frames).with_context(is_broken)?;
                 let collectives = match by {
                     By::Site => collectives(&table).with_context(is_broken)?,
                     _ => BTreeMap::new(),
@@ -359,6 +393,11 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// The rows of a table, added up; call sites by function and line.
+fn lines_of(table: &Table, by: By, frames: &[Vec<Frame>]) -> Result<BTreeMap<Key, Line>> {
+    if by == By::Site { sites::lines(table, frames) } else { lines(table, by) }
 }
 
 /// The functions of each site, the call's own first.
@@ -400,15 +439,13 @@ fn lines(table: &Table, by: By) -> Result<BTreeMap<Key, Line>> {
         let events = row[&table.events].as_u64().context("a row has no number of events")?;
         let measures: Vec<_> =
             table.measures.iter().map(|column| Sums::of(&row[&column.name])).collect();
-        lines
-            .entry(Key { function, what })
-            .and_modify(|line| {
-                line.events = line.events.saturating_add(events);
-                for (sum, more) in line.measures.iter_mut().zip(&measures) {
-                    sum.add(more);
-                }
-            })
-            .or_insert(Line { events, measures });
+        let line = Line { events, measures };
+        match lines.entry(Key { function, what }) {
+            Entry::Occupied(mut known) => known.get_mut().add(&line),
+            Entry::Vacant(free) => {
+                free.insert(line);
+            }
+        }
     }
     Ok(lines)
 }

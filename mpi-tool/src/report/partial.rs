@@ -64,6 +64,8 @@ struct Merged {
     matrix: Option<Vec<Value>>,
     spreads: [Vec<(u64, u64)>; 3],
     shares: Vec<(u64, f64)>,
+    /// The same times of each phase, by its number.
+    phases: BTreeMap<u64, [Vec<(u64, u64)>; 3]>,
     lost: u64,
 }
 
@@ -79,6 +81,13 @@ impl Merged {
                 .push((rank, report[*name]["sum"].as_u64().with_context(|| format!("no {name}"))?));
         }
         self.shares.push((rank, report["share"]["most"].as_f64().context("no share")?));
+        for phase in report["phases"].as_array().into_iter().flatten() {
+            let number = phase["phase"].as_u64().context("a phase has no number")?;
+            for (name, spread) in SPREADS.iter().zip(self.phases.entry(number).or_default()) {
+                let sum = phase[*name]["sum"].as_u64();
+                spread.push((rank, sum.with_context(|| format!("a phase has no {name}"))?));
+            }
+        }
         self.lost = self.lost.saturating_add(report["lost"].as_u64().unwrap_or(0));
         let sites = numbered(&report["sites"], &mut self.sites, &mut self.lists[0]);
         let communicators =
@@ -133,6 +142,18 @@ impl Merged {
                 json!({"least": least, "least_rank": low, "most": most, "most_rank": high});
         }
         report["efficiency"] = efficiency(&report["wall"], &report["useful"]);
+        let phases = self.phases.into_iter().map(|(number, spreads)| {
+            let mut phase = json!({"phase": number, "ranks": spreads[0].len()});
+            for (name, values) in SPREADS.iter().zip(&spreads) {
+                phase[*name] = spread(values);
+            }
+            phase["efficiency"] = efficiency(&phase["wall"], &phase["useful"]);
+            phase
+        });
+        let phases: Vec<_> = phases.collect();
+        if !phases.is_empty() {
+            report["phases"] = phases.into();
+        }
         report["lost"] = json!(self.lost);
         // Ranks know it at their end only.
         report["overhead"] = Value::Null;
@@ -244,6 +265,8 @@ mod tests {
             json!({"schema": "mpi-tool-report/2", "tool": "t", "version": "1", "complete": false, "ranks": 4,
                 "rank": rank, "reason": "the program is still running", "wall": one(100), "inside": one(40),
                 "useful": one(60), "share": {"least": 0.4, "least_rank": rank, "most": 0.4, "most_rank": rank},
+                "phases": [{"phase": 2, "ranks": 1, "wall": one(10 - rank), "inside": one(4), "useful": one(6 - rank),
+                    "efficiency": null}],
                 "efficiency": null, "hosts": [], "lost": 0, "events": "calls",
                 "keys": [{"name": "function", "type": "function"}, {"name": "site", "type": "site"}],
                 "measures": [{"name": "time", "unit": "nanoseconds"}], "sites": sites, "communicators": [],
@@ -280,6 +303,11 @@ mod tests {
         assert!((variation - (8.0_f64 / 3.0).sqrt() / 4.0).abs() < 1e-9, "{variation}");
         assert_eq!(time["by_rank"]["mean"], 6.0);
         assert_eq!(all["wall"]["sum"], 200);
+        // Of 10 and 7 ns, 6 and 3 are useful.
+        let phase = &all["phases"][0];
+        assert_eq!((&phase["ranks"], &phase["wall"]["sum"]), (&json!(2), &json!(17)));
+        let expected = json!({"parallel": 0.45, "load_balance": 0.75, "communication": 0.6});
+        assert_eq!(phase["efficiency"], expected);
         assert_eq!(all["reason"], "2 of 4 ranks' own reports: the program is still running");
         assert!(super::super::read::Run::read(&path).is_ok());
     }

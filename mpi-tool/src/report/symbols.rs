@@ -10,6 +10,8 @@ use object::read::elf::ElfFile64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::out::errln;
+
 /// A place in a program or library.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Place {
@@ -137,7 +139,7 @@ impl Symbols {
     /// Says of which files nothing is known.
     pub(crate) fn complain(&self) {
         for complaint in &self.complaints {
-            eprintln!("mpi-tool: no source lines of {complaint}");
+            errln!("mpi-tool: no source lines of {complaint}");
         }
     }
 }

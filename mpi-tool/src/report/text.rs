@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::advice::advice;
 use super::symbols::Frame;
-use super::{Column, Communicator, Efficiency, Key, Line, Table, What};
+use super::{Column, Communicator, Efficiency, Key, Line, Table, What, phases};
 
 /// The tool's own part of the run is told if it is as much as this.
 const TOLD: f64 = 0.01;
@@ -69,6 +69,7 @@ pub(super) fn write(
         }
         writeln!(out, ") times communication efficiency {communication:.1} %")?;
     }
+    phases::write(out, table)?;
     for sentence in advice(table) {
         writeln!(out, "{sentence}")?;
     }
@@ -148,9 +149,9 @@ fn numbers(table: &Table, shown: &[(usize, &Column)], line: &Line, all: u64) -> 
             let part = sums.sum as f64 / all.max(1) as f64 * 100.0;
             let ranks = table.ranks.filter(|_| table.complete).unwrap_or(1) as f64;
             // How much longer than the mean of all ranks the slowest one took.
-            let imbalance = sums.by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0);
-            let imbalance = imbalance.map_or(String::new(), |(most, sum)| {
-                format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
+            let imbalance = sums.by_rank.filter(|of| of.sum > 0.0 && ranks > 1.0);
+            let imbalance = imbalance.map_or(String::new(), |of| {
+                format!("{:.0} %", (of.most / (of.sum / ranks) - 1.0) * 100.0)
             });
             text += &format!(" {part:>5.1} % {imbalance:>9} {:>12}", line.events);
         }

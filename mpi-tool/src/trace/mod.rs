@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 
 use crate::cli::{Trace, TraceFormat};
-use crate::out::leave;
+use crate::out::{errln, leave};
 use messages::Messages;
 
 /// Reads a run: its calls, by one clock, and its messages.
@@ -44,7 +44,7 @@ impl Trace {
         let (trace, messages) = read(&self.runs)?;
         let says_clocks = matches!(format, TraceFormat::Text | TraceFormat::Html);
         if let (Some(clocks), false) = (text::clocks(&trace), says_clocks) {
-            eprintln!("mpi-tool: {clocks}");
+            errln!("mpi-tool: {clocks}");
         }
         if let TraceFormat::Otf2 | TraceFormat::Ti = format {
             return self.folder(format, &trace, &messages);
@@ -95,7 +95,7 @@ impl Trace {
             return otf2::write(folder, trace, messages);
         }
         for what in ti::write(folder, trace, messages)? {
-            eprintln!("mpi-tool: {what}");
+            errln!("mpi-tool: {what}");
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::path::Idle;
 use super::read::{self, Trace};
 use super::text;
 use super::waits::{self, Cause};
+use crate::out::errln;
 
 /// So many functions, and so many parts of the critical path.
 const LINES: usize = 5;
@@ -40,7 +41,7 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
         }
         Err(error) => {
             // Nobody has asked for it.
-            eprintln!("mpi-tool: {error:#}; the report is without it");
+            errln!("mpi-tool: {error:#}; the report is without it");
             None
         }
     }

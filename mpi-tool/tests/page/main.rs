@@ -2,6 +2,7 @@
 
 mod browser;
 mod comparison;
+mod malformed;
 mod pages;
 mod programs;
 mod simulated;

@@ -17,6 +17,7 @@ mod languages;
 mod launchers;
 mod list;
 mod missing;
+mod outputs;
 mod projects;
 mod report;
 mod run;

@@ -261,3 +261,33 @@ fn a_broken_report_is_refused() {
         assert!(outcome.said()[0].contains("broken.json"), "{what}: {outcome:?}");
     }
 }
+
+/// At `-O2` and above, one line of the source may have several call instructions, of which the report itself has a site
+/// each. Printed, they are one.
+#[test]
+fn a_line_with_several_calls_is_one_site() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["-g", "-O3", "-funroll-loops"];
+    let program = compile_with(setting("MPICC"), "one_line", "one_line", &flags);
+    let options = ["--tool", "mpi-profile", "--format", "json", "--output", "profile.json"];
+    let outcome = run_two(folder.path(), &options, &[text(&program)]);
+    assert_eq!((outcome.status, outcome.said()), (Some(0), vec![]), "{outcome:?}");
+    let csv = printed(&folder, &["--to", "csv"]);
+    let barriers: Vec<_> = csv.lines().filter(|line| line.starts_with("MPI_Barrier,")).collect();
+    let calls = |place: &str| {
+        let of_place: Vec<_> = barriers.iter().filter(|line| line.contains(place)).collect();
+        assert_eq!(of_place.len(), 1, "{place}: {csv}");
+        of_place[0].split(',').nth(2).unwrap().parse::<u64>().unwrap()
+    };
+    // On two ranks.
+    assert_eq!((calls("one_line.c:6 several"), calls("one_line.c:11 main")), (2 * 3, 2 * 2));
+    assert_eq!(barriers.len(), 2, "{csv}");
+    // The table of the report has one for each instruction.
+    let report = json(&printed(&folder, &["--to", "json"]));
+    let rows = report["rows"].as_array().unwrap().iter();
+    assert!(rows.filter(|row| row["function"] == "MPI_Barrier").count() >= 4, "{report:#}");
+    for options in [&[][..], &["--to", "html"]] {
+        let text = printed(&folder, options);
+        assert_eq!(text.matches(", one_line.c:6 several").count(), 1, "{text}");
+    }
+}

@@ -127,6 +127,12 @@ impl Tally<Row> for Unmeasured<'_> {
 }
 
 impl Profile {
+    /// The application begins a phase, or none with 0.
+    fn begin_phase(&self, number: u32) {
+        self.phase.store(number, Relaxed);
+        self.calls.any().begin_phase(number);
+    }
+
     #[cold]
     fn moved_before(&self, row: Row, flow: Flow, bytes: u64) {
         if row.phase == UNMEASURED {
@@ -370,8 +376,8 @@ impl MpiInterceptionLayer for Profile {
         match level {
             0 => _ = self.keys.fetch_or(Keys::OFF, Relaxed),
             1 => _ = self.keys.fetch_and(!Keys::OFF, Relaxed),
-            ..0 => self.phase.store(0, Relaxed),
-            2.. => self.phase.store(level.cast_unsigned(), Relaxed),
+            ..0 => self.begin_phase(0),
+            2.. => self.begin_phase(level.cast_unsigned()),
         }
     }
 

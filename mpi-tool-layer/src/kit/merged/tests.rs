@@ -18,6 +18,7 @@ fn of_rank(rank: u64, offsets: &[u64], build_id: &[u8]) -> Merged {
         lost: 1,
         peers: None,
         timeline: MergedTimeline::default(),
+        phases: BTreeMap::new(),
     }
 }
 
@@ -166,4 +167,22 @@ fn the_lowest_of_equal_ranks_is_named() {
     let spread = [3, 1, 2].map(|rank| Spread::of(7, rank)).into_iter().reduce(Spread::and);
     let extreme = Extreme { value: 7, rank: 1 };
     assert_eq!(spread, Some(Spread { ranks: 3, sum: 21, least: extreme, most: extreme }));
+}
+
+/// By hand: of phase 2, rank 0 has 10 with 4 in MPI, and rank 1 has 8 with 5, so 6 and 3 are useful: 4.5 in the mean, of a
+/// most of 6, and of 10. Phase 3 is of rank 1 only.
+#[test]
+fn phases_are_added_over_the_ranks_that_have_them() {
+    let renumbered = Renumbered { site: None, communicator: None };
+    let mut all = of_rank(0, &[], b"id");
+    all.phases.insert(2, RunTimes::of(10, 4, 0));
+    let mut other = of_rank(1, &[], b"id");
+    other.phases.insert(2, RunTimes::of(8, 5, 1));
+    other.phases.insert(3, RunTimes::of(7, 7, 1));
+    all.add(other, renumbered, coarsen);
+    let both = all.phases[&2];
+    assert_eq!((both.wall.ranks, both.wall.sum, both.inside.sum, both.useful.sum), (2, 18, 9, 9));
+    let expected = Efficiency { parallel: 0.45, load_balance: 0.75, communication: 0.6 };
+    assert_eq!(both.efficiency(), Some(expected));
+    assert_eq!((all.phases[&3].wall.ranks, all.phases[&3].efficiency()), (1, None));
 }

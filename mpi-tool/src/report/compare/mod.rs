@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::advice::preemptions;
 use super::read::Run;
 use super::symbols::Symbols;
-use super::{By, Key, What, frames, lines};
+use super::{By, Key, What, frames, lines, sites};
 use crate::cli::To;
 pub(super) use judge::Verdict;
 use judge::{Judge, Noise};
@@ -296,8 +296,8 @@ fn sites_of(run: &Run, symbols: &mut Symbols) -> Result<Vec<Site>> {
     let is_broken = || format!("{} is not as a report should be", run.name);
     let frames = frames(&run.table, symbols);
     let ranks = ranks_of(run);
-    let variations = variations(run);
-    let lines = lines(&run.table, By::Site).with_context(is_broken)?;
+    let variations = variations(run, &sites::same(&run.table, &frames));
+    let lines = sites::lines(&run.table, &frames).with_context(is_broken)?;
     let sites = lines.into_iter().map(|(key, line)| {
         let of = match key.what {
             What::Site(site) => frames[site].clone(),
@@ -315,14 +315,17 @@ fn sites_of(run: &Run, symbols: &mut Symbols) -> Result<Vec<Site>> {
 }
 
 /// How much the times of calls vary, by function and site: of several rows, the most.
-fn variations(run: &Run) -> BTreeMap<Key, f64> {
+fn variations(run: &Run, same: &[usize]) -> BTreeMap<Key, f64> {
     let mut known = BTreeMap::new();
     let Some(time) = run.table.measures.first() else { return known };
     for row in &run.table.rows {
         let variation = row[&time.name]["variation"].as_f64().unwrap_or(0.0);
-        if let (Some(function), Ok(what)) =
+        if let (Some(function), Ok(mut what)) =
             (row["function"].as_str(), What::of(&run.table, row, By::Site))
         {
+            if let What::Site(site) = &mut what {
+                *site = same[*site];
+            }
             let most = known.entry(Key { function: function.to_owned(), what }).or_insert(0.0_f64);
             *most = most.max(variation);
         }

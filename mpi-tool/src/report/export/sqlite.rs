@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rusqlite::types::Value as Field;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::{Map, Value};
@@ -14,10 +14,14 @@ use super::super::read::Run;
 use super::super::symbols::Frame;
 
 /// The names of the lists that become tables.
-const LISTS: [&str; 6] = ["rows", "hosts", "communicators", "measures", "keys", "matrix"];
+const LISTS: [&str; 7] = ["rows", "hosts", "communicators", "measures", "keys", "matrix", "phases"];
 
-/// Writes a database in place of the file, if there is one.
+/// Writes a database in place of the file, if there is one. A device or a pipe stays: a database cannot be written to it, and
+/// must not take its place.
 pub(in super::super) fn write(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        bail!("{}: a database is a file of its own, and this is no regular file", path.display());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     // It gets its name when it is complete.
     let unfinished = tempfile_in(folder.unwrap_or(Path::new(".")));

@@ -6,6 +6,7 @@ use anyhow::Result;
 use maud::{Markup, html};
 
 use super::super::advice::advice;
+use super::super::sites;
 use super::super::symbols::Frame;
 use super::super::text::{amount, name, sorted};
 use super::super::{By, Efficiency, Table, lines};
@@ -37,7 +38,7 @@ pub(super) fn limits(table: &Table, frames: &[Vec<Frame>]) -> Result<Markup> {
             format!("the parallel efficiency is {}", percent(*parallel))
         });
     }
-    let lines = lines(table, By::Site)?;
+    let lines = sites::lines(table, frames)?;
     let all: u64 = lines.values().map(|line| line.first()).fold(0, u64::saturating_add);
     let waiting = table.measures.iter().position(|column| column.name == "wait");
     for (position, (key, line)) in sorted(lines).iter().take(3).enumerate() {

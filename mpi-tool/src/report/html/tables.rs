@@ -6,6 +6,8 @@ use anyhow::Result;
 use maud::{Markup, html};
 use mpi_facts::{FunctionClass, FunctionId};
 
+use super::super::phases::{Efficiency, Phase, unknown};
+use super::super::sites::lines as sites_lines;
 use super::super::symbols::Frame;
 use super::super::text::{amount, name, shown, sorted};
 use super::super::timeline;
@@ -77,15 +79,15 @@ fn measured(
 /// How much longer than the mean of all ranks the slowest one took.
 fn imbalance(line: &Line, ranks: f64) -> String {
     let by_rank = line.measures.first().and_then(|sums| sums.by_rank);
-    by_rank.filter(|(_, sum)| *sum > 0.0 && ranks > 1.0).map_or(String::new(), |(most, sum)| {
-        format!("{:.0} %", (most / (sum / ranks) - 1.0) * 100.0)
-    })
+    by_rank
+        .filter(|of| of.sum > 0.0 && ranks > 1.0)
+        .map_or(String::new(), |of| format!("{:.0} %", (of.most / (of.sum / ranks) - 1.0) * 100.0))
 }
 
 /// The call sites, each unfoldable to its callers and source lines.
 pub(super) fn sites(table: &Table, frames: &[Vec<Frame>]) -> Result<Markup> {
     let mut sources = source::Sources::default();
-    let of = lines(table, By::Site)?;
+    let of = sites_lines(table, frames)?;
     Ok(measured(table, of, "call site", SITES, |number, key| {
         let What::Site(site) = key.what else { return html! { (name(table, key, frames)) } };
         let Some((own, callers)) = frames[site].split_first() else {
@@ -126,7 +128,49 @@ pub(super) fn phases(table: &Table) -> Result<Markup> {
         return Ok(missing(&what_to_do));
     }
     let of = lines(table, By::Phase)?;
-    Ok(measured(table, of, "function, phase", SITES, |_, key| html! { (name(table, key, &[])) }))
+    let calls = measured(table, of, "function, phase", SITES, |_, key| {
+        html! { (name(table, key, &[])) }
+    });
+    Ok(html! { (efficiencies(table)) (calls) })
+}
+
+/// The efficiencies of the phases, or why they are not known.
+fn efficiencies(table: &Table) -> Markup {
+    if let Some(why) = unknown(table) {
+        return html! { p { (why) "." } };
+    }
+    let known = |phase: &Phase, part: fn(&Efficiency) -> f64| {
+        phase.efficiency.as_ref().map_or(String::new(), |of| percent(part(of)))
+    };
+    html! {
+        @if !table.phases.is_empty() {
+            p { "The efficiencies are those of " a href="#efficiency" { "the run" } ", of the time in the phase and of the ranks that had it." }
+            div.scroll tabindex="0" role="region" aria-label="efficiencies of phases" {
+                table.phases {
+                    thead {
+                        tr {
+                            @for name in ["phase", "ranks", "wall time", "in MPI", "parallel efficiency", "load balance", "communication efficiency"] {
+                                th scope="col" { (name) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for phase in &table.phases {
+                            tr {
+                                th scope="row" { "phase " (phase.number) }
+                                td { (phase.ranks) }
+                                td { (seconds(phase.wall.most)) }
+                                td { (percent(phase.share())) }
+                                td { (known(phase, |of| of.parallel)) }
+                                td { (known(phase, |of| of.load_balance)) }
+                                td { (known(phase, |of| of.communication)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn sizes(table: &Table) -> Result<Markup> {

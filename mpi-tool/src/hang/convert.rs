@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mpi_facts::watch::{full, group, kind};
+use mpi_facts::watch::{full, group, kind, request};
 use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::file::{Group, Request, Snapshot, Thread};
@@ -17,14 +17,22 @@ pub(super) fn state(snapshot: &Snapshot, threads: &[&Thread], condition: Conditi
         .iter()
         .map(|thread| Doing { function: thread.function, what: what(snapshot, thread) });
     let active = snapshot.requests.iter().filter(|request| request.is_active);
+    let started = snapshot.requests.iter().filter(|request| request.is_persistent);
     State {
         condition,
         calls: calls.collect(),
         pending: active.filter_map(|request| message_of(snapshot, request)).collect(),
         progress: snapshot.groups.iter().map(|group| (group.identity, progress(group))).collect(),
+        starts: started.filter_map(|request| starts(snapshot, request)).collect(),
         knows_all: snapshot.full & (full::GROUPS | full::GONE) == 0,
         locks: locks(snapshot).collect(),
     }
+}
+
+/// How often a persistent collective operation was started: by the identity of what it is on, and its number there.
+fn starts(snapshot: &Snapshot, request: &Request) -> Option<((u64, u64), u64)> {
+    let group = snapshot.group(kind::COMMUNICATOR, request.comm)?;
+    (request.number > 0).then_some(((group.identity, request.number), request.starts))
 }
 
 /// The locks of windows that a process holds.
@@ -118,7 +126,8 @@ fn collective(
         _ => Needs::All,
     };
     let members = members(group)?;
-    (number > 0).then_some(Collective { on: group.identity, number, function, members, needs })
+    let (on, start) = (group.identity, None);
+    (number > 0).then_some(Collective { on, number, start, function, members, needs })
 }
 
 /// What a call waits for.
@@ -129,8 +138,14 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     };
     let function = thread.function;
     let shape = Shape::looked_up(function);
+    // Libraries for files call MPI in their own calls.
+    if thread.is_nested && shape.class != FunctionClass::Io {
+        return What::Nothing;
+    }
     match function {
         MPI_Init | MPI_Init_thread => return What::Start,
+        // Callbacks may do what others wait for.
+        MPI_Finalize if snapshot.has_last_callbacks || thread.is_nested => return What::Nothing,
         MPI_Finalize => return What::Finalize,
         MPI_Bsend => return What::Nothing,
         MPI_Comm_accept | MPI_Comm_connect | MPI_Comm_join => {
@@ -239,12 +254,20 @@ fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) 
 fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
     let mut of = Vec::new();
     let mut is_known = thread.requests as usize == thread.handles.len();
-    for handle in thread.handles.iter().filter(|handle| **handle != snapshot.request_null) {
+    let is_complete = |handle: u64| {
+        handle == snapshot.request_null
+            || request::is_complete_at_once(handle, snapshot.has_int_handles)
+    };
+    for handle in thread.handles.iter().filter(|handle| !is_complete(**handle)) {
         let Some(request) = snapshot.requests.iter().find(|known| known.handle == *handle) else {
             is_known = false;
             continue;
         };
         if !request.is_active {
+            continue;
+        }
+        if request.is_shared {
+            is_known = false;
             continue;
         }
         let group = snapshot.group(kind::COMMUNICATOR, request.comm);
@@ -255,7 +278,10 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
                 .and_then(|group| {
                     collective(snapshot, group, request.number, request.function, root)
                 })
-                .map(Operation::Collective)
+                .map(|found| {
+                    let start = request.is_persistent.then_some(request.starts);
+                    Operation::Collective(Collective { start, ..found })
+                })
         } else {
             message_of(snapshot, request).map(Operation::Message)
         };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::watch::{
-    MAGIC, UNKNOWN, VERSION, WORDS, group, header, is_message, lock, members, module, request,
-    site, slot,
+    MAGIC, UNKNOWN, VERSION, WORDS, group, has_no_time, header, is_message, lock, members, module,
+    request, site, slot,
 };
 
 use crate::report::symbols::Place;
@@ -27,6 +27,8 @@ pub(super) struct Snapshot {
     pub(super) phase: u64,
     /// May other threads than the main one call MPI?
     pub(super) has_threads: bool,
+    /// May callbacks of the application's work in `MPI_Finalize`?
+    pub(super) has_last_callbacks: bool,
     /// For what there was no room.
     pub(super) full: u64,
     pub(super) host: String,
@@ -40,6 +42,7 @@ pub(super) struct Snapshot {
     pub(super) proc_null: i32,
     pub(super) any_tag: i32,
     pub(super) request_null: u64,
+    pub(super) has_int_handles: bool,
     ticks: u64,
     rate: f64,
 }
@@ -49,7 +52,11 @@ pub(super) struct Snapshot {
 pub(super) struct Thread {
     pub(super) id: u32,
     pub(super) calls: u64,
+    /// Calls from inside of others, which are not counted among `calls`.
+    pub(super) nested_calls: u64,
     pub(super) is_inside: bool,
+    /// Has it called MPI from inside of this call, or left it by a jump? Then nobody knows what it waits for.
+    pub(super) is_nested: bool,
     /// Of the call that it is in, or of its last one.
     pub(super) function: FunctionId,
     pub(super) since: u64,
@@ -84,6 +91,10 @@ pub(super) struct Group {
 pub(super) struct Request {
     pub(super) handle: u64,
     pub(super) is_active: bool,
+    pub(super) is_persistent: bool,
+    /// Is the handle that of several operations, of which some or all are complete?
+    pub(super) is_shared: bool,
+    pub(super) starts: u64,
     pub(super) function: FunctionId,
     pub(super) peer: i32,
     pub(super) tag: i32,
@@ -143,11 +154,12 @@ impl Words {
 
     fn thread(&self, at: usize) -> Option<Thread> {
         let word = |offset: usize| self.0[at + offset];
-        let (function, inside) = (word(slot::FUNCTION) & !slot::INSIDE, slot::INSIDE);
-        let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
         if word(slot::ENTERED) == 0 {
             return None;
         }
+        let function = word(slot::FUNCTION) & !slot::OUTSIDE;
+        let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
+        let has_no_time = self.0[header::DEPTH] == 0 && has_no_time(function);
         let mut site = self.site(word(slot::SITE));
         if site.is_empty() && word(slot::SITE) != 0 {
             let places = (0..8).map_while(|place| self.place(word(slot::PLACES + place)));
@@ -158,9 +170,11 @@ impl Words {
         Some(Thread {
             id: word(slot::THREAD) as u32,
             calls: word(slot::ENTERED),
-            is_inside: word(slot::FUNCTION) & inside != 0,
+            nested_calls: word(slot::NESTED_CALLS),
+            is_inside: word(slot::FUNCTION) & slot::OUTSIDE == 0,
+            is_nested: word(slot::NESTED) == word(slot::ENTERED),
             function,
-            since: word(slot::SINCE),
+            since: if has_no_time { 0 } else { word(slot::SINCE) },
             site,
             peer: word(slot::PEER) as i32,
             source: word(slot::SOURCE) as i32,
@@ -236,6 +250,9 @@ impl Words {
         Some(Request {
             handle: word(request::HANDLE),
             is_active: state & request::ACTIVE != 0,
+            is_persistent: state & request::PERSISTENT != 0,
+            is_shared: state & request::SHARED != 0,
+            starts: word(request::STARTS),
             function: FunctionId::from_index(function)?,
             peer: word(request::PEER) as i32,
             tag: word(request::TAG) as i32,
@@ -307,6 +324,7 @@ impl Snapshot {
             created: word(header::CREATED),
             phase: word(header::PHASE),
             has_threads: word(header::THREADS) != 0,
+            has_last_callbacks: word(header::SELF_ATTRIBUTES) != 0,
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),
@@ -327,6 +345,7 @@ impl Snapshot {
             proc_null: word(header::PROC_NULL) as i32,
             any_tag: word(header::ANY_TAG) as i32,
             request_null: word(header::REQUEST_NULL),
+            has_int_handles: word(header::INT_HANDLES) != 0,
             ticks: word(header::TICKS),
             rate: f64::from_bits(word(header::RATE)),
         })
@@ -342,6 +361,12 @@ impl Snapshot {
     /// How many calls all threads have made.
     pub(super) fn calls(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| thread.calls.wrapping_add(sum))
+    }
+
+    /// The same, with calls from inside of others: what shows that it moves.
+    pub(super) fn steps(&self) -> u64 {
+        let nested = |sum: u64, thread: &Thread| sum.wrapping_add(thread.nested_calls);
+        self.threads.iter().fold(self.calls(), nested)
     }
 
     /// A communicator, window or file by its handle.

@@ -21,6 +21,8 @@ pub(super) struct State {
     pub(super) pending: Vec<Message>,
     /// The collective operations on the communicators, windows and files that it knows, by their identities.
     pub(super) progress: BTreeMap<u64, Progress>,
+    /// How often persistent collective operations were started, by what they are on and their numbers there.
+    pub(super) starts: BTreeMap<(u64, u64), u64>,
     /// Are these all?
     pub(super) knows_all: bool,
     /// The window locks that it holds.
@@ -136,6 +138,8 @@ pub(super) enum Who {
 pub(super) struct Collective {
     pub(super) on: u64,
     pub(super) number: u64,
+    /// Of a persistent one: which start this is, from 1.
+    pub(super) start: Option<u64>,
     pub(super) function: FunctionId,
     /// World ranks.
     pub(super) members: Vec<u32>,
@@ -167,6 +171,8 @@ pub(super) enum Reason {
     Mismatch { number: u64, ours: FunctionId, theirs: FunctionId },
     /// It is to begin a collective operation.
     Missing { number: u64, function: FunctionId },
+    /// It is to start a persistent collective operation, so many times in all.
+    Again { number: u64, start: u64, function: FunctionId },
     /// It is to send.
     Send,
     /// It is to receive.

@@ -1,6 +1,6 @@
 //! Whom a call needs to go on: by messages, requests, collective operations and windows.
 
-use mpi_facts::{Shape, Timing};
+use mpi_facts::{FunctionId, Shape, Timing};
 
 use super::{
     Collective, Condition, Doing, Edge, Lock, Message, Need, Needs, Operation, Reason, State, What,
@@ -98,7 +98,7 @@ impl World<'_> {
     }
 
     fn need_of_collective(&self, from: u32, collective: &Collective) -> Need {
-        let Collective { on, number, function, members, needs } = collective;
+        let Collective { on, number, start, function, members, needs } = collective;
         let mut missing = Vec::new();
         let mut outside = Vec::new();
         let is_blocking = Shape::looked_up(*function).timing == Timing::Blocking;
@@ -117,6 +117,12 @@ impl World<'_> {
                         let reason =
                             Reason::Mismatch { number: *number, ours: *function, theirs: *theirs };
                         missing.push(edge(reason));
+                    } else if let Some(start) = *start
+                        && let Some(theirs) = state.starts.get(&(*on, *number))
+                        && *theirs < start
+                    {
+                        let (number, function) = (*number, *function);
+                        missing.push(edge(Reason::Again { number, start, function }));
                     } else if !is_blocking && self.is_outside(to) {
                         // It has begun, and does not go on with it before its next call.
                         outside.push(Edge { is_choice: true, ..edge(Reason::Progress) });
@@ -188,7 +194,7 @@ impl World<'_> {
                 let is_there = |rank: &u32| {
                     let state = self.states.get(rank);
                     state.is_some_and(|state| {
-                        state.calls.iter().any(|call| call.what == What::Finalize)
+                        state.calls.iter().any(|call| call.function == FunctionId::MPI_Finalize)
                     }) || matches!(self.condition(*rank), Condition::Finalized | Condition::Missing)
                 };
                 let edge = |to| Edge { from, to, reason: Reason::Finalize, is_choice: false };

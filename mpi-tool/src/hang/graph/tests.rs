@@ -13,6 +13,7 @@ fn outside() -> State {
         calls: vec![],
         pending: vec![],
         progress: BTreeMap::new(),
+        starts: BTreeMap::new(),
         knows_all: true,
         locks: vec![],
     }
@@ -42,8 +43,8 @@ fn finalizes() -> State {
 fn collective(size: u32, history: &[FunctionId]) -> State {
     let (number, function) = (history.len() as u64, history[history.len() - 1]);
     let members = (0..size).collect();
-    let what =
-        What::Collective(Collective { on: WORLD, number, function, members, needs: Needs::All });
+    let (on, start, needs) = (WORLD, None, Needs::All);
+    let what = What::Collective(Collective { on, number, start, function, members, needs });
     State { progress: progress(history), ..inside(function, what) }
 }
 
@@ -260,6 +261,7 @@ fn who_has_begun_an_operation_must_go_on_with_it() {
     let operation = |needs| Collective {
         on: WORLD,
         number: 1,
+        start: None,
         function: history[0],
         members: vec![0, 1, 2],
         needs,
@@ -281,6 +283,40 @@ fn who_has_begun_an_operation_must_go_on_with_it() {
     assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
     let verdict = judge([waits(Needs::All), computes, receives(0, 1)]);
     assert_eq!(culprits(&verdict), [(0, Why::Cycle), (2, Why::Cycle)]);
+}
+
+/// A persistent operation is waited for at those that have started it less often. Who has freed it has done all.
+#[test]
+fn who_has_not_started_a_persistent_operation_is_named() {
+    let history = [FunctionId::MPI_Allreduce_init];
+    let knows = |starts: u64, state: State| State {
+        progress: progress(&history),
+        starts: BTreeMap::from([((WORLD, 1), starts)]),
+        ..state
+    };
+    let waits = || {
+        let operation = Collective {
+            on: WORLD,
+            number: 1,
+            start: Some(3),
+            function: history[0],
+            members: vec![0, 1, 2],
+            needs: Needs::All,
+        };
+        let of = vec![Operation::Collective(operation)];
+        knows(3, inside(MPI_Wait, What::Requests { of, is_all: false, is_known: true }))
+    };
+    let verdict = judge([waits(), knows(2, receives(0, 5)), waits()]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+    let reason = Reason::Again { number: 1, start: 3, function: history[0] };
+    assert!(verdict.edges.contains(&Edge { from: 2, to: 1, reason, is_choice: false }));
+    let verdict = judge([waits(), knows(2, outside()), waits()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    // All have started it, or have no such operation any more.
+    assert_eq!(judge([waits(), waits(), waits()]).kind, Kind::Running);
+    let freed = State { progress: progress(&history), ..receives(0, 5) };
+    assert!(judge([waits(), freed, waits()]).edges.iter().all(|edge| edge.from == 1));
 }
 
 /// What surely has arrived is not what a rank waits for, and all that it may wait for are named.

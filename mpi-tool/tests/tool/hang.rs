@@ -42,7 +42,7 @@ impl Job {
     }
 
     /// The same, with settings.
-    fn with(
+    pub(crate) fn with(
         program: &Path,
         ranks: u32,
         arguments: &[&str],
@@ -165,13 +165,13 @@ pub(crate) fn line_of(comment: &str) -> u64 {
 }
 
 /// The innermost line of a rank's or culprit's site, in `hang.c`.
-fn line(of: &Value) -> Option<u64> {
+pub(crate) fn line(of: &Value) -> Option<u64> {
     let frame = &of["site"][0];
     frame["file"].as_str()?.ends_with("hang.c").then(|| frame["line"].as_u64())?
 }
 
 /// The ranks that are named, with function, line, and why.
-fn culprits(answer: &Value) -> BTreeSet<(u64, String, u64, String)> {
+pub(crate) fn culprits(answer: &Value) -> BTreeSet<(u64, String, u64, String)> {
     let culprits = answer["culprits"].as_array().unwrap().iter();
     culprits
         .map(|culprit| {
@@ -183,7 +183,9 @@ fn culprits(answer: &Value) -> BTreeSet<(u64, String, u64, String)> {
 }
 
 /// Those that should be named: rank, function, comment of the line, why.
-fn expected(culprits: &[(u64, &str, &str, &str)]) -> BTreeSet<(u64, String, u64, String)> {
+pub(crate) fn expected(
+    culprits: &[(u64, &str, &str, &str)],
+) -> BTreeSet<(u64, String, u64, String)> {
     let expected = culprits.iter();
     expected
         .map(|(rank, function, comment, why)| {
@@ -197,7 +199,7 @@ pub(crate) fn verdict(answer: &Value) -> &str {
 }
 
 /// Runs a fault until its verdict is there and certain, and the ranks that are named are those that should be.
-fn named(
+pub(crate) fn named(
     ranks: u32,
     arguments: &[&str],
     kind: &str,

@@ -8,7 +8,8 @@ use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Tim
 
 use super::file::{Group, Request, Snapshot, Thread};
 use super::graph::{
-    Collective, Condition, Doing, Lock, Message, Needs, Operation, Progress, State, What, Who,
+    Collective, Condition, Doing, Lock, Members, Message, Needs, Operation, Progress, State, What,
+    Who,
 };
 
 /// What the graph knows of a rank. `threads` are those that were in one call all the time.
@@ -58,21 +59,19 @@ fn progress(group: &Group) -> Progress {
 }
 
 /// Those that one communicates with: the other group, where there is one.
-fn peers(group: &Group) -> Option<&Vec<Option<u32>>> {
+fn peers(group: &Group) -> Option<&Members> {
     if group.sizes[1] > 0 { group.other.as_ref() } else { group.own.as_ref() }
 }
 
 fn world_rank(group: &Group, rank: i32) -> Option<u32> {
-    *peers(group)?.get(usize::try_from(rank).ok()?)?
+    peers(group)?.get(u32::try_from(rank).ok()?)
 }
 
-/// All processes that a collective operation is of; `None` if one is not known or not of the world.
-fn members(group: &Group) -> Option<Vec<u32>> {
-    let mut all: Vec<u32> = group.own.as_ref()?.iter().copied().collect::<Option<_>>()?;
-    if group.sizes[1] > 0 {
-        all.extend(group.other.as_ref()?.iter().copied().collect::<Option<Vec<_>>>()?);
-    }
-    Some(all)
+/// All processes that a collective operation is of, those of both groups; `None` if one is not known or not of the world.
+fn members(group: &Group) -> Option<[Members; 2]> {
+    let own = group.own.clone()?;
+    let other = if group.sizes[1] > 0 { group.other.clone()? } else { Members::NONE };
+    (own.are_in_world() && other.are_in_world()).then_some([own, other])
 }
 
 /// The other side of a message.
@@ -82,8 +81,8 @@ fn who(snapshot: &Snapshot, comm: u64, rank: i32) -> Who {
     }
     let Some(group) = snapshot.group(kind::COMMUNICATOR, comm) else { return Who::Unknown };
     if rank == snapshot.any_source {
-        let all = peers(group).and_then(|all| all.iter().copied().collect::<Option<Vec<_>>>());
-        return all.map_or(Who::Unknown, Who::AnyOf);
+        let all = peers(group).filter(|all| all.are_in_world());
+        return all.map_or(Who::Unknown, |all| Who::AnyOf(all.clone()));
     }
     world_rank(group, rank).map_or(Who::Unknown, Who::Rank)
 }
@@ -236,8 +235,8 @@ fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) 
         return What::Nothing;
     }
     let targets = match target {
-        Some(target) => vec![target],
-        None => members(window).unwrap_or_default(),
+        Some(target) => Members::one(target),
+        None => members(window).map_or(Members::NONE, |[own, _]| own),
     };
     let window = window.identity;
     let is_exclusive = if thread.function == FunctionId::MPI_Win_lock {
@@ -254,9 +253,10 @@ fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) 
 fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
     let mut of = Vec::new();
     let mut is_known = thread.requests as usize == thread.handles.len();
+    let Snapshot { request_null, request_empty, has_int_handles, .. } = *snapshot;
     let is_complete = |handle: u64| {
-        handle == snapshot.request_null
-            || request::is_complete_at_once(handle, snapshot.has_int_handles)
+        handle == request_null
+            || request::is_complete_at_once(handle, has_int_handles, request_empty)
     };
     for handle in thread.handles.iter().filter(|handle| !is_complete(**handle)) {
         let Some(request) = snapshot.requests.iter().find(|known| known.handle == *handle) else {
@@ -297,7 +297,7 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
 pub(super) fn peers_of(what: &What) -> Vec<u32> {
     let of_message = |message: &Message| match &message.with {
         Who::Rank(rank) => vec![*rank],
-        Who::AnyOf(ranks) => ranks.clone(),
+        Who::AnyOf(ranks) => ranks.iter().collect(),
         Who::Nobody | Who::Unknown => vec![],
     };
     let all: BTreeSet<u32> = match what {

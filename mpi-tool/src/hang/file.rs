@@ -10,6 +10,7 @@ use mpi_facts::watch::{
     request, site, slot,
 };
 
+use super::graph::Members;
 use crate::report::symbols::Place;
 
 /// What a file said at one moment.
@@ -42,6 +43,7 @@ pub(super) struct Snapshot {
     pub(super) proc_null: i32,
     pub(super) any_tag: i32,
     pub(super) request_null: u64,
+    pub(super) request_empty: u64,
     pub(super) has_int_handles: bool,
     ticks: u64,
     rate: f64,
@@ -81,8 +83,8 @@ pub(super) struct Group {
     pub(super) history: [u64; group::HISTORY_WORDS],
     pub(super) name: String,
     /// World ranks of both sides; `None` for what is not known, and for processes outside of the world.
-    pub(super) own: Option<Vec<Option<u32>>>,
-    pub(super) other: Option<Vec<Option<u32>>>,
+    pub(super) own: Option<Members>,
+    pub(super) other: Option<Members>,
     pub(super) sizes: [u64; 2],
 }
 
@@ -112,7 +114,7 @@ pub(super) struct Lock {
     pub(super) is_exclusive: bool,
 }
 
-/// No world has more processes, and no process so many members in all of its communicators: such a file is damaged.
+/// No world has more processes: such a file is damaged.
 const MOST_MEMBERS: u64 = 1 << 22;
 
 /// The words of a file, and what stands in them.
@@ -191,14 +193,9 @@ impl Words {
         })
     }
 
-    /// A group, if there is room for so many members more.
-    fn group(&self, at: usize, room: &mut u64) -> Option<Group> {
+    fn group(&self, at: usize) -> Option<Group> {
         let word = |offset: usize| self.0[at + offset];
         let sizes = [word(group::OWN + group::SIZE), word(group::OTHER + group::SIZE)];
-        let mut members = |at: usize, size: u64| {
-            *room = room.checked_sub(size)?;
-            self.members(at)
-        };
         (word(group::KIND) != 0).then(|| Group {
             kind: word(group::KIND),
             handle: word(group::HANDLE),
@@ -206,35 +203,29 @@ impl Words {
             number: word(group::NUMBER),
             history: core::array::from_fn(|i| word(group::HISTORY + i)),
             name: self.text(at + group::NAME, group::NAME_WORDS),
-            own: members(at + group::OWN, sizes[0]),
-            other: members(at + group::OTHER, sizes[1]).filter(|other| !other.is_empty()),
+            own: self.members(at + group::OWN),
+            other: self.members(at + group::OTHER).filter(|other| other.size() > 0),
             sizes,
         })
     }
 
-    fn members(&self, at: usize) -> Option<Vec<Option<u32>>> {
+    fn members(&self, at: usize) -> Option<Members> {
         let word = |offset: usize| self.0[at + offset];
         let (size, first) = (word(group::SIZE), word(group::FIRST));
         match word(group::FORM) {
             _ if size > MOST_MEMBERS => None,
-            _ if size == 0 => Some(vec![]),
-            group::REGULAR => {
-                let stride = word(group::STRIDE) as i64;
-                let member = |rank: u64| {
-                    let offset = stride.checked_mul(i64::try_from(rank).ok()?)?;
-                    u32::try_from(i64::try_from(first).ok()?.checked_add(offset)?).ok()
-                };
-                Some((0..size).map(member).collect())
-            }
+            _ if size == 0 => Some(Members::NONE),
+            group::REGULAR => Members::regular(first, word(group::STRIDE) as i64, size),
             group::LISTED => {
-                let member = |rank: u64| {
-                    let half = usize::try_from(first.checked_add(rank)?).ok()?;
-                    let word =
-                        (half / 2 < members::WORDS).then(|| self.0[members::AREA + half / 2])?;
+                // The list is in the file.
+                let last = first.checked_add(size - 1)?;
+                (last / 2 < members::WORDS as u64).then_some(())?;
+                let member = |half: u64| {
+                    let word = self.0[members::AREA + half as usize / 2];
                     let member = (word >> (half % 2 * 32)) as u32;
                     Some(member).filter(|member| *member != group::NOBODY)
                 };
-                Some((0..size).map(member).collect())
+                Some((first..=last).map(member).collect())
             }
             _ => None,
         }
@@ -304,7 +295,6 @@ impl Snapshot {
         }
         let words = Words(words);
         let word = |at: usize| words.0[at];
-        let mut room = MOST_MEMBERS;
         if [header::RANK, header::SIZE]
             .iter()
             .any(|at| word(*at) > MOST_MEMBERS && word(*at) != UNKNOWN)
@@ -333,7 +323,7 @@ impl Snapshot {
                 .filter_map(|at| words.thread(at))
                 .collect(),
             groups: entries(group::AREA, group::COUNT, group::LENGTH)
-                .filter_map(|at| words.group(at, &mut room))
+                .filter_map(|at| words.group(at))
                 .collect(),
             requests: entries(request::AREA, request::COUNT, request::LENGTH)
                 .filter_map(|at| words.request(at))
@@ -345,6 +335,7 @@ impl Snapshot {
             proc_null: word(header::PROC_NULL) as i32,
             any_tag: word(header::ANY_TAG) as i32,
             request_null: word(header::REQUEST_NULL),
+            request_empty: word(header::REQUEST_EMPTY),
             has_int_handles: word(header::INT_HANDLES) != 0,
             ticks: word(header::TICKS),
             rate: f64::from_bits(word(header::RATE)),

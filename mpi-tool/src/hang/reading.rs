@@ -264,7 +264,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 (*number, state(&rank.snapshot, &threads, rank.condition))
             })
             .collect();
-        let verdict = Graph { size, states: &states }.judge();
+        let verdict = Graph::new(size, &states).judge();
         let had_little = |rank: &u32| {
             let Some(rank) = ranks.get(rank) else { return false };
             !rank.inside.iter().all(|thread| {

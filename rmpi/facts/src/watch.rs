@@ -85,6 +85,8 @@ pub mod header {
     pub const REQUEST_NULL: usize = 63;
     /// Has `MPI_COMM_SELF` got an attribute, 1, or not, 0? Its callback may still work in `MPI_Finalize`.
     pub const SELF_ATTRIBUTES: usize = 64;
+    /// Open MPI's request of operations that are complete at once, `ompi_request_empty`; 0 where that is not known.
+    pub const REQUEST_EMPTY: usize = 65;
     /// The header's length.
     pub const LENGTH: usize = 72;
 }
@@ -296,9 +298,13 @@ pub mod request {
     pub const LENGTH: usize = 8;
 
     /// Is a handle that of operations which are complete when their functions return? MPICH and its kin have such handles,
-    /// which are built in, where handles are `int`s.
-    pub const fn is_complete_at_once(handle: u64, has_int_handles: bool) -> bool {
-        has_int_handles && handle as u32 & 0xfc00_0000 == 0x6c00_0000
+    /// which are built in, where handles are `int`s, and Open MPI has one, which is `empty` if it is known.
+    pub const fn is_complete_at_once(handle: u64, has_int_handles: bool, empty: u64) -> bool {
+        if has_int_handles {
+            handle as u32 & 0xfc00_0000 == 0x6c00_0000
+        } else {
+            handle == empty && empty != 0
+        }
     }
 
     /// Where a handle is first looked for.

@@ -68,6 +68,9 @@ pub(crate) fn started() {
     }
     // Open MPI's is an address, which is known when MPI is there.
     file.set(header::REQUEST_NULL, pmpi::MPI_REQUEST_NULL.to_word());
+    // SAFETY: `dlsym` may look for any name, and what it finds is only compared.
+    let empty = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ompi_request_empty".as_ptr()) };
+    file.set(header::REQUEST_EMPTY, empty.addr() as u64);
     file.set(header::RATE, Clock::nanoseconds_per_tick().to_bits());
     file.set(header::PHASE, phase::RUNNING);
 }

@@ -440,7 +440,9 @@ impl Words {
     /// A request has been made.
     #[inline(always)]
     pub(crate) fn add_request(&self, new: NewRequest) {
-        if request::is_complete_at_once(new.handle, size_of::<MPI_Request>() == size_of::<i32>()) {
+        let has_int_handles = size_of::<MPI_Request>() == size_of::<i32>();
+        let empty = self.get(header::REQUEST_EMPTY);
+        if request::is_complete_at_once(new.handle, has_int_handles, empty) {
             return;
         }
         // What had the handle before is gone, whether anybody has seen that or not, or complete like this one.

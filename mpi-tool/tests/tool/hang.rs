@@ -101,16 +101,18 @@ impl Job {
         ranks.iter().filter_map(|rank| rank["pid"].as_u64()).collect()
     }
 
-    /// Ends all processes at once, the launcher first.
+    /// Ends all processes at once.
     pub(crate) fn kill(&mut self) {
-        let processes = self.processes();
+        let mut all = self.processes();
         // `timeout` passes no SIGKILL on.
         let children =
             fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.launcher.id()));
-        for child in children.unwrap_or_default().split_ascii_whitespace() {
-            signal("KILL", child.parse().unwrap());
-        }
-        processes.into_iter().for_each(|process| signal("KILL", process));
+        let children = children.unwrap_or_default();
+        all.extend(children.split_ascii_whitespace().map(|child| child.parse::<u64>().unwrap()));
+        // By one command, as a rank in MPI_Finalize may end it when it sees the launcher go.
+        let mut kill = Command::new("kill");
+        kill.args(["-s", "KILL"]).args(all.iter().map(u64::to_string)).stderr(Stdio::null());
+        let _ = kill.status();
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
     }

@@ -11,6 +11,9 @@ use super::{Collective, Condition, Lock, MOST, Operation, Reason, State, What, W
 /// A collective operation: what it is on, its number there, and which start it is.
 type Key = (u64, u64, Option<u64>, FunctionId);
 
+/// Who holds locks of windows, by the windows.
+type Holders = HashMap<u64, Vec<(u32, Vec<Lock>)>>;
+
 /// What has been found out.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
@@ -19,7 +22,7 @@ pub(super) struct Shared {
     unstarted: OnceCell<Vec<u32>>,
     unfinished: OnceCell<Vec<u32>>,
     senders: OnceCell<Senders>,
-    holders: OnceCell<HashMap<u64, Vec<(u32, Vec<Lock>)>>>,
+    holders: OnceCell<Holders>,
 }
 
 /// Who has come to a collective operation.
@@ -179,7 +182,7 @@ impl World<'_> {
     /// The locks of a window that ranks hold which are in no call on it.
     pub(super) fn holders(&self, window: u64) -> &[(u32, Vec<Lock>)] {
         let all = self.shared.holders.get_or_init(|| {
-            let mut all: HashMap<u64, Vec<(u32, Vec<Lock>)>> = HashMap::new();
+            let mut all = Holders::new();
             for (rank, state) in self.states {
                 for lock in state.locks.iter().filter(|lock| !state.is_at(lock.window)) {
                     let of_window = all.entry(lock.window).or_default();

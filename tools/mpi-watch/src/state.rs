@@ -441,7 +441,7 @@ impl Words {
     #[inline(always)]
     pub(crate) fn add_request(&self, new: NewRequest) {
         let has_int_handles = size_of::<MPI_Request>() == size_of::<i32>();
-        let empty = self.get(header::REQUEST_EMPTY);
+        let empty = if has_int_handles { 0 } else { self.get(header::REQUEST_EMPTY) };
         if request::is_complete_at_once(new.handle, has_int_handles, empty) {
             return;
         }
@@ -466,7 +466,9 @@ impl Words {
         self.set(at + request::COMM, new.comm);
         self.set(at + request::SITE, new.site);
         self.set(at + request::NUMBER, new.number);
-        self.set(at + request::STARTS, 0);
+        if new.is_persistent {
+            self.set(at + request::STARTS, 0);
+        }
         let kind = if new.is_persistent { request::PERSISTENT } else { request::ACTIVE };
         let kind = if is_shared { kind | request::SHARED } else { kind };
         self.set(at + request::STATE, new.function << request::FUNCTION_SHIFT | kind);

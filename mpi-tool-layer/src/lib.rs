@@ -177,6 +177,7 @@ pub use function_counters::FunctionCounters;
 pub use handles::{HandleMap, PendingRequests};
 pub use high::*;
 pub use host::launcher::{launched_on_one_host, launched_rank};
+pub use host::noted::NotesMessages;
 pub use host::options;
 pub use host::output::say;
 pub use host::report::Counters;

@@ -95,6 +95,12 @@ impl Test {
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));
         }
+        let debugger = environment::debugger();
+        if let Err(reason) = &debugger {
+            left_out.push(format!(
+                "what mpi-tool hang says, compared with what gdb sees of each rank: {reason}"
+            ));
+        }
         for (program, what) in [("otf2-print", "OTF2 traces"), ("smpirun", "SimGrid's replay")] {
             if environment::find_program(program).is_none() {
                 left_out.push(format!("{what}: {program} is not installed"));
@@ -150,7 +156,7 @@ impl Test {
             };
             for _ in 0..self.times {
                 let result = step(&format!("Testing on {name}"), || {
-                    self.test_on(mpi, hosts.is_ok(), &mut tally)
+                    self.test_on(mpi, hosts.is_ok(), debugger.is_ok(), &mut tally)
                 });
                 failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
             }
@@ -317,7 +323,7 @@ impl Test {
         }
     }
 
-    fn test_on(&self, mpi: &Mpi, hosts: bool, tally: &mut Tally) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, hosts: bool, debugger: bool, tally: &mut Tally) -> Result<()> {
         tally.begin(&mpi.name, "");
         let browser = environment::chromium();
         let mut tests = self.cargo_test(mpi)?;
@@ -328,6 +334,7 @@ impl Test {
             .args(if self.no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(self.tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
             .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
+            .args(if debugger { &[][..] } else { &["--skip", DEBUGGER_TESTS] })
             .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
             .args(if self.more && !self.long { &["--skip", ONE_RANK_TESTS][..] } else { &[] })
@@ -442,6 +449,9 @@ const SLOW: [(&str, &str); 4] = [
 
 /// Of `mpi-tool`.
 const HOSTS_TESTS: &str = "hosts::";
+
+/// Tests that look at processes with a debugger.
+const DEBUGGER_TESTS: &str = "faults::gdb_";
 
 const PROGRAMS_TESTS: &str = "debian_";
 

@@ -170,7 +170,7 @@ macro_rules! outlined_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(never)]
-        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+        pub unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
             // SAFETY: it wants what this function does.
             unsafe { whole::$name::<T>($($arg),*) }
         }
@@ -308,8 +308,11 @@ macro_rules! entries {
         }
 
         /// What exported functions do without them, in functions of their own.
-        #[allow(clippy::missing_safety_doc)]
-        mod outlined {
+        ///
+        /// # Safety
+        /// As of [`exported`].
+        #[allow(clippy::missing_safety_doc, missing_docs)]
+        pub mod outlined {
             use super::*;
 
             $(outlined_function! { $c_name $name ($($arg: $ty),*) -> $ret })*

@@ -57,7 +57,9 @@ pub const fn c_string<const N: usize>(text: &str) -> [u8; N] {
 /// A layer that asks for [call sites](crate::Site) says so:
 /// `install_pmpi_layer!(Layer, name = "my-tool", call_sites)`, with the feature `call-sites` of this
 /// crate. Each exported function has four more instructions then. With `call_sites_or_bare`, it has six, or two where the
-/// layer [spares its quick calls](crate::Caller::spare_quick_calls) that.
+/// layer [spares its quick calls](crate::Caller::spare_quick_calls) that. With `call_sites_or_bare, notes = STATIC`,
+/// functions of messages look into the static instead, and [note messages down](crate::NotesMessages) there themselves if
+/// it says so.
 #[macro_export]
 macro_rules! install_pmpi_layer {
     ($layer:ty) => {
@@ -71,6 +73,12 @@ macro_rules! install_pmpi_layer {
     };
     ($layer:ty, name = $name:expr, call_sites_or_bare) => {
         $crate::__install! { $layer, $name, __export_bare_or_noting_caller, }
+    };
+    ($layer:ty, name = $name:expr, call_sites_or_bare, notes = $notes:path) => {
+        const _: () = {
+            $crate::__notes! { $layer, $notes }
+            $crate::__install! { $layer, $name, __export_noting_messages, }
+        };
     };
 }
 
@@ -93,6 +101,12 @@ macro_rules! install_qmpi_layer {
     };
     ($layer:ty, name = $name:expr, call_sites_or_bare) => {
         $crate::__install! { $layer, $name, __export_bare_or_noting_caller, __qmpi }
+    };
+    ($layer:ty, name = $name:expr, call_sites_or_bare, notes = $notes:path) => {
+        const _: () = {
+            $crate::__notes! { $layer, $notes }
+            $crate::__install! { $layer, $name, __export_noting_messages, __qmpi }
+        };
     };
 }
 

@@ -1,7 +1,7 @@
 //! What makes a layer a tool: its place in a process and in a run of many processes, from the first call to the report.
 //!
-//! * *Calls.* `install.rs` exports the functions, `entry.rs` is what they do, `lifecycle.rs` watches where MPI starts
-//!   and ends, and `panics.rs` stops a panic.
+//! * *Calls.* `install.rs` exports the functions, `entry.rs` is what they do, `noted.rs` what those of messages do that need
+//!   not ask the layer, `lifecycle.rs` watches where MPI starts and ends, and `panics.rs` stops a panic.
 //! * *The life of a tool.* `level/` begins it, gives it its settings and reports for it.
 //! * *The process.* `linker.rs` and `objects.rs` ask the dynamic linker what is loaded. `neighbours.rs` finds the other
 //!   tools and MPI, which `slot.rs` lets talk to each other. `unseen.rs` says why a tool saw nothing. `note.rs` is what
@@ -20,6 +20,7 @@ pub(crate) mod lifecycle;
 pub mod linker;
 pub(crate) mod neighbours;
 pub mod note;
+pub(crate) mod noted;
 pub(crate) mod objects;
 pub mod options;
 pub(crate) mod output;

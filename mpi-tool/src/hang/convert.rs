@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mpi_facts::watch::{full, group, kind};
+use mpi_facts::watch::{full, group, kind, request};
 use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::file::{Group, Request, Snapshot, Thread};
 use super::graph::{
-    Collective, Condition, Doing, Lock, Message, Needs, Operation, Progress, State, What, Who,
+    Collective, Condition, Doing, Lock, Members, Message, Needs, Operation, Progress, State, What,
+    Who,
 };
 
 /// What the graph knows of a rank. `threads` are those that were in one call all the time.
@@ -17,14 +18,22 @@ pub(super) fn state(snapshot: &Snapshot, threads: &[&Thread], condition: Conditi
         .iter()
         .map(|thread| Doing { function: thread.function, what: what(snapshot, thread) });
     let active = snapshot.requests.iter().filter(|request| request.is_active);
+    let started = snapshot.requests.iter().filter(|request| request.is_persistent);
     State {
         condition,
         calls: calls.collect(),
         pending: active.filter_map(|request| message_of(snapshot, request)).collect(),
         progress: snapshot.groups.iter().map(|group| (group.identity, progress(group))).collect(),
+        starts: started.filter_map(|request| starts(snapshot, request)).collect(),
         knows_all: snapshot.full & (full::GROUPS | full::GONE) == 0,
         locks: locks(snapshot).collect(),
     }
+}
+
+/// How often a persistent collective operation was started: by the identity of what it is on, and its number there.
+fn starts(snapshot: &Snapshot, request: &Request) -> Option<((u64, u64), u64)> {
+    let group = snapshot.group(kind::COMMUNICATOR, request.comm)?;
+    (request.number > 0).then_some(((group.identity, request.number), request.starts))
 }
 
 /// The locks of windows that a process holds.
@@ -50,21 +59,19 @@ fn progress(group: &Group) -> Progress {
 }
 
 /// Those that one communicates with: the other group, where there is one.
-fn peers(group: &Group) -> Option<&Vec<Option<u32>>> {
+fn peers(group: &Group) -> Option<&Members> {
     if group.sizes[1] > 0 { group.other.as_ref() } else { group.own.as_ref() }
 }
 
 fn world_rank(group: &Group, rank: i32) -> Option<u32> {
-    *peers(group)?.get(usize::try_from(rank).ok()?)?
+    peers(group)?.get(u32::try_from(rank).ok()?)
 }
 
-/// All processes that a collective operation is of; `None` if one is not known or not of the world.
-fn members(group: &Group) -> Option<Vec<u32>> {
-    let mut all: Vec<u32> = group.own.as_ref()?.iter().copied().collect::<Option<_>>()?;
-    if group.sizes[1] > 0 {
-        all.extend(group.other.as_ref()?.iter().copied().collect::<Option<Vec<_>>>()?);
-    }
-    Some(all)
+/// All processes that a collective operation is of, those of both groups; `None` if one is not known or not of the world.
+fn members(group: &Group) -> Option<[Members; 2]> {
+    let own = group.own.clone()?;
+    let other = if group.sizes[1] > 0 { group.other.clone()? } else { Members::NONE };
+    (own.are_in_world() && other.are_in_world()).then_some([own, other])
 }
 
 /// The other side of a message.
@@ -74,8 +81,8 @@ fn who(snapshot: &Snapshot, comm: u64, rank: i32) -> Who {
     }
     let Some(group) = snapshot.group(kind::COMMUNICATOR, comm) else { return Who::Unknown };
     if rank == snapshot.any_source {
-        let all = peers(group).and_then(|all| all.iter().copied().collect::<Option<Vec<_>>>());
-        return all.map_or(Who::Unknown, Who::AnyOf);
+        let all = peers(group).filter(|all| all.are_in_world());
+        return all.map_or(Who::Unknown, |all| Who::AnyOf(all.clone()));
     }
     world_rank(group, rank).map_or(Who::Unknown, Who::Rank)
 }
@@ -118,7 +125,8 @@ fn collective(
         _ => Needs::All,
     };
     let members = members(group)?;
-    (number > 0).then_some(Collective { on: group.identity, number, function, members, needs })
+    let (on, start) = (group.identity, None);
+    (number > 0).then_some(Collective { on, number, start, function, members, needs })
 }
 
 /// What a call waits for.
@@ -129,8 +137,14 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     };
     let function = thread.function;
     let shape = Shape::looked_up(function);
+    // Libraries for files call MPI in their own calls.
+    if thread.is_nested && shape.class != FunctionClass::Io {
+        return What::Nothing;
+    }
     match function {
         MPI_Init | MPI_Init_thread => return What::Start,
+        // Callbacks may do what others wait for.
+        MPI_Finalize if snapshot.has_last_callbacks || thread.is_nested => return What::Nothing,
         MPI_Finalize => return What::Finalize,
         MPI_Bsend => return What::Nothing,
         MPI_Comm_accept | MPI_Comm_connect | MPI_Comm_join => {
@@ -221,8 +235,8 @@ fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) 
         return What::Nothing;
     }
     let targets = match target {
-        Some(target) => vec![target],
-        None => members(window).unwrap_or_default(),
+        Some(target) => Members::one(target),
+        None => members(window).map_or(Members::NONE, |[own, _]| own),
     };
     let window = window.identity;
     let is_exclusive = if thread.function == FunctionId::MPI_Win_lock {
@@ -239,12 +253,21 @@ fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) 
 fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
     let mut of = Vec::new();
     let mut is_known = thread.requests as usize == thread.handles.len();
-    for handle in thread.handles.iter().filter(|handle| **handle != snapshot.request_null) {
+    let Snapshot { request_null, request_empty, has_int_handles, .. } = *snapshot;
+    let is_complete = |handle: u64| {
+        handle == request_null
+            || request::is_complete_at_once(handle, has_int_handles, request_empty)
+    };
+    for handle in thread.handles.iter().filter(|handle| !is_complete(**handle)) {
         let Some(request) = snapshot.requests.iter().find(|known| known.handle == *handle) else {
             is_known = false;
             continue;
         };
         if !request.is_active {
+            continue;
+        }
+        if request.is_shared {
+            is_known = false;
             continue;
         }
         let group = snapshot.group(kind::COMMUNICATOR, request.comm);
@@ -255,7 +278,10 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
                 .and_then(|group| {
                     collective(snapshot, group, request.number, request.function, root)
                 })
-                .map(Operation::Collective)
+                .map(|found| {
+                    let start = request.is_persistent.then_some(request.starts);
+                    Operation::Collective(Collective { start, ..found })
+                })
         } else {
             message_of(snapshot, request).map(Operation::Message)
         };
@@ -271,7 +297,7 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
 pub(super) fn peers_of(what: &What) -> Vec<u32> {
     let of_message = |message: &Message| match &message.with {
         Who::Rank(rank) => vec![*rank],
-        Who::AnyOf(ranks) => ranks.clone(),
+        Who::AnyOf(ranks) => ranks.iter().collect(),
         Who::Nobody | Who::Unknown => vec![],
     };
     let all: BTreeSet<u32> = match what {

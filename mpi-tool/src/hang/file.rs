@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::watch::{
-    MAGIC, UNKNOWN, VERSION, WORDS, group, header, is_message, lock, members, module, request,
-    site, slot,
+    MAGIC, UNKNOWN, VERSION, WORDS, group, has_no_time, header, is_message, lock, members, module,
+    request, site, slot,
 };
 
+use super::graph::Members;
 use crate::report::symbols::Place;
 
 /// What a file said at one moment.
@@ -27,6 +28,8 @@ pub(super) struct Snapshot {
     pub(super) phase: u64,
     /// May other threads than the main one call MPI?
     pub(super) has_threads: bool,
+    /// May callbacks of the application's work in `MPI_Finalize`?
+    pub(super) has_last_callbacks: bool,
     /// For what there was no room.
     pub(super) full: u64,
     pub(super) host: String,
@@ -40,6 +43,8 @@ pub(super) struct Snapshot {
     pub(super) proc_null: i32,
     pub(super) any_tag: i32,
     pub(super) request_null: u64,
+    pub(super) request_empty: u64,
+    pub(super) has_int_handles: bool,
     ticks: u64,
     rate: f64,
 }
@@ -49,7 +54,11 @@ pub(super) struct Snapshot {
 pub(super) struct Thread {
     pub(super) id: u32,
     pub(super) calls: u64,
+    /// Calls from inside of others, which are not counted among `calls`.
+    pub(super) nested_calls: u64,
     pub(super) is_inside: bool,
+    /// Has it called MPI from inside of this call, or left it by a jump? Then nobody knows what it waits for.
+    pub(super) is_nested: bool,
     /// Of the call that it is in, or of its last one.
     pub(super) function: FunctionId,
     pub(super) since: u64,
@@ -74,8 +83,8 @@ pub(super) struct Group {
     pub(super) history: [u64; group::HISTORY_WORDS],
     pub(super) name: String,
     /// World ranks of both sides; `None` for what is not known, and for processes outside of the world.
-    pub(super) own: Option<Vec<Option<u32>>>,
-    pub(super) other: Option<Vec<Option<u32>>>,
+    pub(super) own: Option<Members>,
+    pub(super) other: Option<Members>,
     pub(super) sizes: [u64; 2],
 }
 
@@ -84,6 +93,10 @@ pub(super) struct Group {
 pub(super) struct Request {
     pub(super) handle: u64,
     pub(super) is_active: bool,
+    pub(super) is_persistent: bool,
+    /// Is the handle that of several operations, of which some or all are complete?
+    pub(super) is_shared: bool,
+    pub(super) starts: u64,
     pub(super) function: FunctionId,
     pub(super) peer: i32,
     pub(super) tag: i32,
@@ -101,7 +114,7 @@ pub(super) struct Lock {
     pub(super) is_exclusive: bool,
 }
 
-/// No world has more processes, and no process so many members in all of its communicators: such a file is damaged.
+/// No world has more processes: such a file is damaged.
 const MOST_MEMBERS: u64 = 1 << 22;
 
 /// The words of a file, and what stands in them.
@@ -143,11 +156,12 @@ impl Words {
 
     fn thread(&self, at: usize) -> Option<Thread> {
         let word = |offset: usize| self.0[at + offset];
-        let (function, inside) = (word(slot::FUNCTION) & !slot::INSIDE, slot::INSIDE);
-        let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
         if word(slot::ENTERED) == 0 {
             return None;
         }
+        let function = word(slot::FUNCTION) & !slot::OUTSIDE;
+        let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
+        let has_no_time = self.0[header::DEPTH] == 0 && has_no_time(function);
         let mut site = self.site(word(slot::SITE));
         if site.is_empty() && word(slot::SITE) != 0 {
             let places = (0..8).map_while(|place| self.place(word(slot::PLACES + place)));
@@ -158,9 +172,11 @@ impl Words {
         Some(Thread {
             id: word(slot::THREAD) as u32,
             calls: word(slot::ENTERED),
-            is_inside: word(slot::FUNCTION) & inside != 0,
+            nested_calls: word(slot::NESTED_CALLS),
+            is_inside: word(slot::FUNCTION) & slot::OUTSIDE == 0,
+            is_nested: word(slot::NESTED) == word(slot::ENTERED),
             function,
-            since: word(slot::SINCE),
+            since: if has_no_time { 0 } else { word(slot::SINCE) },
             site,
             peer: word(slot::PEER) as i32,
             source: word(slot::SOURCE) as i32,
@@ -177,14 +193,9 @@ impl Words {
         })
     }
 
-    /// A group, if there is room for so many members more.
-    fn group(&self, at: usize, room: &mut u64) -> Option<Group> {
+    fn group(&self, at: usize) -> Option<Group> {
         let word = |offset: usize| self.0[at + offset];
         let sizes = [word(group::OWN + group::SIZE), word(group::OTHER + group::SIZE)];
-        let mut members = |at: usize, size: u64| {
-            *room = room.checked_sub(size)?;
-            self.members(at)
-        };
         (word(group::KIND) != 0).then(|| Group {
             kind: word(group::KIND),
             handle: word(group::HANDLE),
@@ -192,35 +203,29 @@ impl Words {
             number: word(group::NUMBER),
             history: core::array::from_fn(|i| word(group::HISTORY + i)),
             name: self.text(at + group::NAME, group::NAME_WORDS),
-            own: members(at + group::OWN, sizes[0]),
-            other: members(at + group::OTHER, sizes[1]).filter(|other| !other.is_empty()),
+            own: self.members(at + group::OWN),
+            other: self.members(at + group::OTHER).filter(|other| other.size() > 0),
             sizes,
         })
     }
 
-    fn members(&self, at: usize) -> Option<Vec<Option<u32>>> {
+    fn members(&self, at: usize) -> Option<Members> {
         let word = |offset: usize| self.0[at + offset];
         let (size, first) = (word(group::SIZE), word(group::FIRST));
         match word(group::FORM) {
             _ if size > MOST_MEMBERS => None,
-            _ if size == 0 => Some(vec![]),
-            group::REGULAR => {
-                let stride = word(group::STRIDE) as i64;
-                let member = |rank: u64| {
-                    let offset = stride.checked_mul(i64::try_from(rank).ok()?)?;
-                    u32::try_from(i64::try_from(first).ok()?.checked_add(offset)?).ok()
-                };
-                Some((0..size).map(member).collect())
-            }
+            _ if size == 0 => Some(Members::NONE),
+            group::REGULAR => Members::regular(first, word(group::STRIDE) as i64, size),
             group::LISTED => {
-                let member = |rank: u64| {
-                    let half = usize::try_from(first.checked_add(rank)?).ok()?;
-                    let word =
-                        (half / 2 < members::WORDS).then(|| self.0[members::AREA + half / 2])?;
+                // The list is in the file.
+                let last = first.checked_add(size - 1)?;
+                (last / 2 < members::WORDS as u64).then_some(())?;
+                let member = |half: u64| {
+                    let word = self.0[members::AREA + half as usize / 2];
                     let member = (word >> (half % 2 * 32)) as u32;
                     Some(member).filter(|member| *member != group::NOBODY)
                 };
-                Some((0..size).map(member).collect())
+                Some((first..=last).map(member).collect())
             }
             _ => None,
         }
@@ -236,6 +241,9 @@ impl Words {
         Some(Request {
             handle: word(request::HANDLE),
             is_active: state & request::ACTIVE != 0,
+            is_persistent: state & request::PERSISTENT != 0,
+            is_shared: state & request::SHARED != 0,
+            starts: word(request::STARTS),
             function: FunctionId::from_index(function)?,
             peer: word(request::PEER) as i32,
             tag: word(request::TAG) as i32,
@@ -287,7 +295,6 @@ impl Snapshot {
         }
         let words = Words(words);
         let word = |at: usize| words.0[at];
-        let mut room = MOST_MEMBERS;
         if [header::RANK, header::SIZE]
             .iter()
             .any(|at| word(*at) > MOST_MEMBERS && word(*at) != UNKNOWN)
@@ -307,6 +314,7 @@ impl Snapshot {
             created: word(header::CREATED),
             phase: word(header::PHASE),
             has_threads: word(header::THREADS) != 0,
+            has_last_callbacks: word(header::SELF_ATTRIBUTES) != 0,
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),
@@ -315,7 +323,7 @@ impl Snapshot {
                 .filter_map(|at| words.thread(at))
                 .collect(),
             groups: entries(group::AREA, group::COUNT, group::LENGTH)
-                .filter_map(|at| words.group(at, &mut room))
+                .filter_map(|at| words.group(at))
                 .collect(),
             requests: entries(request::AREA, request::COUNT, request::LENGTH)
                 .filter_map(|at| words.request(at))
@@ -327,6 +335,8 @@ impl Snapshot {
             proc_null: word(header::PROC_NULL) as i32,
             any_tag: word(header::ANY_TAG) as i32,
             request_null: word(header::REQUEST_NULL),
+            request_empty: word(header::REQUEST_EMPTY),
+            has_int_handles: word(header::INT_HANDLES) != 0,
             ticks: word(header::TICKS),
             rate: f64::from_bits(word(header::RATE)),
         })
@@ -342,6 +352,12 @@ impl Snapshot {
     /// How many calls all threads have made.
     pub(super) fn calls(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| thread.calls.wrapping_add(sum))
+    }
+
+    /// The same, with calls from inside of others: what shows that it moves.
+    pub(super) fn steps(&self) -> u64 {
+        let nested = |sum: u64, thread: &Thread| sum.wrapping_add(thread.nested_calls);
+        self.threads.iter().fold(self.calls(), nested)
     }
 
     /// A communicator, window or file by its handle.

@@ -5,11 +5,20 @@
 //! go on if it does not wait, or if those that it needs can go on. Ranks of which that cannot be said are stuck, and
 //! whoever waits for them is, too. What is not known counts as able to go on: a miss is better than a false alarm.
 
-mod needs;
+//!
+//! Worlds may have many ranks, and most of them wait for the same: what that is, is found out once, and of many ranks
+//! that one waits for, a few are kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod members;
+mod needs;
+mod shared;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mpi_facts::FunctionId;
+
+pub(super) use members::Members;
+use shared::Shared;
 
 /// What is known of a rank.
 #[derive(Debug, Clone)]
@@ -21,6 +30,8 @@ pub(super) struct State {
     pub(super) pending: Vec<Message>,
     /// The collective operations on the communicators, windows and files that it knows, by their identities.
     pub(super) progress: BTreeMap<u64, Progress>,
+    /// How often persistent collective operations were started, by what they are on and their numbers there.
+    pub(super) starts: BTreeMap<(u64, u64), u64>,
     /// Are these all?
     pub(super) knows_all: bool,
     /// The window locks that it holds.
@@ -74,7 +85,7 @@ pub(super) enum What {
     Collective(Collective),
     /// That a window is unlocked by others, or that what one does at these targets is done there. `target` is `None` if
     /// that is all of them.
-    Lock { window: u64, target: Option<u32>, targets: Vec<u32>, is_exclusive: bool },
+    Lock { window: u64, target: Option<u32>, targets: Members, is_exclusive: bool },
     /// That all start MPI.
     Start,
     /// That all finalize.
@@ -124,7 +135,7 @@ pub(super) enum Who {
     /// This one.
     Rank(u32),
     /// Any of these.
-    AnyOf(Vec<u32>),
+    AnyOf(Members),
     /// `MPI_PROC_NULL`.
     Nobody,
     /// Not of this world, or on a communicator that nobody knows.
@@ -136,9 +147,11 @@ pub(super) enum Who {
 pub(super) struct Collective {
     pub(super) on: u64,
     pub(super) number: u64,
+    /// Of a persistent one: which start this is, from 1.
+    pub(super) start: Option<u64>,
     pub(super) function: FunctionId,
-    /// World ranks.
-    pub(super) members: Vec<u32>,
+    /// World ranks of both groups; nobody is in the second one where there is one group.
+    pub(super) members: [Members; 2],
     pub(super) needs: Needs,
 }
 
@@ -167,6 +180,8 @@ pub(super) enum Reason {
     Mismatch { number: u64, ours: FunctionId, theirs: FunctionId },
     /// It is to begin a collective operation.
     Missing { number: u64, function: FunctionId },
+    /// It is to start a persistent collective operation, so many times in all.
+    Again { number: u64, start: u64, function: FunctionId },
     /// It is to send.
     Send,
     /// It is to receive.
@@ -255,30 +270,52 @@ enum Need {
     Nothing,
     /// All, or one of these.
     Ranks { edges: Vec<Edge>, any: bool },
+    /// One of many ranks, of which these edges show some.
+    OneOf { edges: Vec<Edge>, all: Members },
 }
+
+/// Whom a rank needs.
+struct Wait {
+    edges: Vec<Edge>,
+    /// Is one of them enough?
+    any: bool,
+    /// One of these is enough as well.
+    others: Option<Members>,
+}
+
+/// So many of the ranks that one waits for are kept.
+const MOST: usize = 64;
 
 /// All ranks of a world: those that are not in `states` have no file.
 pub(super) struct World<'a> {
-    pub(super) size: u32,
-    pub(super) states: &'a BTreeMap<u32, State>,
+    size: u32,
+    states: &'a BTreeMap<u32, State>,
+    shared: Shared,
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    pub(super) fn new(size: u32, states: &'a BTreeMap<u32, State>) -> Self {
+        Self { size, states, shared: Shared::default() }
+    }
+
     fn condition(&self, rank: u32) -> Condition {
         self.states.get(&rank).map_or(Condition::Missing, |state| state.condition)
     }
 
     /// The verdict.
     pub(super) fn judge(&self) -> Verdict {
-        let needs: BTreeMap<u32, (Vec<Edge>, bool)> = self
+        let needs: BTreeMap<u32, Wait> = self
             .states
             .iter()
             .filter_map(|(rank, state)| match self.needs(*rank, state) {
                 Need::Nothing => None,
-                Need::Ranks { edges, any } => Some((*rank, (edges, any))),
+                Need::Ranks { edges, any } => Some((*rank, Wait { edges, any, others: None })),
+                Need::OneOf { edges, all } => {
+                    Some((*rank, Wait { edges, any: true, others: Some(all) }))
+                }
             })
             .collect();
-        let edges: Vec<Edge> = needs.values().flat_map(|(edges, _)| edges).copied().collect();
+        let edges: Vec<Edge> = needs.values().flat_map(|wait| &wait.edges).copied().collect();
         let is_gone =
             |rank: u32| matches!(self.condition(rank), Condition::Dead | Condition::Finalized);
         let stuck = self.stuck(&needs, is_gone);
@@ -286,21 +323,22 @@ impl World<'_> {
             return self.waiting(edges);
         }
         let path = shortest(&needs, &stuck, is_gone);
+        let on_path = OnPath::of(&path);
         let mut culprits: Vec<Culprit> = path
             .iter()
             .flat_map(|edge| [edge.from, edge.to])
             .collect::<BTreeSet<_>>()
             .into_iter()
-            .map(|rank| Culprit { rank, why: self.why_in(rank, &path) })
+            .map(|rank| Culprit { rank, why: self.why_in(rank, &on_path) })
             .collect();
         // Of several messages that a rank waits for, nobody knows which is the one: all that it may be are named.
         for edge in path.iter().filter(|edge| edge.is_choice && self.waits_for_several(edge.from)) {
             let alike = |other: &&Edge| {
                 other.reason == edge.reason && (is_gone(other.to) || stuck.contains(&other.to))
             };
-            for other in needs[&edge.from].0.iter().filter(alike) {
+            for other in needs[&edge.from].edges.iter().filter(alike) {
                 if !culprits.iter().any(|known| known.rank == other.to) {
-                    culprits.push(Culprit { rank: other.to, why: self.why_in(other.to, &path) });
+                    culprits.push(Culprit { rank: other.to, why: self.why_in(other.to, &on_path) });
                 }
             }
         }
@@ -322,51 +360,70 @@ impl World<'_> {
     }
 
     /// The ranks that can never go on: what is left when all that can has been taken out.
-    fn stuck(
-        &self,
-        needs: &BTreeMap<u32, (Vec<Edge>, bool)>,
-        is_gone: impl Fn(u32) -> bool,
-    ) -> BTreeSet<u32> {
+    fn stuck(&self, needs: &BTreeMap<u32, Wait>, is_gone: impl Fn(u32) -> bool) -> BTreeSet<u32> {
         let mut stuck: BTreeSet<u32> = needs.keys().copied().collect();
+        let mut waiting: HashMap<u32, Vec<u32>> = HashMap::new();
+        for edge in needs.values().flat_map(|wait| &wait.edges) {
+            waiting.entry(edge.to).or_default().push(edge.from);
+        }
+        // Those that may be able to go on.
+        let mut open: Vec<u32> = stuck.iter().copied().collect();
         loop {
-            let goes_on = |edge: &Edge| {
-                let turned_away = matches!(edge.reason, Reason::Mismatch { .. });
-                !turned_away && !is_gone(edge.to) && !stuck.contains(&edge.to)
-            };
-            let free: Vec<u32> = stuck
-                .iter()
-                .filter(|rank| {
-                    let (edges, any) = &needs[rank];
-                    if *any { edges.iter().any(goes_on) } else { edges.iter().all(goes_on) }
-                })
-                .copied()
-                .collect();
-            if free.is_empty() {
+            while let Some(rank) = open.pop() {
+                if !stuck.contains(&rank) {
+                    continue;
+                }
+                let goes_on = |edge: &Edge| {
+                    let turned_away = matches!(edge.reason, Reason::Mismatch { .. });
+                    !turned_away && !is_gone(edge.to) && !stuck.contains(&edge.to)
+                };
+                let Wait { edges, any, .. } = &needs[&rank];
+                let is_free =
+                    if *any { edges.iter().any(goes_on) } else { edges.iter().all(goes_on) };
+                if is_free {
+                    stuck.remove(&rank);
+                    open.extend(waiting.get(&rank).into_iter().flatten());
+                }
+            }
+            // Those that wait for one of many, by groups of many.
+            let mut known: Vec<(&Members, bool)> = Vec::new();
+            for rank in &stuck {
+                let Some(many) = &needs[rank].others else { continue };
+                let is_free = known.iter().find(|(other, _)| *other == many).map(|(_, free)| *free);
+                let is_free = is_free.unwrap_or_else(|| {
+                    let is_free = many.iter().any(|one| !is_gone(one) && !stuck.contains(&one));
+                    known.push((many, is_free));
+                    is_free
+                });
+                if is_free {
+                    open.push(*rank);
+                }
+            }
+            if open.is_empty() {
                 return stuck;
             }
-            free.iter().for_each(|rank| {
-                stuck.remove(rank);
-            });
+            for rank in std::mem::take(&mut open) {
+                stuck.remove(&rank);
+                open.extend(waiting.get(&rank).into_iter().flatten());
+            }
         }
     }
 
     /// Why a rank on the path is named.
-    fn why_in(&self, rank: u32, path: &[Edge]) -> Why {
+    fn why_in(&self, rank: u32, path: &OnPath) -> Why {
         match self.condition(rank) {
             Condition::Dead => return Why::Dead,
             Condition::Finalized => return Why::Finalized,
             _ => {}
         }
-        let mismatch = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
-        if path.iter().filter(mismatch).any(|edge| edge.from == rank || edge.to == rank) {
+        if path.turned_away.contains(&rank) {
             return Why::Mismatch;
         }
         let calls = self.states.get(&rank).map_or(&[][..], |state| &state.calls);
         if calls.iter().any(|call| call.what == What::Finalize) {
             return Why::Finalizing;
         }
-        let begins: BTreeSet<u32> = path.iter().map(|edge| edge.from).collect();
-        if path.iter().all(|edge| begins.contains(&edge.to)) { Why::Cycle } else { Why::InVain }
+        if path.is_circle { Why::Cycle } else { Why::InVain }
     }
 
     /// Nobody is stuck: who is waited for and does not wait.
@@ -403,6 +460,26 @@ impl World<'_> {
     }
 }
 
+/// What is asked of a path for each rank on it.
+struct OnPath {
+    /// Those that have called something else than another one.
+    turned_away: BTreeSet<u32>,
+    /// Does each of its ranks wait?
+    is_circle: bool,
+}
+
+impl OnPath {
+    fn of(path: &[Edge]) -> Self {
+        let mismatch = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
+        let turned_away = path.iter().filter(mismatch).flat_map(|edge| [edge.from, edge.to]);
+        let begins: BTreeSet<u32> = path.iter().map(|edge| edge.from).collect();
+        Self {
+            turned_away: turned_away.collect(),
+            is_circle: path.iter().all(|edge| begins.contains(&edge.to)),
+        }
+    }
+}
+
 /// Does a function wait for processes that are not in the world?
 const fn is_spawn(function: FunctionId) -> bool {
     matches!(function, FunctionId::MPI_Comm_spawn | FunctionId::MPI_Comm_spawn_multiple)
@@ -410,18 +487,24 @@ const fn is_spawn(function: FunctionId) -> bool {
 
 /// Of the ways that lead from stuck ranks round in a circle, or to who is gone, the shortest one.
 fn shortest(
-    needs: &BTreeMap<u32, (Vec<Edge>, bool)>,
+    needs: &BTreeMap<u32, Wait>,
     stuck: &BTreeSet<u32>,
     is_gone: impl Fn(u32) -> bool,
 ) -> Vec<Edge> {
     let mut best: Vec<Edge> = Vec::new();
+    // Of many ranks, ways that lead into earlier ones are not followed to their ends again.
+    let has_many = stuck.len() > 16 * MOST;
+    let mut earlier = BTreeSet::new();
     for &start in stuck {
+        if has_many && earlier.contains(&start) {
+            continue;
+        }
         // Along the first wait that cannot end: what differs in its reason is the first in the list.
         let mut way: Vec<Edge> = Vec::new();
         let mut seen = BTreeMap::from([(start, 0)]);
         let mut at = start;
         let found = loop {
-            let Some((edges, _)) = needs.get(&at) else { break None };
+            let Some(Wait { edges, .. }) = needs.get(&at) else { break None };
             let turned = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
             let in_vain = |edge: &&Edge| is_gone(edge.to) || stuck.contains(&edge.to);
             let back = |edge: &&Edge| in_vain(edge) && seen.contains_key(&edge.to);
@@ -438,9 +521,15 @@ fn shortest(
             if let Some(begin) = seen.get(&next.to) {
                 break Some(*begin);
             }
+            if has_many && earlier.contains(&next.to) {
+                break None;
+            }
             seen.insert(next.to, way.len());
             at = next.to;
         };
+        if has_many {
+            earlier.extend(seen.into_keys());
+        }
         if let Some(begin) = found {
             let way = &way[begin..];
             if best.is_empty() || way.len() < best.len() {

@@ -56,7 +56,7 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
         .map(|edge| {
             let reason = match edge.reason {
                 Reason::Mismatch { .. } => "mismatch",
-                Reason::Missing { .. } => "collective",
+                Reason::Missing { .. } | Reason::Again { .. } => "collective",
                 Reason::Send => "send",
                 Reason::Receive => "receive",
                 Reason::Unlock => "unlock",

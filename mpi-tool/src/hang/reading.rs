@@ -216,7 +216,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             let Some(rank) = snapshot.rank else { continue };
             let old = in_first.get(&identity(snapshot)).map(|at| &first.snapshots[*at]);
             let last = in_before.get(&identity(snapshot)).map(|at| &before.snapshots[*at]);
-            let moved = snapshot.calls().saturating_sub(old.map_or(0, Snapshot::calls));
+            let moved = snapshot.steps().saturating_sub(old.map_or(0, Snapshot::steps));
             let life = now.lives[at];
             let condition = match (snapshot.phase, life) {
                 (phase::FINALIZED, _) => Condition::Finalized,
@@ -228,7 +228,11 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             };
             // Of one call at both times, so the fields that the earlier look has read are that call's.
             let stands = |thread: &&Thread| {
-                let same = |other: &Thread| other.id == thread.id && other.calls == thread.calls;
+                let same = |other: &Thread| {
+                    other.id == thread.id
+                        && other.calls == thread.calls
+                        && other.nested_calls == thread.nested_calls
+                };
                 thread.is_inside
                     && snapshot.threads.iter().any(|other| other.is_inside && same(other))
             };
@@ -260,7 +264,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 (*number, state(&rank.snapshot, &threads, rank.condition))
             })
             .collect();
-        let verdict = Graph { size, states: &states }.judge();
+        let verdict = Graph::new(size, &states).judge();
         let had_little = |rank: &u32| {
             let Some(rank) = ranks.get(rank) else { return false };
             !rank.inside.iter().all(|thread| {
@@ -311,7 +315,7 @@ fn may_go_on(rank: &Rank, look: &Look) -> bool {
 /// How many calls each file's process has made: to see whether anything moves.
 pub(super) fn calls(run: &Run) -> Vec<(PathBuf, u64)> {
     let snapshots = run.files.iter().filter_map(|file| Snapshot::read(file).ok());
-    snapshots.map(|snapshot| (snapshot.path.clone(), snapshot.calls())).collect()
+    snapshots.map(|snapshot| (snapshot.path.clone(), snapshot.steps())).collect()
 }
 
 /// Is a run over: has each file's process of this host ended? What runs elsewhere may go on.

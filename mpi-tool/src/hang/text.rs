@@ -234,6 +234,10 @@ fn reason(world: &World, edge: &Edge) -> String {
         Reason::Send => format!("to send it a message{}", with_tag(world, edge)),
         Reason::Receive => format!("to receive its message{}", with_tag(world, edge)),
         Reason::Missing { number, function } => format!("to come to {function} #{number}"),
+        Reason::Again { number, start, function } => {
+            let times = if start == 1 { String::new() } else { format!(" for the {start}. time") };
+            format!("to start what {function} #{number} has made{times}")
+        }
         Reason::Mismatch { number, ours, theirs } => {
             format!("to call {ours} as operation #{number}, but that rank has called {theirs}")
         }

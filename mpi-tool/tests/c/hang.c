@@ -4,12 +4,19 @@
  */
 #include <mpi.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+/* Open MPI has them before it says that it is of MPI-4.0. */
+#ifndef OMPI_MAJOR_VERSION
+#define OMPI_MAJOR_VERSION 0
+#endif
+#define HAS_PERSISTENT (MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5)
 
 static int rank, size;
 static char buffer[1 << 22];
@@ -103,6 +110,84 @@ static void request(void) {
     MPI_Barrier(MPI_COMM_WORLD); /* never comes */
 }
 
+/* One rank does not start it for the second time. */
+static void persistent(void) {
+#if HAS_PERSISTENT
+    MPI_Request request;
+    int one = 1, sum;
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (int round = 0; round < 2; round++) {
+        if (rank == 1 && round == 1) MPI_Recv(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* does not start */
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits for the start */
+    }
+    MPI_Request_free(&request);
+#endif
+}
+
+/* The first rank has sent a little to all, which is complete at once, before it waits for who never sends. */
+static void small_sends(void) {
+    MPI_Request requests[4];
+    if (rank == 0) {
+        for (int i = 0; i < 3; i++)
+            MPI_Isend(buffer, 1, MPI_CHAR, 2, 8 + i, MPI_COMM_WORLD, &requests[i]); /* is complete */
+        MPI_Irecv(buffer + 1, 1, MPI_CHAR, 1, 7, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE); /* waits for all */
+    }
+    if (rank == 2) MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* took nothing */
+    MPI_Barrier(MPI_COMM_WORLD); /* no message */
+}
+
+static jmp_buf before_the_error;
+
+static void jump(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    longjmp(before_the_error, 1);
+}
+
+static __attribute__((noinline)) void poll(int depth) {
+    volatile char stack[4096];
+    int flag = 0;
+    stack[0] = 0;
+    if (depth > 0) {
+        poll(depth - 1 + stack[0]);
+        return;
+    }
+    alarm(600);
+    while (!flag) MPI_Iprobe(0, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+/* Right: the second rank has left a wrong send by a jump, and polls from deeper in the stack. */
+static void jumped(void) {
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(jump, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    if (rank == 1) {
+        if (setjmp(before_the_error) == 0) MPI_Send(buffer, 1, MPI_CHAR, 0, -7, MPI_COMM_WORLD); /* wrong tag */
+        poll(4);
+    }
+    if (rank == 0) MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* waits for who has jumped */
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int works_at_the_end(MPI_Comm comm, int key, void *value, void *state) {
+    (void)comm, (void)key, (void)value, (void)state;
+    compute();
+    return MPI_SUCCESS;
+}
+
+/* Right: the second rank works in a callback of MPI_Finalize, before it would send. */
+static void last_callback(void) {
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, works_at_the_end, &key, NULL);
+    if (rank == 1) {
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+        MPI_Finalize(); /* works in finalize */
+        exit(0);
+    }
+    MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void window_lock(void) {
     MPI_Win window;
     int *memory, value = 1;
@@ -194,6 +279,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     const char *argument = argc > 2 ? argv[2] : "";
     if (strcmp(what, "nothing") == 0) return 0;
+    if (strcmp(what, "has persistent") == 0) return HAS_PERSISTENT ? 0 : 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -208,6 +294,10 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "dead") == 0) dead(0);
     else if (strcmp(what, "exited") == 0) dead(1);
     else if (strcmp(what, "request") == 0) request();
+    else if (strcmp(what, "persistent") == 0) persistent();
+    else if (strcmp(what, "small sends") == 0) small_sends();
+    else if (strcmp(what, "jumped") == 0) jumped();
+    else if (strcmp(what, "last callback") == 0) last_callback();
     else if (strcmp(what, "window lock") == 0) window_lock();
     else if (strcmp(what, "spawn") == 0) spawn(argument);
     else if (strcmp(what, "file lock") == 0) file_lock(argument);

@@ -42,7 +42,7 @@ impl Job {
     }
 
     /// The same, with settings.
-    fn with(
+    pub(crate) fn with(
         program: &Path,
         ranks: u32,
         arguments: &[&str],
@@ -101,16 +101,18 @@ impl Job {
         ranks.iter().filter_map(|rank| rank["pid"].as_u64()).collect()
     }
 
-    /// Ends all processes at once, the launcher first.
+    /// Ends all processes at once.
     pub(crate) fn kill(&mut self) {
-        let processes = self.processes();
+        let mut all = self.processes();
         // `timeout` passes no SIGKILL on.
         let children =
             fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.launcher.id()));
-        for child in children.unwrap_or_default().split_ascii_whitespace() {
-            signal("KILL", child.parse().unwrap());
-        }
-        processes.into_iter().for_each(|process| signal("KILL", process));
+        let children = children.unwrap_or_default();
+        all.extend(children.split_ascii_whitespace().map(|child| child.parse::<u64>().unwrap()));
+        // By one command, as a rank in MPI_Finalize may end it when it sees the launcher go.
+        let mut kill = Command::new("kill");
+        kill.args(["-s", "KILL"]).args(all.iter().map(u64::to_string)).stderr(Stdio::null());
+        let _ = kill.status();
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
     }
@@ -165,13 +167,13 @@ pub(crate) fn line_of(comment: &str) -> u64 {
 }
 
 /// The innermost line of a rank's or culprit's site, in `hang.c`.
-fn line(of: &Value) -> Option<u64> {
+pub(crate) fn line(of: &Value) -> Option<u64> {
     let frame = &of["site"][0];
     frame["file"].as_str()?.ends_with("hang.c").then(|| frame["line"].as_u64())?
 }
 
 /// The ranks that are named, with function, line, and why.
-fn culprits(answer: &Value) -> BTreeSet<(u64, String, u64, String)> {
+pub(crate) fn culprits(answer: &Value) -> BTreeSet<(u64, String, u64, String)> {
     let culprits = answer["culprits"].as_array().unwrap().iter();
     culprits
         .map(|culprit| {
@@ -183,7 +185,9 @@ fn culprits(answer: &Value) -> BTreeSet<(u64, String, u64, String)> {
 }
 
 /// Those that should be named: rank, function, comment of the line, why.
-fn expected(culprits: &[(u64, &str, &str, &str)]) -> BTreeSet<(u64, String, u64, String)> {
+pub(crate) fn expected(
+    culprits: &[(u64, &str, &str, &str)],
+) -> BTreeSet<(u64, String, u64, String)> {
     let expected = culprits.iter();
     expected
         .map(|(rank, function, comment, why)| {
@@ -197,7 +201,7 @@ pub(crate) fn verdict(answer: &Value) -> &str {
 }
 
 /// Runs a fault until its verdict is there and certain, and the ranks that are named are those that should be.
-fn named(
+pub(crate) fn named(
     ranks: u32,
     arguments: &[&str],
     kind: &str,

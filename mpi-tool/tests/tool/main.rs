@@ -7,6 +7,7 @@ mod clocks;
 mod common;
 mod doctor;
 mod exports;
+mod faults;
 mod generated;
 mod guard;
 mod hang;

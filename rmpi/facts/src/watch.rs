@@ -7,19 +7,19 @@
 //! # How a moment is read
 //!
 //! The process writes with plain stores in this order: [`slot::ENTERED`] becomes one more, then come the call's
-//! fields, then [`slot::FUNCTION`] with [`slot::INSIDE`], which is cleared when the call is over. Whoever copies the whole
-//! file twice, one after the other, and finds one `ENTERED` in both and `INSIDE` set in the first, has fields of one call
+//! fields, then [`slot::FUNCTION`] without [`slot::OUTSIDE`], which is set when the call is over. Whoever copies the whole
+//! file twice, one after the other, and finds one `ENTERED` in both and no `OUTSIDE` in the first, has fields of one call
 //! in the first. What a function has no parameter for is not written: those words are an earlier call's.
 
 use std::env;
 use std::path::PathBuf;
 
-use crate::FunctionClass;
+use crate::{FunctionClass, FunctionId};
 
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -83,8 +83,12 @@ pub mod header {
     pub const ANY_TAG: usize = 62;
     /// `MPI_REQUEST_NULL`.
     pub const REQUEST_NULL: usize = 63;
+    /// Has `MPI_COMM_SELF` got an attribute, 1, or not, 0? Its callback may still work in `MPI_Finalize`.
+    pub const SELF_ATTRIBUTES: usize = 64;
+    /// Open MPI's request of operations that are complete at once, `ompi_request_empty`; 0 where that is not known.
+    pub const REQUEST_EMPTY: usize = 65;
     /// The header's length.
-    pub const LENGTH: usize = 64;
+    pub const LENGTH: usize = 72;
 }
 
 /// Values of [`header::PHASE`].
@@ -141,15 +145,22 @@ pub mod module {
 pub mod slot {
     /// The first one's first word.
     pub const AREA: usize = super::module::AREA + super::module::COUNT * super::module::LENGTH;
-    /// How many threads have one.
-    pub const COUNT: usize = 8;
-    /// How many calls the thread has made, with the one that it is in.
+    /// How many threads may have one, beside the first one.
+    pub const THREADS: usize = 8;
+    /// How many there are. The first one is for the only thread that calls MPI, where that is known.
+    pub const COUNT: usize = 1 + THREADS;
+    /// How many calls the thread has made, with the one that it is in. As long as it is 0, nothing else means anything.
     pub const ENTERED: usize = 0;
-    /// The function of the call, or of the last one: the index of a [`FunctionId`](crate::FunctionId), with [`INSIDE`].
+    /// The call (the value of [`ENTERED`]) from inside of which the thread has called MPI again, and how often it has done so
+    /// in all. Or it has left that call by a jump. Nobody knows what the thread does until its next call.
+    pub const NESTED: usize = 1;
+    /// How often.
+    pub const NESTED_CALLS: usize = 8;
+    /// The function of the call, or of the last one: the index of a [`FunctionId`](crate::FunctionId), with [`OUTSIDE`].
     pub const FUNCTION: usize = 2;
-    /// A bit beside the function: the thread is in the call.
-    pub const INSIDE: u64 = 1 << 16;
-    /// When it was entered, in ticks.
+    /// A bit beside the function: the thread is not in the call any more.
+    pub const OUTSIDE: u64 = 1 << 16;
+    /// When it was entered, in ticks. Not written without call sites by messages ([`super::has_no_time`]).
     pub const SINCE: usize = 3;
     /// The number of the call's site.
     pub const SITE: usize = 4;
@@ -266,6 +277,9 @@ pub mod request {
     pub const PERSISTENT: u64 = 2;
     /// The entry is being written.
     pub const CLAIMED: u64 = 4;
+    /// There was another request with this handle, which was not complete as far as anybody knew: so the MPI gives the handle to
+    /// several operations that are complete already, or the other one is gone in a way that nobody has seen.
+    pub const SHARED: u64 = 8;
     /// The function in the state: so many bits.
     pub const FUNCTION_SHIFT: u32 = 8;
     /// Destination, source or root, as the application has passed it.
@@ -278,8 +292,20 @@ pub mod request {
     pub const SITE: usize = 5;
     /// The number of the collective operation, or 0.
     pub const NUMBER: usize = 6;
+    /// How often it was started, of a persistent request.
+    pub const STARTS: usize = 7;
     /// The length of an entry.
     pub const LENGTH: usize = 8;
+
+    /// Is a handle that of operations which are complete when their functions return? MPICH and its kin have such handles,
+    /// which are built in, where handles are `int`s, and Open MPI has one, which is `empty` if it is known.
+    pub const fn is_complete_at_once(handle: u64, has_int_handles: bool, empty: u64) -> bool {
+        if has_int_handles {
+            handle as u32 & 0xfc00_0000 == 0x6c00_0000
+        } else {
+            handle == empty && empty != 0
+        }
+    }
 
     /// Where a handle is first looked for.
     pub const fn place(handle: u64) -> usize {
@@ -321,6 +347,23 @@ const _: () = assert!(site::AREA + 512 * 4 <= WORDS, "there is room for sites");
 /// Are functions of a class about messages between two ranks? Then their calls have no number.
 pub const fn is_message(class: FunctionClass) -> bool {
     matches!(class, FunctionClass::PointToPoint | FunctionClass::Partitioned)
+}
+
+/// Is it not written when a function's calls began, without call sites?
+pub const fn has_no_time(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_Bsend, MPI_Recv, MPI_Rsend, MPI_Send, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Ssend,
+    };
+    matches!(
+        function,
+        MPI_Bsend
+            | MPI_Recv
+            | MPI_Rsend
+            | MPI_Send
+            | MPI_Sendrecv
+            | MPI_Sendrecv_replace
+            | MPI_Ssend
+    )
 }
 
 /// The folders below which runs have their folders, unless `MPI_TOOL_RUN` names one: the first one that can be had is

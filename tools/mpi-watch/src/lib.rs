@@ -18,14 +18,14 @@ mod state;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
+use mpi_facts::watch::{UNKNOWN, header, is_message, kind, slot};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionClass, FunctionId, InOut, MESSAGES, MpiInterceptionLayer, ParameterKind, Quickly,
-    Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
+    FunctionClass, FunctionId, InOut, MESSAGES, MpiInterceptionLayer, NotesMessages, ParameterKind,
+    Quickly, Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
     install_qmpi_layer, next,
 };
 
@@ -46,6 +46,16 @@ static WAY: AtomicU8 = AtomicU8::new(0);
 const SITES: u8 = 1;
 /// No sites, and time by the cycle counter.
 const BARE: u8 = 2;
+
+/// How exported functions of messages note them, until it is known whether one thread alone calls MPI.
+fn way_of_messages(depth: usize) -> u8 {
+    match WAY.load(Relaxed) {
+        _ if depth == 0 => Watch::BARE,
+        SITES => Watch::WITH_CALLER,
+        // Time is by another clock.
+        _ => 0,
+    }
+}
 
 /// Is it this? In two instructions: what is loaded atomically is not compared in the same one.
 #[inline(always)]
@@ -260,6 +270,12 @@ impl Watch {
         if is_collective(call) && !call.makes_communicator() {
             self.note_object(call.erase(), accepted);
         }
+        if matches!(function, FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put)
+            && call.communicator().is_some_and(|comm| comm.raw() == pmpi::MPI_COMM_SELF)
+            && let Some(file) = file()
+        {
+            file.set(header::SELF_ATTRIBUTES, 1);
+        }
     }
 
     /// A communicator is there from now on.
@@ -392,7 +408,10 @@ impl MpiInterceptionLayer for Watch {
     ) -> CallResult<'c> {
         let function = call.function();
         if is_start(function) {
-            run::begin(self.depth(), self.after.load(Relaxed));
+            let depth = self.depth();
+            run::begin(depth, way_of_messages(depth), self.after.load(Relaxed));
+            // A session may be for several threads.
+            Slot::end_alone();
         }
         let Some(slot) = Slot::enter() else {
             let result = next_f();
@@ -420,7 +439,8 @@ impl MpiInterceptionLayer for Watch {
     const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
 
     /// A message. Where nobody wants to know call sites, it is not noted either when it began: that would cost as much as
-    /// all the rest.
+    /// all the rest. Calls come with their callers where those are wanted, and time is by the cycle counter:
+    /// [`way_of_messages`].
     #[inline(always)]
     fn around_quickly<'c>(
         &self,
@@ -429,22 +449,17 @@ impl MpiInterceptionLayer for Watch {
     ) -> CallResult<'c> {
         let Some(slot) = Slot::of_this_thread() else { return way.go_slowly() };
         let site = if way.has_caller() {
-            match Site::at_once(ThisThread::get()) {
-                Some(site) if is_way::<SITES>() => Some(site),
-                _ => return way.go_slowly(),
-            }
+            let Some(site) = Site::at_once(ThisThread::get()) else { return way.go_slowly() };
+            Some(site)
         } else {
             None
         };
         slot.note_stack();
         slot.count();
-        match site {
+        if let Some(site) = site {
             // Its places are in the file.
-            Some(site) => {
-                slot.set(slot::SITE, site.number().into());
-                slot.note_cycles();
-            }
-            None => slot.note_no_time(),
+            slot.set(slot::SITE, site.number().into());
+            slot.note_cycles();
         }
         Self::note_arguments(slot, call);
         slot.set_inside(call.function());
@@ -552,4 +567,4 @@ impl Tool for Watch {
     }
 }
 
-install_qmpi_layer!(Watch, name = "mpi-watch", call_sites_or_bare);
+install_qmpi_layer!(Watch, name = "mpi-watch", call_sites_or_bare, notes = state::MEMORY);

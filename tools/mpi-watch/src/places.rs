@@ -26,6 +26,11 @@ pub(crate) fn set_depth(depth: usize) {
     DEPTH.store(depth, Relaxed);
 }
 
+/// Is it noted where calls come from?
+pub(crate) fn has_sites() -> bool {
+    DEPTH.load(Relaxed) != 0
+}
+
 /// Writes the site of the thread's call to its slot, and its places to the file if they are not there.
 #[inline(always)]
 pub(crate) fn note(slot: &'static Slot) {

@@ -14,13 +14,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mpi_facts::watch::{EXTENSION, MAGIC, UNKNOWN, VERSION, WORDS, header, phase};
+use mpi_facts::watch::{EXTENSION, MAGIC, UNKNOWN, VERSION, header, phase};
 use mpi_tool_layer::mpi_sys::{self, pmpi};
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder, problem};
 use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
 
 use crate::guard;
-use crate::state::{Words, file, set_file};
+use crate::state::{MEMORY, Slot, Words, file, set_file};
 
 /// The path of this process's file.
 static PATH: AtomicPtr<PathBuf> = AtomicPtr::new(core::ptr::null_mut());
@@ -30,14 +30,14 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 
 /// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
 ///
-/// With `after`, rank 0 starts what reports when no rank has moved for so many seconds.
-pub(crate) fn begin(depth: usize, after: u64) {
+/// Messages are noted in one `way`. With `after`, rank 0 starts what reports when no rank has moved for so many seconds.
+pub(crate) fn begin(depth: usize, way: u8, after: u64) {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, AcqRel) {
         return;
     }
     let is_first = launched_rank().unwrap_or(0) == 0;
-    let (problem, effect) = match make(depth) {
+    let (problem, effect) = match make(depth, way) {
         Err(problem) => (problem, "nothing is recorded of this run"),
         Ok(folder) if is_first && after > 0 => match guard::start(&folder, after) {
             Err(problem) => (problem, "nobody tells when the ranks hang (AFTER)"),
@@ -60,10 +60,17 @@ pub(crate) fn started() {
         // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and writes
         // one `int`.
         unsafe { pmpi::MPI_Query_thread(&mut level) };
-        file.set(header::THREADS, (level > mpi_sys::MPI_THREAD_FUNNELED).into());
+        let has_threads = level > mpi_sys::MPI_THREAD_FUNNELED;
+        file.set(header::THREADS, has_threads.into());
+        if !has_threads && file.get(header::DEPTH) == 0 {
+            Slot::begin_alone();
+        }
     }
     // Open MPI's is an address, which is known when MPI is there.
     file.set(header::REQUEST_NULL, pmpi::MPI_REQUEST_NULL.to_word());
+    // SAFETY: `dlsym` may look for any name, and what it finds is only compared.
+    let empty = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ompi_request_empty".as_ptr()) };
+    file.set(header::REQUEST_EMPTY, empty.addr() as u64);
     file.set(header::RATE, Clock::nanoseconds_per_tick().to_bits());
     file.set(header::PHASE, phase::RUNNING);
 }
@@ -99,16 +106,15 @@ extern "C" fn exited() {
 }
 
 /// Makes the file and fills its header. Gives the folder that it is in.
-fn make(depth: usize) -> Result<PathBuf, String> {
+fn make(depth: usize, way: u8) -> Result<PathBuf, String> {
     let job = Job::of_this_process();
-    let (words, path) = match named_folder() {
+    let ((), path) = match named_folder() {
         Some(folder) => fs::create_dir_all(&folder)
             .and_then(|()| make_file(&folder))
             .map_err(|error| problem(&folder, &error, "set MPI_TOOL_RUN to another folder"))?,
         None => in_default_folder(&job, make_file)?,
     };
-    // SAFETY: `map` says so, and nobody unmaps the file.
-    unsafe { set_file(words) };
+    set_file(way);
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let Some(file) = file() else { return Ok(folder) };
     let (rank, size) = (launched_rank().map_or(UNKNOWN, u64::from), UNKNOWN);
@@ -144,7 +150,7 @@ fn make(depth: usize) -> Result<PathBuf, String> {
 }
 
 /// A new file in a folder, mapped.
-fn make_file(folder: &Path) -> io::Result<(*mut Words, PathBuf)> {
+fn make_file(folder: &Path) -> io::Result<((), PathBuf)> {
     let mut name = OsString::from(host());
     name.push(format!("-{}.{EXTENSION}", std::process::id()));
     let path = folder.join(name);
@@ -160,27 +166,29 @@ fn make_file(folder: &Path) -> io::Result<(*mut Words, PathBuf)> {
     Ok((mapped?, path))
 }
 
-/// Maps a new file, for as long as the process lives. Its memory is there at once, so that no store can fail later.
-fn map(file: &fs::File) -> io::Result<*mut Words> {
-    let length = WORDS * 8;
+/// Maps a new file to [`MEMORY`], for as long as the process lives. The file's memory is there at once, so that no store can
+/// fail later.
+fn map(file: &fs::File) -> io::Result<()> {
+    let length = size_of::<Words>();
     // SAFETY: `posix_fallocate` takes a descriptor, which `file` has, and numbers.
     let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as libc::off_t) };
     if code != 0 {
         return Err(io::Error::from_raw_os_error(code));
     }
-    // SAFETY: `mmap` may choose the address, so nothing that is there is lost. The file has the length.
-    let address = unsafe {
-        libc::mmap(
-            core::ptr::null_mut(),
-            length,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        )
+    let at = |flags, descriptor| {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: `mmap` replaces the pages from the address on, which must be nobody else's: they are all of a static's, which
+        // begins at a page and has a whole number of them. It has atomic numbers only, all of them 0, and so have the new pages.
+        unsafe {
+            let address = (&raw const MEMORY).cast_mut().cast();
+            libc::mmap(address, length, protection, flags | libc::MAP_FIXED, descriptor, 0)
+        }
     };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+    if at(libc::MAP_SHARED, file.as_raw_fd()) == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        // What was there may be gone.
+        at(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1);
+        return Err(error);
     }
-    Ok(address.cast())
+    Ok(())
 }

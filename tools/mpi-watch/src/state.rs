@@ -12,12 +12,20 @@ use core::sync::atomic::{
 use std::sync::Mutex;
 
 use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
-use mpi_tool_layer::{Clock, FunctionId, ThreadWord, Word};
+use mpi_tool_layer::mpi_sys::MPI_Request;
+use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word};
 
+use crate::Watch;
 use crate::aside::aside;
+use crate::places::has_sites;
 
-/// A file's words.
+/// A file's words, on pages of their own.
+#[repr(C, align(4096))]
 pub(crate) struct Words([AtomicU64; WORDS]);
+
+/// Where the process's file is mapped: an address that is known when the tool is linked, so that exported functions write
+/// there in one instruction. Zeros as long as there is no file.
+pub(crate) static MEMORY: Words = Words([const { AtomicU64::new(0) }; WORDS]);
 
 /// The process's file; null as long as there is none.
 static FILE: AtomicPtr<Words> = AtomicPtr::new(null_mut());
@@ -26,17 +34,35 @@ static FILE: AtomicPtr<Words> = AtomicPtr::new(null_mut());
 #[inline(always)]
 pub(crate) fn file() -> Option<&'static Words> {
     let file = FILE.load(Acquire);
-    // SAFETY: the pointer must be null or lead to words that stay: `set_file` is promised that.
+    // SAFETY: the pointer must be null or lead to words that stay: `set_file` makes it that of a static.
     unsafe { file.as_ref() }
 }
 
-/// The process has a file from now on.
-///
-/// # Safety
-/// It leads to [`WORDS`] words that can be read and written, and stay mapped as long as the process lives.
-pub(crate) unsafe fn set_file(words: *mut Words) {
-    FILE.store(words, Release);
+/// The process has a file from now on, which is mapped to [`MEMORY`]. How its messages are noted: `way`.
+pub(crate) fn set_file(way: u8) {
+    MEMORY.set(slot::AREA + slot::FUNCTION, u64::from(way) << <Watch as NotesMessages>::WAY_SHIFT);
+    FILE.store((&raw const MEMORY).cast_mut(), Release);
 }
+
+impl NotesMessages for Watch {
+    const FUNCTION: usize = in_first_slot(slot::FUNCTION);
+    const CALLS: usize = in_first_slot(slot::ENTERED);
+    const STACK: usize = in_first_slot(slot::STACK);
+    const COMM: usize = in_first_slot(slot::COMM);
+    const DESTINATION: usize = in_first_slot(slot::PEER);
+    const SOURCE: usize = in_first_slot(slot::SOURCE);
+    const TAG: usize = in_first_slot(slot::TAG);
+}
+
+/// Where in the file a word of the first slot is, in bytes.
+const fn in_first_slot(word: usize) -> usize {
+    (slot::AREA + word) * size_of::<AtomicU64>()
+}
+
+const _: () = assert!(
+    slot::OUTSIDE == (<Watch as NotesMessages>::OPEN as u64) << <Watch as NotesMessages>::WAY_SHIFT,
+    "a call is over when the way is open"
+);
 
 impl Words {
     /// A word of the file.
@@ -127,7 +153,7 @@ impl Slot {
     /// The thread is in a call of a function from now on.
     #[inline(always)]
     pub(crate) fn set_inside(&self, function: FunctionId) {
-        self.set(slot::FUNCTION, function as u64 | slot::INSIDE);
+        self.set(slot::FUNCTION, function as u64);
     }
 
     /// A call begins: the thread's slot. `None` of a call inside of another one, and as long as there is no file. To be
@@ -160,13 +186,13 @@ impl Slot {
     /// Is the thread in no call? In two instructions: what is loaded atomically is not compared in the same one.
     #[inline(always)]
     fn is_outside(&self) -> bool {
-        const { assert!(slot::INSIDE == 1 << 16) };
+        const { assert!(slot::OUTSIDE == 1 << 16) };
         // SAFETY: the assembly reads one byte of the slot, which is there and is read whole: the one with the bit, in this
         // processor's order.
         unsafe {
             core::arch::asm!(
                 "cmp byte ptr [{slot} + {at}], 0",
-                "jne {inside}",
+                "je {inside}",
                 slot = in(reg) self.0.as_ptr(),
                 at = const slot::FUNCTION * size_of::<AtomicU64>() + 2,
                 inside = label { return false },
@@ -191,12 +217,6 @@ impl Slot {
         }
     }
 
-    /// Nobody notes when the call began.
-    #[inline(always)]
-    pub(crate) fn note_no_time(&self) {
-        self.set(slot::SINCE, 0);
-    }
-
     /// Notes when the call began, in cycles.
     #[inline(always)]
     pub(crate) fn note_cycles(&self) {
@@ -214,30 +234,39 @@ impl Slot {
     /// The call is over.
     #[inline(always)]
     pub(crate) fn leave(&self) {
-        const { assert!(slot::INSIDE == 1 << 16) };
-        let inside: *const AtomicU8 = (&raw const self.0[slot::FUNCTION]).cast();
+        const { assert!(slot::OUTSIDE == 1 << 16) };
+        let outside: *const AtomicU8 = (&raw const self.0[slot::FUNCTION]).cast();
         // SAFETY: the pointer must lead to an atomic number that stays. It is the third byte of a word of the slot, where the
         // bit is in this processor's order; only this thread writes to it, and no other one of this process reads it.
-        unsafe { &*inside.add(2) }.store(0, Release);
+        unsafe { &*outside.add(2) }.store(1, Release);
     }
 
     /// The slot of a thread that has none yet, or that is in a call. A call that it has left by a jump is over when the
-    /// thread calls again from where its stack is shorter.
+    /// thread calls again from where its stack is shorter. Of other calls inside of one, it is noted that there was one.
     #[cold]
     fn find() -> Option<&'static Self> {
         let own = with_exposed_provenance::<Self>(ThreadWord::get());
         // SAFETY: as in `of_this_thread`.
         if let Some(own) = unsafe { own.as_ref() } {
-            let is_over = stack_pointer() > own.get(slot::STACK);
-            return is_over.then(|| {
+            let is_over = stack_of_call() > own.get(slot::STACK);
+            if is_over {
                 own.leave();
-                own
-            });
+                return Some(own);
+            }
+            own.set(slot::NESTED, own.get(slot::ENTERED));
+            own.set(slot::NESTED_CALLS, own.get(slot::NESTED_CALLS).wrapping_add(1));
+            return None;
         }
+        Self::new()
+    }
+
+    /// A slot for a thread that has none.
+    fn new() -> Option<&'static Self> {
         let file = file()?;
         // SAFETY: `gettid` takes nothing and always succeeds.
         let thread = unsafe { libc::gettid() } as u64;
-        let slots = || (0..slot::COUNT).map(|number| slot::AREA + number * slot::LENGTH);
+        // The first one is for a thread that is alone.
+        let slots = || (1..slot::COUNT).map(|number| slot::AREA + number * slot::LENGTH);
         let take = |from: u64, at: usize| {
             let owner = file.word(at + slot::THREAD);
             owner.compare_exchange(from, thread, AcqRel, Relaxed).is_ok()
@@ -256,9 +285,53 @@ impl Slot {
                 Self::further(thread)?
             }
         };
-        found.set(slot::FUNCTION, 0);
-        ThreadWord::set((&raw const *found).expose_provenance());
+        found.leave();
+        found.become_own();
         Some(found)
+    }
+
+    /// It is this thread's from now on.
+    fn become_own(&'static self) {
+        ThreadWord::set((&raw const *self).expose_provenance());
+    }
+
+    /// This thread is the only one that calls MPI, and is in no call: its calls go to the first slot, and exported functions
+    /// of messages write there.
+    #[cold]
+    pub(crate) fn begin_alone() {
+        let (Some(file), Some(own)) = (file(), Self::of_this_thread()) else { return };
+        let first = file.slot(slot::AREA);
+        // Threads for which there was no room have their slots elsewhere, and nobody reads those.
+        if first.get(slot::ENTERED) != 0 || file.slots().all(|slot| !core::ptr::eq(slot, own)) {
+            return;
+        }
+        own.move_to(first);
+    }
+
+    /// Further threads may call MPI: if this one was alone, which it is in no call, its calls go to another slot.
+    #[cold]
+    pub(crate) fn end_alone() {
+        let (Some(file), Some(own)) = (file(), Self::of_this_thread()) else { return };
+        let first = file.slot(slot::AREA);
+        if core::ptr::eq(own, first)
+            && let Some(new) = Self::new()
+        {
+            own.move_to(new);
+            first.set(slot::FUNCTION, u64::from(Watch::BARE) << Watch::WAY_SHIFT);
+        }
+    }
+
+    /// What is known of this thread is in another slot from now on.
+    fn move_to(&'static self, other: &'static Self) {
+        let calls = self.get(slot::ENTERED);
+        for word in [slot::SINCE, slot::SITE, slot::THREAD, slot::NESTED, slot::NESTED_CALLS] {
+            other.set(word, self.get(word));
+        }
+        other.become_own();
+        self.set(slot::ENTERED, 0);
+        other.set(slot::ENTERED, calls);
+        other.set(slot::FUNCTION, self.get(slot::FUNCTION));
+        self.set(slot::THREAD, 0);
     }
 
     /// A slot that is not in the file: that of a thread that has ended, or a new one.
@@ -282,6 +355,11 @@ extern "C" fn find_slot(_: &'static Slot) -> usize {
 }
 
 impl Words {
+    /// The slots of the file.
+    fn slots(&'static self) -> impl Iterator<Item = &'static Slot> {
+        (0..slot::COUNT).map(|number| self.slot(slot::AREA + number * slot::LENGTH))
+    }
+
     /// The slot that begins at a word.
     fn slot(&'static self, at: usize) -> &'static Slot {
         let words: &'static [AtomicU64; slot::LENGTH] =
@@ -289,6 +367,13 @@ impl Words {
         // SAFETY: the pointer must lead to a `Slot`, which is nothing but so many words.
         unsafe { &*(&raw const *words).cast() }
     }
+}
+
+/// Where this thread's stack ended when it called MPI, or at this moment if that is not known. A call inside of another one
+/// has it below the other one's, and a call after one that was left by a jump may have it at the same place.
+fn stack_of_call() -> u64 {
+    let noted = if has_sites() { Caller::of_this_call().stack() } else { None };
+    noted.map_or_else(stack_pointer, |stack| stack as u64)
 }
 
 /// Where this thread's stack ends at this moment.
@@ -355,8 +440,15 @@ impl Words {
     /// A request has been made.
     #[inline(always)]
     pub(crate) fn add_request(&self, new: NewRequest) {
-        // What had the handle before is gone, whether anybody has seen that or not.
-        let at = self.request(new.handle).or_else(|| {
+        let has_int_handles = size_of::<MPI_Request>() == size_of::<i32>();
+        let empty = if has_int_handles { 0 } else { self.get(header::REQUEST_EMPTY) };
+        if request::is_complete_at_once(new.handle, has_int_handles, empty) {
+            return;
+        }
+        // What had the handle before is gone, whether anybody has seen that or not, or complete like this one.
+        let same = self.request(new.handle);
+        let is_shared = same.is_some_and(|at| self.get(at + request::STATE) & request::ACTIVE != 0);
+        let at = same.or_else(|| {
             entries(new.handle).find(|at| {
                 let state = self.word(at + request::STATE);
                 state.load(Relaxed) == 0
@@ -374,13 +466,19 @@ impl Words {
         self.set(at + request::COMM, new.comm);
         self.set(at + request::SITE, new.site);
         self.set(at + request::NUMBER, new.number);
+        if new.is_persistent {
+            self.set(at + request::STARTS, 0);
+        }
         let kind = if new.is_persistent { request::PERSISTENT } else { request::ACTIVE };
+        let kind = if is_shared { kind | request::SHARED } else { kind };
         self.set(at + request::STATE, new.function << request::FUNCTION_SHIFT | kind);
     }
 
     /// A persistent request has been started.
     pub(crate) fn start_request(&self, handle: u64) {
         if let Some(at) = self.request(handle) {
+            let starts = self.get(at + request::STARTS);
+            self.set(at + request::STARTS, starts.wrapping_add(1));
             self.word(at + request::STATE).fetch_or(request::ACTIVE, AcqRel);
         }
     }

@@ -337,6 +337,25 @@ pub(crate) fn hosts() -> Result<()> {
     }
 }
 
+/// Can a debugger look at processes? In containers it often must not.
+pub(crate) fn debugger() -> Result<()> {
+    if find_program("gdb").is_none() {
+        bail!("gdb is not installed");
+    }
+    let mut sleeper = Command::new("sleep").arg("60").spawn()?;
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-ex", "bt", "-p", &sleeper.id().to_string()]);
+    let seen = gdb.env("DEBUGINFOD_URLS", "").output();
+    sleeper.kill()?;
+    sleeper.wait()?;
+    let seen = seen?;
+    if String::from_utf8_lossy(&seen.stdout).lines().any(|line| line.starts_with("#0")) {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&seen.stderr).trim().to_owned();
+    bail!("gdb cannot attach to a process here: {}", said.lines().next().unwrap_or_default())
+}
+
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let name = name.split_whitespace().next()?;
     if name.contains('/') {

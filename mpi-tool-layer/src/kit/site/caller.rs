@@ -180,6 +180,12 @@ impl Caller {
         IS_SPARED.store(is_spared.into(), Relaxed);
     }
 
+    /// Where the stack ended when the exported function was called: at its return address. `None` if that is not known.
+    #[inline]
+    pub fn stack(&self) -> Option<usize> {
+        self.is_near().then_some(self.stack)
+    }
+
     /// The same without the frame pointer: for a site that is known already.
     #[inline(always)]
     pub(super) fn without_frame() -> Self {

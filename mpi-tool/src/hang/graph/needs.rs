@@ -1,15 +1,13 @@
 //! Whom a call needs to go on: by messages, requests, collective operations and windows.
 
-use mpi_facts::{Shape, Timing};
-
 use super::{
-    Collective, Condition, Doing, Edge, Lock, Message, Need, Needs, Operation, Reason, State, What,
-    Who, World,
+    Collective, Condition, Edge, Lock, MOST, Members, Message, Need, Needs, Operation, Reason,
+    State, What, Who, World,
 };
 
 impl World<'_> {
     /// Is a rank in its own code, though it lives? It does not go on then with what others have asked of its MPI.
-    fn is_outside(&self, rank: u32) -> bool {
+    pub(super) fn is_outside(&self, rank: u32) -> bool {
         self.states.get(&rank).is_some_and(|state| {
             matches!(state.condition, Condition::Still | Condition::Stopped)
                 && state.calls.is_empty()
@@ -35,24 +33,20 @@ impl World<'_> {
         let fits = |other: &&Message| {
             let back = match &other.with {
                 Who::Rank(rank) => *rank == from,
-                Who::AnyOf(ranks) => ranks.contains(&from),
+                Who::AnyOf(ranks) => ranks.contains(from),
                 Who::Nobody => false,
                 Who::Unknown => true,
             };
             other.is_sent != message.is_sent && back && message.is_alike(other)
         };
         // A call to oneself is its own other side in `MPI_Sendrecv` only.
-        let current = state.calls.iter().flat_map(|call| match &call.what {
-            What::Messages(messages) => messages.as_slice(),
-            _ => &[],
-        });
-        current.chain(&state.pending).filter(fits).count()
+        state.messages().filter(fits).count()
     }
 
     /// Is one of several requests surely complete by now, if nobody has moved for a while? The other side waits in MPI,
     /// and has as many messages for it as there are requests that could get them.
     fn is_surely_complete(&self, from: u32, operation: &Operation) -> bool {
-        let Operation::Message(message) = operation else { return false };
+        let Some(message) = operation.message() else { return false };
         let with = match &message.with {
             Who::Nobody => return true,
             Who::Rank(with) => *with,
@@ -61,7 +55,7 @@ impl World<'_> {
         let rivals = |other: &&Message| {
             let could = match &other.with {
                 Who::Rank(rank) => *rank == with,
-                Who::AnyOf(ranks) => ranks.contains(&with),
+                Who::AnyOf(ranks) => ranks.contains(with),
                 Who::Nobody => false,
                 Who::Unknown => true,
             };
@@ -87,71 +81,46 @@ impl World<'_> {
             }
             Who::Rank(to) => Need::Ranks { edges: vec![edge(*to, false)], any: false },
             Who::AnyOf(ranks) => {
-                if ranks.iter().any(|to| self.matches(from, message, *to) > 0) {
+                let comes = |to: &u32| ranks.contains(*to) && self.matches(from, message, *to) > 0;
+                if self.senders_to(from).any(|to| comes(&to)) {
                     return Need::Nothing;
                 }
-                let others = ranks.iter().filter(|to| **to != from);
-                let edges: Vec<_> = others.map(|to| edge(*to, true)).collect();
-                if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: true } }
+                let others = ranks.iter().filter(|to| *to != from);
+                let edges: Vec<_> = others.take(MOST).map(|to| edge(to, true)).collect();
+                if edges.is_empty() {
+                    Need::Nothing
+                } else if edges.len() < MOST {
+                    Need::Ranks { edges, any: true }
+                } else {
+                    Need::OneOf { edges, all: ranks.clone() }
+                }
             }
         }
     }
 
     fn need_of_collective(&self, from: u32, collective: &Collective) -> Need {
-        let Collective { on, number, function, members, needs } = collective;
-        let mut missing = Vec::new();
-        let mut outside = Vec::new();
-        let is_blocking = Shape::looked_up(*function).timing == Timing::Blocking;
-        let is_missing = Reason::Missing { number: *number, function: *function };
-        for &to in members.iter().filter(|to| **to != from) {
-            let edge = |reason| Edge { from, to, reason, is_choice: false };
-            let Some(state) = self.states.get(&to) else {
-                missing.push(edge(is_missing));
-                continue;
-            };
-            match state.progress.get(on) {
-                Some(progress) if progress.number >= *number => {
-                    if let Some(theirs) = progress.last.get(number)
-                        && theirs != function
-                    {
-                        let reason =
-                            Reason::Mismatch { number: *number, ours: *function, theirs: *theirs };
-                        missing.push(edge(reason));
-                    } else if !is_blocking && self.is_outside(to) {
-                        // It has begun, and does not go on with it before its next call.
-                        outside.push(Edge { is_choice: true, ..edge(Reason::Progress) });
-                    }
-                }
-                Some(_) => missing.push(edge(is_missing)),
-                None if state.knows_all => missing.push(edge(is_missing)),
-                // Nobody knows.
-                None => return Need::Nothing,
+        let standing = self.standing(collective);
+        if standing.is_unknown {
+            return Need::Nothing;
+        }
+        let edges = |ranks: &[(u32, Reason)], is_choice| -> Vec<Edge> {
+            let others = ranks.iter().filter(|(to, _)| *to != from);
+            others.map(|(to, reason)| Edge { from, to: *to, reason: *reason, is_choice }).collect()
+        };
+        let (edges, any) = match collective.needs {
+            _ if standing.has_turned => (edges(&standing.first, false), false),
+            _ if standing.missing.is_empty() => {
+                (standing.some.as_ref().map_or_else(Vec::new, |some| edges(some, true)), true)
             }
-        }
-        if missing.is_empty() {
-            let any = true;
-            return if outside.is_empty() {
-                Need::Nothing
-            } else {
-                Need::Ranks { edges: outside, any }
-            };
-        }
-        // One that has begun another operation will never begin this one, whatever the others do.
-        missing.sort_by_key(|edge| edge.reason);
-        let is_turned = |edge: &Edge| matches!(edge.reason, Reason::Mismatch { .. });
-        match needs {
-            _ if missing.iter().any(is_turned) => missing.retain(is_turned),
-            Needs::All => {}
-            Needs::Root(root) if missing.iter().any(|edge| edge.to == *root) => {
-                missing.retain(|edge| edge.to == *root);
+            Needs::All => (edges(&standing.first, false), false),
+            Needs::Root(root) if standing.missing.contains_key(&root) => {
+                (edges(&[(root, standing.missing[&root])], false), false)
             }
             Needs::Root(_) | Needs::Some => {
-                missing.iter_mut().for_each(|edge| edge.is_choice = true);
-                missing.extend(outside);
-                return Need::Ranks { edges: missing, any: true };
+                (standing.some.as_ref().map_or_else(Vec::new, |some| edges(some, true)), true)
             }
-        }
-        Need::Ranks { edges: missing, any: false }
+        };
+        if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any } }
     }
 
     fn need(&self, from: u32, what: &What) -> Need {
@@ -180,20 +149,12 @@ impl World<'_> {
             }
             What::Start => {
                 let edge = |to| Edge { from, to, reason: Reason::Start, is_choice: false };
-                let is_missing = |rank: &u32| self.condition(*rank) == Condition::Missing;
-                let edges: Vec<_> = (0..self.size).filter(is_missing).map(edge).collect();
+                let edges: Vec<_> = self.unstarted().iter().copied().map(edge).collect();
                 if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
             }
             What::Finalize => {
-                let is_there = |rank: &u32| {
-                    let state = self.states.get(rank);
-                    state.is_some_and(|state| {
-                        state.calls.iter().any(|call| call.what == What::Finalize)
-                    }) || matches!(self.condition(*rank), Condition::Finalized | Condition::Missing)
-                };
                 let edge = |to| Edge { from, to, reason: Reason::Finalize, is_choice: false };
-                let edges: Vec<_> =
-                    (0..self.size).filter(|rank| !is_there(rank)).map(edge).collect();
+                let edges: Vec<_> = self.unfinished().iter().copied().map(edge).collect();
                 if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
             }
         }
@@ -209,25 +170,22 @@ impl World<'_> {
         from: u32,
         window: u64,
         target: Option<u32>,
-        targets: &[u32],
+        targets: &Members,
         is_exclusive: bool,
     ) -> Need {
-        let is_at_it = |state: &State| {
-            let on =
-                |call: &Doing| matches!(&call.what, What::Lock { window: on, .. } if *on == window);
-            state.calls.iter().any(on)
-        };
         let is_in_the_way = |lock: &Lock| {
             lock.window == window
                 && (is_exclusive || lock.is_exclusive)
                 && (lock.target == target || lock.target.is_none() || target.is_none())
         };
         let edge = |to, reason| Edge { from, to, reason, is_choice: false };
-        let holders = self.states.iter().filter(|(rank, state)| {
-            **rank != from && !is_at_it(state) && state.locks.iter().any(is_in_the_way)
-        });
+        let holders = self
+            .holders(window)
+            .iter()
+            .filter(|(rank, locks)| *rank != from && locks.iter().any(is_in_the_way));
         let mut edges: Vec<_> = holders.map(|(to, _)| edge(*to, Reason::Unlock)).collect();
-        let outside = targets.iter().filter(|to| **to != from && self.is_outside(**to));
+        let outside = self.all_outside().iter();
+        let outside = outside.filter(|to| **to != from && targets.contains(**to)).take(MOST);
         edges.extend(outside.map(|to| edge(*to, Reason::Progress)));
         edges.sort_by_key(|edge| edge.to);
         edges.dedup_by_key(|edge| edge.to);
@@ -246,10 +204,16 @@ impl World<'_> {
             return needs.into_iter().next().unwrap_or(Need::Nothing);
         }
         let mut all = Vec::new();
+        let mut others = None;
         for need in needs {
             match need {
                 Need::Nothing => return Need::Nothing,
                 Need::Ranks { edges, .. } => all.extend(edges),
+                // One that can go on is enough, and there may be one that is not among these.
+                Need::OneOf { edges, all: many } => {
+                    all.extend(edges);
+                    others = Some(many);
+                }
             }
         }
         if all.is_empty() {
@@ -259,7 +223,10 @@ impl World<'_> {
         all.iter_mut().for_each(|edge| edge.is_choice |= is_choice);
         // What is sent is often on its way though nobody has received it yet. So a receive is the better guess.
         all.sort_by_key(|edge| edge.reason == Reason::Receive);
-        Need::Ranks { edges: all, any: true }
+        match others {
+            Some(others) => Need::OneOf { edges: all, all: others },
+            None => Need::Ranks { edges: all, any: true },
+        }
     }
 
     /// Whom a rank needs, by all its threads: one that can go on is enough.

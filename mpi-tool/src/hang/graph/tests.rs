@@ -13,9 +13,15 @@ fn outside() -> State {
         calls: vec![],
         pending: vec![],
         progress: BTreeMap::new(),
+        starts: BTreeMap::new(),
         knows_all: true,
         locks: vec![],
     }
+}
+
+/// The first ranks of the world.
+fn all(size: u32) -> Members {
+    Members::regular(0, 1, size.into()).unwrap()
 }
 
 fn inside(function: FunctionId, what: What) -> State {
@@ -41,9 +47,9 @@ fn finalizes() -> State {
 /// In a collective operation on a world of so many ranks; `history` are the functions of operations 1, 2 and so on.
 fn collective(size: u32, history: &[FunctionId]) -> State {
     let (number, function) = (history.len() as u64, history[history.len() - 1]);
-    let members = (0..size).collect();
-    let what =
-        What::Collective(Collective { on: WORLD, number, function, members, needs: Needs::All });
+    let members = [all(size), Members::NONE];
+    let (on, start, needs) = (WORLD, None, Needs::All);
+    let what = What::Collective(Collective { on, number, start, function, members, needs });
     State { progress: progress(history), ..inside(function, what) }
 }
 
@@ -54,7 +60,7 @@ fn progress(history: &[FunctionId]) -> BTreeMap<u64, Progress> {
 
 fn judge(states: impl IntoIterator<Item = State>) -> Verdict {
     let states: BTreeMap<u32, State> = (0..).zip(states).collect();
-    World { size: states.len() as u32, states: &states }.judge()
+    World::new(states.len() as u32, &states).judge()
 }
 
 fn culprits(verdict: &Verdict) -> Vec<(u32, Why)> {
@@ -156,7 +162,7 @@ fn who_has_ended_is_named() {
 #[test]
 fn any_source_needs_one_of_many() {
     let any = || {
-        let what = What::Messages(vec![message(false, Who::AnyOf(vec![0, 1, 2]), 0)]);
+        let what = What::Messages(vec![message(false, Who::AnyOf(all(3)), 0)]);
         inside(MPI_Recv, what)
     };
     let verdict = judge([any(), collective(3, &[MPI_Barrier]), outside()]);
@@ -184,7 +190,7 @@ fn several_requests_accuse_nobody_too_early() {
 
 /// In a call on a window with a lock at a target, or at all of three ranks.
 fn locks(target: Option<u32>, is_exclusive: bool) -> What {
-    let targets = target.map_or_else(|| vec![0, 1, 2], |target| vec![target]);
+    let targets = target.map_or_else(|| all(3), Members::one);
     What::Lock { window: 9, target, targets, is_exclusive }
 }
 
@@ -260,8 +266,9 @@ fn who_has_begun_an_operation_must_go_on_with_it() {
     let operation = |needs| Collective {
         on: WORLD,
         number: 1,
+        start: None,
         function: history[0],
-        members: vec![0, 1, 2],
+        members: [all(3), Members::NONE],
         needs,
     };
     let waits = |needs| State {
@@ -281,6 +288,40 @@ fn who_has_begun_an_operation_must_go_on_with_it() {
     assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
     let verdict = judge([waits(Needs::All), computes, receives(0, 1)]);
     assert_eq!(culprits(&verdict), [(0, Why::Cycle), (2, Why::Cycle)]);
+}
+
+/// A persistent operation is waited for at those that have started it less often. Who has freed it has done all.
+#[test]
+fn who_has_not_started_a_persistent_operation_is_named() {
+    let history = [FunctionId::MPI_Allreduce_init];
+    let knows = |starts: u64, state: State| State {
+        progress: progress(&history),
+        starts: BTreeMap::from([((WORLD, 1), starts)]),
+        ..state
+    };
+    let waits = || {
+        let operation = Collective {
+            on: WORLD,
+            number: 1,
+            start: Some(3),
+            function: history[0],
+            members: [all(3), Members::NONE],
+            needs: Needs::All,
+        };
+        let of = vec![Operation::Collective(operation)];
+        knows(3, inside(MPI_Wait, What::Requests { of, is_all: false, is_known: true }))
+    };
+    let verdict = judge([waits(), knows(2, receives(0, 5)), waits()]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+    let reason = Reason::Again { number: 1, start: 3, function: history[0] };
+    assert!(verdict.edges.contains(&Edge { from: 2, to: 1, reason, is_choice: false }));
+    let verdict = judge([waits(), knows(2, outside()), waits()]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+    // All have started it, or have no such operation any more.
+    assert_eq!(judge([waits(), waits(), waits()]).kind, Kind::Running);
+    let freed = State { progress: progress(&history), ..receives(0, 5) };
+    assert!(judge([waits(), freed, waits()]).edges.iter().all(|edge| edge.from == 1));
 }
 
 /// What surely has arrived is not what a rank waits for, and all that it may wait for are named.
@@ -319,7 +360,7 @@ fn of_several_requests_those_that_are_open_are_named() {
 fn a_rank_that_has_not_started_mpi_is_named() {
     let starts = || inside(FunctionId::MPI_Init, What::Start);
     let states = BTreeMap::from([(0, starts()), (2, starts())]);
-    let verdict = World { size: 3, states: &states }.judge();
+    let verdict = World::new(3, &states).judge();
     assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Missing)]));
     assert_eq!(judge([starts(), starts()]).kind, Kind::Running);
 }
@@ -341,6 +382,47 @@ fn a_broadcast_needs_its_root_and_some_others() {
     assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
 }
 
+/// Worlds of many ranks take time and memory that grow with them, not with their square: waits are few.
+#[test]
+fn many_ranks_are_judged() {
+    const MANY: u32 = 65_536;
+    let begin = std::time::Instant::now();
+    let any = || {
+        let what = What::Messages(vec![message(false, Who::AnyOf(all(MANY)), 0)]);
+        inside(MPI_Recv, what)
+    };
+    let few = |verdict: &Verdict| assert!(verdict.edges.len() <= MANY as usize * (MOST + 1));
+    // Half of them have not come to a barrier, as one of them receives for ever.
+    let barrier = || collective(MANY, &[MPI_Barrier]);
+    let late = |rank| if rank == 1 { receives(0, 5) } else { outside() };
+    let verdict = judge((0..MANY).map(|rank| if rank % 2 == 0 { barrier() } else { late(rank) }));
+    few(&verdict);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+    // All of them receive from anybody: nobody will send. But if one computes, it may.
+    let verdict = judge((0..MANY).map(|_| any()));
+    few(&verdict);
+    assert_eq!((verdict.kind, verdict.stuck.len()), (Kind::Deadlock, MANY as usize));
+    let verdict = judge((0..MANY).map(|rank| if rank == MANY - 1 { outside() } else { any() }));
+    assert_eq!((verdict.kind, verdict.stuck.len()), (Kind::Waiting, 0));
+    // In a ring, and in a row whose end goes on.
+    let verdict = judge((0..MANY).map(|rank| receives((rank + 1) % MANY, 0)));
+    assert_eq!((verdict.path.len(), verdict.culprits.len()), (MANY as usize, MANY as usize));
+    let verdict = judge(
+        (0..MANY).map(|rank| if rank + 1 == MANY { outside() } else { receives(rank + 1, 0) }),
+    );
+    assert_eq!(
+        (verdict.kind, culprits(&verdict)),
+        (Kind::Waiting, vec![(MANY - 1, Why::Computing)])
+    );
+    // All but one are in MPI_Finalize.
+    let verdict = judge((0..MANY).map(|rank| if rank == 7 { receives(0, 0) } else { finalizes() }));
+    few(&verdict);
+    assert_eq!(culprits(&verdict), [(0, Why::Finalizing), (7, Why::Cycle)]);
+    // With work that grows with the square, each of these would take minutes.
+    let taken = begin.elapsed();
+    assert!(taken < std::time::Duration::from_secs(100), "{taken:?}");
+}
+
 /// Nobody is accused of what nobody knows.
 #[test]
 fn what_is_unknown_can_go_on() {
@@ -349,7 +431,7 @@ fn what_is_unknown_can_go_on() {
     let full = State { knows_all: false, ..receives(0, 0) };
     assert_eq!(judge([collective(2, &[MPI_Barrier]), full]).kind, Kind::Waiting);
     let states = BTreeMap::from([(0, collective(2, &[MPI_Barrier]))]);
-    let verdict = World { size: 2, states: &states }.judge();
+    let verdict = World::new(2, &states).judge();
     assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Missing)]));
 }
 

@@ -1,0 +1,242 @@
+//! Messages that a preloaded tool notes down in a dozen instructions, in memory of its own at an address that is known when
+//! it is linked: for a tool that says what a process is doing, to whoever reads that memory.
+//!
+//! The exported functions look at one byte there, the *way* ([`NotesMessages`]). Where it is open, they write arguments and
+//! function, call MPI, and write that the call is over. The word that says so is pushed onto the stack before the call and
+//! popped into the memory after it: the stack has to be aligned for the call anyway, so that it costs no instruction.
+//! Otherwise they go the layer's [quick way](crate::MpiInterceptionLayer::around_quickly), with or without a note of their
+//! caller, or leave the call to its other methods.
+//!
+//! Two arguments of a message are never written: the buffer and the count.
+
+/// Where a tool that is installed with `notes` has what its exported functions write of messages (`MPI_Send` and its kin,
+/// `MPI_Recv`), in bytes from the beginning of the static that it names.
+///
+/// The static has 64-bit words, each at a multiple of eight, which only this process writes. They are always there, and
+/// zeros at first.
+pub trait NotesMessages {
+    /// The word with the function, in its lower half, and with the way in the byte of [`WAY_SHIFT`](Self::WAY_SHIFT). Written
+    /// last of all when a call begins, with the function alone, and when it is over, with [`OPEN`](Self::OPEN), too.
+    const FUNCTION: usize;
+    /// How many calls there were: one more, before anything else.
+    const CALLS: usize;
+    /// Where the stack is when a call begins.
+    const STACK: usize;
+    /// The communicator's handle; its lower half where handles are `int`s, and then anything in the upper one.
+    const COMM: usize;
+    /// The lower half: the destination.
+    const DESTINATION: usize;
+    /// The lower half: the source.
+    const SOURCE: usize;
+    /// The lower half: the tag.
+    const TAG: usize;
+
+    /// The way's byte in the word of the function: so many bits.
+    const WAY_SHIFT: u32 = 16;
+    /// A way: messages are noted in this memory. To be said only while one thread calls MPI, and when it is in no call.
+    const OPEN: u8 = 1;
+    /// A way: `around_quickly`, with a note of the caller.
+    const WITH_CALLER: u8 = 2;
+    /// A way: `around_quickly`, without one.
+    const BARE: u8 = 0x80;
+    // Any other, such as 0: messages are left to the layer's other methods.
+}
+
+/// What is behind the byte of the way, by the flags that it was compared with [`NotesMessages::OPEN`]: 2 is above 1, and 0x80
+/// is too far below it as a signed number.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __other_ways {
+    () => {
+        "2:
+        jo {bare}
+        mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]
+        mov qword ptr fs:[r11], rsp
+        mov qword ptr fs:[r11 + 8], rbp
+        ja {with_caller}
+        jmp {slowly}
+        .cfi_endproc"
+    };
+}
+
+/// An exported function of a tool that is installed with `notes`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_noting_messages {
+    (MPI_Bsend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Bsend $($rest)* } };
+    (MPI_Rsend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Rsend $($rest)* } };
+    (MPI_Send $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Send $($rest)* } };
+    (MPI_Ssend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Ssend $($rest)* } };
+    (MPI_Recv $($rest:tt)*) => { $crate::__export_noted! { received MPI_Recv $($rest)* } };
+    // With so many arguments that most are on the stack.
+    (MPI_Sendrecv $($rest:tt)*) => { $crate::__export_noted! { neither MPI_Sendrecv $($rest)* } };
+    (MPI_Sendrecv_replace $($rest:tt)*) => {
+        $crate::__export_noted! { neither MPI_Sendrecv_replace $($rest)* }
+    };
+    ($($rest:tt)*) => { $crate::__export_bare_or_noting_caller! { $($rest)* } };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_noted {
+    ($how:ident $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        impl Here {
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
+                unsafe {
+                    $crate::install::entry::always_quick::$name::<Here, true>(
+                        $($arg,)* Here::$name
+                    )
+                }
+            }
+        }
+
+        #[unsafe(export_name = stringify!($c_name))]
+        #[unsafe(naked)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C" fn bare($($arg: $ty),*) -> $ret {
+                // SAFETY: as above.
+                unsafe {
+                    $crate::install::entry::always_quick::$name::<Here, false>(
+                        $($arg,)* Here::$name
+                    )
+                }
+            }
+            $crate::__noted! {
+                $how
+                $crate::FunctionId::$c_name,
+                bare,
+                Here::$name,
+                $crate::install::entry::outlined::$name::<Here>
+            }
+        }
+    };
+}
+
+/// The code of an exported function. Parameters are in the registers that C's calling convention says; what a call may
+/// change is not used for anything else before it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __noted {
+    (sent $function:expr, $bare:path, $with_caller:path, $slowly:path) => {
+        ::core::arch::naked_asm!(
+            ".cfi_startproc",
+            "cmp byte ptr [rip + {notes} + {way}], {open}",
+            "jne 2f",
+            "inc qword ptr [rip + {notes} + {calls}]",
+            "mov qword ptr [rip + {notes} + {stack}], rsp",
+            "mov dword ptr [rip + {notes} + {destination}], ecx",
+            "mov dword ptr [rip + {notes} + {tag}], r8d",
+            "mov qword ptr [rip + {notes} + {comm}], r9",
+            "mov qword ptr [rip + {notes} + {function}], {inside}",
+            "push {outside}",
+            ".cfi_adjust_cfa_offset 8",
+            "call qword ptr [rip + {next} + {number} * 8]",
+            "pop qword ptr [rip + {notes} + {function}]",
+            ".cfi_adjust_cfa_offset -8",
+            "ret",
+            $crate::__other_ways!(),
+            notes = sym NOTES,
+            next = sym NEXT,
+            number = const $function as usize,
+            inside = const $function as usize,
+            outside = const Notes::outside($function),
+            open = const Notes::OPEN,
+            way = const Notes::WAY,
+            calls = const Notes::CALLS,
+            stack = const Notes::STACK,
+            comm = const Notes::COMM,
+            destination = const Notes::DESTINATION,
+            tag = const Notes::TAG,
+            function = const Notes::FUNCTION,
+            bare = sym $bare,
+            with_caller = sym $with_caller,
+            slowly = sym $slowly,
+        )
+    };
+    // The status is on the stack, and so there is no room for the word that says that the call is over.
+    (received $function:expr, $bare:path, $with_caller:path, $slowly:path) => {
+        ::core::arch::naked_asm!(
+            ".cfi_startproc",
+            "cmp byte ptr [rip + {notes} + {way}], {open}",
+            "jne 2f",
+            "inc qword ptr [rip + {notes} + {calls}]",
+            "mov qword ptr [rip + {notes} + {stack}], rsp",
+            "mov dword ptr [rip + {notes} + {source}], ecx",
+            "mov dword ptr [rip + {notes} + {tag}], r8d",
+            "mov qword ptr [rip + {notes} + {comm}], r9",
+            "mov qword ptr [rip + {notes} + {function}], {inside}",
+            "push qword ptr [rsp + 8]",
+            ".cfi_adjust_cfa_offset 8",
+            "call qword ptr [rip + {next} + {number} * 8]",
+            "mov byte ptr [rip + {notes} + {way}], {open}",
+            "pop rcx",
+            ".cfi_adjust_cfa_offset -8",
+            "ret",
+            $crate::__other_ways!(),
+            notes = sym NOTES,
+            next = sym NEXT,
+            number = const $function as usize,
+            inside = const $function as usize,
+            open = const Notes::OPEN,
+            way = const Notes::WAY,
+            calls = const Notes::CALLS,
+            stack = const Notes::STACK,
+            comm = const Notes::COMM,
+            source = const Notes::SOURCE,
+            tag = const Notes::TAG,
+            function = const Notes::FUNCTION,
+            bare = sym $bare,
+            with_caller = sym $with_caller,
+            slowly = sym $slowly,
+        )
+    };
+    (neither $function:expr, $bare:path, $with_caller:path, $slowly:path) => {
+        ::core::arch::naked_asm!(
+            ".cfi_startproc",
+            "cmp byte ptr [rip + {notes} + {way}], {open}",
+            "je {bare}",
+            $crate::__other_ways!(),
+            notes = sym NOTES,
+            open = const Notes::OPEN,
+            way = const Notes::WAY,
+            bare = sym $bare,
+            with_caller = sym $with_caller,
+            slowly = sym $slowly,
+        )
+    };
+}
+
+/// Where the notes of a tool are: names for what its exported functions write. Found by the names `NOTES`, `NEXT` and
+/// `Notes`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __notes {
+    ($layer:ty, $notes:path) => {
+        use $notes as NOTES;
+
+        struct Notes;
+
+        impl Notes {
+            const FUNCTION: usize = <$layer as $crate::NotesMessages>::FUNCTION;
+            const CALLS: usize = <$layer as $crate::NotesMessages>::CALLS;
+            const STACK: usize = <$layer as $crate::NotesMessages>::STACK;
+            const COMM: usize = <$layer as $crate::NotesMessages>::COMM;
+            const DESTINATION: usize = <$layer as $crate::NotesMessages>::DESTINATION;
+            const SOURCE: usize = <$layer as $crate::NotesMessages>::SOURCE;
+            const TAG: usize = <$layer as $crate::NotesMessages>::TAG;
+            const WAY: usize =
+                Self::FUNCTION + <$layer as $crate::NotesMessages>::WAY_SHIFT as usize / 8;
+            const OPEN: u8 = <$layer as $crate::NotesMessages>::OPEN;
+
+            /// The word of a function whose call is over.
+            const fn outside(function: $crate::FunctionId) -> usize {
+                function as usize
+                    | (Self::OPEN as usize) << <$layer as $crate::NotesMessages>::WAY_SHIFT
+            }
+        }
+    };
+}

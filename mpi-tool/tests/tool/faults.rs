@@ -1,0 +1,270 @@
+//! `mpi-watch` and `mpi-tool hang`: what they say of each fault of `hang.c`, compared with what they say when all is killed
+//! and with what a debugger sees. And programs that leave calls by a jump or call MPI from inside of it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{limited, text, write_program};
+use crate::hang::{Job, LIMIT, culprits, hang, line_of, named, program, verdict};
+
+/// The faults: ranks, arguments, verdict. Each stays as it is.
+fn faults(folder: &Path) -> Vec<(u32, Vec<String>, &'static str)> {
+    // What it starts never calls MPI_Init.
+    let sleeper = folder.join("sleeper");
+    write_program(&sleeper, "#!/bin/sh\nexec sleep 100\n");
+    let file = folder.join("file");
+    let faults: [(u32, &[&str], _); 13] = [
+        (3, &["receive cycle"], "deadlock"),
+        (3, &["missing collective"], "deadlock"),
+        (3, &["other order"], "deadlock"),
+        (3, &["other function"], "deadlock"),
+        (2, &["wrong tag"], "deadlock"),
+        (2, &["wrong communicator"], "deadlock"),
+        (2, &["request"], "deadlock"),
+        (3, &["small sends"], "deadlock"),
+        (3, &["window lock"], "deadlock"),
+        (3, &["endless loop"], "waiting"),
+        (3, &["stopped"], "waiting"),
+        (2, &["file lock", text(&file)], "waiting"),
+        (1, &["spawn", text(&sleeper)], "waiting"),
+    ];
+    let mut faults: Vec<_> = faults
+        .into_iter()
+        .map(|(ranks, words, verdict)| {
+            (ranks, words.iter().map(|word| (*word).to_owned()).collect(), verdict)
+        })
+        .collect();
+    if has_persistent_collectives() {
+        faults.push((3, vec!["persistent".to_owned()], "deadlock"));
+    }
+    faults
+}
+
+/// Does this MPI have them?
+fn has_persistent_collectives() -> bool {
+    limited(program()).arg("has persistent").status().expect("the program starts").success()
+}
+
+/// Starts a fault, and gives what is said of it when all ranks stand.
+fn standing(ranks: u32, arguments: &[String], kind: &str) -> (Job, Value) {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut job = Job::start(ranks, &arguments);
+    let answer = job.until(arguments[0], |answer| {
+        let ranks_are = answer["ranks"].as_array().unwrap();
+        verdict(answer) == kind
+            && (kind != "deadlock" || answer["worlds"][0]["certain"] == true)
+            && ranks_are.len() == ranks as usize
+            && ranks_are.iter().all(|rank| rank["moved"] == 0)
+            && !culprits(answer).is_empty()
+    });
+    (job, answer)
+}
+
+/// Of each rank: function, lines, peers and the like.
+fn ranks(answer: &Value) -> Vec<Value> {
+    let ranks = answer["ranks"].as_array().unwrap().iter();
+    let told =
+        ["rank", "function", "site", "peers", "tag", "communicator", "number", "pending", "calls"];
+    ranks.map(|rank| told.iter().map(|name| rank[name].clone()).collect()).collect()
+}
+
+/// The same of a fault before and after `kill -9` of all ranks and of the launcher: which ranks are named, and what each does.
+#[test]
+fn the_same_is_told_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    for (size, arguments, kind) in faults(folder.path()) {
+        let (mut job, alive) = standing(size, &arguments, kind);
+        job.kill();
+        let begin = Instant::now();
+        let dead = loop {
+            let dead = hang(folder.path(), text(&job.run_folder())).unwrap();
+            if dead["worlds"][0]["alive"] == false || begin.elapsed() > LIMIT {
+                break dead;
+            }
+            sleep(Duration::from_millis(50));
+        };
+        assert_eq!(dead["worlds"][0]["alive"], false, "{arguments:?}");
+        assert_eq!(verdict(&dead), kind, "{arguments:?}: {dead:#}");
+        assert_eq!(ranks(&dead), ranks(&alive), "{arguments:?}");
+        // What a process did outside of MPI ends with it.
+        let told = |answer: &Value| -> BTreeSet<_> {
+            let outside = ["stopped", "computing", "sleeping outside of MPI"];
+            let all = culprits(answer).into_iter().map(|(rank, function, line, why)| {
+                let why = if outside.contains(&&*why) { "outside of MPI".to_owned() } else { why };
+                (rank, function, line, why)
+            });
+            all.collect()
+        };
+        assert_eq!(told(&dead), told(&alive), "{arguments:?}");
+    }
+}
+
+/// A frame of a debugger's: the function, and the line if it is of `hang.c`.
+#[derive(Debug, PartialEq, Eq)]
+struct Frame {
+    function: String,
+    line: Option<u64>,
+}
+
+/// The stack of a process's main thread, by gdb.
+fn frames(process: u64) -> Vec<Frame> {
+    let mut gdb = limited("gdb");
+    gdb.args(["-nx", "-batch", "-ex", "set width 0", "-ex", "bt", "-p"]).arg(process.to_string());
+    gdb.env("DEBUGINFOD_URLS", "").env_remove("LD_PRELOAD");
+    let output = gdb.output().expect("gdb starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let frames: Vec<_> = said.lines().filter_map(frame).collect();
+    assert!(!frames.is_empty(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    frames
+}
+
+/// `#3  0x0000 in receive_cycle () at /a/hang.c:28`
+fn frame(line: &str) -> Option<Frame> {
+    let (_, rest) = line.strip_prefix('#')?.split_once(' ')?;
+    let rest = rest.trim_start();
+    let rest = match rest.strip_prefix("0x") {
+        Some(rest) => rest.split_once(" in ")?.1,
+        None => rest,
+    };
+    let (function, place) = rest.split_once(" (")?;
+    let line = place.rsplit_once("hang.c:").and_then(|(_, line)| line.trim().parse().ok());
+    Some(Frame { function: function.to_owned(), line })
+}
+
+#[test]
+fn frames_of_a_debugger_are_understood() {
+    let read = |text| frame(text).map(|frame| (frame.function, frame.line));
+    let call = "#3  0x00007f in receive_cycle () at /a b/hang.c:28";
+    assert_eq!(read(call), Some(("receive_cycle".to_owned(), Some(28))));
+    let library = "#0  0x00007f in PMPI_Recv () from /lib/libmpi.so.12";
+    assert_eq!(read(library), Some(("PMPI_Recv".to_owned(), None)));
+    assert_eq!(read("#1  compute () at hang.c:23"), Some(("compute".to_owned(), Some(23))));
+    assert_eq!(read("[Thread debugging using libthread_db enabled]"), None);
+}
+
+/// The frames of a rank's call site that are in `hang.c`.
+fn frames_of_site(rank: &Value) -> Vec<Frame> {
+    let site = rank["site"].as_array().unwrap().iter();
+    let is_ours =
+        |frame: &&Value| frame["file"].as_str().is_some_and(|file| file.ends_with("hang.c"));
+    site.filter(is_ours)
+        .map(|frame| Frame {
+            function: frame["function"].as_str().unwrap().to_owned(),
+            line: frame["line"].as_u64(),
+        })
+        .collect()
+}
+
+/// What a debugger sees of each rank is what is told of it: in which function of MPI it is, and by which lines it has come
+/// there; or that it is in none. `cargo xtask test` leaves tests of this name out where no debugger can look.
+#[test]
+fn gdb_sees_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for (size, arguments, kind) in faults(folder.path()) {
+        let (_job, answer) = standing(size, &arguments, kind);
+        for rank in answer["ranks"].as_array().unwrap() {
+            let seen = frames(rank["pid"].as_u64().unwrap());
+            let function = rank["function"].as_str().unwrap();
+            let (own, of_mpi): (Vec<_>, Vec<_>) =
+                seen.into_iter().partition(|frame| frame.line.is_some());
+            // MPI's name for it, or the tool's.
+            let of_tool = function.trim_start_matches("MPI_").to_lowercase();
+            let is_call = |name: &str| name.trim_start_matches('P') == function || *name == of_tool;
+            let is_in_it = of_mpi.iter().any(|frame| is_call(&frame.function));
+            let what = format!("{arguments:?}: {rank:#}, {own:?}, {of_mpi:?}");
+            if rank["inside"] == true {
+                assert!(is_in_it, "{what}");
+                assert_eq!(frames_of_site(rank), own, "{what}");
+            } else {
+                assert!(!of_mpi.iter().any(|frame| frame.function.contains("MPI_")), "{what}");
+            }
+        }
+    }
+}
+
+/// A debugger's way leads through the exported functions of the tool that note messages themselves.
+#[test]
+fn gdb_sees_who_has_called_without_call_sites() {
+    let settings = [("MPI_TOOL_MPI_WATCH_DEPTH", "0")];
+    for (what, comments) in
+        [("receive cycle", ["cycle", "cycle"]), ("wrong tag", ["tag 5", "tag 6"])]
+    {
+        let mut job = Job::with(&program(), 2, &[what], true, &settings);
+        let answer = job.until(what, |answer| verdict(answer) == "deadlock");
+        for (rank, comment) in answer["ranks"].as_array().unwrap().iter().zip(comments) {
+            let seen = frames(rank["pid"].as_u64().unwrap());
+            let own = seen.iter().find(|frame| frame.line.is_some());
+            assert_eq!(own.unwrap().line, Some(line_of(comment)), "{seen:?}");
+        }
+    }
+}
+
+/// The operation is named by who has made it, at the line of the wait.
+#[test]
+fn a_persistent_collective_that_is_not_started_is_named() {
+    if !has_persistent_collectives() {
+        return;
+    }
+    let (_job, answer) = named(
+        3,
+        &["persistent"],
+        "deadlock",
+        &[
+            (0, "MPI_Wait", "waits for the start", "cycle"),
+            (1, "MPI_Recv", "does not start", "cycle"),
+        ],
+    );
+    let waits = answer["worlds"][0]["waits"].as_array().unwrap();
+    let to: BTreeSet<_> =
+        waits.iter().filter(|wait| wait["from"] != 1).map(|wait| wait["to"].as_u64()).collect();
+    assert_eq!(to, BTreeSet::from([Some(1)]), "{answer:#}");
+    let said = answer["worlds"][0]["text"].to_string();
+    let start = "waits for rank 1 to start what MPI_Allreduce_init #1 has made for the 2. time";
+    assert!(said.contains(start), "{said}");
+}
+
+/// Sends that are complete at once, to which MPICH and Open MPI give one request handle, are not what a rank waits for.
+#[test]
+fn sends_that_are_complete_are_not_waited_for() {
+    let missing = (1, "MPI_Barrier", "no message", "cycle");
+    let waits = (0, "MPI_Waitall", "waits for all", "cycle");
+    let (_job, answer) = named(3, &["small sends"], "deadlock", &[waits, missing]);
+    assert_eq!(answer["ranks"][0]["pending"].as_array().unwrap().len(), 1, "{answer:#}");
+}
+
+/// A rank that has left a call by a jump, and calls MPI from deeper in the stack, makes calls. It is not accused of standing
+/// in the call that it has left.
+#[test]
+fn a_rank_that_has_jumped_out_of_a_call_is_not_accused() {
+    for depth in ["4", "0"] {
+        let settings = [("MPI_TOOL_MPI_WATCH_DEPTH", depth)];
+        let mut job = Job::with(&program(), 3, &["jumped"], true, &settings);
+        let is_there = |answer: &Value| {
+            let ranks = answer["ranks"].as_array().unwrap();
+            let stands = |rank: &Value, function| {
+                rank["function"] == function && rank["inside"] == true && rank["moved"] == 0
+            };
+            ranks.len() == 3
+                && stands(&ranks[0], "MPI_Recv")
+                && ranks[1]["moved"].as_u64() > Some(0)
+                && stands(&ranks[2], "MPI_Barrier")
+        };
+        let answer = job.until("jumped", is_there);
+        assert_eq!(
+            (verdict(&answer), culprits(&answer)),
+            ("waiting", BTreeSet::new()),
+            "{answer:#}"
+        );
+    }
+}
+
+/// A rank in `MPI_Finalize` may still work there, if `MPI_COMM_SELF` has an attribute.
+#[test]
+fn a_callback_in_finalize_is_not_accused() {
+    let works = [(1, "MPI_Finalize", "works in finalize", "in a call")];
+    named(2, &["last callback"], "waiting", &works);
+}

@@ -14,7 +14,12 @@
 ///
 /// The static has 64-bit words, each at a multiple of eight, which only this process writes. They are always there, and
 /// zeros at first.
-pub trait NotesMessages {
+///
+/// # Safety
+/// Exported functions write there without asking. The static is aligned to eight bytes, may be changed while it is shared (it
+/// is made of atomic words), and has all eight bytes of each of these places, which are multiples of eight. A process writes
+/// [`OPEN`](Self::OPEN) only when it is in no call of MPI and one thread calls MPI.
+pub unsafe trait NotesMessages {
     /// The word with the function, in its lower half, and with the way in the byte of [`WAY_SHIFT`](Self::WAY_SHIFT). Written
     /// last of all when a call begins, with the function alone, and when it is over, with [`OPEN`](Self::OPEN), too.
     const FUNCTION: usize;

@@ -11,10 +11,11 @@ mod matched;
 mod pending;
 mod problem;
 mod races;
+mod slot;
 mod table;
 mod under_way;
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::NONE;
@@ -31,56 +32,16 @@ use crate::shared::{limit, shared};
 use crate::types::Signature;
 use doubt::Threads;
 use pending::{Pending, Pendings};
-use problem::Problem;
+use slot::has;
 
 pub(crate) use doubt::{cancelling, has_threads, set_has_threads};
 pub(crate) use elsewhere::{await_records, posted};
 pub(crate) use matched::{matched, receive_matched, report_taken};
 pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
+pub(crate) use slot::Slot;
 pub(crate) use table::Table;
 pub(crate) use under_way::{keys, report_lost, under_way};
-
-/// A message under way.
-#[repr(C, align(64))]
-pub(crate) struct Slot {
-    identity: AtomicU64,
-    tag: AtomicU64,
-    source: AtomicU32,
-    target: AtomicU32,
-    /// Bits of [`has`].
-    has: AtomicU32,
-    /// Of a message that was received before its record came: how many bytes it had, as far as they fit.
-    arrived: AtomicU32,
-    sent: Side,
-    posted: Side,
-}
-
-/// One side of a message.
-#[repr(C)]
-struct Side {
-    function: AtomicU32,
-    uniform: AtomicU32,
-    elements: AtomicU64,
-    hash: AtomicU64,
-    bytes: AtomicU64,
-    module: AtomicU64,
-    offset: AtomicU64,
-}
-
-mod has {
-    /// The message has been sent.
-    pub(super) const SENT: u32 = 1;
-    /// Somebody has asked for it.
-    pub(super) const POSTED: u32 = 2;
-    /// Of unknown signature.
-    pub(super) const SENT_ANY: u32 = 4;
-    pub(super) const POSTED_ANY: u32 = 8;
-    /// The two sides have been compared.
-    pub(super) const COMPARED: u32 = 16;
-    /// The message was received, and what was sent has yet to be told by another host.
-    pub(super) const RECEIVED: u32 = 32;
-}
 
 /// From whom to whom, by ranks of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -536,74 +497,4 @@ fn take_any(channel: Channel, bytes: u64) -> bool {
         }
     }
     found.is_some_and(|key| table::at(key, false, |place| place.free()).is_some())
-}
-
-impl Side {
-    fn set(&self, content: &Content) {
-        self.function.store(content.function as u32, Relaxed);
-        self.uniform.store(content.signature.uniform.into(), Relaxed);
-        self.elements.store(content.signature.elements, Relaxed);
-        self.hash.store(content.signature.hash, Relaxed);
-        self.bytes.store(content.bytes, Relaxed);
-        self.module.store(content.mark.module, Relaxed);
-        self.offset.store(content.mark.offset, Relaxed);
-    }
-
-    fn get(&self, is_any: bool) -> Option<Content> {
-        Some(Content {
-            function: FunctionId::from_index(self.function.load(Relaxed) as usize)?,
-            signature: Signature {
-                elements: self.elements.load(Relaxed),
-                hash: self.hash.load(Relaxed),
-                uniform: self.uniform.load(Relaxed) as u8,
-                is_any,
-            },
-            bytes: self.bytes.load(Relaxed),
-            mark: Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) },
-        })
-    }
-}
-
-impl Slot {
-    /// It is for a message of a channel, of which nothing is known yet.
-    fn begin(&self, channel: Channel) {
-        self.has.store(0, Relaxed);
-        self.identity.store(channel.identity, Relaxed);
-        self.source.store(channel.source, Relaxed);
-        self.target.store(channel.target, Relaxed);
-        self.tag.store(channel.tag as u64, Relaxed);
-    }
-
-    fn is_sent(&self) -> bool {
-        self.has.load(Relaxed) & has::SENT != 0
-    }
-
-    /// Nobody has asked for it.
-    fn is_lost(&self) -> bool {
-        self.is_sent() && self.has.load(Relaxed) & has::POSTED == 0
-    }
-
-    fn channel(&self) -> Channel {
-        Channel {
-            identity: self.identity.load(Relaxed),
-            source: self.source.load(Relaxed),
-            target: self.target.load(Relaxed),
-            tag: self.tag.load(Relaxed) as i64,
-        }
-    }
-
-    fn is_of(&self, channel: Channel) -> bool {
-        self.channel() == channel
-    }
-
-    fn compare(&self) -> Option<Problem> {
-        let has = self.has.load(Relaxed);
-        if has & has::SENT == 0 || has & has::POSTED == 0 {
-            return None;
-        }
-        self.has.store(has | has::COMPARED, Relaxed);
-        let sent = self.sent.get(has & has::SENT_ANY != 0)?;
-        let posted = self.posted.get(has & has::POSTED_ANY != 0)?;
-        Problem::of(sent, posted)
-    }
 }

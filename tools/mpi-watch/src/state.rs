@@ -44,7 +44,9 @@ pub(crate) fn set_file(way: u8) {
     FILE.store((&raw const MEMORY).cast_mut(), Release);
 }
 
-impl NotesMessages for Watch {
+// SAFETY: `MEMORY` is made of atomic words, and longer than its first slot, whose words these are. The way is opened by
+// `set_file`, where the callers of that have one thread that calls MPI, and are in no call.
+unsafe impl NotesMessages for Watch {
     const FUNCTION: usize = in_first_slot(slot::FUNCTION);
     const CALLS: usize = in_first_slot(slot::ENTERED);
     const STACK: usize = in_first_slot(slot::STACK);

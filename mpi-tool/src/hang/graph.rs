@@ -142,6 +142,18 @@ pub(super) enum Who {
     Unknown,
 }
 
+impl Who {
+    /// Is it this rank, or can nobody say that it is not?
+    fn may_be(&self, rank: u32) -> bool {
+        match self {
+            Self::Rank(this) => *this == rank,
+            Self::AnyOf(ranks) => ranks.contains(rank),
+            Self::Nobody => false,
+            Self::Unknown => true,
+        }
+    }
+}
+
 /// A collective operation on something with an identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Collective {

@@ -31,13 +31,7 @@ impl World<'_> {
     fn matches(&self, from: u32, message: &Message, with: u32) -> usize {
         let Some(state) = self.states.get(&with) else { return 0 };
         let fits = |other: &&Message| {
-            let back = match &other.with {
-                Who::Rank(rank) => *rank == from,
-                Who::AnyOf(ranks) => ranks.contains(from),
-                Who::Nobody => false,
-                Who::Unknown => true,
-            };
-            other.is_sent != message.is_sent && back && message.is_alike(other)
+            other.is_sent != message.is_sent && other.with.may_be(from) && message.is_alike(other)
         };
         // A call to oneself is its own other side in `MPI_Sendrecv` only.
         state.messages().filter(fits).count()
@@ -53,13 +47,7 @@ impl World<'_> {
             Who::AnyOf(_) | Who::Unknown => return false,
         };
         let rivals = |other: &&Message| {
-            let could = match &other.with {
-                Who::Rank(rank) => *rank == with,
-                Who::AnyOf(ranks) => ranks.contains(with),
-                Who::Nobody => false,
-                Who::Unknown => true,
-            };
-            could && other.is_sent == message.is_sent && message.is_alike(other)
+            other.with.may_be(with) && other.is_sent == message.is_sent && message.is_alike(other)
         };
         let pending = self.states.get(&from).map_or(&[][..], |state| &state.pending);
         self.is_waiting(with)

@@ -23,3 +23,10 @@ use rmpi::MpiDatatype;
 pub trait Message: MpiDatatype + Default + 'static {}
 
 impl<M: MpiDatatype + Default + 'static> Message for M {}
+
+/// A message's name in texts for people: its type without the path.
+pub(crate) fn name<M: Message>() -> &'static str {
+    let name = core::any::type_name::<M>();
+    let path = name.find('<').unwrap_or(name.len());
+    name[..path].rfind("::").map_or(name, |end| &name[end + 2..])
+}

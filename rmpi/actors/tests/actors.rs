@@ -45,6 +45,16 @@ fn scopes_end_when_no_message_is_left() {
 }
 
 #[test]
+fn requests_are_answered_in_order() {
+    check("asked", &[1, 2, 4]);
+}
+
+#[test]
+fn tags_of_living_selectors_are_not_taken() {
+    check("tags", &[1, 2]);
+}
+
+#[test]
 fn scopes_are_nested() {
     check("nested", &[1, 2, 4]);
 }
@@ -85,8 +95,10 @@ fn tools_can_have_actors() {
 
 #[test]
 fn a_panic_in_a_handler_ends_all_processes() {
-    for ranks in [1, 2, 4] {
-        let output = start("actor_checks", &["panic"], &[], ranks);
+    for (check, ranks) in
+        ["panic", "panic-asked"].into_iter().flat_map(|c| [1, 2, 4].map(|n| (c, n)))
+    {
+        let output = start("actor_checks", &[check], &[], ranks);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && output.status.code() != Some(124), "{said}");
         let expected = format!(
@@ -121,6 +133,7 @@ fn the_checker_finds_nothing() {
     for (program, arguments) in [
         ("actor_checks", &["walks"][..]),
         ("actor_checks", &["errors"]),
+        ("actor_checks", &["asked"]),
         ("actor_properties", &["5"]),
     ] {
         let said = under("mpi_check", program, arguments, &[]);

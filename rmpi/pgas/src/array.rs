@@ -2,6 +2,8 @@
 
 use core::marker::PhantomData;
 
+use rmpi::MpiOp;
+
 use crate::layout::Distribution;
 use crate::{Atomic, Element, Error, Kind, Layout, LocalLock, ReadOnly, Team, Writable};
 
@@ -154,22 +156,31 @@ impl<'t, T: Element, K: Kind> Array<'t, T, K> {
     /// Refuses indices that are none, on all processes. Collective.
     pub(crate) fn check(
         &self,
-        indices: impl Iterator<Item = usize>,
+        indices: impl ExactSizeIterator<Item = usize> + Clone,
         values: Option<usize>,
     ) -> Result<(), Error> {
-        let length = self.len();
-        let (mut count, mut greatest) = (0, None);
-        for index in indices {
-            count += 1;
-            greatest = greatest.max(Some(index));
-        }
-        let mine = match (greatest, values) {
+        let (length, count) = (self.len(), indices.len());
+        let wrong = if self.distribution.has_all(indices.clone()) { None } else { indices.max() };
+        let mine = match (wrong, values) {
             (Some(index), _) if index >= length => Err(Error::NoSuchElement { index, length }),
             (_, Some(values)) if values != count => Err(Error::Lengths { indices: count, values }),
             _ if u32::try_from(count).is_err() => Err(Error::TooLong(count)),
             _ => Ok(()),
         };
         self.team.all_right(mine)
+    }
+
+    /// The operand of each process for all of its indices, if each has such a one. Collective.
+    pub(crate) fn singles(&self, mine: Option<T>) -> Result<Option<Vec<T>>, Error> {
+        let communicator = self.team.domain().communicator();
+        let mut without = 0_u64;
+        communicator.allreduce(&u64::from(mine.is_none()), &mut without, MpiOp::SUM)?;
+        if without > 0 {
+            return Ok(None);
+        }
+        let mut singles = vec![T::default(); self.team.size()];
+        communicator.allgather(&mine.unwrap_or_default(), &mut singles[..])?;
+        Ok(Some(singles))
     }
 }
 

@@ -112,7 +112,7 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
 
     pub(crate) fn batch_of<O: Operation<T>, V: Operands<T>>(
         &mut self,
-        indices: impl Iterator<Item = usize> + Clone,
+        indices: impl ExactSizeIterator<Item = usize> + Clone,
         operands: V,
     ) -> Result<(), Error> {
         self.check(indices.clone(), operands.count())?;

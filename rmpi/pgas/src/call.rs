@@ -2,7 +2,6 @@
 
 use core::marker::PhantomData;
 
-use rmpi::MpiDatatype;
 use rmpi_actors::{Actor, Context, Handler, Message, Selector};
 
 use crate::{Array, Element, Error, LocalLock, Team};
@@ -24,54 +23,6 @@ pub trait ActiveMessage<S: ?Sized>: Message {
     type Answer: Message;
     /// Runs on the process that the message was for.
     fn run(self, state: &mut S, here: Here) -> Self::Answer;
-}
-
-#[derive(Clone, Copy, Default, MpiDatatype)]
-pub(crate) struct Call<A> {
-    pub(crate) ticket: u64,
-    pub(crate) message: A,
-}
-
-#[derive(Clone, Copy, Default, MpiDatatype)]
-pub(crate) struct Answer<R> {
-    pub(crate) ticket: u64,
-    pub(crate) value: R,
-}
-
-struct Calls<'a, S: ?Sized, A: ActiveMessage<S>> {
-    state: &'a mut S,
-    answers: Vec<A::Answer>,
-    message: PhantomData<A>,
-}
-
-impl<S: ?Sized, A: ActiveMessage<S>> Actor for Calls<'_, S, A> {
-    type Mailboxes = (Call<A>, Answer<A::Answer>);
-    type Error = rmpi_actors::Error;
-}
-
-impl<S: ?Sized, A: ActiveMessage<S>> Handler<Call<A>> for Calls<'_, S, A> {
-    #[inline]
-    fn handle(
-        &mut self,
-        call: Call<A>,
-        context: &mut Context<'_, '_, Self>,
-    ) -> Result<(), rmpi_actors::Error> {
-        let here = Here { sender: context.sender(), rank: context.rank(), size: context.size() };
-        let value = call.message.run(self.state, here);
-        context.send(context.sender(), Answer { ticket: call.ticket, value })
-    }
-}
-
-impl<S: ?Sized, A: ActiveMessage<S>> Handler<Answer<A::Answer>> for Calls<'_, S, A> {
-    #[inline]
-    fn handle(
-        &mut self,
-        answer: Answer<A::Answer>,
-        _: &mut Context<'_, '_, Self>,
-    ) -> Result<(), rmpi_actors::Error> {
-        self.answers[answer.ticket as usize] = answer.value;
-        Ok(())
-    }
 }
 
 /// A state on which active messages run whose answers nobody wants.
@@ -132,16 +83,9 @@ impl Team<'_> {
         self.all_right(wrong.map_or(Ok(()), |&(rank, _)| {
             Err(rmpi_actors::Error::NoSuchProcess { rank, processes }.into())
         }))?;
-        let answers = vec![A::Answer::default(); messages.len()];
-        let calls = Calls { state, answers, message: PhantomData::<A> };
-        let mut selector = Selector::new(self.domain(), calls, self.settings())?;
-        selector.finish(|scope| {
-            for (ticket, &(to, message)) in (0_u64..).zip(messages) {
-                scope.send(to, Call { ticket, message })?;
-            }
-            Ok(())
-        })?;
-        Ok(selector.into_state().answers)
+        let (rank, size) = (self.rank(), processes);
+        let run = |message: A, sender| message.run(state, Here { sender, rank, size });
+        Ok(self.domain().ask(self.settings(), messages.iter().copied(), run)?)
     }
 }
 

@@ -1,100 +1,7 @@
 //! Batches of element operations that return values.
 
-use core::marker::PhantomData;
-
-use rmpi_actors::{Actor, Context, Handler, Selector};
-
-use crate::message::{CompareExchange, Exchange, Found, Wanted};
+use crate::message::{Change, CompareExchange};
 use crate::{Array, Element, Error, Kind, Operands, Operation, Writable};
-
-type Result<T = (), E = rmpi_actors::Error> = core::result::Result<T, E>;
-
-/// A part that is read, and what this process asked for.
-struct Loads<'a, T> {
-    part: &'a [T],
-    found: Vec<T>,
-}
-
-/// A part to which operations are applied, and what was there before.
-struct Exchanges<'a, T, O> {
-    part: &'a mut [T],
-    found: Vec<T>,
-    operation: PhantomData<O>,
-}
-
-/// A part whose elements are compared and exchanged.
-struct Compared<'a, T> {
-    part: &'a mut [T],
-    found: Vec<T>,
-}
-
-impl<T: Element> Actor for Loads<'_, T> {
-    type Mailboxes = (Wanted, Found<T>);
-    type Error = rmpi_actors::Error;
-}
-
-impl<T: Element, O: Operation<T>> Actor for Exchanges<'_, T, O> {
-    type Mailboxes = (Exchange<T>, Found<T>);
-    type Error = rmpi_actors::Error;
-}
-
-impl<T: Element> Actor for Compared<'_, T> {
-    type Mailboxes = (CompareExchange<T>, Found<T>);
-    type Error = rmpi_actors::Error;
-}
-
-impl<T: Element> Handler<Wanted> for Loads<'_, T> {
-    #[inline]
-    fn handle(&mut self, wanted: Wanted, context: &mut Context<'_, '_, Self>) -> Result {
-        let value = self.part[wanted.place as usize];
-        context.send(context.sender(), Found { ticket: wanted.ticket.into(), value })
-    }
-}
-
-impl<T: Element, O: Operation<T>> Handler<Exchange<T>> for Exchanges<'_, T, O> {
-    #[inline]
-    fn handle(&mut self, exchange: Exchange<T>, context: &mut Context<'_, '_, Self>) -> Result {
-        let Exchange { wanted, operand } = exchange;
-        let element = &mut self.part[wanted.place as usize];
-        let value = *element;
-        *element = O::apply(value, operand);
-        context.send(context.sender(), Found { ticket: wanted.ticket.into(), value })
-    }
-}
-
-impl<T: Element> Handler<CompareExchange<T>> for Compared<'_, T> {
-    #[inline]
-    fn handle(
-        &mut self,
-        exchange: CompareExchange<T>,
-        context: &mut Context<'_, '_, Self>,
-    ) -> Result {
-        let CompareExchange { wanted, expected, new } = exchange;
-        let element = &mut self.part[wanted.place as usize];
-        let value = *element;
-        if value == expected {
-            *element = new;
-        }
-        context.send(context.sender(), Found { ticket: wanted.ticket.into(), value })
-    }
-}
-
-macro_rules! answers {
-    ($([$($operation:ident)?] $state:ty;)*) => {$(
-        impl<T: Element $(, $operation: Operation<T>)?> Handler<Found<T>> for $state {
-            #[inline]
-            fn handle(&mut self, found: Found<T>, _: &mut Context<'_, '_, Self>) -> Result {
-                self.found[found.ticket as usize] = found.value;
-                Ok(())
-            }
-        }
-    )*};
-}
-answers! {
-    [] Loads<'_, T>;
-    [O] Exchanges<'_, T, O>;
-    [] Compared<'_, T>;
-}
 
 impl<T: Element, K: Kind> Array<'_, T, K> {
     /// Reads the elements of indices. Collective.
@@ -107,20 +14,12 @@ impl<T: Element, K: Kind> Array<'_, T, K> {
 
     pub(crate) fn load_of(
         &self,
-        indices: impl Iterator<Item = usize> + Clone,
+        indices: impl ExactSizeIterator<Item = usize> + Clone,
     ) -> Result<Vec<T>, Error> {
         self.check(indices.clone(), None)?;
-        let (team, distribution) = (self.team, self.distribution);
-        let state = Loads { part: &self.part, found: vec![T::default(); indices.clone().count()] };
-        let mut selector = Selector::new(team.domain(), state, team.settings())?;
-        selector.finish(|scope| {
-            let places = indices.filter_map(|index| distribution.find(index));
-            for (ticket, (process, place)) in (0_u32..).zip(places) {
-                scope.send(process, Wanted { ticket, place: place as u32 })?;
-            }
-            Ok(())
-        })?;
-        Ok(selector.into_state().found)
+        let places = indices.map(|index| self.distribution.place(index));
+        let load = |place: u32, _| self.part[place as usize];
+        Ok(self.team.domain().ask(self.team.settings(), places, load)?)
     }
 }
 
@@ -136,20 +35,28 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
         operands: impl Operands<T>,
     ) -> Result<Vec<T>, Error> {
         self.check(indices.iter().copied(), operands.count())?;
-        let (team, distribution) = (self.team, self.distribution);
-        let found = vec![T::default(); indices.len()];
-        let state = Exchanges { part: &mut self.part, found, operation: PhantomData::<O> };
-        let mut selector = Selector::new(team.domain(), state, team.settings())?;
-        selector.finish(|scope| {
-            let places = indices.iter().filter_map(|&index| distribution.find(index));
-            for (ticket, (process, place)) in (0_u32..).zip(places) {
-                let wanted = Wanted { ticket, place: place as u32 };
-                let operand = operands.at(ticket as usize);
-                scope.send(process, Exchange { wanted, operand })?;
-            }
-            Ok(())
-        })?;
-        Ok(selector.into_state().found)
+        let singles = self.singles(operands.single())?;
+        let (domain, settings, distribution) =
+            (self.team.domain(), self.team.settings(), self.distribution);
+        let part = &mut self.part;
+        let mut exchange = |place: usize, operand| {
+            let value = part[place];
+            part[place] = O::apply(value, operand);
+            value
+        };
+        let found = if let Some(singles) = singles {
+            let places = indices.iter().map(|&index| distribution.place(index));
+            domain.ask(settings, places, |place: u32, from| exchange(place as usize, singles[from]))
+        } else {
+            let changes = indices.iter().enumerate().map(|(position, &index)| {
+                let (process, place) = distribution.place(index);
+                (process, Change { place: place.into(), operand: operands.at(position) })
+            });
+            domain.ask(settings, changes, |change: Change<T>, _| {
+                exchange(change.place as usize, change.operand)
+            })
+        };
+        Ok(found?)
     }
 
     /// Gives elements that have an expected value a new one. Returns for each index the value that was there: `Ok`
@@ -165,19 +72,23 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
     ) -> Result<Vec<Result<T, T>>, Error> {
         self.check(indices.iter().copied(), expected.count())?;
         self.check(indices.iter().copied(), new.count())?;
-        let (team, distribution) = (self.team, self.distribution);
-        let state = Compared { part: &mut self.part, found: vec![T::default(); indices.len()] };
-        let mut selector = Selector::new(team.domain(), state, team.settings())?;
-        selector.finish(|scope| {
-            let places = indices.iter().filter_map(|&index| distribution.find(index));
-            for (ticket, (process, place)) in (0_u32..).zip(places) {
-                let wanted = Wanted { ticket, place: place as u32 };
-                let (expected, new) = (expected.at(ticket as usize), new.at(ticket as usize));
-                scope.send(process, CompareExchange { wanted, expected, new })?;
+        let (domain, settings, distribution) =
+            (self.team.domain(), self.team.settings(), self.distribution);
+        let part = &mut self.part;
+        let exchanges = indices.iter().enumerate().map(|(position, &index)| {
+            let (process, place) = distribution.place(index);
+            let (expected, new) = (expected.at(position), new.at(position));
+            (process, CompareExchange { place: place.into(), expected, new })
+        });
+        let exchange = |exchange: CompareExchange<T>, _| {
+            let element = &mut part[exchange.place as usize];
+            let value = *element;
+            if value == exchange.expected {
+                *element = exchange.new;
             }
-            Ok(())
-        })?;
-        let found = selector.into_state().found.into_iter().enumerate();
+            value
+        };
+        let found = domain.ask(settings, exchanges, exchange)?.into_iter().enumerate();
         Ok(found
             .map(|(at, value)| if value == expected.at(at) { Ok(value) } else { Err(value) })
             .collect())

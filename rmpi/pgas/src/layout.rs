@@ -85,6 +85,24 @@ impl Distribution {
         })
     }
 
+    /// Are all indices below the length? If not sure, it says no.
+    ///
+    /// A difference has its highest bit set if it is below zero. Bits of many numbers at once are cheaper than a
+    /// comparison of each.
+    #[inline]
+    pub(crate) fn has_all(&self, indices: impl Iterator<Item = usize>) -> bool {
+        let Some(last) = self.length.checked_sub(1) else { return indices.count() == 0 };
+        let bits = indices.fold(last, |bits, index| bits | index | last.wrapping_sub(index));
+        bits >> (usize::BITS - 1) == 0
+    }
+
+    /// As [`find`](Self::find), of an index that was checked. Of another one, no process has it.
+    #[inline]
+    pub(crate) fn place(&self, index: usize) -> (usize, u32) {
+        let (process, place) = self.find(index).unwrap_or((usize::MAX, 0));
+        (process, place as u32)
+    }
+
     /// The index of an element, by its process and place.
     pub(crate) const fn index(&self, process: usize, place: usize) -> usize {
         match self.layout {
@@ -124,6 +142,18 @@ mod tests {
                     assert_eq!(distribution.find(length), None);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn indices_beyond_the_end_are_seen() {
+        for length in [0, 1, 2, 1000, 1 << 40] {
+            let distribution = Distribution::new(Layout::Block, length, 3);
+            for index in [0, 1, 999, 1000, (1 << 40) - 1, 1 << 40, usize::MAX >> 1, usize::MAX] {
+                assert_eq!(distribution.has_all([index].into_iter()), index < length);
+                assert_eq!(distribution.has_all([0, index].into_iter()), index < length);
+            }
+            assert!(distribution.has_all([].into_iter()));
         }
     }
 

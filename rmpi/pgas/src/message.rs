@@ -16,17 +16,10 @@ pub(crate) struct Wanted {
     pub(crate) place: u32,
 }
 
-/// An operand for an element whose old value is asked for.
-#[derive(Clone, Copy, Default, MpiDatatype)]
-pub(crate) struct Exchange<T> {
-    pub(crate) wanted: Wanted,
-    pub(crate) operand: T,
-}
-
 /// A new value for an element, if it has an expected one.
 #[derive(Clone, Copy, Default, MpiDatatype)]
 pub(crate) struct CompareExchange<T> {
-    pub(crate) wanted: Wanted,
+    pub(crate) place: u64,
     pub(crate) expected: T,
     pub(crate) new: T,
 }
@@ -38,7 +31,7 @@ pub(crate) struct Attempt<T> {
     pub(crate) new: T,
 }
 
-/// What was asked for.
+/// What an element was, for an attempt that failed.
 #[derive(Clone, Copy, Default, MpiDatatype)]
 pub(crate) struct Found<T> {
     pub(crate) ticket: u64,

@@ -6,8 +6,21 @@ use std::sync::mpsc;
 use rmpi::{Communicator, MpiDatatype, Multiple};
 use rmpi_actors::{Actor, Context, Domain, Handler, Selector, Settings};
 
-use crate::call::{Answer, Call};
 use crate::{ActiveMessage, Error, Here};
+
+/// A message whose answer is awaited under a number.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+struct Call<A> {
+    ticket: u64,
+    message: A,
+}
+
+/// The answer to the message of a number.
+#[derive(Clone, Copy, Default, MpiDatatype)]
+struct Answer<R> {
+    ticket: u64,
+    value: R,
+}
 
 /// A message without an answer.
 #[derive(Clone, Copy, Default, MpiDatatype)]

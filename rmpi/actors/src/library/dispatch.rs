@@ -7,7 +7,8 @@ use super::failure;
 use super::lane::{Batch, Lane};
 use super::task::Tasks;
 use super::{Context, Domain, Error, Handler};
-use crate::{Message, Settings};
+use crate::Settings;
+use crate::message::{self, Message};
 
 /// The place of a mailbox in its tuple. The compiler infers it from the type of the message.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ where
     }));
     match result {
         Ok(first) => first,
-        Err(panic) => failure::end(domain, Lane::<M>::name(), from, &*panic),
+        Err(panic) => failure::end(domain, message::name::<M>(), from, &*panic),
     }
 }
 
@@ -106,7 +107,7 @@ macro_rules! mailboxes {
                 domain: &'c Domain<'_>,
                 settings: &Settings,
             ) -> Result<Self::Lanes<'c>, Error> {
-                let first = domain.take_tags(<Self::Lanes<'c> as Lanes>::COUNT as u32);
+                let first = domain.agree(settings, <Self::Lanes<'c> as Lanes>::COUNT as u64)?;
                 Ok(($(Lane::new(domain, first + $place, settings)?,)*))
             }
 

@@ -36,6 +36,11 @@ pub enum Error {
     Mpi(mpi::Error),
 }
 
+/// Is there such a process?
+pub(super) const fn check_rank(rank: usize, processes: usize) -> Result<(), Error> {
+    if rank < processes { Ok(()) } else { Err(Error::NoSuchProcess { rank, processes }) }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::domain::MailboxTag;
+use super::error::check_rank;
 use super::mpi::{OwnedRequest, Process, Source, Test};
 use super::{Domain, Error};
 use crate::{Message, Settings};
@@ -32,6 +34,7 @@ pub struct Lane<'c, M: Message> {
     anyone: Source<'c>,
     /// By turn.
     tags: [Tag; 2],
+    _tag: MailboxTag<'c>,
     rank: usize,
     /// Messages that left for other processes.
     pub(super) sent: u64,
@@ -50,11 +53,12 @@ pub(super) struct Batch<M> {
 impl<'c, M: Message> Lane<'c, M> {
     pub(super) fn new(
         domain: &'c Domain<'_>,
-        tag: u32,
+        turn: u64,
         settings: &Settings,
     ) -> Result<Self, Error> {
         const { assert!(size_of::<M>() > 0, "a message of a mailbox has at least one byte") };
         let communicator = domain.communicator();
+        let tag = domain.tags().take(turn);
         let mut lane = Self {
             filling: (0..domain.size()).map(|_| Vec::new()).collect(),
             capacity: settings.buffer,
@@ -68,7 +72,8 @@ impl<'c, M: Message> Lane<'c, M> {
             turn: 0,
             processes: (0..domain.size()).map(|rank| communicator.process(rank)).collect(),
             anyone: communicator.any_source(),
-            tags: [Tag::new(2 * tag), Tag::new(2 * tag + 1)],
+            tags: tag.pair(),
+            _tag: tag,
             rank: domain.rank(),
             sent: 0,
             handled: 0,
@@ -90,13 +95,6 @@ impl<'c, M: Message> Lane<'c, M> {
         Ok(())
     }
 
-    /// The mailbox's name in messages to people: its type without the path.
-    pub(super) fn name() -> &'static str {
-        let name = core::any::type_name::<M>();
-        let path = name.find('<').unwrap_or(name.len());
-        name[..path].rfind("::").map_or(name, |end| &name[end + 2..])
-    }
-
     /// Keeps a message, if there is such a process and its buffer has room.
     #[inline]
     pub(super) fn keep(&mut self, to: usize, message: M) -> bool {
@@ -109,9 +107,8 @@ impl<'c, M: Message> Lane<'c, M> {
         }
     }
 
-    pub(super) fn check(&self, to: usize) -> Result<(), Error> {
-        let processes = self.filling.len();
-        if to < processes { Ok(()) } else { Err(Error::NoSuchProcess { rank: to, processes }) }
+    pub(super) const fn check(&self, to: usize) -> Result<(), Error> {
+        check_rank(to, self.filling.len())
     }
 
     /// Makes room for a message without waiting. What cannot leave now waits here.

@@ -3,6 +3,7 @@
 use super::mpi;
 
 mod actor;
+mod ask;
 mod context;
 mod dispatch;
 mod domain;
@@ -10,6 +11,7 @@ mod error;
 mod failure;
 mod finish;
 mod lane;
+mod rest;
 mod scope;
 mod selector;
 mod task;

@@ -2,7 +2,7 @@
 
 use super::dispatch::Lanes as _;
 use super::{Actor, Error, Has, Mailboxes, Selector};
-use crate::Message;
+use crate::message::{self, Message};
 
 /// A [`finish`](Selector::finish) that runs.
 pub struct Scope<'s, 'c, S: Actor> {
@@ -67,7 +67,7 @@ impl<'s, 'c, S: Actor> Scope<'s, 'c, S> {
     {
         let lane = self.selector.lanes.lane();
         if !lane.is_open {
-            return Err(Error::Done { mailbox: super::Lane::<M>::name() }.into());
+            return Err(Error::Done { mailbox: message::name::<M>() }.into());
         }
         lane.check(to)?;
         // What has come is handled as often as a buffer leaves, so that neither side gets far ahead.
@@ -81,7 +81,7 @@ impl<'s, 'c, S: Actor> Scope<'s, 'c, S> {
                 continue;
             }
             let is_busy = self.selector.poll()?;
-            self.selector.rest(is_busy);
+            self.selector.rest.after(is_busy);
         }
     }
 

@@ -1,6 +1,7 @@
 //! A selector: state, mailboxes, and scopes that end when all messages have been handled.
 
 use super::dispatch::Lanes as _;
+use super::rest::Rest;
 use super::task::Tasks;
 use super::{Actor, Domain, Error, Mailboxes, Scope};
 use crate::Settings;
@@ -34,8 +35,7 @@ pub struct Selector<'c, S: Actor> {
     pub(super) failed: Option<S::Error>,
     /// How often in a row nothing could be done, since too much waits to be sent.
     stuck: u32,
-    /// How often in a row there was nothing to do.
-    idle: u32,
+    pub(super) rest: Rest,
 }
 
 impl<S: Actor + core::fmt::Debug> core::fmt::Debug for Selector<'_, S> {
@@ -51,9 +51,16 @@ impl<'c, S: Actor> Selector<'c, S> {
     /// # Errors
     /// [`Error::Settings`], and what MPI says.
     pub fn new(domain: &'c Domain<'c>, state: S, settings: Settings) -> Result<Self, Error> {
-        domain.agree(&settings)?;
         let lanes = S::Mailboxes::lanes(domain, &settings)?;
-        Ok(Self { state, lanes, tasks: Tasks::new(), domain, failed: None, stuck: 0, idle: 0 })
+        Ok(Self {
+            state,
+            lanes,
+            tasks: Tasks::new(),
+            domain,
+            failed: None,
+            stuck: 0,
+            rest: Rest::default(),
+        })
     }
 
     /// The state.
@@ -117,21 +124,10 @@ impl<'c, S: Actor> Selector<'c, S> {
     /// Handles what has come, or else sends what is collected. Returns whether it did anything.
     pub(super) fn advance(&mut self) -> Result<bool, Error> {
         let is_busy = self.poll()? || self.lanes.flush()?;
-        self.rest(is_busy);
+        self.rest.after(is_busy);
         Ok(is_busy)
-    }
-
-    /// Lets other processes have the processor if there was nothing to do for a while.
-    pub(super) fn rest(&mut self, is_busy: bool) {
-        self.idle = if is_busy { 0 } else { self.idle.saturating_add(1) };
-        if self.idle > IDLE {
-            std::thread::yield_now();
-        }
     }
 }
 
 /// How often nothing leaves before a batch is handled all the same.
 const PATIENCE: u32 = 64;
-
-/// How often nothing comes before the process yields.
-const IDLE: u32 = 2000;

@@ -274,6 +274,85 @@ fn errors(world: &Communicator<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Requests at random, each answered once, by its process, in the place where it was asked.
+fn asked(world: &Communicator<'_>) -> Result<(), Error> {
+    let domain = Domain::new(world)?;
+    let (rank, size) = (domain.rank(), domain.size());
+    let answer_of = |of: usize, request: u32| mix(u64::from(request) + (of as u64) << 32);
+    let mut random = Random::new(rank);
+    for round in 0..12 {
+        let settings = Settings::default()
+            .buffer([1, 3, 64, 1024][round % 4])
+            .away([1, 2, 16][round % 3])
+            .receives([1, 4][round % 2]);
+        // Now and then a process asks nothing, and one is asked by all.
+        let number = if round % 5 == rank { 0 } else { random.below(4000) };
+        let busiest = if round % 3 == 0 { 1 } else { size };
+        let requests: Vec<(usize, u32)> =
+            (0..number).map(|_| (random.below(busiest), random.next() as u32)).collect();
+        let mut answered = 0;
+        let found = domain.ask(settings, requests.iter().copied(), |request: u32, from| {
+            assert!(from < size);
+            answered += 1;
+            answer_of(rank, request)
+        })?;
+        let expected: Vec<u64> =
+            requests.iter().map(|&(to, request)| answer_of(to, request)).collect();
+        assert_eq!(found, expected, "round {round}");
+        assert_eq!(sum(world, answered), sum(world, number as u64));
+    }
+    // A wrong process: those before are answered, others go on, and the next time all is well.
+    for _ in 0..2 {
+        let to = |n| if rank == 0 && n == 7 { size } else { n % size };
+        let mut answered = 0;
+        let result = domain.ask(Settings::default(), (0..20).map(|n| (to(n), n as u32)), |n, _| {
+            answered += 1;
+            n
+        });
+        let expected = match rank {
+            0 => Error::NoSuchProcess { rank: size, processes: size },
+            _ => Error::Elsewhere { processes: 1 },
+        };
+        assert_eq!(result, Err(expected));
+        assert_eq!(sum(world, answered), 20 * (size as u64 - 1) + 7);
+        let found = domain.ask(Settings::default(), [(rank, 5_u32)], |n, _| 2 * n)?;
+        assert_eq!(found, [10]);
+    }
+    Ok(())
+}
+
+/// A selector that lives while thousands of others come and go keeps its tags to itself.
+fn tags(world: &Communicator<'_>) -> Result<(), Error> {
+    let domain = Domain::new(world)?;
+    let new = || Selector::new(&domain, Refusing { seen: 0 }, Settings::default().buffer(2));
+    let mut kept = new()?;
+    let ask = |n| {
+        let request = (n % domain.size(), 7_u32);
+        assert_eq!(domain.ask(Settings::default().buffer(2), [request], |n, _| n), Ok(vec![7]));
+    };
+    let mut others = Vec::new();
+    for n in 0..17_000 {
+        ask(n);
+        if n % 1000 == 0 {
+            others.push(new()?);
+        }
+        if n % 4000 == 3999 {
+            let mut leaving = others.split_off(1);
+            // In another order on each process.
+            leaving.rotate_left(domain.rank());
+            for selector in leaving {
+                drop(selector);
+                ask(n);
+            }
+        }
+    }
+    for selector in others.iter_mut().chain([&mut kept]) {
+        selector.finish(|scope| (0..scope.size()).try_for_each(|to| scope.send(to, 0_u64)))?;
+        assert_eq!(selector.state().seen, domain.size() as u64);
+    }
+    Ok(())
+}
+
 /// Half of the processes each have actors of their own, and several selectors of one domain.
 fn communicators(world: &Communicator<'_>) -> Result<(), Error> {
     let rank = world.rank()?;
@@ -413,6 +492,17 @@ fn main() -> Result<(), Error> {
         "memory" => memory(world)?,
         "nested" => nested(world)?,
         "communicators" => communicators(world)?,
+        "asked" => asked(world)?,
+        "tags" => tags(world)?,
+        "panic-asked" => {
+            let domain = Domain::new(world)?;
+            let last = domain.size() - 1;
+            let request = if domain.rank() == 0 { 2_u64 } else { 0 };
+            domain.ask(Settings::default(), [(last, request)], |request, _| {
+                assert!(request != 2, "no twos here");
+                request
+            })?;
+        }
         "panic" => {
             let domain = Domain::new(world)?;
             let mut selector = Selector::new(&domain, Refusing { seen: 0 }, Settings::default())?;

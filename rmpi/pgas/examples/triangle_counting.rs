@@ -94,7 +94,7 @@ pub(crate) fn main() -> Result<(), Error> {
             let here = Here { sender: rank, rank, size };
             asked.exchange(world)?.items.iter().map(|edge| edge.run(&mut mine, here)).sum()
         } else {
-            team.execute(&mut mine, &asked)?.iter().sum()
+            team.execute(&mut mine, asked.iter().copied())?.iter().sum()
         };
         (found, asked.len())
     };

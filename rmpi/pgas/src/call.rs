@@ -68,7 +68,8 @@ impl Team<'_> {
     }
 
     /// Runs active messages on the processes that they are for, each on the state that its process gives, and
-    /// returns their answers in their order. Collective: a process with none has an empty list.
+    /// returns their answers in their order. Collective: a process with none has an empty list. The messages are gone
+    /// through twice: give an iterator over a slice, `messages.iter().copied()`, and not a list that is copied for it.
     ///
     /// # Errors
     /// [`NoSuchProcess`](rmpi_actors::Error::NoSuchProcess), on all processes before anything is sent, and what MPI
@@ -76,16 +77,18 @@ impl Team<'_> {
     pub fn execute<S: ?Sized, A: ActiveMessage<S>>(
         &self,
         state: &mut S,
-        messages: &[(usize, A)],
+        messages: impl IntoIterator<Item = (usize, A), IntoIter: ExactSizeIterator + Clone>,
     ) -> Result<Vec<A::Answer>, Error> {
-        let processes = self.size();
-        let wrong = messages.iter().find(|(to, _)| *to >= processes);
-        self.all_right(wrong.map_or(Ok(()), |&(rank, _)| {
-            Err(rmpi_actors::Error::NoSuchProcess { rank, processes }.into())
-        }))?;
+        let (messages, processes) = (messages.into_iter(), self.size());
+        let greatest = messages.clone().map(|(to, _)| to).max().unwrap_or(0);
+        self.all_right(if greatest < processes {
+            Ok(())
+        } else {
+            Err(rmpi_actors::Error::NoSuchProcess { rank: greatest, processes }.into())
+        })?;
         let (rank, size) = (self.rank(), processes);
         let run = |message: A, sender| message.run(state, Here { sender, rank, size });
-        Ok(self.domain().ask(self.settings(), messages.iter().copied(), run)?)
+        Ok(self.domain().ask(self.settings(), messages, run)?)
     }
 }
 
@@ -96,7 +99,7 @@ impl<T: Element> Array<'_, T, LocalLock> {
     /// As [`Team::execute`].
     pub fn execute<A: ActiveMessage<[T]>>(
         &mut self,
-        messages: &[(usize, A)],
+        messages: impl IntoIterator<Item = (usize, A), IntoIter: ExactSizeIterator + Clone>,
     ) -> Result<Vec<A::Answer>, Error> {
         self.team.execute(&mut self.part[..], messages)
     }

@@ -101,6 +101,11 @@ impl Random {
     }
 }
 
+/// Of elements of a table with so many on each process: the processes, and the places there.
+pub(crate) fn split(elements: &[usize], table: usize) -> (Vec<u32>, Vec<u32>) {
+    elements.iter().map(|at| ((at / table) as u32, (at % table) as u32)).unzip()
+}
+
 /// The sum over all processes.
 pub(crate) fn sum(world: &Communicator<'_>, mine: u64) -> RmpiResult<u64> {
     let mut sum = 0;

@@ -134,7 +134,7 @@ fn messages(team: &Team<'_>) -> Result<(), Error> {
     let (rank, size) = (team.rank(), team.size());
     let mut array = Array::<i64, LocalLock>::new(team, 10 * size, Layout::Block)?;
     let to_all: Vec<_> = (0..size).map(|to| (to, Raise(1))).collect();
-    let answers = array.execute(&to_all)?;
+    let answers = array.execute(to_all)?;
     for (to, [sum, at]) in answers.into_iter().enumerate() {
         assert_eq!(at, to as i64);
         // Others may have been before, each as a whole.
@@ -143,7 +143,7 @@ fn messages(team: &Team<'_>) -> Result<(), Error> {
     assert!(array.local().iter().all(|&element| element == size as i64));
     // One process asks for what is not there: nobody sends anything.
     let wrong = if rank == 0 { vec![(0, Raise(1)), (size, Raise(1))] } else { vec![(0, Raise(1))] };
-    assert!(array.execute(&wrong).is_err());
+    assert!(array.execute(wrong).is_err());
     assert_eq!(array.sum()?, (10 * size * size) as i64);
     Ok(())
 }
@@ -166,7 +166,7 @@ fn darcs(team: &Team<'_>) -> Result<(), Error> {
     let counter: Darc<std::cell::Cell<u64>> = team.darc(std::cell::Cell::new(0))?;
     let id = counter.id();
     let to_all: Vec<_> = (0..size).map(|to| (to, CountIn(id))).collect();
-    let answers = team.execute(&mut &*team, &to_all)?;
+    let answers = team.execute(&mut &*team, to_all)?;
     assert!(answers.iter().all(|answer| (1..=size as u64).contains(answer)));
     assert_eq!(counter.get(), size as u64);
     assert!(team.find_darc::<u8>(id).is_err(), "another type");

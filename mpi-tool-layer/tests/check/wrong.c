@@ -12,6 +12,7 @@ static struct {
 } cases[512];
 static int count, r, n, peer, b[4096], c[4096], ones[16], zeros[16], value;
 static double d[64];
+static void *base;
 static MPI_Comm comm;
 static MPI_Request q, qs[4];
 static MPI_Status st;
@@ -21,6 +22,7 @@ static MPI_Op op;
 static MPI_Win w;
 static MPI_Info info;
 #define W_ MPI_COMM_WORLD
+#define OPEN(file, name) MPI_File_open(W_, "/tmp/check-wrong-" name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file)
 #define W(id, class, ...)                                                                                            \
     static void id(void) { __VA_ARGS__; }                                                                            \
     __attribute__((constructor)) static void add_##id(void) {                                                        \
@@ -399,6 +401,13 @@ W(any_any, "deadlock", MPI_Recv(b, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, W_, 
 W(wait_wait, "deadlock", MPI_Irecv(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Wait(&q, &st); MPI_Send(b, 1, MPI_INT, peer, 0, W_))
 W(waitall, "deadlock", MPI_Irecv(b, 1, MPI_INT, peer, 0, W_, qs); MPI_Isend(c, 1, MPI_INT, peer, 1, W_, qs + 1); MPI_Waitall(2, qs, MPI_STATUSES_IGNORE))
 W(probe_probe, "deadlock", MPI_Probe(peer, 0, W_, &st))
+W(fence_barrier, "deadlock", MPI_Win_create(b, sizeof b, 4, MPI_INFO_NULL, W_, &w); MPI_Win_fence(0, w); if (r) MPI_Win_fence(0, w); else MPI_Barrier(W_); MPI_Win_free(&w))
+W(fence_recv, "deadlock", MPI_Win_create(b, sizeof b, 4, MPI_INFO_NULL, W_, &w); MPI_Win_fence(0, w); if (!r) MPI_Recv(c, 1, MPI_INT, 1, 0, W_, &st); MPI_Win_fence(0, w); if (r) MPI_Send(c, 1, MPI_INT, 0, 0, W_); MPI_Win_free(&w))
+W(one_frees_the_window, "deadlock", MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); if (r) MPI_Win_free(&w); else MPI_Recv(c, 1, MPI_INT, 1, 0, W_, &st))
+W(files_of_two_orders, "deadlock", MPI_File f; MPI_File g; OPEN(f, "a"); OPEN(g, "b"); if (r) MPI_File_set_size(f, 0), MPI_File_set_size(g, 0); else MPI_File_set_size(g, 0), MPI_File_set_size(f, 0); MPI_File_close(&f); MPI_File_close(&g))
+W(file_written_and_read, "collective-mismatch", MPI_File f; OPEN(f, "c"); if (r) MPI_File_read_at_all(f, 0, c, 8, MPI_INT, &st); else MPI_File_write_at_all(f, 0, b, 8, MPI_INT, &st); MPI_File_close(&f))
+W(file_written_by_one, "collective-mismatch", MPI_File f; OPEN(f, "d"); if (r) MPI_File_write_all(f, b, 8, MPI_INT, &st); MPI_File_close(&f))
+W(fence_and_free, "collective-mismatch", MPI_Win_create(b, sizeof b, 4, MPI_INFO_NULL, W_, &w); if (r) MPI_Win_fence(0, w); MPI_Win_free(&w))
 W(on_two_comms, "deadlock", MPI_Comm_dup(W_, &comm); if (r) MPI_Barrier(W_), MPI_Barrier(comm); else MPI_Barrier(comm), MPI_Barrier(W_))
 W(self_recv, "deadlock", if (r) MPI_Recv(b, 1, MPI_INT, 1, 0, W_, &st); MPI_Barrier(W_))
 W(bcast_recv, "deadlock", if (r) MPI_Bcast(b, 1, MPI_INT, 0, W_); else MPI_Recv(b, 1, MPI_INT, 1, 0, W_, &st), MPI_Bcast(b, 1, MPI_INT, 0, W_))

@@ -26,7 +26,10 @@ pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
-pub use shape::{Completion, Data, NONE, Pattern, Position, Shape, Timing, is_collective};
+pub use shape::{
+    Completion, Data, NONE, Pattern, Position, Shape, Timing, is_collective,
+    is_collective_on_object,
+};
 pub use twins::Width;
 
 /// The example of the README is compiled.

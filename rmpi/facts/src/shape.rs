@@ -558,6 +558,31 @@ pub const fn is_collective(
     }
 }
 
+/// Do all processes of the call's window or file call the function in the same order? The standard says so by the
+/// function's name.
+pub fn is_collective_on_object(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_File_close, MPI_File_preallocate, MPI_File_set_atomicity, MPI_File_set_size,
+        MPI_File_set_view, MPI_File_sync, MPI_Win_fence, MPI_Win_free,
+    };
+    let is_transfer_of_all = || {
+        let name = function.name();
+        function.class() == FunctionClass::Io
+            && (name.contains("_all") && !name.contains("_alloc") || name.contains("_ordered"))
+    };
+    matches!(
+        function,
+        MPI_File_close
+            | MPI_File_preallocate
+            | MPI_File_set_atomicity
+            | MPI_File_set_size
+            | MPI_File_set_view
+            | MPI_File_sync
+            | MPI_Win_fence
+            | MPI_Win_free
+    ) || is_transfer_of_all()
+}
+
 /// The kind of the parameter at a position; one that nobody asks for where there is none.
 const fn kind_of(parameters: &[Parameter], position: Position) -> ParameterKind {
     if position == NONE { ParameterKind::Info } else { parameters[position as usize].kind }

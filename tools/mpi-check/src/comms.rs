@@ -56,6 +56,25 @@ impl Comm {
         self.collectives.fetch_add(1, Relaxed) + 1
     }
 
+    /// An object of the same processes that collective operations are on: what its collective operation of a number has
+    /// made.
+    pub(crate) fn with_object(&self, what: &str, number: u64) -> Self {
+        let mixed = (self.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            identity: mixed | 1,
+            name: format!("a {what} on {}", self.describe()),
+            rank: self.rank,
+            size: self.size,
+            peers: self.peers.clone(),
+            is_inter: self.is_inter,
+            is_of_world: self.is_of_world,
+            collectives: AtomicU64::new(0),
+            shadow: OnceLock::new(),
+            is_here: self.is_here.clone(),
+            own: self.own.clone(),
+        }
+    }
+
     /// The name, or what it is.
     pub(crate) fn describe(&self) -> String {
         match &*self.name {

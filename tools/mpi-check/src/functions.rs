@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) looks_at_requests: bool,
     /// It sets an attribute of a communicator, or cancels a request.
     pub(crate) is_noted: bool,
+    /// All processes of its window or file call it in the same order.
+    pub(crate) is_on_object: bool,
     /// In a scan, a process waits for those before it only.
     pub(crate) is_scan: bool,
 }
@@ -49,6 +51,7 @@ impl Facts {
                 function,
                 FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put | FunctionId::MPI_Cancel
             ),
+            is_on_object: mpi_facts::is_collective_on_object(function),
             is_scan: name.to_ascii_lowercase().contains("scan"),
         }
     }

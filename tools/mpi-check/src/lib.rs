@@ -32,6 +32,7 @@ mod places;
 mod requests;
 mod shared;
 mod suppress;
+mod together;
 mod types;
 mod unseen;
 mod waits;
@@ -155,6 +156,8 @@ struct Entered<'c> {
     receive: Option<messages::Receive>,
     /// Of a collective operation.
     need: waits::Need,
+    /// The collective operation's number on its communicator.
+    number: u64,
     /// Of the window that the call makes.
     window: u64,
     /// Nothing can come from others by the call.
@@ -235,7 +238,12 @@ impl Check {
                 entered.window = epochs::making(checked, number);
             }
         }
-        knowledge::entering(checked, number);
+        entered.number = number;
+        if let Some(object) = together::of(checked, entered.freed) {
+            number = collectives::enter(checked, &object);
+            entered.need = together::need(checked, &object, number);
+        }
+        knowledge::entering(checked, entered.number);
         blocking::enter(call, checked, number, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
@@ -253,8 +261,18 @@ impl Check {
     #[inline(always)]
     fn leave<'c>(&self, call: AnyCall<'c>, entered: &mut Entered<'c>, result: CallResult<'c>) {
         waits::leave();
-        let Entered { checked, buffers, freed, send, receive, need, window: made, is_silent, ids } =
-            entered;
+        let Entered {
+            checked,
+            buffers,
+            freed,
+            send,
+            receive,
+            need,
+            number,
+            window: made,
+            is_silent,
+            ids,
+        } = entered;
         if let Some(collective) = knowledge::left(checked, *is_silent) {
             epochs::passed(collective);
         }
@@ -291,6 +309,7 @@ impl Check {
         }
         if let Some((kind, handle)) = *freed {
             objects::freed(kind, handle, function, site);
+            together::forget(kind, handle);
         }
         if call.starts_requests() {
             for request in call.requests() {
@@ -320,7 +339,7 @@ impl Check {
         }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
-            made::note(call, checked, accepted, *made);
+            made::note(call, checked, accepted, *number, *made);
             self.follow(call, checked, accepted);
         }
         if matches!(
@@ -367,7 +386,7 @@ impl Check {
             if watches && hosts::is_on() && named_folder().is_none() {
                 shared().reached(shared::limit::DEADLOCKS);
             }
-            waits::started(watches, IS_FIRST.load(Relaxed) && size > 1);
+            waits::started(watches, IS_FIRST.load(Relaxed));
         }
     }
 }
@@ -433,7 +452,7 @@ impl Check {
                     self.started();
                 }
                 if function == FunctionId::MPI_Session_init {
-                    made::note(call, &Checked::new(call, site, None), accepted, 0);
+                    made::note(call, &Checked::new(call, site, None), accepted, 0, 0);
                 }
             }
             return result;
@@ -445,6 +464,7 @@ impl Check {
             send: None,
             receive: None,
             need: waits::Need::Nothing,
+            number: 0,
             window: 0,
             is_silent: false,
             ids: requests::Ids::new(),

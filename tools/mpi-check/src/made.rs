@@ -5,10 +5,16 @@ use mpi_tool_layer::{Accepted, AnyCall, Call as _, FunctionId, Word};
 
 use crate::arguments::Checked;
 use crate::objects::{self, Kind};
-use crate::{epochs, functions, made_types};
+use crate::{epochs, functions, made_types, together};
 
-/// Objects that an accepted call has made.
-pub(crate) fn note<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>, window: u64) {
+/// Objects that an accepted call has made: as the collective operation of a number, a window with an identity.
+pub(crate) fn note<'c>(
+    call: AnyCall<'c>,
+    checked: &Checked<'c>,
+    _: Accepted<'c>,
+    number: u64,
+    window: u64,
+) {
     let function = checked.function;
     if function == FunctionId::MPI_Type_commit {
         if let Some((_, address)) = call.arguments().next()
@@ -32,6 +38,9 @@ pub(crate) fn note<'c>(call: AnyCall<'c>, checked: &Checked<'c>, _: Accepted<'c>
         objects::made(kind, handle, function, checked.site, size);
         if kind == Kind::Datatype {
             made_types::note(call, handle);
+        }
+        if matches!(kind, Kind::Window | Kind::File) {
+            together::made(checked, kind, handle, number);
         }
         if kind == Kind::Window {
             epochs::made(checked, handle, window);

@@ -24,8 +24,8 @@ use mpi_tool_layer::mpi_sys::{
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionClass, FunctionId, InOut, MESSAGES, MpiInterceptionLayer, NotesMessages, ParameterKind,
-    Quickly, Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
+    FunctionId, InOut, MESSAGES, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly,
+    Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
     install_qmpi_layer, next,
 };
 
@@ -85,32 +85,6 @@ const fn is_start(function: FunctionId) -> bool {
 #[inline(always)]
 fn is_collective<'c>(call: impl Call<'c>) -> bool {
     mpi_facts::is_collective(call.function(), call.class(), call.makes_communicator())
-}
-
-/// Do all processes of the call's window or file call the function in the same order? The standard says so by the
-/// function's name.
-fn is_collective_on_object(function: FunctionId) -> bool {
-    use FunctionId::{
-        MPI_File_close, MPI_File_preallocate, MPI_File_set_atomicity, MPI_File_set_size,
-        MPI_File_set_view, MPI_File_sync, MPI_Win_fence, MPI_Win_free,
-    };
-    let of_file = || {
-        let name = function.name();
-        let is_transfer = function.class() == FunctionClass::Io;
-        is_transfer
-            && (name.contains("_all") && !name.contains("_alloc") || name.contains("_ordered"))
-    };
-    matches!(
-        function,
-        MPI_File_close
-            | MPI_File_preallocate
-            | MPI_File_set_atomicity
-            | MPI_File_set_size
-            | MPI_File_set_view
-            | MPI_File_sync
-            | MPI_Win_fence
-            | MPI_Win_free
-    ) || of_file()
 }
 
 /// What is kept of a call until it is over.
@@ -345,7 +319,7 @@ impl Watch {
 /// The same on a window or a file.
 #[inline(never)]
 fn number_on_object(object: u64, function: FunctionId, slot: &Slot) -> u64 {
-    if !is_collective_on_object(function) {
+    if !mpi_facts::is_collective_on_object(function) {
         return 0;
     }
     let Some((group, file)) = Group::of_object(object).zip(file()) else { return 0 };

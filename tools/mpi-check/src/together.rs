@@ -1,0 +1,63 @@
+//! Windows and files: what all their processes call in the same order.
+//!
+//! To the table of collective operations, a window or a file is a communicator of its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mpi_tool_layer::mpi_sys::MPI_MODE_NOPRECEDE;
+use mpi_tool_layer::{Call as _, FunctionId, Word};
+use rustc_hash::FxHashMap;
+
+use crate::arguments::Checked;
+use crate::comms::{Comm, CommRef};
+use crate::objects::Kind;
+use crate::shared::shared;
+use crate::waits::Need;
+
+static OBJECTS: Mutex<Option<FxHashMap<u64, Arc<Comm>>>> = Mutex::new(None);
+
+fn with<R>(action: impl FnOnce(&mut FxHashMap<u64, Arc<Comm>>) -> R) -> R {
+    action(OBJECTS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+}
+
+/// A handle, and whether it is a window's: handles of two kinds may be the same number.
+fn key(kind: Kind, handle: u64) -> u64 {
+    handle.rotate_left(1) ^ u64::from(kind == Kind::Window)
+}
+
+/// An accepted call has made a window or a file, as the collective operation of a number on its communicator.
+pub(crate) fn made(checked: &Checked<'_>, kind: Kind, handle: u64, number: u64) {
+    let whole = shared().is_whole();
+    let Some(parent) = checked.comm.as_ref().filter(|_| number != 0 && whole) else { return };
+    let made = Arc::new(parent.with_object(kind.name(), number));
+    with(|objects| _ = objects.insert(key(kind, handle), made));
+}
+
+/// A window or a file is gone.
+pub(crate) fn forget(kind: Kind, handle: u64) {
+    with(|objects| _ = objects.remove(&key(kind, handle)));
+}
+
+/// What a call is collective on, if that is a window or a file that all processes know.
+pub(crate) fn of(checked: &Checked<'_>, freed: Option<(Kind, u64)>) -> Option<CommRef> {
+    if !checked.facts.is_on_object || !shared().is_whole() {
+        return None;
+    }
+    let window = || Some((Kind::Window, checked.call.window()?.raw().to_word()));
+    let file = || Some((Kind::File, checked.call.file()?.raw().to_word()));
+    let (kind, handle) = freed.or_else(window).or_else(file)?;
+    with(|objects| objects.get(&key(kind, handle)).cloned()).map(CommRef::Made)
+}
+
+/// What such a call needs to return. A fence that no epoch precedes needs nothing, nor does what only begins.
+pub(crate) fn need(checked: &Checked<'_>, of: &Comm, number: u64) -> Need {
+    let is_begin = || checked.function.name().ends_with("_begin");
+    let is_first_fence = || {
+        let words = checked.call.words();
+        checked.function == FunctionId::MPI_Win_fence && words[0] & MPI_MODE_NOPRECEDE as u64 != 0
+    };
+    if is_begin() || is_first_fence() {
+        return Need::Nothing;
+    }
+    Need::Collective { identity: of.identity, number, root: None }
+}

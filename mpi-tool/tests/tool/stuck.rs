@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::common::{compile_with, setting, text};
 use crate::hang::{Job, verdict};
 
@@ -18,7 +16,7 @@ fn named(what: &str, expected: &[(u64, &str)]) {
         let named: BTreeMap<_, _> =
             culprits.map(|one| (one["rank"].as_u64().unwrap(), &one["function"])).collect();
         let is_named = |(rank, function): &(u64, &str)| {
-            named.get(rank).is_some_and(|own| **own == Value::from(*function))
+            named.get(rank).is_some_and(|own| own.as_str() == Some(*function))
         };
         verdict(answer) == "deadlock"
             && answer["worlds"][0]["certain"] == true

@@ -101,7 +101,11 @@ impl Test {
                 "what mpi-tool hang says, compared with what gdb sees of each rank: {reason}"
             ));
         }
-        for (program, what) in [("otf2-print", "OTF2 traces"), ("smpirun", "SimGrid's replay")] {
+        for (program, what) in [
+            ("otf2-print", "OTF2 traces"),
+            ("smpirun", "SimGrid's replay"),
+            ("strace", "that mpi-watch makes no system call for a call"),
+        ] {
             if environment::find_program(program).is_none() {
                 left_out.push(format!("{what}: {program} is not installed"));
             }
@@ -326,6 +330,7 @@ impl Test {
     fn test_on(&self, mpi: &Mpi, hosts: bool, debugger: bool, tally: &mut Tally) -> Result<()> {
         tally.begin(&mpi.name, "");
         let browser = environment::chromium();
+        let tracer = environment::find_program("strace").is_some();
         let mut tests = self.cargo_test(mpi)?;
         tests
             .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
@@ -333,8 +338,9 @@ impl Test {
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
             .args(if self.no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(self.tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
-            .args(if hosts { &[][..] } else { &["--skip", HOSTS_TESTS] })
+            .args(if hosts { &[][..] } else { &HOSTS_TESTS })
             .args(if debugger { &[][..] } else { &["--skip", DEBUGGER_TESTS] })
+            .args(if debugger && tracer { &[][..] } else { &["--skip", TRACER_TESTS] })
             .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
             .args(if self.more && !self.long { &["--skip", ONE_RANK_TESTS][..] } else { &[] })
@@ -440,18 +446,22 @@ const BROWSER_TESTS: &str = "pages::";
 const FORTRAN_TESTS: &str = "gfortran_";
 
 /// What a quick run leaves out beside these.
-const SLOW: [(&str, &str); 4] = [
+const SLOW: [(&str, &str); 5] = [
     (MPI4PY_TESTS, "mpi4py and its suite"),
     (IMB_TEST, "the Intel MPI Benchmarks"),
     ("projects::", "projects that cargo builds"),
+    ("standing::", "programs that stand still for a while"),
     ("random_types_for_a_minute", "a minute of random datatypes"),
 ];
 
 /// Of `mpi-tool`.
-const HOSTS_TESTS: &str = "hosts::";
+const HOSTS_TESTS: [&str; 4] = ["--skip", "hosts::", "--skip", "mounts::"];
 
 /// Tests that look at processes with a debugger.
 const DEBUGGER_TESTS: &str = "faults::gdb_";
+
+/// Tests that look at system calls.
+const TRACER_TESTS: &str = "loops::strace_";
 
 const PROGRAMS_TESTS: &str = "debian_";
 

@@ -256,12 +256,15 @@ pub fn stay() {
 fn settle() {
     let Some(init) = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize) else { return };
     let library = object_of(init.as_ptr());
-    let is_missing = |function: &FunctionId| {
-        let next = || find_next(function.c_name());
-        !mpi_sys::pmpi::available(*function as usize) && !library.contains(&next().addr())
-    };
-    let missing: BTreeSet<_> =
-        FunctionId::all().filter(is_missing).map(FunctionId::c_name).collect();
+    let mut missing = BTreeSet::new();
+    each_object(|object| {
+        if object.addresses() == library {
+            let is_missing = |function: &FunctionId| {
+                !mpi_sys::pmpi::available(*function as usize) && !object.exports(function.c_name())
+            };
+            missing = FunctionId::all().filter(is_missing).map(FunctionId::c_name).collect();
+        }
+    });
     let conversion = |function: FunctionId| {
         let address = mpi_sys::pmpi::address(function as usize)?.addr().get();
         Some((function.c_name(), address))

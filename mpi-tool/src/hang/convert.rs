@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mpi_facts::watch::{full, group, kind, request};
 use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
-use super::file::{Group, Request, Snapshot, Thread};
+use super::file::{Count, Group, Request, Snapshot, Thread};
 use super::graph::{
     Collective, Condition, Doing, Lock, Members, Message, Needs, Operation, Progress, State, What,
     Who,
@@ -33,7 +33,8 @@ pub(super) fn state(snapshot: &Snapshot, threads: &[&Thread], condition: Conditi
 /// How often a persistent collective operation was started: by the identity of what it is on, and its number there.
 fn starts(snapshot: &Snapshot, request: &Request) -> Option<((u64, u64), u64)> {
     let group = snapshot.group(kind::COMMUNICATOR, request.comm)?;
-    (request.number > 0).then_some(((group.identity, request.number), request.starts))
+    let number = request.number.all;
+    (number > 0).then_some(((group.identity, number), request.starts))
 }
 
 /// The locks of windows that a process holds.
@@ -50,12 +51,13 @@ fn locks(snapshot: &Snapshot) -> impl Iterator<Item = Lock> {
 
 fn progress(group: &Group) -> Progress {
     let kept = group.history.len() as u64;
-    let first = group.number.saturating_sub(kept - 1).max(1);
-    let last = (first..=group.number).filter_map(|number| {
+    let Count { all: number, failed } = group.number;
+    let first = number.saturating_sub(kept - 1).max(1);
+    let last = (first..=number).filter_map(|number| {
         let word = group.history[number as usize % group::HISTORY_WORDS];
         Some((number, FunctionId::from_index((word & 0xffff_ffff) as usize)?))
     });
-    Progress { number: group.number, last: last.collect() }
+    Progress { number, failed, last: last.collect() }
 }
 
 /// Those that one communicates with: the other group, where there is one.
@@ -109,11 +111,12 @@ fn message_of(snapshot: &Snapshot, request: &Request) -> Option<Message> {
 fn collective(
     snapshot: &Snapshot,
     group: &Group,
-    number: u64,
+    number: Count,
     function: FunctionId,
     root: Option<i32>,
 ) -> Option<Collective> {
     use Pattern::{Broadcast, Exscan, Gather, Reduce, Scatter};
+    let Count { all: number, failed } = number;
     let shape = Shape::looked_up(function);
     let root = root.and_then(|root| world_rank(group, root));
     let is_own = root.is_some() && root == snapshot.rank;
@@ -124,9 +127,13 @@ fn collective(
         _ if shape.class == FunctionClass::Neighborhood => Needs::Some,
         _ => Needs::All,
     };
+    // It may need nobody any more, and work in the application's own operation.
+    if needs == Needs::Some && snapshot.has_operations && shape.operation != NONE {
+        return None;
+    }
     let members = members(group)?;
     let (on, start) = (group.identity, None);
-    (number > 0).then_some(Collective { on, number, start, function, members, needs })
+    (number > 0).then_some(Collective { on, number, failed, start, function, members, needs })
 }
 
 /// What a call waits for.
@@ -197,7 +204,7 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
                 None => What::Outside("the file system, or a lock of the file"),
             }
         }
-        _ if has_comm && thread.number > 0 => {
+        _ if has_comm && thread.number.all > 0 => {
             let Some(group) = snapshot.group(kind::COMMUNICATOR, thread.comm) else {
                 return What::Nothing;
             };
@@ -271,7 +278,7 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
             continue;
         }
         let group = snapshot.group(kind::COMMUNICATOR, request.comm);
-        let found = if request.number > 0 {
+        let found = if request.number.all > 0 {
             let root = Shape::looked_up(request.function).root != NONE;
             let root = root.then_some(request.peer);
             group

@@ -30,6 +30,14 @@ pub(super) struct Snapshot {
     pub(super) has_threads: bool,
     /// May callbacks of the application's work in `MPI_Finalize`?
     pub(super) has_last_callbacks: bool,
+    /// May it work in a reduction operation of the application's?
+    pub(super) has_operations: bool,
+    /// May it work in an error handler of the application's?
+    pub(super) has_error_handlers: bool,
+    /// In which namespace its process has this number; 0 if that is not known.
+    pub(super) pid_space: u64,
+    /// When MPI had started, in nanoseconds after the machine did; 0 as long as it has not.
+    pub(super) ready: u64,
     /// For what there was no room.
     pub(super) full: u64,
     pub(super) host: String,
@@ -57,7 +65,8 @@ pub(super) struct Thread {
     /// Calls from inside of others, which are not counted among `calls`.
     pub(super) nested_calls: u64,
     pub(super) is_inside: bool,
-    /// Has it called MPI from inside of this call, or left it by a jump? Then nobody knows what it waits for.
+    /// Has it called MPI from inside of this call, or left it by a jump, or may other threads have written here? Then nobody
+    /// knows what it waits for.
     pub(super) is_nested: bool,
     /// Of the call that it is in, or of its last one.
     pub(super) function: FunctionId,
@@ -68,9 +77,25 @@ pub(super) struct Thread {
     pub(super) tag: i32,
     pub(super) comm: u64,
     pub(super) object: u64,
-    pub(super) number: u64,
+    pub(super) number: Count,
     pub(super) requests: u64,
     pub(super) handles: Vec<u64>,
+}
+
+/// How many collective operations there were, with this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(super) struct Count {
+    /// Those that have returned an error. Ranks can be compared if they had as many.
+    pub(super) failed: u64,
+    /// All of them; 0 if this one is not counted.
+    pub(super) all: u64,
+}
+
+impl Count {
+    fn of(word: u64) -> Self {
+        let failed = word >> group::FAILED_SHIFT;
+        Self { failed, all: word & ((1 << group::FAILED_SHIFT) - 1) }
+    }
 }
 
 /// A communicator, a window or a file.
@@ -79,7 +104,7 @@ pub(super) struct Group {
     pub(super) kind: u64,
     pub(super) handle: u64,
     pub(super) identity: u64,
-    pub(super) number: u64,
+    pub(super) number: Count,
     pub(super) history: [u64; group::HISTORY_WORDS],
     pub(super) name: String,
     /// World ranks of both sides; `None` for what is not known, and for processes outside of the world.
@@ -101,7 +126,7 @@ pub(super) struct Request {
     pub(super) peer: i32,
     pub(super) tag: i32,
     pub(super) comm: u64,
-    pub(super) number: u64,
+    pub(super) number: Count,
     pub(super) site: Vec<Place>,
 }
 
@@ -174,7 +199,8 @@ impl Words {
             calls: word(slot::ENTERED),
             nested_calls: word(slot::NESTED_CALLS),
             is_inside: word(slot::FUNCTION) & slot::OUTSIDE == 0,
-            is_nested: word(slot::NESTED) == word(slot::ENTERED),
+            is_nested: word(slot::NESTED) == word(slot::ENTERED)
+                || at == slot::AREA && self.0[header::MIXED] != 0,
             function,
             since: if has_no_time { 0 } else { word(slot::SINCE) },
             site,
@@ -187,7 +213,7 @@ impl Words {
                 i64::from(word(slot::COMM) as i32) as u64
             },
             object: word(slot::OBJECT),
-            number: if is_message(function.class()) { 0 } else { word(slot::NUMBER) },
+            number: Count::of(if is_message(function.class()) { 0 } else { word(slot::NUMBER) }),
             requests: word(slot::REQUESTS),
             handles: handles.collect(),
         })
@@ -200,7 +226,7 @@ impl Words {
             kind: word(group::KIND),
             handle: word(group::HANDLE),
             identity: word(group::IDENTITY),
-            number: word(group::NUMBER),
+            number: Count::of(word(group::NUMBER)),
             history: core::array::from_fn(|i| word(group::HISTORY + i)),
             name: self.text(at + group::NAME, group::NAME_WORDS),
             own: self.members(at + group::OWN),
@@ -248,7 +274,7 @@ impl Words {
             peer: word(request::PEER) as i32,
             tag: word(request::TAG) as i32,
             comm: word(request::COMM),
-            number: word(request::NUMBER),
+            number: Count::of(word(request::NUMBER)),
             site: self.site(word(request::SITE)),
         })
     }
@@ -315,6 +341,10 @@ impl Snapshot {
             phase: word(header::PHASE),
             has_threads: word(header::THREADS) != 0,
             has_last_callbacks: word(header::SELF_ATTRIBUTES) != 0,
+            has_operations: word(header::OPERATIONS) != 0,
+            has_error_handlers: word(header::ERROR_HANDLERS) != 0,
+            pid_space: word(header::PID_SPACE),
+            ready: word(header::READY),
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use mpi_facts::watch::{EXTENSION, run_roots};
+use mpi_facts::watch::{EXTENSION, NO_ROOM, run_roots};
 
 use super::file::Snapshot;
 use super::process::{host, parent};
@@ -19,6 +19,8 @@ pub(super) struct Run {
     pub(super) files: Vec<PathBuf>,
     /// Memory that the ranks share for `mpi-check`.
     pub(super) shared: Vec<PathBuf>,
+    /// What says that there was no room for all files.
+    pub(super) no_room: Option<PathBuf>,
 }
 
 /// The files of `mpi-check`: the host's name begins theirs.
@@ -30,17 +32,19 @@ impl Run {
         let entries = fs::read_dir(folder)
             .with_context(|| format!("{}: cannot be read", folder.display()))?;
         let is_of = |path: &Path, of: &str| path.extension().is_some_and(|own| own == of);
-        let (mut files, mut shared) = (Vec::new(), Vec::new());
+        let (mut files, mut shared, mut no_room) = (Vec::new(), Vec::new(), None);
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             if is_of(&path, EXTENSION) {
                 files.push(path);
             } else if is_of(&path, SHARED_EXTENSION) {
                 shared.push(path);
+            } else if path.file_name().is_some_and(|name| name == NO_ROOM) {
+                no_room = Some(path);
             }
         }
         files.sort();
         shared.sort();
-        Ok(Self { folder: folder.to_owned(), files, shared })
+        Ok(Self { folder: folder.to_owned(), files, shared, no_room })
     }
 
     /// Is there memory of `mpi-check` in use, or on another host, where nobody can tell?

@@ -159,6 +159,8 @@ impl Who {
 pub(super) struct Collective {
     pub(super) on: u64,
     pub(super) number: u64,
+    /// How many of these have returned an error to this rank.
+    pub(super) failed: u64,
     /// Of a persistent one: which start this is, from 1.
     pub(super) start: Option<u64>,
     pub(super) function: FunctionId,
@@ -182,6 +184,8 @@ pub(super) enum Needs {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) number: u64,
+    /// How many of these have returned an error.
+    pub(super) failed: u64,
     pub(super) last: BTreeMap<u64, FunctionId>,
 }
 

@@ -15,13 +15,31 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::find::Run;
-use super::{process, reading, text};
+use super::reading::{self, Beginning};
+use super::{process, text};
 use crate::cli::Guard;
 use crate::out::say;
 use crate::report::symbols::Symbols;
 
 /// How often the state files are read.
 const PERIOD: Duration = Duration::from_millis(250);
+/// So long before it is time to tell, the ranks are looked at for the first time: what stands still is known in time then.
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// Since when no rank has made a call.
+struct Standing {
+    since: Instant,
+    /// How many calls each rank has made.
+    calls: Vec<(PathBuf, u64)>,
+    /// What it looked like at a moment after that.
+    begun: Option<Beginning>,
+}
+
+impl Standing {
+    fn of(calls: Vec<(PathBuf, u64)>) -> Self {
+        Self { since: Instant::now(), calls, begun: None }
+    }
+}
 
 impl Guard {
     /// Watches until the process has ended.
@@ -40,24 +58,41 @@ impl Guard {
     /// Watches until the process has ended. If no rank makes a call for long, that is told, once, and `told` called.
     pub(crate) fn watch(&self, told: impl FnOnce()) {
         let mut told = Some(told);
-        let mut moved = (Instant::now(), Vec::new());
+        let mut standing: Option<Standing> = None;
+        let after = Duration::from_secs(self.after);
         let process = Watched::of(self.process);
-        while let Some(process) = &process
-            && process.is_there_after(PERIOD)
-        {
+        loop {
+            let left = standing.as_ref().map(|since| after.saturating_sub(since.since.elapsed()));
+            let pause = left.filter(|left| told.is_some() && !left.is_zero()).unwrap_or(PERIOD);
+            if !process.as_ref().is_some_and(|process| process.is_there_after(pause.min(PERIOD))) {
+                break;
+            }
             let Ok(run) = Run::in_folder(&self.folder) else { continue };
             let calls = reading::calls(&run);
-            if calls.is_empty() || calls != moved.1 {
-                moved = (Instant::now(), calls);
+            let Some(since) = standing.as_mut().filter(|since| since.calls == calls) else {
+                standing = (!calls.is_empty()).then(|| Standing::of(calls));
+                continue;
+            };
+            if told.is_none() {
                 continue;
             }
-            if told.is_none() || moved.0.elapsed().as_secs() < self.after {
+            if since.since.elapsed() < after {
+                // What has stood still from here on is known when it is time to tell.
+                if since.begun.is_none() && since.since.elapsed() + AHEAD >= after {
+                    since.begun = Beginning::of(&run).ok();
+                }
+                continue;
+            }
+            let begun = since.begun.take().map_or_else(|| Beginning::of(&run), Ok);
+            let Ok(reading) = begun.and_then(|begun| begun.settled(&run)) else { continue };
+            if reading::calls(&run) != since.calls {
+                // It goes on.
+                standing = None;
                 continue;
             }
             let mut symbols = Symbols::default();
-            let Ok(reading) = reading::settled(&run) else { continue };
-            let after = self.after;
             let text = text::of(&reading, &mut symbols, 20);
+            let after = self.after;
             say(format_args!("mpi-tool: no rank has made an MPI call for {after} s\n{text}"));
             if let Some(told) = told.take() {
                 told();

@@ -82,7 +82,7 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
         "world": at,
         "size": world.size,
         "verdict": verdict_word,
-        "certain": !world.is_uncertain && !world.has_others && !world.is_past,
+        "certain": !world.is_uncertain && !world.has_others && !world.has_handlers && !world.is_past,
         "alive": !world.is_past,
         "stuck": world.verdict.stuck,
         "waits": edges,

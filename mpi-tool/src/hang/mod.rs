@@ -94,7 +94,7 @@ impl Clean {
             if self.dry_run {
                 continue;
             }
-            for file in run.files.iter().chain(&run.shared) {
+            for file in run.files.iter().chain(&run.shared).chain(&run.no_room) {
                 fs::remove_file(file).with_context(|| file.display().to_string())?;
             }
             // What is not ours stays, and the folder with it.

@@ -1,9 +1,10 @@
 //! What the kernel says of processes: whether they are there, run, sleep or are stopped.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use mpi_facts::watch::started_and_parent;
+use mpi_facts::watch::{PID_SPACE, started_and_parent};
 
 use super::file::Snapshot;
 
@@ -37,7 +38,10 @@ pub(super) fn started(pid: u32) -> Option<u64> {
 
 /// How a rank's process is. One with the same number that started at another time is another one.
 pub(super) fn life(snapshot: &Snapshot) -> Life {
-    if snapshot.host != host() || !Path::new("/proc/self/stat").exists() {
+    // Numbers of another namespace are those of other processes here.
+    let own = || fs::metadata(PID_SPACE).map_or(0, |space| space.ino());
+    let is_here = || snapshot.pid_space == 0 || snapshot.pid_space == own();
+    if snapshot.host != host() || !is_here() || !Path::new("/proc/self/stat").exists() {
         return Life::Elsewhere;
     }
     let stat = fs::read_to_string(format!("/proc/{}/stat", snapshot.pid)).unwrap_or_default();
@@ -74,14 +78,36 @@ pub(super) fn sleep_of(pid: u32, thread: u32) -> Sleep {
     let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).unwrap_or_default();
     let words: Vec<&str> = call.split_ascii_whitespace().collect();
     let number = words.first().and_then(|number| number.parse::<i64>().ok());
+    // Another process may wake who waits for a word that processes may share, unless that is the number of a thread: the end
+    // of one is waited for in that way.
+    let argument = |at: usize| {
+        let digits = words.get(at).and_then(|word| word.strip_prefix("0x"));
+        digits.and_then(|digits| u64::from_str_radix(digits, 16).ok())
+    };
+    let is_own = || {
+        let is_private = argument(2).is_some_and(|operation| operation & FUTEX_PRIVATE_FLAG != 0);
+        let thread = argument(3).map(|value| format!("/proc/{pid}/task/{}", value as u32));
+        is_private || thread.is_some_and(|thread| Path::new(&thread).exists())
+    };
     match number.map(i64::cast_unsigned) {
         // futex, whose fourth argument is the time that it ends at.
-        Some(202) if words.get(4) == Some(&"0x0") => Sleep::Thread,
+        Some(202) if words.get(4) == Some(&"0x0") && is_own() => Sleep::Thread,
         // poll, select, pselect6, ppoll, epoll_wait, epoll_pwait, epoll_pwait2.
         Some(7 | 23 | 270 | 271 | 232 | 281 | 441) => Sleep::Descriptor,
         _ => Sleep::Other,
     }
 }
+
+/// May a thread have been started after a moment, in nanoseconds after the machine was? A moment that is not known is 0.
+pub(super) fn is_younger(pid: u32, thread: u32, moment: u64) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
+    // In clock ticks, of which a second has 100.
+    let started = started_and_parent(&stat).map_or(0, |(started, _)| started);
+    moment != 0 && started >= moment / 10_000_000
+}
+
+/// Of a futex's operation: the word is for threads of one process.
+const FUTEX_PRIVATE_FLAG: u64 = 128;
 
 /// What a thread has had of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

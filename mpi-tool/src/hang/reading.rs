@@ -12,7 +12,7 @@ use super::convert::{Ranks, state};
 use super::file::{Snapshot, Thread};
 use super::find::Run;
 use super::graph::{Condition, Kind, State, Verdict, World as Graph};
-use super::process::{Effort, Life, Sleep, effort, life, sleep_of, threads};
+use super::process::{Effort, Life, Sleep, effort, is_younger, life, sleep_of, threads};
 
 /// A run.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(super) struct World {
     pub(super) is_uncertain: bool,
     /// Has a rank that is to blame threads outside of MPI that may do what others wait for?
     pub(super) has_others: bool,
+    /// May a rank that is to blame be in an error handler of the application's?
+    pub(super) has_handlers: bool,
 }
 
 /// A rank.
@@ -109,6 +111,10 @@ fn look(run: &Run, problems: &mut Vec<String>) -> Look {
             Err(error) => problems.push(error.to_string()),
         }
     }
+    if let Some(note) = &run.no_room {
+        let folder = note.parent().unwrap_or(note).display();
+        problems.push(format!("{folder}: there was no room for the files of some ranks"));
+    }
     let lives: Vec<Life> = snapshots.iter().map(life).collect();
     let mut efforts = BTreeMap::new();
     for (snapshot, life) in snapshots.iter().zip(&lives) {
@@ -128,42 +134,62 @@ fn look(run: &Run, problems: &mut Vec<String>) -> Look {
 
 /// A run as it is in two moments that are far enough apart to tell what stands still.
 pub(super) fn settled(run: &Run) -> Result<Reading> {
-    read(run, SHORTEST, LONGEST)
+    Beginning::of(run)?.read(run, SHORTEST, LONGEST)
 }
 
 /// The same without waiting longer where that would tell more.
 pub(super) fn brief(run: &Run) -> Result<Reading> {
-    read(run, SHORTEST, SHORTEST)
+    Beginning::of(run)?.read(run, SHORTEST, SHORTEST)
 }
 
-fn read(run: &Run, shortest: Duration, longest: Duration) -> Result<Reading> {
-    let mut problems = Vec::new();
-    let first = look(run, &mut problems);
-    if first.snapshots.is_empty() {
-        let why =
-            if problems.is_empty() { String::new() } else { format!(": {}", problems.join(", ")) };
-        bail!("{}: there is no state file that can be read{why}", run.folder.display());
-    }
-    let begin = Instant::now();
-    let is_past = |life: &Life| matches!(life, Life::Gone | Life::Elsewhere);
-    if first.lives.iter().all(is_past) {
-        let worlds = worlds(&first, &first, &first);
-        return Ok(reading(run, worlds, problems, 0.0));
-    }
-    let mut before = None;
-    loop {
-        sleep(PAUSE);
-        let now = look(run, &mut Vec::new());
-        let worlds = worlds(&first, before.as_ref().unwrap_or(&first), &now);
-        let passed = begin.elapsed();
-        let is_enough = passed >= shortest && worlds.iter().all(|world| !world.is_uncertain);
-        if now.snapshots.is_empty() || is_enough || passed >= longest {
-            if worlds.is_empty() {
-                bail!("{}: the run is over", run.folder.display());
-            }
-            return Ok(reading(run, worlds, problems, passed.as_secs_f64()));
+/// A run at a first moment.
+pub(super) struct Beginning {
+    first: Look,
+    problems: Vec<String>,
+    at: Instant,
+}
+
+impl Beginning {
+    pub(super) fn of(run: &Run) -> Result<Self> {
+        let mut problems = Vec::new();
+        let first = look(run, &mut problems);
+        if first.snapshots.is_empty() {
+            let why = match problems[..] {
+                [] => String::new(),
+                _ => format!(": {}", problems.join(", ")),
+            };
+            bail!("{}: there is no state file that can be read{why}", run.folder.display());
         }
-        before = Some(now);
+        Ok(Self { first, problems, at: Instant::now() })
+    }
+
+    /// What stands still since then, at once if the first moment was long ago.
+    pub(super) fn settled(self, run: &Run) -> Result<Reading> {
+        self.read(run, SHORTEST, LONGEST)
+    }
+
+    fn read(self, run: &Run, shortest: Duration, longest: Duration) -> Result<Reading> {
+        let Self { first, problems, at: begin } = self;
+        let is_past = |life: &Life| matches!(life, Life::Gone | Life::Elsewhere);
+        if first.lives.iter().all(is_past) {
+            let worlds = worlds(&first, &first, &first);
+            return Ok(reading(run, worlds, problems, 0.0));
+        }
+        let mut before = None;
+        loop {
+            sleep(PAUSE);
+            let now = look(run, &mut Vec::new());
+            let worlds = worlds(&first, before.as_ref().unwrap_or(&first), &now);
+            let passed = begin.elapsed();
+            let is_enough = passed >= shortest && worlds.iter().all(|world| !world.is_uncertain);
+            if now.snapshots.is_empty() || is_enough || passed >= longest {
+                if worlds.is_empty() {
+                    bail!("{}: the run is over", run.folder.display());
+                }
+                return Ok(reading(run, worlds, problems, passed.as_secs_f64()));
+            }
+            before = Some(now);
+        }
     }
 }
 
@@ -220,7 +246,8 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             let life = now.lives[at];
             let condition = match (snapshot.phase, life) {
                 (phase::FINALIZED, _) => Condition::Finalized,
-                (phase::EXITED, _) => Condition::Dead,
+                // Functions that run at the end of a process may still do what others wait for.
+                (phase::EXITED, Life::Gone | Life::Elsewhere) => Condition::Dead,
                 (_, Life::Gone) if !is_past => Condition::Dead,
                 (_, Life::Stopped | Life::Traced) => Condition::Stopped,
                 _ if moved > 0 => Condition::Moving,
@@ -284,8 +311,9 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
         let mut named = verdict.path.iter().flat_map(|edge| [edge.from, edge.to]);
         let is_uncertain = is_deadlock && named.any(|rank| had_little(&rank));
         let mut stuck = verdict.stuck.iter().filter_map(|rank| ranks.get(rank));
-        let has_others = is_deadlock && stuck.any(|rank| may_go_on(rank, now));
-        World { size, ranks, states, verdict, is_past, is_uncertain, has_others }
+        let has_others = is_deadlock && stuck.clone().any(|rank| may_go_on(rank, now));
+        let has_handlers = is_deadlock && stuck.any(|rank| rank.snapshot.has_error_handlers);
+        World { size, ranks, states, verdict, is_past, is_uncertain, has_others, has_handlers }
     });
     worlds.filter(|world| !world.ranks.is_empty()).collect()
 }
@@ -299,14 +327,16 @@ fn outside<'a>(rank: &'a Rank, look: &'a Look) -> impl Iterator<Item = (u32, Eff
 }
 
 /// May a thread outside of MPI, which sleeps, wake up by itself and do what others wait for? One that waits for another
-/// thread does not, and one that has never called MPI and waits for a socket or the like is a library's, most likely.
+/// thread does not, and one that was there when MPI had started, has never called it and waits for a socket or the like is a
+/// library's, most likely.
 fn may_go_on(rank: &Rank, look: &Look) -> bool {
     !rank.inside.is_empty()
         && outside(rank, look).any(|(thread, _)| {
-            let is_known = rank.snapshot.threads.iter().any(|known| known.id == thread);
-            match sleep_of(rank.snapshot.pid, thread) {
+            let Snapshot { pid, ready, threads, .. } = &rank.snapshot;
+            let is_known = threads.iter().any(|known| known.id == thread);
+            match sleep_of(*pid, thread) {
                 Sleep::Thread => false,
-                Sleep::Descriptor => is_known,
+                Sleep::Descriptor => is_known || is_younger(*pid, thread, *ready),
                 Sleep::Other => true,
             }
         })

@@ -102,7 +102,7 @@ fn on(rank: &Rank, thread: &Thread) -> Option<String> {
 /// The number of the collective operation that a call is, or 0.
 pub(super) fn number(thread: &Thread) -> u64 {
     let all = [kind::COMMUNICATOR, kind::WINDOW, kind::FILE];
-    if all.iter().any(|what| is_on(*what, thread.function)) { thread.number } else { 0 }
+    if all.iter().any(|what| is_on(*what, thread.function)) { thread.number.all } else { 0 }
 }
 
 /// `MPI_Allreduce #37 on "rows"`
@@ -330,6 +330,10 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
         )),
         Kind::Deadlock if world.has_others => lines.push(format!(
             "It looks like a deadlock of {}, but one of them has threads outside of MPI that may go on:",
+            count(verdict.stuck.len())
+        )),
+        Kind::Deadlock if world.has_handlers => lines.push(format!(
+            "It looks like a deadlock of {}, but one of them may be in an error handler of the program's:",
             count(verdict.stuck.len())
         )),
         Kind::Deadlock => {

@@ -46,6 +46,37 @@ fn a_hang_is_reported_and_ended() {
     }
 }
 
+/// For how long the rank that has called last had made no call, as the report's table of ranks says.
+fn youngest(report: &str) -> f64 {
+    let ages = report.lines().filter_map(|line| {
+        // `     1    21718           41     2.5 s  in MPI_Recv …`
+        let words: Vec<&str> = line.split_ascii_whitespace().take(5).collect();
+        let is_rank = words.len() == 5 && words[4] == "s" && words[0].parse::<u32>().is_ok();
+        is_rank.then(|| words[3].parse::<f64>().ok())?
+    });
+    ages.fold(f64::INFINITY, f64::min)
+}
+
+/// The report comes within a second after the time, the best of three on a machine that may be busy: of a deadlock, of a rank
+/// that works, and of one that is stopped.
+#[test]
+fn a_hang_is_reported_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = text(&program()).to_owned();
+    let [mpiexec, option, ranks] = launcher("3");
+    for what in ["receive cycle", "endless loop", "stopped"] {
+        let words = [&mpiexec, &option, &ranks, &program].map(String::clone);
+        let options = ["--hang-after", "2s", "--kill"];
+        let taken = || {
+            let outcome = mpi_tool(folder.path(), &arguments(&options, &words, &[what]));
+            assert_eq!(outcome.stderr.matches(REPORT).count(), 1, "{outcome:?}");
+            youngest(&outcome.stderr)
+        };
+        let best = (0..3).map(|_| taken()).find(|age| *age <= 3.0);
+        assert!(best.is_some_and(|age| age >= 2.0), "{what}: {best:?}");
+    }
+}
+
 /// A launcher behind a wrapper that does not pass signals on is ended, too, and its ranks.
 #[test]
 fn nothing_is_left_of_a_launcher_behind_a_wrapper() {

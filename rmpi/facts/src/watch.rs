@@ -19,11 +19,15 @@ use crate::{FunctionClass, FunctionId};
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
 pub const EXTENSION: &str = "watch";
+/// The file whose number is [`header::PID_SPACE`].
+pub const PID_SPACE: &str = "/proc/self/ns/pid";
+/// A file beside these, of no length: there was no room for all of them.
+pub const NO_ROOM: &str = "no-room";
 /// A number that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
 
@@ -87,6 +91,16 @@ pub mod header {
     pub const SELF_ATTRIBUTES: usize = 64;
     /// Open MPI's request of operations that are complete at once, `ompi_request_empty`; 0 where that is not known.
     pub const REQUEST_EMPTY: usize = 65;
+    /// Has the program made reduction operations of its own, 1, or not, 0? A rank may work in one of them, in a call.
+    pub const OPERATIONS: usize = 66;
+    /// Has it made error handlers? A rank may work in one of them, in any call.
+    pub const ERROR_HANDLERS: usize = 67;
+    /// The number of the process's namespace of process numbers, in which [`PID`] is one; 0 if it is not known.
+    pub const PID_SPACE: usize = 68;
+    /// When MPI had started, in nanoseconds after the machine did: threads that are older are not all the application's.
+    pub const READY: usize = 69;
+    /// May the first slot be several threads', 1, or not, 0? Then nobody knows what the call waits for that is in it.
+    pub const MIXED: usize = 70;
     /// The header's length.
     pub const LENGTH: usize = 72;
 }
@@ -175,8 +189,8 @@ pub mod slot {
     pub const COMM: usize = 9;
     /// The window's or the file's handle.
     pub const OBJECT: usize = 10;
-    /// The number of the collective operation on its communicator, window or file, from 1; 0 if it is not counted. Not
-    /// written by messages ([`super::is_message`]).
+    /// The number of the collective operation on its communicator, window or file, from 1, with those that have failed as in
+    /// [`group::NUMBER`](super::group::NUMBER); 0 if it is not counted. Not written by messages ([`super::is_message`]).
     pub const NUMBER: usize = 11;
     /// How many requests the call was given.
     pub const REQUESTS: usize = 12;
@@ -206,8 +220,11 @@ pub mod group {
     pub const HANDLE: usize = 1;
     /// The same on all ranks.
     pub const IDENTITY: usize = 2;
-    /// How many collective operations have begun on it.
+    /// How many collective operations have begun on it, and from bit [`FAILED_SHIFT`] how many have returned an error: of
+    /// these, nobody knows whether the others have counted them, too.
     pub const NUMBER: usize = 3;
+    /// From this bit on.
+    pub const FAILED_SHIFT: u32 = 48;
     /// The last operations, by their numbers modulo [`HISTORY_WORDS`]: function, and site from bit 32.
     pub const HISTORY: usize = 4;
     /// How many.
@@ -290,7 +307,7 @@ pub mod request {
     pub const COMM: usize = 4;
     /// The site of the call that has made it.
     pub const SITE: usize = 5;
-    /// The number of the collective operation, or 0.
+    /// The number of the collective operation, as in [`group::NUMBER`](super::group::NUMBER), or 0.
     pub const NUMBER: usize = 6;
     /// How often it was started, of a persistent request.
     pub const STARTS: usize = 7;

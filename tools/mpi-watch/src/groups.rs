@@ -53,6 +53,12 @@ impl Group {
         number
     }
 
+    /// A collective operation has returned an error: whether the others have counted it, too, is not known.
+    pub(crate) fn fail(self, file: &Words) {
+        let number = file.get(self.0 + group::NUMBER);
+        file.set(self.0 + group::NUMBER, number.wrapping_add(1 << group::FAILED_SHIFT));
+    }
+
     /// The identity, and the number of the last collective operation.
     pub(crate) fn last(self, file: &Words) -> (u64, u64) {
         (file.get(self.0 + group::IDENTITY), file.get(self.0 + group::NUMBER))

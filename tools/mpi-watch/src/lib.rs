@@ -3,13 +3,15 @@
 //!
 //! * `state.rs`: what calls write, with plain stores.
 //! * `places.rs`: call sites. `groups.rs`: communicators, windows and files.
-//! * `aside.rs`: how rare things are kept out of the way. `run.rs`: the file, and the folder that it is in.
+//! * `callbacks.rs`: functions of the application's. `aside.rs`: how rare things are kept out of the way. `run.rs`: the file,
+//!   and the folder that it is in.
 //! * `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
 
 mod aside;
+mod callbacks;
 mod groups;
 mod guard;
 mod places;
@@ -18,7 +20,8 @@ mod state;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{UNKNOWN, header, is_message, kind, slot};
+use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
+use mpi_facts::{NONE, Shape};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
@@ -209,7 +212,10 @@ impl Watch {
                 }
             });
         }
-        let Ok(accepted) = result else { return };
+        let Ok(accepted) = result else {
+            self.note_failure(entered.slot);
+            return;
+        };
         if call.starts_requests()
             && let Some(file) = file()
         {
@@ -244,11 +250,27 @@ impl Watch {
         if is_collective(call) && !call.makes_communicator() {
             self.note_object(call.erase(), accepted);
         }
-        if matches!(function, FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put)
-            && call.communicator().is_some_and(|comm| comm.raw() == pmpi::MPI_COMM_SELF)
-            && let Some(file) = file()
-        {
-            file.set(header::SELF_ATTRIBUTES, 1);
+        callbacks::note(call);
+    }
+
+    /// A call has returned an error: if it was a collective operation, that is counted. By what is in the slot, so that no call
+    /// has to keep its arguments for this.
+    #[cold]
+    #[inline(never)]
+    fn note_failure(&self, slot: &Slot) {
+        let index = (slot.get(slot::FUNCTION) & !slot::OUTSIDE) as usize;
+        let Some((function, file)) = FunctionId::from_index(index).zip(file()) else { return };
+        if is_message(function.class()) || slot.get(slot::NUMBER) == 0 {
+            return;
+        }
+        let shape = Shape::looked_up(function);
+        let group = if shape.window == NONE && shape.file == NONE {
+            Group::of(self.communicators.of_handle(MPI_Comm::from_word(slot.get(slot::COMM))))
+        } else {
+            Group::of_object(slot.get(slot::OBJECT))
+        };
+        if let Some(group) = group {
+            group.fail(file);
         }
     }
 
@@ -384,8 +406,9 @@ impl MpiInterceptionLayer for Watch {
         if is_start(function) {
             let depth = self.depth();
             run::begin(depth, way_of_messages(depth), self.after.load(Relaxed));
-            // A session may be for several threads.
-            Slot::end_alone();
+            if function == FunctionId::MPI_Session_init {
+                Slot::end_alone();
+            }
         }
         let Some(slot) = Slot::enter() else {
             let result = next_f();

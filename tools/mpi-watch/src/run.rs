@@ -10,11 +10,11 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mpi_facts::watch::{EXTENSION, MAGIC, UNKNOWN, VERSION, header, phase};
+use mpi_facts::watch::{EXTENSION, MAGIC, NO_ROOM, PID_SPACE, UNKNOWN, VERSION, header, phase};
 use mpi_tool_layer::mpi_sys::{self, pmpi};
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder, problem};
 use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
@@ -25,7 +25,10 @@ use crate::state::{MEMORY, Slot, Words, file, set_file};
 /// The path of this process's file.
 static PATH: AtomicPtr<PathBuf> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The process whose file it is: a forked child removes nothing.
+/// The path of the file that says that there was no room for all ranks, if this process has made it.
+static NO_ROOM_PATH: AtomicPtr<PathBuf> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The process whose files they are: a forked child removes nothing.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
 /// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
@@ -36,17 +39,68 @@ pub(crate) fn begin(depth: usize, way: u8, after: u64) {
     if BEGUN.swap(true, AcqRel) {
         return;
     }
+    PROCESS.store(std::process::id().into(), Relaxed);
     let is_first = launched_rank().unwrap_or(0) == 0;
-    let (problem, effect) = match make(depth, way) {
-        Err(problem) => (problem, "nothing is recorded of this run"),
+    let job = Job::of_this_process();
+    let (problem, effect, says_so) = match make(&job, depth, way) {
+        // Others may have found room: the first one that has found none says so.
+        Err(problem) => match is_first_without_room(&job) {
+            Ok(says_so) => (problem, "not all ranks of this run are recorded", says_so),
+            Err(_) => (problem, "nothing is recorded of this run", is_first),
+        },
         Ok(folder) if is_first && after > 0 => match guard::start(&folder, after) {
-            Err(problem) => (problem, "nobody tells when the ranks hang (AFTER)"),
+            Err(problem) => (problem, "nobody tells when the ranks hang (AFTER)", true),
             Ok(()) => return,
         },
         Ok(_) => return,
     };
-    if is_first && !options::is_silent("mpi-watch") {
+    if says_so && !options::is_silent("mpi-watch") {
         say(format_args!("mpi-watch: {problem}; {effect}"));
+    }
+}
+
+/// Is this the first rank that has found no room in the folder? That is noted there, in a file without a length.
+///
+/// # Errors
+/// Nothing can be noted there: as a rule, nobody can have a file.
+fn is_first_without_room(job: &Job) -> Result<bool, String> {
+    let note = |folder: &Path| {
+        let path = folder.join(NO_ROOM);
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        NO_ROOM_PATH.store(Box::into_raw(Box::new(path)), Release);
+        // SAFETY: `atexit` takes a function that may run at the end of the process, as `room_is_there` may. Tools are never
+        // unloaded, and the C library takes the function off its list where one is.
+        unsafe { libc::atexit(room_is_there) };
+        Ok(true)
+    };
+    match named_folder() {
+        Some(folder) => note(&folder).map_err(|error| problem(&folder, &error, "")),
+        None => in_default_folder(job, note),
+    }
+}
+
+/// At the process's end: nobody needs the note any more.
+extern "C" fn room_is_there() {
+    remove(NO_ROOM_PATH.swap(core::ptr::null_mut(), AcqRel));
+}
+
+/// Removes a file of this process, and its folder if that is empty then and the user has not named it.
+fn remove(path: *mut PathBuf) {
+    if path.is_null() || PROCESS.load(Relaxed) != u64::from(std::process::id()) {
+        return;
+    }
+    // SAFETY: the pointer must be of a box that nobody else has: callers have taken it out of where it was put, once.
+    let path = unsafe { Box::from_raw(path) };
+    let _ = fs::remove_file(&*path);
+    if named_folder().is_none()
+        && let Some(folder) = path.parent()
+    {
+        let _ = fs::remove_dir(folder);
+        let _ = folder.parent().map(fs::remove_dir);
     }
 }
 
@@ -66,6 +120,7 @@ pub(crate) fn started() {
             Slot::begin_alone();
         }
     }
+    file.set(header::READY, since_boot());
     // Open MPI's is an address, which is known when MPI is there.
     file.set(header::REQUEST_NULL, pmpi::MPI_REQUEST_NULL.to_word());
     // SAFETY: `dlsym` may look for any name, and what it finds is only compared.
@@ -75,24 +130,20 @@ pub(crate) fn started() {
     file.set(header::PHASE, phase::RUNNING);
 }
 
+/// Nanoseconds since the machine has started, as the kernel counts them for processes.
+fn since_boot() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `clock_gettime` writes the structure that it is given.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
 /// After `MPI_Finalize`: the process has nothing to tell any more. The last one removes the folder.
 pub(crate) fn finished() {
     let Some(file) = file() else { return };
     file.set(header::PHASE, phase::FINALIZED);
-    let path = PATH.swap(core::ptr::null_mut(), AcqRel);
-    if path.is_null() || PROCESS.load(Relaxed) != u64::from(std::process::id()) {
-        return;
-    }
-    // SAFETY: the pointer must be of a box that nobody else has: `make` has put it there, and it is taken out once.
-    let path = unsafe { Box::from_raw(path) };
-    let _ = fs::remove_file(&*path);
-    // A folder that the user has named stays. Others are empty when the last rank has left.
-    if named_folder().is_none()
-        && let Some(folder) = path.parent()
-    {
-        let _ = fs::remove_dir(folder);
-        let _ = folder.parent().map(fs::remove_dir);
-    }
+    // Folders are empty when the last rank has left.
+    remove(PATH.swap(core::ptr::null_mut(), AcqRel));
 }
 
 /// At the process's end: if MPI has not been finalized, the file stays, and says so.
@@ -106,20 +157,18 @@ extern "C" fn exited() {
 }
 
 /// Makes the file and fills its header. Gives the folder that it is in.
-fn make(depth: usize, way: u8) -> Result<PathBuf, String> {
-    let job = Job::of_this_process();
+fn make(job: &Job, depth: usize, way: u8) -> Result<PathBuf, String> {
     let ((), path) = match named_folder() {
         Some(folder) => fs::create_dir_all(&folder)
             .and_then(|()| make_file(&folder))
             .map_err(|error| problem(&folder, &error, "set MPI_TOOL_RUN to another folder"))?,
-        None => in_default_folder(&job, make_file)?,
+        None => in_default_folder(job, make_file)?,
     };
     set_file(way);
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let Some(file) = file() else { return Ok(folder) };
     let (rank, size) = (launched_rank().map_or(UNKNOWN, u64::from), UNKNOWN);
     let pid = std::process::id().into();
-    PROCESS.store(pid, Relaxed);
     PATH.store(Box::into_raw(Box::new(path)), Release);
     file.set(header::VERSION, VERSION);
     file.set(header::RANK, rank);
@@ -127,6 +176,7 @@ fn make(depth: usize, way: u8) -> Result<PathBuf, String> {
     file.set(header::PID, pid);
     file.set(header::STARTED, job.started);
     file.set(header::PARENT, job.parent);
+    file.set(header::PID_SPACE, fs::metadata(PID_SPACE).map_or(0, |space| space.ino()));
     file.set(header::DEPTH, depth as u64);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
     file.set(header::TICKS, Clock::now());

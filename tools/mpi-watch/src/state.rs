@@ -5,7 +5,7 @@
 
 use core::ptr::{null_mut, with_exposed_provenance};
 use core::sync::atomic::{
-    AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
@@ -110,6 +110,9 @@ pub(crate) struct Slot([AtomicU64; slot::LENGTH]);
 
 /// What is passed where a thread has no slot yet.
 static NONE: Slot = Slot([const { AtomicU64::new(0) }; slot::LENGTH]);
+
+/// Has a session been started? It may be for several threads.
+static SESSION: AtomicBool = AtomicBool::new(false);
 
 /// The slots of threads for which there was none in the file. Nobody reads them.
 static FURTHER: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
@@ -303,23 +306,32 @@ impl Slot {
     pub(crate) fn begin_alone() {
         let (Some(file), Some(own)) = (file(), Self::of_this_thread()) else { return };
         let first = file.slot(slot::AREA);
-        // Threads for which there was no room have their slots elsewhere, and nobody reads those.
-        if first.get(slot::ENTERED) != 0 || file.slots().all(|slot| !core::ptr::eq(slot, own)) {
+        // Threads for which there was no room have their slots elsewhere, and nobody reads those. A session may have others.
+        if SESSION.load(Relaxed)
+            || first.get(slot::ENTERED) != 0
+            || file.slots().all(|slot| !core::ptr::eq(slot, own))
+        {
             return;
         }
         own.move_to(first);
     }
 
-    /// Further threads may call MPI: if this one was alone, which it is in no call, its calls go to another slot.
+    /// Further threads may call MPI, by a session: if this one was alone, which it is in no call, its calls go to another slot.
+    /// If another one was, that one may be in a call, and what is in its slot may be several threads' from now on.
     #[cold]
     pub(crate) fn end_alone() {
-        let (Some(file), Some(own)) = (file(), Self::of_this_thread()) else { return };
+        SESSION.store(true, Relaxed);
+        let Some(file) = file() else { return };
         let first = file.slot(slot::AREA);
-        if core::ptr::eq(own, first)
-            && let Some(new) = Self::new()
-        {
-            own.move_to(new);
-            first.set(slot::FUNCTION, u64::from(Watch::BARE) << Watch::WAY_SHIFT);
+        if first.get(slot::ENTERED) == 0 {
+            return;
+        }
+        match Self::of_this_thread().filter(|own| core::ptr::eq(*own, first)).zip(Self::new()) {
+            Some((own, new)) => {
+                own.move_to(new);
+                first.set(slot::FUNCTION, u64::from(Watch::BARE) << Watch::WAY_SHIFT);
+            }
+            None => file.set(header::MIXED, 1),
         }
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct SiteCache {
     entries: [Entry; ENTRIES],
     /// How many entries have been made: it says which one of several is overwritten next.
     made: AtomicU64,
+    /// How many calls were found elsewhere than where they are looked for at once.
+    elsewhere: AtomicU32,
     /// The bounds of the thread's stack, once they are known.
     pub(super) stack: [AtomicU64; 2],
 }
@@ -113,8 +115,13 @@ impl SiteCache {
     /// The same, of what is elsewhere, has more callers, or came through a library of MPI's.
     pub(crate) fn find_slowly(&self, stack: usize, returns_to: u64) -> Option<u32> {
         let entry = self.entry(stack, returns_to)?;
-        if entry.further.load(Relaxed) & LEADS_ON == 0 {
-            return Some(entry.site.load(Relaxed));
+        let further = entry.further.load(Relaxed);
+        if further & LEADS_ON == 0 {
+            let site = entry.site.load(Relaxed);
+            if further == 0 {
+                self.bring_forward(entry, stack, returns_to);
+            }
+            return Some(site);
         }
         let at = entry.leads_to.load(Relaxed) as usize;
         // SAFETY: an aligned word must be there. As the entry's frames, the place was on this thread's stack when the
@@ -122,6 +129,23 @@ impl SiteCache {
         let returns_to = unsafe { with_exposed_provenance::<u64>(at).read_volatile() };
         let entry = self.entry(at, returns_to)?;
         (entry.further.load(Relaxed) & LEADS_ON == 0).then(|| entry.site.load(Relaxed))
+    }
+
+    /// Where several callers share the place at which a call is looked for at once, the one that calls often is to be there: one
+    /// call in sixteen that are found elsewhere makes room for its caller.
+    fn bring_forward(&self, entry: &Entry, stack: usize, returns_to: u64) {
+        let first = &self.entries[place(stack, returns_to)];
+        if core::ptr::eq(first, entry) || self.elsewhere.fetch_add(1, Relaxed) % 16 != 15 {
+            return;
+        }
+        let (ours, theirs) = (entry.content(), first.content());
+        // A signal handler of this thread finds the entries as they were, or none, or as they are to be; what it puts there in
+        // between is overwritten as a whole.
+        entry.stack.store(0, Relaxed);
+        first.stack.store(0, Relaxed);
+        compiler_fence(SeqCst);
+        entry.fill(&theirs);
+        first.fill(&ours);
     }
 
     /// From now on a caller's site is found slowly only; or at once again, if it ever is.
@@ -195,7 +219,46 @@ impl SiteCache {
     }
 }
 
+/// What is in an entry.
+#[derive(Clone, Copy)]
+struct Content {
+    stack: u64,
+    returns_to: u64,
+    site: u32,
+    further: u32,
+    leads_to: u64,
+    frames: [[u64; 2]; MOST],
+}
+
 impl Entry {
+    fn content(&self) -> Content {
+        Content {
+            stack: self.stack.load(Relaxed),
+            returns_to: self.returns_to.load(Relaxed),
+            site: self.site.load(Relaxed),
+            further: self.further.load(Relaxed),
+            leads_to: self.leads_to.load(Relaxed),
+            frames: self
+                .frames
+                .each_ref()
+                .map(|frame| frame.each_ref().map(|word| word.load(Relaxed))),
+        }
+    }
+
+    /// Writes all of it to an entry of which nobody knows at the moment.
+    fn fill(&self, content: &Content) {
+        self.returns_to.store(content.returns_to, Relaxed);
+        self.site.store(content.site, Relaxed);
+        self.further.store(content.further, Relaxed);
+        self.leads_to.store(content.leads_to, Relaxed);
+        for (frame, [at, was]) in self.frames.iter().zip(&content.frames) {
+            frame[0].store(*at, Relaxed);
+            frame[1].store(*was, Relaxed);
+        }
+        compiler_fence(SeqCst);
+        self.stack.store(content.stack, Relaxed);
+    }
+
     /// Is it of this call, as far as the first callers tell?
     fn is_of(&self, stack: usize, returns_to: u64) -> bool {
         self.stack.load(Relaxed) & !MARK == stack as u64
@@ -310,6 +373,34 @@ mod tests {
         assert_eq!(known[4], Some(104));
         for (caller, number) in known.into_iter().enumerate() {
             assert!(number.is_none_or(|number| number == 100 + caller as u32));
+        }
+    }
+
+    /// Of callers that share a place, the one that calls again and again is found at once, and the others as before.
+    #[test]
+    fn who_calls_often_is_found_at_once() {
+        let cache = empty();
+        let mut stack = vec![0x1000_u64, 0, 0x3000];
+        let call = frame(&stack, 0);
+        let set = |stack: &mut Vec<u64>, caller: u64| stack[1] = 0x2000 + caller;
+        for caller in 0..WAYS as u64 {
+            set(&mut stack, caller);
+            let frames = [frame(&stack, 1), frame(&stack, 2)];
+            cache.insert(call, &frames, 100 + caller as u32);
+        }
+        for often in [3, 1, 0, 2] {
+            set(&mut stack, often);
+            let at_once = || find_at_once(&cache, call[0] as usize, call[1]);
+            let turns = (0..100).take_while(|_| {
+                assert_eq!(find(&cache, call[0] as usize, call[1]), Some(100 + often as u32));
+                at_once().is_none()
+            });
+            assert!(turns.count() < 20);
+            for caller in 0..WAYS as u64 {
+                set(&mut stack, caller);
+                let known = find(&cache, call[0] as usize, call[1]);
+                assert_eq!(known, Some(100 + caller as u32));
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Whom a call needs to go on: by messages, requests, collective operations and windows.
 
 use super::{
-    Collective, Condition, Edge, Lock, MOST, Members, Message, Need, Needs, Operation, Reason,
-    State, What, Who, World,
+    Collective, Condition, Edge, MOST, Members, Message, Need, Needs, Operation, Reason, State,
+    What, Who, World,
 };
 
 impl World<'_> {
@@ -161,19 +161,15 @@ impl World<'_> {
         targets: &Members,
         is_exclusive: bool,
     ) -> Need {
-        let is_in_the_way = |lock: &Lock| {
-            lock.window == window
-                && (is_exclusive || lock.is_exclusive)
-                && (lock.target == target || lock.target.is_none() || target.is_none())
-        };
+        let in_the_way = self.in_the_way(window, target, is_exclusive);
         let edge = |to, reason| Edge { from, to, reason, is_choice: false };
-        let holders = self
-            .holders(window)
-            .iter()
-            .filter(|(rank, locks)| *rank != from && locks.iter().any(is_in_the_way));
-        let mut edges: Vec<_> = holders.map(|(to, _)| edge(*to, Reason::Unlock)).collect();
-        let outside = self.all_outside().iter();
-        let outside = outside.filter(|to| **to != from && targets.contains(**to)).take(MOST);
+        let holders = in_the_way.few.iter().filter(|to| **to != from);
+        let mut edges: Vec<_> = holders.map(|to| edge(*to, Reason::Unlock)).collect();
+        let outside = match target {
+            Some(target) => self.is_outside(target).then_some(target).into_iter().collect(),
+            None => self.targets_outside(window, targets),
+        };
+        let outside = outside.iter().filter(|to| **to != from).take(MOST);
         edges.extend(outside.map(|to| edge(*to, Reason::Progress)));
         edges.sort_by_key(|edge| edge.to);
         edges.dedup_by_key(|edge| edge.to);
@@ -182,7 +178,10 @@ impl World<'_> {
         }
         let any = edges.len() > 1;
         edges.iter_mut().for_each(|edge| edge.is_choice = any);
-        Need::Ranks { edges, any }
+        match &in_the_way.all {
+            Some(all) => Need::OneOf { edges, all: all.clone() },
+            None => Need::Ranks { edges, any },
+        }
     }
 
     /// Several things of which some may have happened, and nobody knows which: if one of them needs nobody, nothing is

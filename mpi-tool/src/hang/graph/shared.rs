@@ -6,13 +6,25 @@ use std::rc::Rc;
 
 use mpi_facts::{FunctionId, Shape, Timing};
 
-use super::{Collective, Condition, Lock, MOST, Operation, Reason, State, What, Who, World};
+use super::{Collective, Condition, MOST, Members, Operation, Reason, State, What, Who, World};
 
-/// A collective operation: what it is on, its number there, and which start it is.
-type Key = (u64, u64, Option<u64>, FunctionId);
+/// A collective operation: what it is on, its number there, how many have failed, and which start it is.
+type Key = (u64, u64, u64, Option<u64>, FunctionId);
 
-/// Who holds locks of windows, by the windows.
-type Holders = HashMap<u64, Vec<(u32, Vec<Lock>)>>;
+/// Who holds locks of windows, by the windows and the targets (`None` of all), and whether they are exclusive.
+type Holders = HashMap<u64, HashMap<Option<u32>, Vec<(u32, bool)>>>;
+
+/// A lock that is wanted: the window, the target, and whether it is to be exclusive.
+type Wanted = (u64, Option<u32>, bool);
+
+/// Who holds locks that do not go with one that is wanted.
+#[derive(Debug, Default, Clone)]
+pub(super) struct InTheWay {
+    /// Some of them, or all if `all` has none.
+    pub(super) few: Vec<u32>,
+    /// Those that may be more.
+    pub(super) all: Option<Members>,
+}
 
 /// What has been found out.
 #[derive(Debug, Default)]
@@ -23,6 +35,10 @@ pub(super) struct Shared {
     unfinished: OnceCell<Vec<u32>>,
     senders: OnceCell<Senders>,
     holders: OnceCell<Holders>,
+    in_the_way: RefCell<HashMap<Wanted, Rc<InTheWay>>>,
+    /// Those that have locked all targets.
+    of_all: RefCell<HashMap<Wanted, InTheWay>>,
+    targets_outside: RefCell<HashMap<u64, Rc<[u32]>>>,
 }
 
 /// Who has come to a collective operation.
@@ -53,8 +69,8 @@ struct Senders {
 impl World<'_> {
     /// Who has come to a collective operation.
     pub(super) fn standing(&self, collective: &Collective) -> Rc<Standing> {
-        let Collective { on, number, start, function, .. } = collective;
-        let key = (*on, *number, *start, *function);
+        let Collective { on, number, failed, start, function, .. } = collective;
+        let key = (*on, *number, *failed, *start, *function);
         if let Some(known) = self.shared.standings.borrow().get(&key) {
             return Rc::clone(known);
         }
@@ -64,7 +80,7 @@ impl World<'_> {
     }
 
     fn find_standing(&self, collective: &Collective) -> Standing {
-        let Collective { on, number, start, function, members, .. } = collective;
+        let Collective { on, number, failed, start, function, members, .. } = collective;
         let mut standing = Standing::default();
         let is_blocking = Shape::looked_up(*function).timing == Timing::Blocking;
         let is_missing = Reason::Missing { number: *number, function: *function };
@@ -74,6 +90,11 @@ impl World<'_> {
                 continue;
             };
             let reason = match state.progress.get(on) {
+                // Which of theirs are the same operations is not known.
+                Some(progress) if progress.failed != *failed => {
+                    standing.is_unknown = true;
+                    return standing;
+                }
                 Some(progress) if progress.number >= *number => {
                     let theirs = progress.last.get(number).filter(|theirs| *theirs != function);
                     let starts = state.starts.get(&(*on, *number)).copied();
@@ -179,22 +200,78 @@ impl World<'_> {
         senders
     }
 
-    /// The locks of a window that ranks hold which are in no call on it.
-    pub(super) fn holders(&self, window: u64) -> &[(u32, Vec<Lock>)] {
-        let all = self.shared.holders.get_or_init(|| {
-            let mut all = Holders::new();
-            for (rank, state) in self.states {
-                for lock in state.locks.iter().filter(|lock| !state.is_at(lock.window)) {
-                    let of_window = all.entry(lock.window).or_default();
-                    match of_window.last_mut().filter(|(last, _)| last == rank) {
-                        Some((_, locks)) => locks.push(*lock),
-                        None => of_window.push((*rank, vec![*lock])),
-                    }
-                }
+    /// Who holds locks of a window that do not go with one that is wanted, at a target or at all of them, and is in no call on
+    /// it.
+    pub(super) fn in_the_way(
+        &self,
+        window: u64,
+        target: Option<u32>,
+        is_exclusive: bool,
+    ) -> Rc<InTheWay> {
+        let key = (window, target, is_exclusive);
+        if let Some(known) = self.shared.in_the_way.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(self.find_in_the_way(window, target, is_exclusive));
+        self.shared.in_the_way.borrow_mut().insert(key, Rc::clone(&found));
+        found
+    }
+
+    fn find_in_the_way(&self, window: u64, target: Option<u32>, is_exclusive: bool) -> InTheWay {
+        let holders = self.shared.holders.get_or_init(|| self.find_holders());
+        let Some(by_target) = holders.get(&window) else { return InTheWay::default() };
+        let of = |target: &Option<u32>| {
+            let all = by_target.get(target).map_or(&[][..], Vec::as_slice).iter();
+            all.filter(move |(_, other)| is_exclusive || *other).map(|(rank, _)| *rank)
+        };
+        let Some(target) = target else {
+            return InTheWay::of(by_target.keys().flat_map(of).collect());
+        };
+        // Who has locked all targets is the same for each of them.
+        let of_target: Vec<u32> = of(&Some(target)).collect();
+        let of_all = match by_target.get(&None) {
+            Some(all) if all.len() > MOST && of_target.len() <= MOST => {
+                let key = (window, None, is_exclusive);
+                let mut known = self.shared.of_all.borrow_mut();
+                let of_all = known.entry(key).or_insert_with(|| InTheWay::of(of(&None).collect()));
+                of_all.clone()
             }
-            all
-        });
-        all.get(&window).map_or(&[], Vec::as_slice)
+            _ => return InTheWay::of(of_target.into_iter().chain(of(&None)).collect()),
+        };
+        let few = of_target.into_iter().chain(of_all.few).collect();
+        InTheWay { few, ..of_all }
+    }
+
+    fn find_holders(&self) -> Holders {
+        let mut all = Holders::new();
+        for (rank, state) in self.states {
+            for lock in state.locks.iter().filter(|lock| !state.is_at(lock.window)) {
+                let of_window = all.entry(lock.window).or_default();
+                of_window.entry(lock.target).or_default().push((*rank, lock.is_exclusive));
+            }
+        }
+        all
+    }
+
+    /// The first targets of a window that are in their own code.
+    pub(super) fn targets_outside(&self, window: u64, targets: &Members) -> Rc<[u32]> {
+        let mut known = self.shared.targets_outside.borrow_mut();
+        let find = || {
+            let all = self.all_outside().iter().copied();
+            all.filter(|rank| targets.contains(*rank)).take(MOST + 1).collect()
+        };
+        Rc::clone(known.entry(window).or_insert_with(find))
+    }
+}
+
+impl InTheWay {
+    fn of(mut ranks: Vec<u32>) -> Self {
+        ranks.sort_unstable();
+        ranks.dedup();
+        let has_more = ranks.len() > MOST;
+        let all = has_more.then(|| ranks.iter().copied().map(Some).collect());
+        ranks.truncate(MOST);
+        Self { few: ranks, all }
     }
 }
 

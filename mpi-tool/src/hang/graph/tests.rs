@@ -49,13 +49,14 @@ fn collective(size: u32, history: &[FunctionId]) -> State {
     let (number, function) = (history.len() as u64, history[history.len() - 1]);
     let members = [all(size), Members::NONE];
     let (on, start, needs) = (WORLD, None, Needs::All);
-    let what = What::Collective(Collective { on, number, start, function, members, needs });
+    let what =
+        What::Collective(Collective { on, number, failed: 0, start, function, members, needs });
     State { progress: progress(history), ..inside(function, what) }
 }
 
 fn progress(history: &[FunctionId]) -> BTreeMap<u64, Progress> {
     let last = (1..).zip(history.iter().copied()).collect();
-    BTreeMap::from([(WORLD, Progress { number: history.len() as u64, last })])
+    BTreeMap::from([(WORLD, Progress { number: history.len() as u64, failed: 0, last })])
 }
 
 fn judge(states: impl IntoIterator<Item = State>) -> Verdict {
@@ -266,6 +267,7 @@ fn who_has_begun_an_operation_must_go_on_with_it() {
     let operation = |needs| Collective {
         on: WORLD,
         number: 1,
+        failed: 0,
         start: None,
         function: history[0],
         members: [all(3), Members::NONE],
@@ -303,6 +305,7 @@ fn who_has_not_started_a_persistent_operation_is_named() {
         let operation = Collective {
             on: WORLD,
             number: 1,
+            failed: 0,
             start: Some(3),
             function: history[0],
             members: [all(3), Members::NONE],
@@ -421,6 +424,67 @@ fn many_ranks_are_judged() {
     // With work that grows with the square, each of these would take minutes.
     let taken = begin.elapsed();
     assert!(taken < std::time::Duration::from_secs(100), "{taken:?}");
+}
+
+/// The same of those that have locked all targets of a window, and of those that wait for its locks.
+#[test]
+fn many_holders_of_locks_are_judged() {
+    const MANY: u32 = 65_536;
+    let begin = std::time::Instant::now();
+    let few = |verdict: &Verdict| assert!(verdict.edges.len() <= MANY as usize * (2 * MOST + 1));
+    let barrier = || State { locks: holds(None, false), ..collective(MANY, &[MPI_Barrier]) };
+    let wants = |function, target: Option<u32>, is_exclusive| {
+        let targets = target.map_or_else(|| all(MANY), Members::one);
+        inside(function, What::Lock { window: 9, target, targets, is_exclusive })
+    };
+    let half = |even: &dyn Fn(u32) -> State, odd: &dyn Fn(u32) -> State| {
+        let verdict =
+            judge((0..MANY).map(|rank| if rank % 2 == 0 { even(rank) } else { odd(rank) }));
+        few(&verdict);
+        verdict
+    };
+    // Half of them hold shared locks of all and wait for the others, which want exclusive ones: of one, or of one each.
+    for target in [|_| 0, |rank| rank] {
+        let verdict = half(&|_| barrier(), &|rank| wants(MPI_Win_lock, Some(target(rank)), true));
+        assert_eq!((verdict.kind, verdict.stuck.len()), (Kind::Deadlock, MANY as usize));
+        // A holder that works may unlock.
+        let works = |rank| {
+            if rank == MANY - 2 {
+                State { locks: holds(None, false), ..outside() }
+            } else {
+                barrier()
+            }
+        };
+        let verdict = half(&works, &|rank| wants(MPI_Win_lock, Some(target(rank)), true));
+        assert_eq!((verdict.kind, verdict.stuck.len()), (Kind::Waiting, 0));
+    }
+    // Shared locks are in nobody's way, but targets have to call MPI.
+    let flushes = |_| State { locks: holds(None, false), ..wants(MPI_Win_flush, None, false) };
+    let verdict = half(&flushes, &|_| barrier());
+    assert_eq!((verdict.kind, verdict.stuck.len()), (Kind::Waiting, 0));
+    let verdict = half(&flushes, &|_| State { locks: holds(None, false), ..outside() });
+    assert_eq!((verdict.kind, verdict.culprits.len()), (Kind::Waiting, MOST));
+    let taken = begin.elapsed();
+    assert!(taken < std::time::Duration::from_secs(100), "{taken:?}");
+}
+
+/// Ranks that have got an error from another number of operations may have counted others.
+#[test]
+fn operations_that_have_failed_are_not_compared() {
+    let fails = |failed| {
+        let mut state = collective(3, &[MPI_Bcast, MPI_Barrier]);
+        state.progress.get_mut(&WORLD).unwrap().failed = failed;
+        let What::Collective(call) = &mut state.calls[0].what else { unreachable!() };
+        call.failed = failed;
+        state
+    };
+    let barrier = || collective(3, &[MPI_Barrier]);
+    assert_eq!(judge([fails(1), barrier(), outside()]).kind, Kind::Running);
+    assert_eq!(judge([fails(0), barrier(), outside()]).kind, Kind::Deadlock);
+    // All of them had an error.
+    let verdict =
+        judge([fails(1), fails(1), State { progress: BTreeMap::new(), ..receives(0, 5) }]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
 }
 
 /// Nobody is accused of what nobody knows.

@@ -175,7 +175,8 @@ impl Plan {
     pub(super) fn new(function: FunctionId) -> Self {
         let parameters = function.parameters();
         let old = function.first_version() < MpiVersion { major: 2, minor: 0 };
-        let position = |name: &str| parameters.iter().position(|parameter| parameter.name() == name);
+        let position =
+            |name: &str| parameters.iter().position(|parameter| parameter.name() == name);
         let hows: Vec<How> =
             parameters.iter().map(|parameter| how(function, parameter, old, &position)).collect();
         let absent = hows.iter().filter(|how| matches!(how, How::Absent)).count();

@@ -172,12 +172,14 @@ impl Toolchain {
 
 /// The compiler's flags that leave no path of this machine in what it makes, and no symbols: cargo overlooks its setting
 /// for packages that have a profile of their own (`.cargo/config.toml`), and the last flag counts.
-fn flags(sysroot: &Path) -> [String; 4] {
+fn flags(sysroot: &Path) -> [String; 5] {
     let map = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     [
         map(&cargo_home().join("registry/src"), ""),
         map(&environment::root(), "/mpi-tool"),
         "-Cstrip=symbols".to_owned(),
+        // Without a second table of all exported names, which zig adds for systems older than glibc 2.5.
+        "-Clink-arg=-Wl,--hash-style=gnu".to_owned(),
         format!("--sysroot={}", sysroot.display()),
     ]
 }

@@ -221,7 +221,7 @@ fn launchers_that_do_not_say_whose_they_are() {
     assert!(cc.status().unwrap().success());
     fs::remove_file(library).unwrap();
     let silent = made("silent", "#!/bin/sh\n");
-    let hangs = made("hangs", "#!/bin/sh\nsleep 600 & wait\n");
+    let hangs = made("hangs", "#!/bin/sh\n/bin/sleep 600 & wait\n");
     let path = [&lacks, &silent, &hangs, &bare(folder.path())];
     let mut command = on(&[], &["doctor", "--json"]);
     command.env("PATH", std::env::join_paths(path).unwrap()).env_remove("LD_LIBRARY_PATH");

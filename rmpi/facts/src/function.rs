@@ -7,7 +7,10 @@ use core::ffi::CStr;
 use core::fmt;
 use core::str::FromStr;
 
-use texts::Texts;
+use packed::{
+    CLASS_OF, COUNTS, FIRSTS, Listed, PARAMETERS, RESULT_TEXTS, STARTS, TEXTS, TUM_ID_OF,
+    VERSION_OF, piece,
+};
 
 /// `FunctionId` and the descriptions, from the lines of the list.
 macro_rules! functions {
@@ -99,97 +102,6 @@ macro_rules! direction {
 }
 
 mpi_functions! { [functions] }
-
-/// A parameter as the list has it, for the compiler only: each of its texts is an address, which the dynamic linker would
-/// have to relocate in every process.
-struct Listed {
-    name: &'static str,
-    rust_type: &'static str,
-    length: &'static str,
-    direction: Direction,
-    kind: ParameterKind,
-    root_only: bool,
-}
-
-/// What a program has of the list: parameters and results with the numbers of their texts.
-struct Packed {
-    parameters: [Parameter; LISTED.len()],
-    results: [u16; ALL.len()],
-    texts: Texts,
-}
-
-const PACKED: Packed = {
-    let mut texts = Texts::new();
-    let mut parameters = [Parameter::NONE; LISTED.len()];
-    let mut index = 0;
-    while index < LISTED.len() {
-        let Listed { name, rust_type, length, direction, kind, root_only } = LISTED[index];
-        parameters[index] = Parameter {
-            name: texts.number(name),
-            rust_type: texts.number(rust_type),
-            length: texts.number(length),
-            direction,
-            kind,
-            root_only,
-        };
-        index += 1;
-    }
-    let mut results = [0; ALL.len()];
-    let mut index = 0;
-    while index < ALL.len() {
-        results[index] = texts.number(RESULTS[index]);
-        index += 1;
-    }
-    Packed { parameters, results, texts }
-};
-
-static PARAMETERS: [Parameter; LISTED.len()] = PACKED.parameters;
-static RESULT_TEXTS: [u16; ALL.len()] = PACKED.results;
-static TEXTS: [&str; PACKED.texts.count()] = PACKED.texts.all();
-
-/// Where each function's parameters begin.
-static FIRSTS: [u16; ALL.len()] = {
-    let mut firsts = [0; ALL.len()];
-    let mut index = 1;
-    while index < ALL.len() {
-        firsts[index] = firsts[index - 1] + NUMBERS[index - 1] as u16;
-        index += 1;
-    }
-    firsts
-};
-
-static COUNTS: [u8; ALL.len()] = {
-    let mut counts = [0; ALL.len()];
-    let mut index = 0;
-    while index < ALL.len() {
-        counts[index] = NUMBERS[index] as u8;
-        index += 1;
-    }
-    counts
-};
-
-/// Where each function's name begins, and behind the last one, where that ends.
-static STARTS: [u16; ALL.len() + 1] = {
-    let mut starts = [0; ALL.len() + 1];
-    let (mut function, mut index) = (0, 0);
-    while index < NAMES.len() {
-        if NAMES.as_bytes()[index] == 0 {
-            function += 1;
-            starts[function] = index as u16 + 1;
-        }
-        index += 1;
-    }
-    starts
-};
-
-static CLASS_OF: [FunctionClass; ALL.len()] = CLASSES;
-static VERSION_OF: [MpiVersion; ALL.len()] = VERSIONS;
-static TUM_ID_OF: [Option<u16>; ALL.len()] = TUM_IDS;
-
-/// A piece of a text or an array, in constants.
-const fn piece<T>(all: &[T], first: usize, count: usize) -> &[T] {
-    all.split_at(first).1.split_at(count).0
-}
 
 impl FunctionId {
     /// How many functions there are.
@@ -512,6 +424,7 @@ pub enum ParameterKind {
     Version, Weight, WinAttachSize, Window, WindowSize, XferNumElem,
 }
 
+mod packed;
 mod texts;
 
 #[cfg(test)]

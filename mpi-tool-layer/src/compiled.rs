@@ -87,7 +87,7 @@ impl Compiled {
 /// Do programs call the function where it must be quick?
 const fn is_called_in_loops(function: FunctionId) -> bool {
     use FunctionClass::{Collective, Completion, OneSided, Partitioned, PointToPoint};
-    // Operations with neighbours take microseconds, whatever a tool adds.
+    // Operations with neighbours are not among them: each sends and receives several messages.
     matches!(function.class(), PointToPoint | Completion | Collective | OneSided | Partitioned)
         && !matches!(function.name().as_bytes(), [.., b'_', b'i', b'n', b'i', b't'])
 }

@@ -23,7 +23,7 @@ pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
 const GLIBC: &str = "2.17";
 const PLATFORM: &str = "manylinux_2_17_x86_64";
 
-/// `mpi-tool` is half as large with these. It has nothing to do that takes long.
+/// `mpi-tool` is 27 % smaller with these, compressed, and is a program that people wait for only where it reads large files.
 const SMALL_PROGRAM: [(&str, &str); 3] = [("OPT_LEVEL", "s"), ("LTO", "fat"), ("PANIC", "abort")];
 
 /// More is not expected of three builds of each tool: something came in that does not belong there.

@@ -121,7 +121,7 @@ fn number(object: &[u8], range: Range<usize>) -> Result<usize> {
 mod tests {
     use super::*;
 
-    /// A library that panics is a third as large with the copy, and still prints the message and a backtrace.
+    /// A program that panics is at least 150 kB smaller with the copy, and still prints the message and a backtrace.
     #[test]
     fn a_library_is_small_and_prints_what_it_panics_with() {
         const TARGET: &str = "x86_64-unknown-linux-gnu";

@@ -103,7 +103,9 @@ fn only_what_cannot_reach_memory_can_be_swapped() {
                 if owners[i].id == owners[j].id && !harmless {
                     faults.push(format!(
                         "{function}: {} and {} ({})",
-                        first.name(), second.name(), owners[i].name
+                        first.name(),
+                        second.name(),
+                        owners[i].name
                     ));
                 }
             }

@@ -541,8 +541,10 @@ impl<'c> Checked<'c> {
             // SAFETY: the array must have the element: it has `ndims` of them, which MPI reads next.
             let dimension = i64::from(unsafe { *<*const c_int>::from_word(word).add(index) });
             if dimension < 0 {
-                let message =
-                    format!("{}[{index}] is {dimension}, and must not be negative", parameter.name());
+                let message = format!(
+                    "{}[{index}] is {dimension}, and must not be negative",
+                    parameter.name()
+                );
                 self.wrong(parameter.name(), &message, None);
                 return;
             }

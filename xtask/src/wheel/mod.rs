@@ -11,8 +11,6 @@ mod pack;
 mod stage;
 #[cfg(feature = "wheel")]
 mod tarball;
-#[cfg(feature = "wheel")]
-mod without_names;
 
 use anyhow::Result;
 use clap::Args;

@@ -2,24 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Cursor, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
+use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use super::stage::{File, Stage};
 use crate::environment;
-
-/// Levels above zlib's are zopfli's iterations, each of which takes time. With these, the wheel is 3.4 % smaller than by zlib.
-const BEST_OF_ZLIB: i64 = 9;
-const ITERATIONS: i64 = 5;
 
 /// What distinguishes a wheel.
 pub(super) struct Wheel<'a> {
@@ -59,12 +53,17 @@ impl Wheel<'_> {
         let more = self.package()?;
         files.extend(more.iter().map(|(place, text)| (place.clone(), (text.as_slice(), false))));
         let record = self.record(&files);
+        let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
         // Installers read this one last.
         let last = (format!("{}.dist-info/RECORD", self.name()), (record.as_bytes(), false));
-        let files: Vec<_> = files.into_iter().chain([last]).collect();
-        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-        for packed in packed(&files)? {
-            zip.merge_archive(ZipArchive::new(packed)?)?;
+        for (place, (contents, is_program)) in files.into_iter().chain([last]) {
+            let options = SimpleFileOptions::default()
+                .compression_method(CompressionMethod::Deflated)
+                .compression_level(Some(9))
+                .last_modified_time(DateTime::default())
+                .unix_permissions(if is_program { 0o755 } else { 0o644 });
+            zip.start_file(place, options)?;
+            zip.write_all(contents)?;
         }
         Ok(zip.finish()?.into_inner())
     }
@@ -137,48 +136,6 @@ impl Wheel<'_> {
         record.push_str(&format!("{}.dist-info/RECORD,,\n", self.name()));
         record
     }
-}
-
-/// A file's place in the wheel, its contents, and whether it is a program.
-type Entry<'a> = (String, (&'a [u8], bool));
-
-/// An archive of each file, in order. Compressing takes minutes: all processors take part.
-fn packed(files: &[Entry<'_>]) -> Result<Vec<Cursor<Vec<u8>>>> {
-    let next = AtomicUsize::new(0);
-    let worker = || -> Result<Vec<_>> {
-        let mut done = Vec::new();
-        while let index = next.fetch_add(1, Relaxed)
-            && let Some((place, (contents, is_program))) = files.get(index)
-        {
-            done.push((index, archive(place, contents, *is_program)?));
-        }
-        Ok(done)
-    };
-    let mut all = Vec::new();
-    thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..thread::available_parallelism()?.get()).map(|_| scope.spawn(worker)).collect();
-        for worker in workers {
-            all.extend(worker.join().expect("it does not panic")?);
-        }
-        anyhow::Ok(())
-    })?;
-    all.sort_by_key(|(index, _)| *index);
-    Ok(all.into_iter().map(|(_, archive)| archive).collect())
-}
-
-/// An archive of one file, compressed by zopfli, which tries harder than zlib to make what zlib unpacks.
-fn archive(place: &str, contents: &[u8], is_program: bool) -> Result<Cursor<Vec<u8>>> {
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .compression_level(Some(BEST_OF_ZLIB + ITERATIONS))
-        .with_zopfli_buffer(None)
-        .last_modified_time(DateTime::default())
-        .unix_permissions(if is_program { 0o755 } else { 0o644 });
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    zip.start_file(place, options)?;
-    zip.write_all(contents)?;
-    Ok(zip.finish()?)
 }
 
 /// In hexadecimal, as `sha256sum` prints it.

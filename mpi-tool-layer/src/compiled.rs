@@ -73,6 +73,11 @@ impl Compiled {
         }
     }
 
+    /// Do functions with large counts have no copies, whatever those have that they are the twins of?
+    pub(crate) const fn shares_large_counts(self) -> bool {
+        !matches!(self, Self::ForEachFunction)
+    }
+
     /// Of two layers that are chained, the one with fewer copies.
     pub(crate) const fn and(self, other: Self) -> Self {
         if self as u8 > other as u8 { self } else { other }
@@ -81,11 +86,8 @@ impl Compiled {
 
 /// Do programs call the function where it must be quick?
 const fn is_called_in_loops(function: FunctionId) -> bool {
-    use FunctionClass::{
-        Collective, Completion, Neighborhood, OneSided, Partitioned, PointToPoint,
-    };
-    matches!(
-        function.class(),
-        PointToPoint | Completion | Collective | OneSided | Neighborhood | Partitioned
-    ) && !matches!(function.name().as_bytes(), [.., b'_', b'i', b'n', b'i', b't'])
+    use FunctionClass::{Collective, Completion, OneSided, Partitioned, PointToPoint};
+    // Operations with neighbours are not among them: each sends and receives several messages.
+    matches!(function.class(), PointToPoint | Completion | Collective | OneSided | Partitioned)
+        && !matches!(function.name().as_bytes(), [.., b'_', b'i', b'n', b'i', b't'])
 }

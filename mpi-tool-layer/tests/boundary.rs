@@ -100,9 +100,9 @@ enum Bits {
 fn watched(function: FunctionId, position: usize) -> Option<&'static str> {
     let parameters = function.parameters();
     let parameter = &parameters[position];
-    let is_pointer = parameter.rust_type.starts_with('*');
+    let is_pointer = parameter.rust_type().starts_with('*');
     let is_array_of_requests = |parameter: &Parameter| {
-        parameter.kind == ParameterKind::Request && parameter.length.is_some()
+        parameter.kind == ParameterKind::Request && parameter.length().is_some()
     };
     match parameter.kind {
         ParameterKind::ArrayLength

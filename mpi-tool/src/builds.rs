@@ -17,7 +17,7 @@ use crate::cli::Build;
 use crate::limited;
 use crate::out::{errln, outln};
 use crate::tools::source_tree;
-use crate::words::in_path;
+use crate::words::{in_path, is_executable};
 
 /// The framework's package that makes universal builds.
 const UNIVERSAL: &str = "mpi-tool-universal";
@@ -192,9 +192,16 @@ ABI: standard
 ABI: mpich
 #endif
 ";
+    // A command with options, or a file in a folder that may have a space in its name.
     let mut words = mpicc.split_whitespace();
-    let mut compiler = Command::new(words.next().context("--mpicc is empty")?);
-    compiler.args(words).args(["-E", "-P", "-x", "c", "-"]);
+    let mut compiler = if is_executable(Path::new(mpicc)) {
+        Command::new(mpicc)
+    } else {
+        let mut compiler = Command::new(words.next().context("--mpicc is empty")?);
+        compiler.args(words);
+        compiler
+    };
+    compiler.args(["-E", "-P", "-x", "c", "-"]);
     let mut probe = tempfile::tempfile()?;
     probe.write_all(PROBE.as_bytes())?;
     probe.rewind()?;
@@ -206,9 +213,13 @@ ABI: mpich
     let said = output.stdout;
     let abi = said.lines().find_map(|line| Abi::of_name(line.trim().strip_prefix("ABI: ")?));
     abi.ok_or_else(|| {
-        let mut lines = output.stderr.lines();
-        let reason =
-            lines.next().unwrap_or("its mpi.h has none of the ABIs that tools are built for");
+        let reason = match output.stderr.lines().next() {
+            Some(line) => line,
+            None if said.trim().is_empty() => {
+                "it prints nothing when it shall preprocess a program (-E)"
+            }
+            None => "its mpi.h has none of the ABIs that tools are built for",
+        };
         anyhow!("{mpicc}: not a compiler wrapper of an MPI: {reason}")
     })
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::builds;
 use crate::example::{Example, Start};
+use crate::family::Launcher;
 use crate::installed::{Installed, Lonely, Machine};
 use crate::limited::Outcome;
 use crate::mpi::Mpi;
@@ -299,7 +300,10 @@ fn lonely(lonely: &Lonely) -> Trouble {
             "add the folder of its libmpi.so to LD_LIBRARY_PATH, or install it",
         ),
         None => Trouble::new(
-            format!("{launcher} does not say of which MPI it is (--version), or does not run"),
+            format!(
+                "{launcher} does not say of which MPI it is (--version): {}",
+                Launcher::silence(&lonely.launcher)
+            ),
             format!("`{launcher} --version` shows why; tools may work with it all the same"),
         ),
     }

@@ -6,13 +6,15 @@
 
 use mpi_facts::Abi;
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::elf::Elf;
-use crate::limited;
+use crate::limited::{self, Outcome};
 use crate::mpi::Mpi;
 use crate::problem::Problem;
 use crate::words::{base, in_path, is_executable};
@@ -47,6 +49,24 @@ impl Launcher {
         let said = version(word).unwrap_or_default();
         Self::read(&said)
             .or(own_name.then(|| Self { family: Family::OpenMpi, title: "Open MPI".into() }))
+    }
+
+    /// Why a launcher does not say whose it is, in its own words where it has some.
+    pub(crate) fn silence(launcher: &Path) -> String {
+        match answer(launcher.as_os_str()) {
+            Err(error) => error.to_string(),
+            Ok(answer) if answer.status.is_none() => {
+                format!("it did not end within {} s", PATIENCE.as_secs())
+            }
+            Ok(answer) => {
+                let said = answer.stderr.lines().chain(answer.stdout.lines());
+                let said = said.map(str::trim).find(|line| !line.is_empty());
+                said.map_or_else(
+                    || "it prints nothing".to_owned(),
+                    |line| format!("it says: {line}"),
+                )
+            }
+        }
     }
 
     /// Reads what `--version` prints.
@@ -144,11 +164,15 @@ fn right_launcher(mpi: &Mpi, family: Family) -> Option<PathBuf> {
 
 /// What a program prints with `--version`. One that does not end is ended.
 fn version(program: &str) -> Option<String> {
+    let said = answer(program.as_ref()).ok()?;
+    Some(said.stdout + &said.stderr)
+}
+
+fn answer(program: &OsStr) -> io::Result<Outcome> {
     let mut command = Command::new(program);
     // Tools that are preloaded are not asked.
     command.arg("--version").env_remove("LD_PRELOAD").stdin(Stdio::null());
-    let said = limited::run(&mut command, PATIENCE).ok()?;
-    Some(said.stdout + &said.stderr)
+    limited::run(&mut command, PATIENCE)
 }
 
 #[cfg(test)]

@@ -249,7 +249,7 @@ fn fortran_of(abi: Abi, manglings: &[Mangling]) -> (Vec<(String, String)>, Strin
                 let has_file = function
                     .parameters()
                     .iter()
-                    .any(|parameter| parameter.rust_type.ends_with("MPI_File"));
+                    .any(|parameter| parameter.rust_type().ends_with("MPI_File"));
                 if large.is_none() && (has_file || has(ParameterKind::AttributeVal)) {
                     entry("Mpif", &format!("mpi_{method}"));
                 }

@@ -34,8 +34,8 @@ impl From<&'static mpi_facts::Parameter> for Parameter {
     fn from(facts: &'static mpi_facts::Parameter) -> Self {
         Self {
             facts,
-            name: format_ident!("{}", facts.name),
-            ty: tokens(facts.rust_type),
+            name: format_ident!("{}", facts.name()),
+            ty: tokens(facts.rust_type()),
             kind: format_ident!("{}", format!("{:?}", facts.kind)),
         }
     }
@@ -55,11 +55,11 @@ impl Parameter {
     }
 
     pub(crate) fn has_length(&self) -> bool {
-        self.facts.length.is_some()
+        self.facts.length().is_some()
     }
 
     pub(crate) fn is_pointer(&self) -> bool {
-        self.facts.rust_type.starts_with('*')
+        self.facts.rust_type().starts_with('*')
     }
 
     pub(crate) fn is_mutable(&self) -> bool {
@@ -68,7 +68,7 @@ impl Parameter {
 
     /// What an address leads to that may be written to.
     pub(crate) fn mutable_target(&self) -> Option<TokenStream> {
-        let behind = self.facts.rust_type.strip_prefix('*')?.trim_start();
+        let behind = self.facts.rust_type().strip_prefix('*')?.trim_start();
         behind.strip_prefix("mut ").map(tokens)
     }
 }

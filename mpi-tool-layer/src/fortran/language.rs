@@ -147,7 +147,7 @@ unsafe extern "C" fn run(pending: *const Pending, words: *const usize) -> c_int 
 /// Is it something that MPI writes, an `int` or what is one?
 pub(super) fn is_out(function: FunctionId, index: usize) -> bool {
     let parameter = &function.parameters()[index];
-    parameter.direction != Direction::In && parameter.rust_type.contains("mut ")
+    parameter.direction != Direction::In && parameter.rust_type().contains("mut ")
 }
 
 /// The end of the stack for a function with callbacks or attributes.

@@ -175,7 +175,8 @@ impl Plan {
     pub(super) fn new(function: FunctionId) -> Self {
         let parameters = function.parameters();
         let old = function.first_version() < MpiVersion { major: 2, minor: 0 };
-        let position = |name: &str| parameters.iter().position(|parameter| parameter.name == name);
+        let position =
+            |name: &str| parameters.iter().position(|parameter| parameter.name() == name);
         let hows: Vec<How> =
             parameters.iter().map(|parameter| how(function, parameter, old, &position)).collect();
         let absent = hows.iter().filter(|how| matches!(how, How::Absent)).count();
@@ -184,7 +185,7 @@ impl Plan {
             parameter.root_only
                 && (how.is_text() || matches!(how, How::Handles(..) | How::ErrorCodes))
         });
-        let comm = parameters.iter().position(|parameter| parameter.rust_type == "MPI_Comm");
+        let comm = parameters.iter().position(|parameter| parameter.rust_type() == "MPI_Comm");
         let reads_types = hows
             .iter()
             .any(|how| matches!(how, How::Handles(_, Length::Targets | Length::Sources)));
@@ -233,16 +234,16 @@ pub(super) fn how(
     use ParameterKind as Kind;
     let Parameter { kind, direction, .. } = *parameter;
     // The compiler may write a blank behind a star.
-    let rust_type = parameter.rust_type.replace("* ", "*");
+    let rust_type = parameter.rust_type().replace("* ", "*");
     let rust_type = rust_type.as_str();
     let is_in = rust_type.starts_with("*const");
     let is_pointer = rust_type.starts_with('*');
     let is_out = is_pointer && direction == Direction::Out;
-    let is_array = parameter.name.starts_with("array_of_");
-    let length = parameter.length.and_then(position).map(Length::Parameter);
+    let is_array = parameter.name().starts_with("array_of_");
+    let length = parameter.length().and_then(position).map(Length::Parameter);
     let count = || position("count").or_else(|| position("incount")).map(Length::Parameter);
     if let Some(handle) = Handle::of(rust_type) {
-        let length = length.or_else(|| match parameter.name {
+        let length = length.or_else(|| match parameter.name() {
             "sendtypes" => Some(Length::Targets),
             "recvtypes" => Some(Length::Sources),
             _ if is_array => count(),
@@ -302,7 +303,7 @@ pub(super) fn how(
                 _ => How::IndexOut,
             }
         }
-        _ if parameter.name == "outcount" && position("array_of_indices").is_some() => {
+        _ if parameter.name() == "outcount" && position("array_of_indices").is_some() => {
             How::IndexCount
         }
         Kind::ErrorCode if is_array => How::ErrorCodes,

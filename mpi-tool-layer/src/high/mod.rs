@@ -121,7 +121,9 @@ where
         let next = unsafe { Once::new(&mut next) };
         return around_thoroughly(layer, call, next);
     }
-    if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) } {
+    // `wide` is a constant in the methods of the two functions, into which this is inlined.
+    let shares = const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) };
+    if shares || wide && const { L::COMPILED.shares_large_counts() } {
         // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
         let call =
             unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };

@@ -236,6 +236,8 @@ macro_rules! level_entry {
         }
     };
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        // Exported functions that share it jump here: the compiler would put a second copy into each of them.
+        #[inline(never)]
         pub(super) unsafe extern "C" fn $name<L: Tool>($($arg: $ty,)* place: f64) -> $ret {
             // SAFETY: who calls an entry passes, behind MPI's arguments, a place with the next function of this name,
             // and with an instance of this layer, which lives as long as the process.

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -99,10 +99,11 @@ impl Example {
         // It looks for its own libraries from the folder of the name that it is loaded by.
         let library = fs::canonicalize(library)?;
         preload.push(&library);
-        let preload: Vec<_> = preload.iter().map(|path| path.display().to_string()).collect();
-        if let Some(path) = preload.iter().find(|path| path.contains([' ', ':'])) {
-            bail!("{path} has a space or a colon in its path, so it cannot be preloaded");
-        }
+        let links = tempfile::tempdir()?;
+        let preload = preload.iter().enumerate();
+        let preload = preload
+            .map(|(number, path)| preloadable(path, &links.path().join(number.to_string())))
+            .collect::<Result<Vec<_>>>()?;
         command.arg(format!("LD_PRELOAD={}", preload.join(":")));
         command.args(with.variables.iter().map(|(name, value)| format!("{name}={value}")));
         command.arg(&self.program).args([with.mpi.abi.name(), &with.steps.to_string()]);
@@ -123,6 +124,22 @@ impl Example {
         let outcome = limited::run(command.stdin(input), limit);
         outcome.with_context(|| with.launcher.display().to_string())
     }
+}
+
+/// A file's path as `LD_PRELOAD` can have it: a space or a colon would end it. The link is to the folder, from which a library
+/// looks for others.
+fn preloadable(file: &Path, link: &Path) -> Result<String> {
+    let bad = |path: &Path| path.display().to_string().contains([' ', ':']);
+    if !bad(file) {
+        return Ok(file.display().to_string());
+    }
+    let (folder, name) = file.parent().zip(file.file_name()).context("a file is in a folder")?;
+    symlink(folder, link).with_context(|| link.display().to_string())?;
+    let other = link.join(name);
+    if bad(&other) {
+        bail!("{} has a space or a colon in its path, so it cannot be preloaded", file.display());
+    }
+    Ok(other.display().to_string())
 }
 
 /// How the example is started.

@@ -145,6 +145,13 @@ fn a_broken_mpicc_is_told_and_does_not_matter() {
     let line =
         format!("{}: not a compiler wrapper of an MPI: cannot open configuration", text(&mpicc));
     assert!(problems(&diagnosis).contains(&line.as_str()), "{diagnosis:#}");
+
+    write_program(&mpicc, "#!/bin/sh\nexit 0\n");
+    let (status, silent) =
+        self::diagnosis(&mut on(&[folder.path(), &bin()], &["doctor", "--json"]));
+    assert_eq!(status, Some(0), "{silent:#}");
+    let line = format!("{}: not a compiler wrapper of an MPI: it prints nothing", text(&mpicc));
+    assert!(problems(&silent).iter().any(|what| what.starts_with(&line)), "{silent:#}");
 }
 
 /// One that works, and one whose launcher fails, does not end, or is of no MPI that is there.
@@ -187,10 +194,82 @@ fn a_launcher_without_a_library() {
     let (_, diagnosis) = diagnosis(command.env("PATH", path).env_remove("LD_LIBRARY_PATH"));
     assert_eq!(of_launcher(&diagnosis, &bin), [&Value::Null; 0], "{diagnosis:#}");
     let line = format!(
-        "{}/mpiexec does not say of which MPI it is (--version), or does not run",
+        "{}/mpiexec does not say of which MPI it is (--version): it says: nothing that is known",
         text(&bin)
     );
     assert!(problems(&diagnosis).contains(&line.as_str()), "{diagnosis:#}");
+}
+
+/// One that needs a library that is not there, one that prints nothing, and one that does not end.
+#[test]
+fn launchers_that_do_not_say_whose_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |name: &str, script: &str| {
+        let bin = folder.path().join(name);
+        fs::create_dir(&bin).unwrap();
+        write_program(&bin.join("mpiexec"), script);
+        bin
+    };
+    let lacks = folder.path().join("lacks");
+    fs::create_dir(&lacks).unwrap();
+    fake_library(folder.path(), "libgone.so.1", "any");
+    let library = folder.path().join("lib/libgone.so.1");
+    let source = folder.path().join("launcher.c");
+    fs::write(&source, "extern const char text[];\nint main(void) { return text[0]; }\n").unwrap();
+    let mut cc = Command::new("cc");
+    cc.arg("-o").arg(lacks.join("mpiexec")).arg(source).arg(&library);
+    assert!(cc.status().unwrap().success());
+    fs::remove_file(library).unwrap();
+    let silent = made("silent", "#!/bin/sh\n");
+    let hangs = made("hangs", "#!/bin/sh\n/bin/sleep 600 & wait\n");
+    let path = [&lacks, &silent, &hangs, &bare(folder.path())];
+    let mut command = on(&[], &["doctor", "--json"]);
+    command.env("PATH", std::env::join_paths(path).unwrap()).env_remove("LD_LIBRARY_PATH");
+    let (_, diagnosis) = diagnosis(&mut command);
+    let said = problems(&diagnosis);
+    for (bin, why) in [
+        (&lacks, "libgone.so.1: cannot open shared object file"),
+        (&silent, ": it prints nothing"),
+        (&hangs, ": it did not end within 10 s"),
+    ] {
+        let is_it = |what: &&&str| what.starts_with(text(bin)) && what.contains(why);
+        assert_eq!(said.iter().filter(is_it).count(), 1, "{why}: {diagnosis:#}");
+    }
+}
+
+/// The library, the launcher and the compiler of an MPI below a folder whose name has a space in it.
+#[test]
+fn an_mpi_in_a_folder_with_a_space() {
+    let (_, here) = diagnosis(&mut on(&[&bin()], &["doctor", "--json"]));
+    let found = of_launcher(&here, &bin());
+    let this = found.iter().find(|mpi| mpi["mpi"]["abi"] == abi()).unwrap();
+    let library = fs::canonicalize(this["mpi"]["path"].as_str().unwrap()).unwrap();
+    let launcher = this["launcher"].as_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [bin, lib] = ["bin", "lib"].map(|name| folder.path().join("my mpi").join(name));
+    fs::create_dir_all(&bin).unwrap();
+    fs::create_dir_all(&lib).unwrap();
+    for (name, real) in [("mpiexec", launcher), ("mpicc", text(Path::new(&setting("MPICC"))))] {
+        write_program(&bin.join(name), format!("#!/bin/sh\nexec {real} \"$@\"\n"));
+    }
+    // The library itself is a copy: what is behind a link has no space in its path. It finds others beside it.
+    let name = this["mpi"]["soname"].as_str().unwrap();
+    for entry in fs::read_dir(library.parent().unwrap()).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != name {
+            symlink(entry.path(), lib.join(entry.file_name())).unwrap();
+        }
+    }
+    fs::copy(&library, lib.join(name)).unwrap();
+    let mut command = on(&[&bin], &["doctor", "--json"]);
+    let (status, diagnosis) = diagnosis(command.env("MPICC", bin.join("mpicc")));
+    assert_eq!(status, Some(0), "{diagnosis:#}");
+    let found = of_launcher(&diagnosis, &bin);
+    let this = found.iter().find(|mpi| mpi["mpi"]["abi"] == abi()).unwrap();
+    assert_eq!(this["works"], true, "{diagnosis:#}");
+    assert!(this["mpi"]["path"].as_str().unwrap().starts_with(text(&lib)), "{diagnosis:#}");
+    let of_wrapper = |what: &&&str| what.contains("mpicc");
+    assert_eq!(problems(&diagnosis).iter().filter(of_wrapper).count(), 0, "{diagnosis:#}");
 }
 
 /// A launcher of the right family that does not tell ranks who they are.

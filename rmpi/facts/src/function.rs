@@ -7,6 +7,11 @@ use core::ffi::CStr;
 use core::fmt;
 use core::str::FromStr;
 
+use packed::{
+    CLASS_OF, COUNTS, FIRSTS, Listed, PARAMETERS, RESULT_TEXTS, STARTS, TEXTS, TUM_ID_OF,
+    VERSION_OF, piece,
+};
+
 /// `FunctionId` and the descriptions, from the lines of the list.
 macro_rules! functions {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
@@ -34,42 +39,33 @@ macro_rules! functions {
         /// All functions, by their numbers.
         const ALL: &[FunctionId] = &[$(FunctionId::$c_name),*];
 
-        /// What the list says, by the functions' numbers.
-        static DESCRIPTIONS: [Description; ALL.len()] = [$(
-            const {
-                Description {
-                c_name: match CStr::from_bytes_with_nul(concat!(stringify!($c_name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("an identifier has no NUL"),
-                },
-                name: stringify!($c_name),
-                method: stringify!($name),
-                class: FunctionClass::$class,
-                version: MpiVersion::parse(stringify!($version)),
-                tum_qmpi: tum_qmpi!($tum),
-                parameters: const { &[$(
-                    Parameter {
-                        name: stringify!($arg),
-                        rust_type: stringify!($ty),
-                        direction: direction!($dir),
-                        kind: ParameterKind::$kind,
-                        length: optional!($(stringify!($len))?),
-                        root_only: is_given!($($root)?),
-                    },
-                )*] },
-                result: stringify!($ret),
-            } },
-        )*];
-    };
-}
+        const CLASSES: [FunctionClass; ALL.len()] = [$(FunctionClass::$class),*];
+        const VERSIONS: [MpiVersion; ALL.len()] = [$(MpiVersion::parse(stringify!($version))),*];
+        const TUM_IDS: [Option<u16>; ALL.len()] = [$(tum_qmpi!($tum)),*];
+        static METHODS: [&str; ALL.len()] = [$(stringify!($name)),*];
 
-/// What an optional part of a line says.
-macro_rules! optional {
-    () => {
-        None
-    };
-    ($part:expr) => {
-        Some($part)
+        /// The names of the library's own functions, one behind the other: those of the list follow the `P`.
+        const NAMES: &str = concat!($("P", stringify!($c_name), "\0"),*);
+
+        /// How many parameters each function has.
+        const NUMBERS: [usize; ALL.len()] = [$({
+            const NAMES: &[&str] = &[$(stringify!($arg)),*];
+            NAMES.len()
+        }),*];
+
+        /// The parameters of all functions, one behind the other.
+        const LISTED: &[Listed] = &[$($(
+            Listed {
+                name: stringify!($arg),
+                rust_type: stringify!($ty),
+                length: concat!($(stringify!($len))?),
+                direction: direction!($dir),
+                kind: ParameterKind::$kind,
+                root_only: is_given!($($root)?),
+            },
+        )*)*];
+
+        const RESULTS: [&str; ALL.len()] = [$(stringify!($ret)),*];
     };
 }
 
@@ -107,19 +103,6 @@ macro_rules! direction {
 
 mpi_functions! { [functions] }
 
-/// What the list says of a function: a line of it.
-pub(crate) struct Description {
-    c_name: &'static CStr,
-    name: &'static str,
-    pub(crate) method: &'static str,
-    pub(crate) class: FunctionClass,
-    version: MpiVersion,
-    tum_qmpi: Option<u16>,
-    pub(crate) parameters: &'static [Parameter],
-    /// The C type that it returns.
-    pub(crate) result: &'static str,
-}
-
 impl FunctionId {
     /// How many functions there are.
     pub const COUNT: usize = ALL.len();
@@ -135,57 +118,70 @@ impl FunctionId {
         if index < ALL.len() { Some(ALL[index]) } else { None }
     }
 
-    /// All that the list says of the function.
-    pub(crate) const fn description(self) -> &'static Description {
-        &DESCRIPTIONS[self as usize]
+    /// The name of the library's own function, with its NUL.
+    const fn whole_name(self) -> &'static str {
+        let (start, end) = (STARTS[self as usize] as usize, STARTS[self as usize + 1] as usize);
+        NAMES.split_at(end).0.split_at(start).1
     }
 
     /// The C name, `MPI_Send`.
     pub const fn name(self) -> &'static str {
-        self.description().name
+        let whole = self.whole_name();
+        whole.split_at(whole.len() - 1).0.split_at(1).1
     }
 
     /// The C name, as C wants it: with a NUL at its end.
     pub fn c_name(self) -> &'static CStr {
-        self.description().c_name
+        c_string(&self.whole_name()[1..])
+    }
+
+    /// The name under which the library has the function for tools, `PMPI_Send`, with a NUL at its end.
+    pub fn pmpi_name(self) -> &'static CStr {
+        c_string(self.whole_name())
     }
 
     /// The name of the layers' method, `send`: the C name in lower case, without `MPI_`. A
     /// high-level layer has no method of its own for `send_c`.
     pub const fn method_name(self) -> &'static str {
-        self.description().method
+        METHODS[self as usize]
     }
 
     /// Is it the large-count twin of another function (`MPI_Send_c`)? By its name.
     pub const fn is_large_count(self) -> bool {
-        matches!(self.description().name.as_bytes(), [.., b'_', b'c'])
+        matches!(self.name().as_bytes(), [.., b'_', b'c'])
     }
 
     /// What the function is about: the name of its group in reports.
     pub const fn class(self) -> FunctionClass {
-        self.description().class
+        CLASS_OF[self as usize]
     }
 
     /// The first version of the standard that has the function. For the ten that MPI-3.0 removed,
     /// too, it is the one that brought them.
     pub fn first_version(self) -> MpiVersion {
-        self.description().version
+        VERSION_OF[self as usize]
     }
 
     /// The function's id in TUM's QMPI, where it has one: 360 functions do.
     pub fn tum_qmpi_id(self) -> Option<u16> {
-        self.description().tum_qmpi
+        TUM_ID_OF[self as usize]
     }
 
     /// What the function returns, as Rust writes it: `c_int`, mostly an error code.
     pub const fn result(self) -> &'static str {
-        self.description().result
+        TEXTS[RESULT_TEXTS[self as usize] as usize]
     }
 
     /// The parameters, in order: as many as `Call::arguments` of mpi-tool-layer has words.
     pub const fn parameters(self) -> &'static [Parameter] {
-        self.description().parameters
+        let (first, count) = (FIRSTS[self as usize], COUNTS[self as usize]);
+        piece(&PARAMETERS, first as usize, count as usize)
     }
+}
+
+/// A text of [`NAMES`], each of which ends with a NUL and has no other one.
+fn c_string(text: &'static str) -> &'static CStr {
+    CStr::from_bytes_with_nul(text.as_bytes()).expect("an identifier has no NUL")
 }
 
 impl fmt::Display for FunctionId {
@@ -211,7 +207,7 @@ impl FromStr for FunctionId {
     type Err = UnknownFunction;
 
     fn from_str(name: &str) -> Result<Self, UnknownFunction> {
-        let rank = DESCRIPTIONS.binary_search_by(|description| description.name.cmp(name));
+        let rank = ALL.binary_search_by(|function| function.name().cmp(name));
         rank.map(|index| ALL[index]).map_err(|_| UnknownFunction)
     }
 }
@@ -316,24 +312,62 @@ impl fmt::Display for MpiVersion {
 }
 
 /// A parameter of an MPI function, as the MPI Forum's machine-readable standard describes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parameter {
-    /// The standard's name, `sendbuf`. Unique in the function.
-    pub name: &'static str,
-    /// The C type, as Rust writes it: `*const c_void`, `MPI_Comm`.
-    pub rust_type: &'static str,
+    /// The numbers of three texts.
+    name: u16,
+    rust_type: u16,
+    length: u16,
     /// Who writes it.
     pub direction: Direction,
     /// What it means, whatever its type is: an `int` may be a rank, a count or a flag.
     pub kind: ParameterKind,
-    /// For an array, the parameter or constant that gives its length, where there is one: of
-    /// `MPI_Waitall`'s requests, `count`. `None` of all that is no array, and of arrays whose
-    /// length follows from something else, such as the size of a communicator.
-    pub length: Option<&'static str>,
     /// Is only the root's argument significant? At the other ranks it may be anything, also where
     /// the call is accepted.
     pub root_only: bool,
+}
+
+impl Parameter {
+    const NONE: Self = Self {
+        name: 0,
+        rust_type: 0,
+        length: 0,
+        direction: Direction::In,
+        kind: ParameterKind::Buffer,
+        root_only: false,
+    };
+
+    /// The standard's name, `sendbuf`. Unique in the function.
+    pub const fn name(&self) -> &'static str {
+        TEXTS[self.name as usize]
+    }
+
+    /// The C type, as Rust writes it: `*const c_void`, `MPI_Comm`.
+    pub const fn rust_type(&self) -> &'static str {
+        TEXTS[self.rust_type as usize]
+    }
+
+    /// For an array, the parameter or constant that gives its length, where there is one: of
+    /// `MPI_Waitall`'s requests, `count`. `None` of all that is no array, and of arrays whose
+    /// length follows from something else, such as the size of a communicator.
+    pub const fn length(&self) -> Option<&'static str> {
+        let text = TEXTS[self.length as usize];
+        if text.is_empty() { None } else { Some(text) }
+    }
+}
+
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parameter")
+            .field("name", &self.name())
+            .field("rust_type", &self.rust_type())
+            .field("length", &self.length())
+            .field("direction", &self.direction)
+            .field("kind", &self.kind)
+            .field("root_only", &self.root_only)
+            .finish()
+    }
 }
 
 /// Who writes an argument, in the standard's language-independent terms. A buffer that is received
@@ -389,6 +423,9 @@ pub enum ParameterKind {
     TopologyType, Typeclass, TypeclassSize, UpdateMode, UpdateNumber, VariableScope,
     Version, Weight, WinAttachSize, Window, WindowSize, XferNumElem,
 }
+
+mod packed;
+mod texts;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,6 @@
 //! compare it with what the standard says of functions of all kinds. The code is written without
 //! traits and iterators, which constants cannot use.
 
-use crate::function::Description;
 use crate::{Direction, FunctionClass, FunctionId, Parameter, ParameterKind};
 
 /// A parameter's position among the function's parameters, from 0, or [`NONE`].
@@ -214,24 +213,24 @@ const fn ends_with(text: &str, end: &str) -> bool {
 /// Is the parameter an address that may be written to?
 const fn is_mutable(parameter: &Parameter) -> bool {
     // As the compiler writes it: `*mut` or `* mut`.
-    let ty = parameter.rust_type.as_bytes();
+    let ty = parameter.rust_type().as_bytes();
     is_pointer(parameter) && (at(ty, b"mut ", 1) || at(ty, b"mut ", 2))
 }
 
 /// Is the parameter an address or an array, by its Rust type?
 const fn is_pointer(parameter: &Parameter) -> bool {
-    parameter.rust_type.as_bytes()[0] == b'*'
+    parameter.rust_type().as_bytes()[0] == b'*'
 }
 
 impl Timing {
     /// By the standard's rules for names, and by what a function makes.
-    const fn of(description: &Description) -> Self {
-        let name = description.method;
+    const fn of(function: FunctionId) -> Self {
+        let (name, parameters) = (function.method_name(), function.parameters());
         let large = ends_with(name, "_c");
         let (mut request, mut displacement, mut datatype) = (false, false, false);
         let mut i = 0;
-        while i < description.parameters.len() {
-            let parameter = &description.parameters[i];
+        while i < parameters.len() {
+            let parameter = &parameters[i];
             match parameter.kind {
                 ParameterKind::Request => {
                     request = request || matches!(parameter.direction, Direction::Out);
@@ -246,7 +245,7 @@ impl Timing {
             Timing::Persistent
         } else if request || ends_with(name, if large { "_begin_c" } else { "_begin" }) {
             Timing::Started
-        } else if matches!(description.class, FunctionClass::OneSided) && displacement && datatype {
+        } else if matches!(function.class(), FunctionClass::OneSided) && displacement && datatype {
             Timing::Epoch
         } else {
             Timing::Blocking
@@ -336,12 +335,11 @@ impl Shape {
 
     /// A function's shape. To be evaluated in constants; `looked_up` is for all else.
     pub const fn of(function: FunctionId) -> Self {
-        let description = function.description();
-        let parameters = description.parameters;
+        let parameters = function.parameters();
         let mut shape = Self {
-            class: description.class,
+            class: function.class(),
             pattern: Pattern::Nothing,
-            timing: Timing::of(description),
+            timing: Timing::of(function),
             communicator: NONE,
             new_communicator: NONE,
             window: NONE,
@@ -363,8 +361,8 @@ impl Shape {
             flag: NONE,
             index: NONE,
             out_count: NONE,
-            returns_code: !matches!(description.class, FunctionClass::Conversion)
-                && equals(description.result, "c_int"),
+            returns_code: !matches!(function.class(), FunctionClass::Conversion)
+                && equals(function.result(), "c_int"),
         };
         let mut message = false;
         let mut position: Position = 0;
@@ -407,11 +405,11 @@ impl Shape {
                     shape.tags.1 = position;
                 }
                 ParameterKind::Rank if !output && !pointer => {
-                    if equals(parameter.name, "root") {
+                    if equals(parameter.name(), "root") {
                         shape.root = position;
-                    } else if equals(parameter.name, "dest") {
+                    } else if equals(parameter.name(), "dest") {
                         shape.destination = position;
-                    } else if equals(parameter.name, "source") {
+                    } else if equals(parameter.name(), "source") {
                         shape.source = position;
                     } else {
                         shape.target = position;
@@ -420,14 +418,14 @@ impl Shape {
                 ParameterKind::Request if output => shape.new_request = position,
                 ParameterKind::Request => {
                     shape.requests = position;
-                    if parameter.length.is_some() {
+                    if parameter.length().is_some() {
                         // The length stands before its array.
                         shape.request_count = position - 1;
                     }
                 }
                 ParameterKind::Status if output && shape.statuses == NONE => {
                     shape.statuses = position;
-                    shape.array_of_statuses = at(parameter.name.as_bytes(), b"array_of_", 0);
+                    shape.array_of_statuses = at(parameter.name().as_bytes(), b"array_of_", 0);
                 }
                 ParameterKind::Logical if output => shape.flag = position,
                 ParameterKind::Index if output => shape.index = position,
@@ -436,8 +434,8 @@ impl Shape {
             }
             position += 1;
         }
-        let name = description.method;
-        shape.pattern = shape.find_pattern(description.class, name, message);
+        let name = function.method_name();
+        shape.pattern = shape.find_pattern(function.class(), name, message);
         let consumes = is(kind_of(parameters, shape.requests), ParameterKind::Request)
             && matches!(parameters[shape.requests as usize].direction, Direction::InOut)
             && shape.statuses != NONE;

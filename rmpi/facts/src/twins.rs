@@ -45,7 +45,7 @@ impl FunctionId {
 /// `None` where a parameter differs by more than its width.
 fn width(function: FunctionId, twin: FunctionId, at: usize) -> Option<Width> {
     // Compilers write `*const c_int` or `* const c_int`.
-    let plain = |function: FunctionId| function.parameters()[at].rust_type.replace("* ", "*");
+    let plain = |function: FunctionId| function.parameters()[at].rust_type().replace("* ", "*");
     match (plain(function).as_str(), plain(twin).as_str()) {
         (narrow, wide) if narrow == wide => Some(Width::Same),
         ("c_int" | "MPI_Aint", "MPI_Count" | "MPI_Aint") => Some(Width::Scalar),

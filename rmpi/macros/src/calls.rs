@@ -43,10 +43,10 @@ fn calls() -> Vec<Call> {
             let wide = twin.unwrap_or(function).parameters();
             let parameters = function.parameters().iter().zip(wide).zip(function.widths());
             let parameters = parameters.map(|((narrow, wide), width)| Parameter {
-                name: format_ident!("{}", narrow.name),
+                name: format_ident!("{}", narrow.name()),
                 width,
-                narrow: tokens(narrow.rust_type),
-                wide: tokens(wide.rust_type),
+                narrow: tokens(narrow.rust_type()),
+                wide: tokens(wide.rust_type()),
             });
             Call {
                 name: format_ident!("{}", function.name()),

@@ -32,9 +32,9 @@ pub fn address(number: usize) -> Option<core::ptr::NonNull<c_void>> {
 /// What `find` gives for a name is null, or the MPI library's function of that name, of the prototype that the list
 /// has, and stays loaded as long as the process calls it.
 pub unsafe fn fill(find: impl Fn(&CStr) -> *mut c_void) {
-    for (entry, name) in TABLE.iter().zip(NAMES) {
+    for (entry, function) in TABLE.iter().zip(FunctionId::all()) {
         if entry.load(Relaxed).is_null() {
-            entry.store(find(name), Relaxed);
+            entry.store(find(function.pmpi_name()), Relaxed);
         }
     }
 }
@@ -53,13 +53,6 @@ macro_rules! table {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {
-        static NAMES: [&CStr; FunctionId::COUNT] = [$(
-            match CStr::from_bytes_with_nul(concat!("P", stringify!($c_name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("an identifier has no NUL"),
-            },
-        )*];
-
         global_asm! {
             ".pushsection .data.mpi_sys_pmpi, \"aw\", @progbits",
             ".balign 8",

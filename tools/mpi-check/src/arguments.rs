@@ -43,7 +43,7 @@ pub(crate) struct Checked<'c> {
 
 /// Is the parameter an address or an array?
 fn is_address(parameter: &Parameter) -> bool {
-    parameter.rust_type.starts_with('*')
+    parameter.rust_type().starts_with('*')
 }
 
 /// The null handle, a freed one, or no handle at all.
@@ -113,7 +113,7 @@ impl<'c> Checked<'c> {
     }
 
     fn name_of(&self, position: usize) -> &'static str {
-        self.function.parameters()[position].name
+        self.function.parameters()[position].name()
     }
 
     /// Reports an argument.
@@ -149,7 +149,7 @@ impl<'c> Checked<'c> {
                 | ParameterKind::Color => (word as i64).to_string(),
                 _ => continue,
             };
-            parts.push(format!("{}={value}", parameter.name));
+            parts.push(format!("{}={value}", parameter.name()));
         }
         format!("{}({})", self.function, parts.join(", "))
     }
@@ -199,24 +199,24 @@ impl<'c> Checked<'c> {
             ParameterKind::Rank => self.check_rank(position, number),
             ParameterKind::Tag => self.check_tag(position, number),
             ParameterKind::XferNumElem if number < 0 && self.is_significant(position) => {
-                self.negative(parameter.name, number);
+                self.negative(parameter.name(), number);
             }
             ParameterKind::DtypeNumElem
                 if number < 0
                     && matches!(
-                        parameter.name,
+                        parameter.name(),
                         "count" | "blocklength" | "incount" | "outcount"
                     ) =>
             {
-                self.negative(parameter.name, number);
+                self.negative(parameter.name(), number);
             }
             ParameterKind::ArrayLength | ParameterKind::NumDims if number < 0 => {
-                self.negative(parameter.name, number);
+                self.negative(parameter.name(), number);
             }
-            ParameterKind::WindowSize if number < 0 => self.negative(parameter.name, number),
-            ParameterKind::RmaDisplacement if parameter.name == "disp_unit" && number <= 0 => {
+            ParameterKind::WindowSize if number < 0 => self.negative(parameter.name(), number),
+            ParameterKind::RmaDisplacement if parameter.name() == "disp_unit" && number <= 0 => {
                 let message = format!("disp_unit is {number}, and must be positive");
-                self.wrong(parameter.name, &message, None);
+                self.wrong(parameter.name(), &message, None);
             }
             ParameterKind::Color
                 if number < 0
@@ -226,7 +226,7 @@ impl<'c> Checked<'c> {
                 let message = format!(
                     "color is {number}, and must not be negative (but may be MPI_UNDEFINED)"
                 );
-                self.wrong(parameter.name, &message, None);
+                self.wrong(parameter.name(), &message, None);
             }
             kind => {
                 if let Some(kind) = Kind::of(kind) {
@@ -475,10 +475,10 @@ impl<'c> Checked<'c> {
             // What is made is put there.
             kind if word == 0
                 && (is_result && Kind::of(kind).is_some() || kind == ParameterKind::Request)
-                && parameter.length.is_none() =>
+                && parameter.length().is_none() =>
             {
-                let message = format!("{} is a null pointer", parameter.name);
-                self.wrong(parameter.name, &message, None);
+                let message = format!("{} is a null pointer", parameter.name());
+                self.wrong(parameter.name(), &message, None);
             }
             ParameterKind::XferNumElem
                 if word != 0 && !is_result && self.is_significant(position) =>
@@ -503,8 +503,8 @@ impl<'c> Checked<'c> {
             let count = self.count_at(word, index);
             if count < 0 {
                 let message =
-                    format!("{}[{index}] is {count}, and must not be negative", parameter.name);
-                self.wrong(parameter.name, &message, None);
+                    format!("{}[{index}] is {count}, and must not be negative", parameter.name());
+                self.wrong(parameter.name(), &message, None);
                 return;
             }
         }
@@ -541,9 +541,11 @@ impl<'c> Checked<'c> {
             // SAFETY: the array must have the element: it has `ndims` of them, which MPI reads next.
             let dimension = i64::from(unsafe { *<*const c_int>::from_word(word).add(index) });
             if dimension < 0 {
-                let message =
-                    format!("{}[{index}] is {dimension}, and must not be negative", parameter.name);
-                self.wrong(parameter.name, &message, None);
+                let message = format!(
+                    "{}[{index}] is {dimension}, and must not be negative",
+                    parameter.name()
+                );
+                self.wrong(parameter.name(), &message, None);
                 return;
             }
             product = product.saturating_mul(dimension);
@@ -557,7 +559,7 @@ impl<'c> Checked<'c> {
                 comm.describe(),
                 comm.size
             );
-            self.wrong(parameter.name, &message, None);
+            self.wrong(parameter.name(), &message, None);
         }
     }
 

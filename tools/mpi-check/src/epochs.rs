@@ -151,7 +151,7 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
     let identity = (comm.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let argument = |name: &str| {
         let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
-        parameters.find(|(parameter, _)| parameter.name == name).map(|(_, word)| *word)
+        parameters.find(|(parameter, _)| parameter.name() == name).map(|(_, word)| *word)
     };
     let unit = argument("disp_unit").map_or(1, |word| u32::try_from(word as i64).unwrap_or(0));
     // In memory that processes share, one's part leads to the next one's.
@@ -170,7 +170,7 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
 pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
     let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
     let has_info = parameters.any(|(parameter, word)| {
-        parameter.name == "info" && *word != pmpi::MPI_INFO_NULL.to_word()
+        parameter.name() == "info" && *word != pmpi::MPI_INFO_NULL.to_word()
     });
     let common = checked.comm.clone().filter(|_| identity != 0).map(|comm| Common {
         identity,

@@ -75,8 +75,8 @@ fn frees(function: FunctionId) -> Option<Kind> {
 /// The kind of the handle that a function returns by a parameter.
 pub(crate) fn made(parameter: &Parameter) -> Option<Kind> {
     let is_one = parameter.direction == Direction::Out
-        && parameter.length.is_none()
-        && parameter.rust_type.starts_with('*')
-        && !parameter.name.starts_with("array_of");
+        && parameter.length().is_none()
+        && parameter.rust_type().starts_with('*')
+        && !parameter.name().starts_with("array_of");
     Kind::of(parameter.kind).filter(|_| is_one)
 }

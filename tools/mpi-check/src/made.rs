@@ -50,8 +50,9 @@ pub(crate) fn note<'c>(
 
 /// Handles of datatypes that an accepted call has given out again.
 fn note_contents(call: AnyCall<'_>) {
-    let word =
-        |name| call.arguments().find(|(parameter, _)| parameter.name == name).map(|(_, word)| word);
+    let word = |name| {
+        call.arguments().find(|(parameter, _)| parameter.name() == name).map(|(_, word)| word)
+    };
     let (Some(count), Some(address)) = (word("max_datatypes"), word("array_of_datatypes")) else {
         return;
     };

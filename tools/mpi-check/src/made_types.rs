@@ -14,7 +14,7 @@ struct Arguments<'c>(AnyCall<'c>);
 impl Arguments<'_> {
     fn word(&self, name: &str) -> Option<u64> {
         let mut all = self.0.arguments();
-        all.find(|(parameter, _)| parameter.name == name).map(|(_, word)| word)
+        all.find(|(parameter, _)| parameter.name() == name).map(|(_, word)| word)
     }
 
     fn number(&self, name: &str) -> Option<u64> {

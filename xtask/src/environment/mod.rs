@@ -201,6 +201,7 @@ pub(crate) fn checks() -> Result<PathBuf> {
 }
 
 /// The prefix with what makes and checks wheels: zig, which links for an old glibc, and auditwheel.
+#[cfg(feature = "wheel")]
 pub(crate) fn wheel_tools() -> Result<PathBuf> {
     wheels("wheel")
 }

@@ -44,7 +44,7 @@ impl Package<'_> {
         step("Packing the Debian package", || {
             run(Command::new(program)
                 .args(["--no-build", "--no-strip", "--quiet", "--offline"])
-                .args(["--target", super::TARGET])
+                .args(["--target", super::make::TARGET])
                 .arg("--manifest-path")
                 .arg(folder.join("Cargo.toml"))
                 .arg("--output")

@@ -103,7 +103,9 @@ fn only_what_cannot_reach_memory_can_be_swapped() {
                 if owners[i].id == owners[j].id && !harmless {
                     faults.push(format!(
                         "{function}: {} and {} ({})",
-                        first.name, second.name, owners[i].name
+                        first.name(),
+                        second.name(),
+                        owners[i].name
                     ));
                 }
             }
@@ -140,11 +142,11 @@ fn what_mpi_may_not_have_written_is_not_read() {
         let is_out =
             |p: &Parameter| p.direction == Direction::Out && p.kind != ParameterKind::Buffer;
         let has = |kind| parameters.iter().any(|p| is_out(p) && p.kind == kind);
-        let by_flag = has(ParameterKind::Logical) && parameters.iter().any(|p| p.name == "flag");
+        let by_flag = has(ParameterKind::Logical) && parameters.iter().any(|p| p.name() == "flag");
         for (parameter, owner) in parameters.iter().zip(&owners).filter(|(p, _)| is_out(p)) {
             // What has no `get`, or one that wants a flag.
             let bare = owner.name.contains("::Value<") || owner.name.contains("::StatusesMut<");
-            if by_flag && parameter.name != "flag" {
+            if by_flag && parameter.name() != "flag" {
                 flags += 1;
                 assert!(
                     bare || owner.name.contains("::IfFlag"),
@@ -179,7 +181,7 @@ fn known_pairs_are_told_apart() {
         let function: FunctionId = name.parse().unwrap();
         let (_, arguments) = signatures.iter().find(|(id, _)| *id == function).unwrap();
         let argument = |name: &str| {
-            let mut left = function.parameters().iter().position(|p| p.name == name).unwrap();
+            let mut left = function.parameters().iter().position(|p| p.name() == name).unwrap();
             let of = arguments.iter().find(|argument| {
                 let here = left < argument.width();
                 left = left.saturating_sub(argument.width());
@@ -188,9 +190,9 @@ fn known_pairs_are_told_apart() {
             *of.unwrap()
         };
         let ty = |name: &str| -> &Parameter {
-            function.parameters().iter().find(|p| p.name == name).unwrap()
+            function.parameters().iter().find(|p| p.name() == name).unwrap()
         };
-        assert_eq!(ty(first).rust_type, ty(second).rust_type, "{name}");
+        assert_eq!(ty(first).rust_type(), ty(second).rust_type(), "{name}");
         assert_ne!(argument(first).id, argument(second).id, "{name}: {first} and {second}");
     }
 }

@@ -221,7 +221,7 @@ mod tests {
         let mut found = 0;
         for function in functions {
             let of_kind = |kind| function.parameters().iter().find(move |one| one.kind == kind);
-            let is_pointer = |one: &crate::Parameter| one.rust_type.starts_with('*');
+            let is_pointer = |one: &crate::Parameter| one.rust_type().starts_with('*');
             let name = function.to_string();
             let is_narrow =
                 !name.ends_with("_c") && !name.contains("_f2c") && !name.contains("fromint");

@@ -10,6 +10,7 @@ fn names_and_numbers_lead_to_the_function() {
         assert_eq!(function as usize, index);
         assert_eq!(function.name().parse(), Ok(function));
         assert_eq!(function.c_name().to_str(), Ok(function.name()));
+        assert_eq!(function.pmpi_name().to_str(), Ok(format!("P{function}").as_str()));
         assert_eq!(function.method_name(), function.name()["MPI_".len()..].to_lowercase());
     }
     assert_eq!(FunctionId::from_index(700), None);
@@ -31,7 +32,7 @@ fn facts_of_the_standard() {
     assert_eq!(facts(toint), (FunctionClass::Conversion, "5.0".into(), None));
     assert_eq!(FunctionClass::OneSided.name(), "one-sided");
 
-    let kinds: Vec<_> = send.parameters().iter().map(|p| (p.name, p.kind)).collect();
+    let kinds: Vec<_> = send.parameters().iter().map(|p| (p.name(), p.kind)).collect();
     use ParameterKind::{Buffer, Communicator, Datatype, Rank, Tag, XferNumElem};
     let known = [
         ("buf", Buffer),
@@ -43,9 +44,9 @@ fn facts_of_the_standard() {
     ];
     assert_eq!(kinds, known);
     let gather = FunctionId::MPI_Gather.parameters();
-    let root_only: Vec<_> = gather.iter().filter(|p| p.root_only).map(|p| p.name).collect();
+    let root_only: Vec<_> = gather.iter().filter(|p| p.root_only).map(|p| p.name()).collect();
     assert_eq!(root_only, ["recvbuf", "recvcount", "recvtype"]);
     let requests = FunctionId::MPI_Waitall.parameters()[1];
-    assert_eq!((requests.length, requests.direction), (Some("count"), Direction::InOut));
+    assert_eq!((requests.length(), requests.direction), (Some("count"), Direction::InOut));
     assert_eq!(FunctionId::all().filter(|f| f.tum_qmpi_id().is_some()).count(), 360);
 }

@@ -153,7 +153,7 @@ impl Checked<'_> {
         let places = self.function.parameters().iter().zip(self.call.words());
         let places = places
             .into_iter()
-            .find(|(parameter, _)| matches!(parameter.name, "displs" | "rdispls"));
+            .find(|(parameter, _)| matches!(parameter.name(), "displs" | "rdispls"));
         let (Some((_, places)), Some(counts), Some(base), Some(info)) = (
             places.filter(|(_, address)| **address != 0),
             self.word(received.count).filter(|address| *address != 0),

@@ -50,7 +50,7 @@ impl Operation {
         // Fetches of one element have neither a count nor a second datatype.
         let mut described = (0, 1);
         for (parameter, word) in checked.call.arguments() {
-            match parameter.name {
+            match parameter.name() {
                 "target_disp" if parameter.kind == ParameterKind::RmaDisplacement => {
                     displacement = Some(word as i64);
                 }

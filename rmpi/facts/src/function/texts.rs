@@ -1,0 +1,80 @@
+//! Texts that occur often, each kept once and known by a number: 3,000 parameters have some 300 names and 60 types.
+
+/// More texts than the list has.
+const ROOM: usize = 1024;
+
+/// A table of texts, which the compiler fills.
+pub(super) struct Texts {
+    /// The first one is empty.
+    texts: [&'static str; ROOM],
+    count: usize,
+    /// For each hash, which text that is; 0 for none. Of two with the same hash, the second is at the next free place.
+    places: [u16; PLACES],
+}
+
+const PLACES: usize = 4 * ROOM;
+
+impl Texts {
+    pub(super) const fn new() -> Self {
+        Self { texts: [""; ROOM], count: 1, places: [0; PLACES] }
+    }
+
+    /// The number of a text, which is added if it is not there.
+    pub(super) const fn number(&mut self, text: &'static str) -> u16 {
+        if text.is_empty() {
+            return 0;
+        }
+        let mut place = hash(text) % PLACES;
+        while self.places[place] != 0 {
+            if equals(self.texts[self.places[place] as usize], text) {
+                return self.places[place];
+            }
+            place = (place + 1) % PLACES;
+        }
+        let number = self.count as u16;
+        self.texts[self.count] = text;
+        self.places[place] = number;
+        self.count += 1;
+        number
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// All of them, by their numbers.
+    pub(super) const fn all<const COUNT: usize>(&self) -> [&'static str; COUNT] {
+        let mut all = [""; COUNT];
+        let mut number = 0;
+        while number < COUNT {
+            all[number] = self.texts[number];
+            number += 1;
+        }
+        all
+    }
+}
+
+/// FNV-1a.
+const fn hash(text: &str) -> usize {
+    let mut hash: u32 = 0x811c_9dc5;
+    let mut index = 0;
+    while index < text.len() {
+        hash = (hash ^ text.as_bytes()[index] as u32).wrapping_mul(0x0100_0193);
+        index += 1;
+    }
+    hash as usize
+}
+
+const fn equals(text: &str, other: &str) -> bool {
+    if text.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < text.len() {
+        if text.as_bytes()[index] != other.as_bytes()[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}

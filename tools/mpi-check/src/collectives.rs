@@ -166,16 +166,16 @@ impl Problem {
     fn tell(&self, checked: &Checked<'_>, comm: &Comm) {
         let place = places::of_mark(self.mark);
         let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        let side = |what: &str, function: FunctionId, rank: u32| match self.what {
+            What::Functions => format!("{function} on rank {rank}"),
+            _ => format!("{what} in {function} on rank {rank}"),
+        };
         let message = format!(
-            "{} of the same collective operation on {} differ: {} in {} on rank {}, {} in {} on rank {}{at}",
+            "{} of the same collective operation on {} differ: {}, {}{at}",
             self.what.name(),
             comm.describe(),
-            self.ours,
-            checked.function,
-            rank(),
-            self.theirs,
-            self.function,
-            self.rank,
+            side(&self.ours, checked.function, rank()),
+            side(&self.theirs, self.function, self.rank),
         );
         report_of(
             Class::CollectiveMismatch,

@@ -215,7 +215,10 @@ impl Seen {
 
     pub(super) fn tell(&self, stuck: &[usize]) {
         let sentences: Vec<_> = stuck.iter().take(8).map(|rank| self.sentence(*rank)).collect();
-        let mut text = String::from("these ranks wait for ever: ");
+        let mut text = String::from(match stuck {
+            [_] => "this rank waits for ever: ",
+            _ => "these ranks wait for ever: ",
+        });
         for (number, (_, _, sentence)) in sentences.iter().enumerate() {
             let comma = if number == 0 { "" } else { "; " };
             let _ = write!(text, "{comma}{sentence}");

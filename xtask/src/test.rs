@@ -133,8 +133,9 @@ impl Test {
             }
             if self.saves_time_on(mpi) {
                 left_out.push(format!(
-                    "{name}: two thirds of the wrong programs for mpi-check, and three quarters of the minute of random \
-                     datatypes (--all, --long)"
+                    "{name}: two thirds of the wrong programs for mpi-check, three quarters of the minute of random \
+                     datatypes, and {} (--all, --long)",
+                    STANDING.1
                 ));
             }
             if self.more && self.no_mpi4py(mpi).is_none() {
@@ -252,7 +253,9 @@ impl Test {
         let quick = self.is_quick();
         let compiler = quick || self.packages(mpi).is_some();
         let chosen = |yes, tests: &'static [_]| if yes { tests } else { &[] };
-        chosen(compiler, &COMPILER_TESTS).iter().chain(chosen(quick, &SLOW)).copied()
+        let stands = !quick && self.saves_time_on(mpi);
+        let of_choice = chosen(quick, &SLOW).iter().chain(chosen(stands, &[STANDING]));
+        chosen(compiler, &COMPILER_TESTS).iter().chain(of_choice).copied()
     }
 
     /// rmpi's pure parts and its examples with AddressSanitizer, which comes with the compiler.
@@ -445,12 +448,14 @@ const BROWSER_TESTS: &str = "pages::";
 
 const FORTRAN_TESTS: &str = "gfortran_";
 
+const STANDING: (&str, &str) = ("standing::", "programs that stand still for a while");
+
 /// What a quick run leaves out beside these.
 const SLOW: [(&str, &str); 5] = [
     (MPI4PY_TESTS, "mpi4py and its suite"),
     (IMB_TEST, "the Intel MPI Benchmarks"),
     ("projects::", "projects that cargo builds"),
-    ("standing::", "programs that stand still for a while"),
+    STANDING,
     ("random_types_for_a_minute", "a minute of random datatypes"),
 ];
 

@@ -17,6 +17,7 @@ mod collectives;
 mod comms;
 mod epochs;
 mod findings;
+mod freeing;
 mod functions;
 mod hosts;
 mod knowledge;
@@ -58,7 +59,7 @@ use mpi_tool_layer::{
 
 use arguments::Checked;
 use comms::CommRef;
-use findings::{Class, Other};
+use findings::Class;
 use objects::Kind;
 use shared::shared;
 
@@ -184,9 +185,9 @@ impl Check {
         let Entered { checked, send, receive, .. } = entered;
         let site = checked.site;
         checked.check_unless_known();
-        let freed = checked.facts.frees.and_then(|kind| freed_handle(call, kind));
+        let freed = checked.facts.frees.and_then(|kind| freeing::handle_of(call, kind));
         if let Some((kind, handle)) = freed {
-            check_freeing(kind, handle, checked.function, site);
+            freeing::check(kind, handle, checked.function, site);
             entered.freed = freed;
         }
         if checked.function == FunctionId::MPI_Request_free
@@ -399,32 +400,6 @@ fn first_request(call: AnyCall<'_>) -> Option<MPI_Request> {
     unsafe { <*const MPI_Request>::from_word(address).as_ref() }.copied()
 }
 
-/// The handle that a call frees, of which it has the address.
-fn freed_handle(call: AnyCall<'_>, kind: Kind) -> Option<(Kind, u64)> {
-    let (_, address) = call.arguments().next().filter(|(_, address)| *address != 0)?;
-    // SAFETY: the address must be that of a handle of the parameter's kind: MPI, which the call goes to next, reads it.
-    Some((kind, unsafe { kind.read(address) }))
-}
-
-/// Is the handle one that can be freed?
-fn check_freeing(kind: Kind, handle: u64, function: FunctionId, site: Site) {
-    if kind == Kind::Keyval {
-        return;
-    }
-    let name = kind.name();
-    if handle == kind.null() {
-        let message = format!("{function} of {}", kind.null_name());
-        findings::report(Class::InvalidArgument, function, site, "null", &message, None);
-    } else if let Some(object) = objects::get(kind, handle).filter(objects::Object::is_freed) {
-        let message = format!("the {name} was freed before, by {}", object.function);
-        let other = Other::new("freed at", object.site);
-        findings::report(Class::InvalidArgument, function, site, "freed", &message, Some(other));
-    } else if kind.is_predefined(handle) && !matches!(kind, Kind::Group | Kind::Errhandler) {
-        let message = format!("{function} of a predefined {name}");
-        findings::report(Class::InvalidArgument, function, site, "predefined", &message, None);
-    }
-}
-
 /// Does the function start MPI?
 fn is_start(function: FunctionId) -> bool {
     use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
@@ -509,7 +484,7 @@ impl Check {
         let runs = order::check(function, site);
         let handle = comm.filter(|_| runs);
         if let Some(comm) = handle {
-            check_freeing(Kind::Communicator, comm.to_word(), function, site);
+            freeing::check(Kind::Communicator, comm.to_word(), function, site);
         }
         let result = next_f();
         if result.is_ok()

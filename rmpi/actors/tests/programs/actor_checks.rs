@@ -278,7 +278,7 @@ fn errors(world: &Communicator<'_>) -> Result<(), Error> {
 fn asked(world: &Communicator<'_>) -> Result<(), Error> {
     let domain = Domain::new(world)?;
     let (rank, size) = (domain.rank(), domain.size());
-    let answer_of = |of: usize, request: u32| mix(u64::from(request) + (of as u64) << 32);
+    let answer_of = |of: usize, request: u32| mix(u64::from(request) + ((of as u64) << 32));
     let mut random = Random::new(rank);
     for round in 0..12 {
         let settings = Settings::default()

@@ -1,0 +1,32 @@
+//! Calls that free an object.
+
+use mpi_tool_layer::{AnyCall, Call as _, FunctionId, Site};
+
+use crate::findings::{self, Class, Other};
+use crate::objects::{self, Kind};
+
+/// The handle that a call frees, of which it has the address.
+pub(crate) fn handle_of(call: AnyCall<'_>, kind: Kind) -> Option<(Kind, u64)> {
+    let (_, address) = call.arguments().next().filter(|(_, address)| *address != 0)?;
+    // SAFETY: the address must be that of a handle of the parameter's kind: MPI, which the call goes to next, reads it.
+    Some((kind, unsafe { kind.read(address) }))
+}
+
+/// Is the handle one that can be freed?
+pub(crate) fn check(kind: Kind, handle: u64, function: FunctionId, site: Site) {
+    if kind == Kind::Keyval {
+        return;
+    }
+    let name = kind.name();
+    if handle == kind.null() {
+        let message = format!("{function} of {}", kind.null_name());
+        findings::report(Class::InvalidArgument, function, site, "null", &message, None);
+    } else if let Some(object) = objects::get(kind, handle).filter(objects::Object::is_freed) {
+        let message = format!("the {name} was freed before, by {}", object.function);
+        let other = Other::new("freed at", object.site);
+        findings::report(Class::InvalidArgument, function, site, "freed", &message, Some(other));
+    } else if kind.is_predefined(handle) && !matches!(kind, Kind::Group | Kind::Errhandler) {
+        let message = format!("{function} of a predefined {name}");
+        findings::report(Class::InvalidArgument, function, site, "predefined", &message, None);
+    }
+}

@@ -210,10 +210,13 @@ fn shell(folder: &Path) -> Command {
     shell
 }
 
-/// A line without what differs from run to run: numbers are `0`, paths are `/`, and blanks are one.
+/// A line without what differs from run to run: numbers are `0`, with or without a sign, paths are `/`, and blanks are one.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
     for word in line.split_whitespace() {
+        let unsigned = word.trim_start_matches(['+', '-']);
+        let is_number = unsigned.starts_with(|c: char| c.is_ascii_digit());
+        let word = if is_number { unsigned } else { word };
         if word.starts_with('/') {
             shape.push('/');
         } else {

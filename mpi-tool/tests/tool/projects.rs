@@ -120,7 +120,7 @@ fn what_is_no_mpi_is_not_built_for() {
     assert_eq!(
         outcome.said()[1..],
         [
-            "false: not a compiler wrapper of an MPI: its mpi.h has none of the ABIs that tools are built for"
+            "false: not a compiler wrapper of an MPI: it prints nothing when it shall preprocess a program (-E)"
         ]
     );
     let outcome = build(&["--package", "no-tool"]);

@@ -36,9 +36,10 @@ fn run(what: &str) -> Outcome {
 /// The report has been made, once, and the program has ended as without it.
 fn report_of(what: &str) -> String {
     let outcome = run(what);
-    // Without the tool, too, MPICH's launcher ends a program whose ranks finalize MPI in `exit`.
-    let is_ended = what == "at exit" && abi() != "openmpi";
-    assert_eq!(outcome.status, Some(if is_ended { 9 } else { 0 }), "{what}: {outcome:?}");
+    // Without the tool, too, MPICH's launcher may end a program whose ranks finalize MPI in `exit`: if one of them has ended
+    // before the launcher has seen that the others have finalized.
+    let may_be_ended = what == "at exit" && abi() != "openmpi" && outcome.status == Some(9);
+    assert!(outcome.status == Some(0) || may_be_ended, "{what}: {outcome:?}");
     let reports = outcome.stderr.matches("no rank has made an MPI call for 1 s").count();
     assert_eq!(reports, 1, "{what}: {outcome:?}");
     outcome.stderr

@@ -38,6 +38,13 @@ pub struct Outcome {
     pub reports: Vec<serde_json::Value>,
 }
 
+/// Has Open MPI's launcher not begun, by what it has said? It cannot start itself now and then (one start of some thousands,
+/// more on a busy machine), and no rank is there then.
+pub fn has_not_begun(stderr: &[u8]) -> bool {
+    let words = b"listener thread failed to start";
+    stderr.windows(words.len()).any(|found| found == words)
+}
+
 impl Run {
     /// A program on so many ranks, under the launcher; without it for none.
     pub fn new(program: &Path, ranks: u32) -> Self {
@@ -152,12 +159,7 @@ impl Run {
     /// Runs it, for at most three minutes unless told otherwise: a program that hangs is a failed test, not a hung one.
     pub fn output(&self) -> Output {
         let output = self.launch();
-        // Open MPI's launcher cannot start itself now and then (one start of some thousands), and no rank is there then.
-        let is_not_begun = b"listener thread failed to start";
-        if output.stderr.windows(is_not_begun.len()).any(|words| words == is_not_begun) {
-            return self.launch();
-        }
-        output
+        if has_not_begun(&output.stderr) { self.launch() } else { output }
     }
 
     fn launch(&self) -> Output {

@@ -33,16 +33,22 @@ fn run(what: &str) -> Outcome {
     mpi_tool(folder.path(), &[&options[..], &words].concat())
 }
 
-/// The report has been made, once, and the program has ended as without it.
+/// A report has been made, and the program has ended as without it. On a busy machine, a program may have gone on before the
+/// report was due: it is run again then.
 fn report_of(what: &str) -> String {
-    let outcome = run(what);
-    // Without the tool, too, MPICH's launcher may end a program whose ranks finalize MPI in `exit`: if one of them has ended
-    // before the launcher has seen that the others have finalized.
-    let may_be_ended = what == "at exit" && abi() != "openmpi" && outcome.status == Some(9);
-    assert!(outcome.status == Some(0) || may_be_ended, "{what}: {outcome:?}");
-    let reports = outcome.stderr.matches("no rank has made an MPI call for 1 s").count();
-    assert_eq!(reports, 1, "{what}: {outcome:?}");
-    outcome.stderr
+    for _ in 0..3 {
+        let outcome = run(what);
+        // Without the tool, too, MPICH's launcher may end a program whose ranks finalize MPI in `exit`: if one of them has
+        // ended before the launcher has seen that the others have finalized.
+        let may_be_ended = what == "at exit" && abi() != "openmpi" && outcome.status == Some(9);
+        assert!(outcome.status == Some(0) || may_be_ended, "{what}: {outcome:?}");
+        match outcome.stderr.matches("no rank has made an MPI call for 1 s").count() {
+            0 => {}
+            1 => return outcome.stderr,
+            _ => panic!("{what}: {outcome:?}"),
+        }
+    }
+    panic!("{what}: no report in three runs");
 }
 
 fn nobody_is_accused(programs: &[&str]) {

@@ -56,12 +56,16 @@ impl Comm {
         self.collectives.fetch_add(1, Relaxed) + 1
     }
 
+    /// What the collective operation of a number has made: the same on all processes.
+    pub(crate) const fn object_identity(&self, number: u64) -> u64 {
+        (self.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+    }
+
     /// An object of the same processes that collective operations are on: what its collective operation of a number has
     /// made.
     pub(crate) fn with_object(&self, what: &str, number: u64) -> Self {
-        let mixed = (self.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
-            identity: mixed | 1,
+            identity: self.object_identity(number),
             name: format!("a {what} on {}", self.describe()),
             rank: self.rank,
             size: self.size,

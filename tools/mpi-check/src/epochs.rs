@@ -148,7 +148,7 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
         shared().reached(hosts_limit());
         return 0;
     }
-    let identity = (comm.identity ^ number.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let identity = comm.object_identity(number);
     let argument = |name: &str| {
         let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
         parameters.find(|(parameter, _)| parameter.name() == name).map(|(_, word)| *word)

@@ -57,7 +57,7 @@ fn cases() -> Vec<Case> {
 
 /// What is wrong with what was said of a wrong program.
 fn judge(case: &Case) -> Result<(), String> {
-    let run = Run::new(&program("wrong"), 2).arguments(&[&case.name]).seconds(20);
+    let run = Run::new(&program("wrong"), 2).arguments(&[&case.name]).seconds(90);
     let (report, outcome) = checked(run);
     let Some(report) = report else {
         return judge_without_report(case, &outcome.stderr);
@@ -79,7 +79,7 @@ fn judge(case: &Case) -> Result<(), String> {
 /// before MPI sees it. Only Debian's MPICH fails in `MPI_Finalize` over a window that is left, before objects are looked
 /// through.
 fn judge_without_report(case: &Case, stderr: &str) -> Result<(), String> {
-    let plain = Run::new(&program("wrong"), 2).arguments(&[&case.name]).seconds(20).run();
+    let plain = Run::new(&program("wrong"), 2).arguments(&[&case.name]).seconds(90).run();
     let is_said = stderr.contains(&format!("mpi-check: {} at wrong.c:{} ", case.class, case.line));
     let dies_of_window = case.name.starts_with("leak_win") && plain.stderr.contains("Assertion");
     match plain.status != Some(0) && (is_said || dies_of_window) {

@@ -11,7 +11,7 @@ pub mod schema;
 mod settings;
 
 pub use compile::{build_folder, compile, compile_cxx, compile_with, once, stranger};
-pub use run::{Outcome, Run, has_not_begun};
+pub use run::{Outcome, Run, has_not_begun, output};
 pub use settings::{
     TOOLS, example, exported, is_debian, is_mpich_before_5, is_openmpi, is_openmpi_4, setting,
     tool, universal,

@@ -38,6 +38,13 @@ pub struct Outcome {
     pub reports: Vec<serde_json::Value>,
 }
 
+/// What a command says, started again where Open MPI's launcher [has not begun](has_not_begun).
+pub fn output(command: &mut Command) -> Output {
+    let mut run = || command.output().expect("the command starts");
+    let first = run();
+    if has_not_begun(&first.stderr) { run() } else { first }
+}
+
 /// Has Open MPI's launcher not begun, by what it has said? It cannot start itself now and then (one start of some thousands,
 /// more on a busy machine), and no rank is there then.
 pub fn has_not_begun(stderr: &[u8]) -> bool {

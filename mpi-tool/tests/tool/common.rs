@@ -102,10 +102,7 @@ impl Outcome {
     pub(crate) fn of(command: &mut Command) -> Self {
         // An end of the input ends MPICH's launcher by SIGPIPE if its programs are gone.
         let (input, _never_ends) = std::io::pipe().unwrap();
-        command.stdin(input);
-        let mut run = || command.output().expect("the command starts");
-        let first = run();
-        let output = if test_support::has_not_begun(&first.stderr) { run() } else { first };
+        let output = test_support::output(command.stdin(input));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
             status: output.status.code(),

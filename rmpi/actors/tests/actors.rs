@@ -11,13 +11,13 @@ fn examples() -> PathBuf {
 
 fn start(program: &str, arguments: &[&str], variables: &[(&str, &str)], ranks: usize) -> Output {
     let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
-    Command::new("timeout")
+    let mut command = Command::new("timeout");
+    command
         .args(["--kill-after=5", "100", &mpiexec, "-n", &ranks.to_string()])
         .arg(examples().join(program))
         .args(arguments)
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap()
+        .envs(variables.iter().copied());
+    test_support::output(&mut command)
 }
 
 fn run(program: &str, arguments: &[&str], variables: &[(&str, &str)], ranks: usize) -> String {
@@ -113,15 +113,15 @@ fn a_panic_in_a_handler_ends_all_processes() {
 fn under(tool: &str, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
     let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
-    let output = Command::new("timeout")
+    let mut command = Command::new("timeout");
+    command
         .args(["--kill-after=5", "100", &mpiexec, "-n", "2", "env"])
         .arg(format!("LD_PRELOAD={tools}/lib{tool}.so"))
         .args(["MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"])
         .arg(examples().join(program))
         .args(arguments)
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap();
+        .envs(variables.iter().copied());
+    let output = test_support::output(&mut command);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} under {tool}: {}\n{said}\n{errors}", output.status);

@@ -1,6 +1,7 @@
 //! Panics of handlers.
 
 use core::any::Any;
+use std::io::Write as _;
 
 use super::Domain;
 
@@ -15,9 +16,11 @@ pub(super) fn end(domain: &Domain<'_>, mailbox: &str, from: usize, panic: &(dyn 
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a value that is no text");
-    eprintln!(
-        "rmpi-actors: rank {}: the handler of mailbox `{mailbox}` panicked in a message from rank {from}: {text}",
+    let said = format!(
+        "rmpi-actors: rank {}: the handler of mailbox `{mailbox}` panicked in a message from rank {from}: {text}\n",
         domain.rank()
     );
+    // At once: launchers put what others say between pieces.
+    let _ = std::io::stderr().write_all(said.as_bytes());
     domain.communicator().abort(PANICKED)
 }

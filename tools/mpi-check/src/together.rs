@@ -33,8 +33,11 @@ pub(crate) fn made(checked: &Checked<'_>, kind: Kind, handle: u64, number: u64) 
     with(|objects| _ = objects.insert(key(kind, handle), made));
 }
 
-/// A window or a file is gone.
+/// An object is gone: if it was a window or a file, its handle may be another one's.
 pub(crate) fn forget(kind: Kind, handle: u64) {
+    if !matches!(kind, Kind::Window | Kind::File) {
+        return;
+    }
     with(|objects| _ = objects.remove(&key(kind, handle)));
 }
 

@@ -207,8 +207,7 @@ impl<'c, Q: Message, A: Message, F: FnMut(Q, usize) -> A> Asking<'c, Q, A, F> {
             return Ok(());
         }
         while self.away.len() >= self.most_away {
-            let is_busy = self.poll()?;
-            self.rest.after(is_busy);
+            self.wait()?;
         }
         let mut answers = self.spare_answers.pop().unwrap_or_default();
         answers.resize(self.capacity, A::default());
@@ -249,6 +248,13 @@ impl<'c, Q: Message, A: Message, F: FnMut(Q, usize) -> A> Asking<'c, Q, A, F> {
     /// Takes answers that have come, and answers a lot of another process. Returns whether it did anything.
     fn poll(&mut self) -> Result<bool, Error> {
         Ok(self.take_answers()? | self.serve()?)
+    }
+
+    /// The same while others must do something first.
+    fn wait(&mut self) -> Result<(), Error> {
+        let is_busy = self.poll()?;
+        self.rest.after(is_busy);
+        Ok(())
     }
 
     /// Takes what has come of the answers to this process's lots.
@@ -311,8 +317,7 @@ impl<'c, Q: Message, A: Message, F: FnMut(Q, usize) -> A> Asking<'c, Q, A, F> {
             }
         }
         while !self.away.is_empty() {
-            let is_busy = self.poll()?;
-            self.rest.after(is_busy);
+            self.wait()?;
         }
         let mut failed = u64::from(has_failed);
         let communicator = self.domain.communicator();
@@ -323,8 +328,7 @@ impl<'c, Q: Message, A: Message, F: FnMut(Q, usize) -> A> Asking<'c, Q, A, F> {
                     Test::Complete(_) => return Ok::<_, Error>(()),
                     Test::Pending(sum) => sum,
                 };
-                let is_busy = self.poll()?;
-                self.rest.after(is_busy);
+                self.wait()?;
             }
         })?;
         for reply in self.replies.drain(..) {

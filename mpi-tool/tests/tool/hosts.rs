@@ -197,7 +197,9 @@ fn a_hang_on_two_hosts_is_told_before_and_after_the_end() {
 fn is_told_alike(fault: &str, kind: &str) {
     let folder = tempfile::tempdir().unwrap();
     let hang = format!("{} hang --json run", env!("CARGO_BIN_EXE_mpi-tool"));
-    // All processes of these hosts but the shell that does this, which are the job's, and the hosts' own.
+    // All processes of these hosts but the shell that does this, which are the job's, and the hosts' own. They are
+    // stopped, then killed with the ranks first: one that saw Open MPI's daemon die would leave its `MPI_Finalize` by
+    // that, and Linux continues stopped processes whose parent dies.
     let job = "for one in /proc/[0-9]*; do read name <$one/comm; case $name in sleep|sh|hosts.sh) ;; *) echo ${one#/proc/}; \
                esac; done 2>/dev/null";
     let command = format!(
@@ -205,7 +207,7 @@ fn is_told_alike(fault: &str, kind: &str) {
          until {hang} 2>/dev/null >before.json && grep -q '\"verdict\": \"{kind}\"' before.json \
                && grep -q '\"certain\": true' before.json \
                && [ $(grep -c '\"moved\": 0' before.json) = {RANKS} ]; do sleep 0.2; done\n\
-         kill -KILL $({job}); wait\n\
+         job=$({job} | sort -rn); kill -STOP $job; kill -KILL $job; wait\n\
          until [ -z \"$({job})\" ]; do sleep 0.1; done\n\
          {hang} >after.json",
         mpi_tool_run(),

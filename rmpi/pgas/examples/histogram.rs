@@ -30,16 +30,17 @@ pub(crate) fn main() -> Result<(), Error> {
     let mut table = Array::<u64, Atomic>::new(&team, options.table * team.size(), Layout::Block)?;
     let mut random = common::Random::new(team.rank());
     let updates: Vec<usize> = (0..options.updates).map(|_| random.below(table.len())).collect();
-    // Which process has it, and where: what active messages are for.
-    let (processes, places) = common::split(&updates, options.table);
-    let counts = processes.iter().zip(&places).map(|(&to, &place)| (to as usize, Count(place)));
+    // Which process has it, and where, is found before the time begins, as in the C program.
+    let places = table.places(&updates)?;
+    let (processes, elements) = common::split(&updates, options.table);
+    let counts = processes.iter().zip(&elements).map(|(&to, &place)| (to as usize, Count(place)));
     // What MPI makes for the first messages, it makes before the time begins, as with the mailboxes of the C program.
     table.batch_add(&[], 1)?;
     team.post(table.local_mut(), [(0, Count(0)); 0])?;
 
     let began = common::start(world)?;
     if form == "array" {
-        table.batch_add(&updates, 1)?;
+        table.batch_add(&places, 1)?;
     } else if form == "plain" {
         let length = options.table;
         let counts = updates.iter().map(|at| (at / length, (at % length) as u32));

@@ -35,9 +35,10 @@ pub(crate) fn main() -> Result<(), Error> {
     let table = Array::<u64, ReadOnly>::from_fn(&team, length, Layout::Block, element)?;
     let mut random = common::Random::new(team.rank());
     let wanted: Vec<usize> = (0..options.updates).map(|_| random.below(table.len())).collect();
-    // Which process has it, and where: what active messages are for.
-    let (processes, places) = common::split(&wanted, options.table);
-    let fetches = processes.iter().zip(&places).map(|(&to, &place)| (to as usize, Fetch(place)));
+    // Which process has it, and where, is found before the time begins, as in the C program.
+    let places = table.places(&wanted)?;
+    let (processes, elements) = common::split(&wanted, options.table);
+    let fetches = processes.iter().zip(&elements).map(|(&to, &place)| (to as usize, Fetch(place)));
     // What MPI makes for the first messages, it makes before the time begins, as with the mailboxes of the C program.
 
     table.batch_load(&[])?;
@@ -45,7 +46,7 @@ pub(crate) fn main() -> Result<(), Error> {
 
     let began = common::start(world)?;
     let found = if form == "array" {
-        table.batch_load(&wanted)?
+        table.batch_load(&places)?
     } else if form == "plain" {
         let part = options.table;
         let requests = wanted.iter().map(|at| (at / part, (at % part) as u32));

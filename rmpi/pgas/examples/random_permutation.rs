@@ -62,11 +62,19 @@ pub(crate) fn main() -> Result<(), Error> {
         Array::<u64, Atomic>::from_fn(&team, 2 * mine * size, Layout::Block, |_| EMPTY)?;
     let mut random = common::Random::new(rank);
     let numbers: Vec<u64> = (rank * mine..(rank + 1) * mine).map(|n| n as u64).collect();
+    // Where they are thrown first: memory of this process, which it has before the time begins.
+    let mut places = vec![1; mine];
+    // And what MPI makes for the first messages, as with the mailboxes of the C program.
+    target.batch_compare_exchange_retry(&[], EMPTY, 0, |_, _| None)?;
+    team.relay(
+        &mut Board { target: target.local_mut(), random: &mut random },
+        core::iter::empty::<(usize, Dart)>(),
+    )?;
 
     let began = common::start(world)?;
     if form == "array" {
         let length = target.len();
-        let places: Vec<usize> = numbers.iter().map(|_| random.below(length)).collect();
+        places.fill_with(|| random.below(length));
         let again = |_position, _taken_by| Some(random.below(length));
         target.batch_compare_exchange_retry(&places, EMPTY, &numbers, again)?;
     } else if form == "plain" {

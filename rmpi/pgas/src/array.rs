@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use rmpi::MpiOp;
 
 use crate::layout::Distribution;
-use crate::{Atomic, Element, Error, Kind, Layout, LocalLock, ReadOnly, Team, Writable};
+use crate::{Atomic, Element, Error, Indices, Kind, Layout, LocalLock, ReadOnly, Team, Writable};
 
 /// An array whose elements are distributed over the processes of a team. `K` says what it allows: [`ReadOnly`],
 /// [`Atomic`] or [`LocalLock`].
@@ -154,19 +154,13 @@ impl<'t, T: Element, K: Kind> Array<'t, T, K> {
     }
 
     /// Refuses indices that are none, on all processes. Collective.
-    pub(crate) fn check(
-        &self,
-        indices: impl ExactSizeIterator<Item = usize> + Clone,
-        values: Option<usize>,
-    ) -> Result<(), Error> {
-        let (length, count) = (self.len(), indices.len());
-        let wrong = if self.distribution.has_all(indices.clone()) { None } else { indices.max() };
-        let mine = match (wrong, values) {
-            (Some(index), _) if index >= length => Err(Error::NoSuchElement { index, length }),
-            (_, Some(values)) if values != count => Err(Error::Lengths { indices: count, values }),
+    pub(crate) fn check(&self, indices: impl Indices, values: Option<usize>) -> Result<(), Error> {
+        let count = indices.count();
+        let mine = indices.check(&self.distribution).and_then(|()| match values {
+            Some(values) if values != count => Err(Error::Lengths { indices: count, values }),
             _ if u32::try_from(count).is_err() => Err(Error::TooLong(count)),
             _ => Ok(()),
-        };
+        });
         self.team.all_right(mine)
     }
 

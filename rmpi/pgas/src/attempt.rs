@@ -4,7 +4,7 @@ use rmpi_actors::{Actor, Context, Handler, Selector};
 
 use crate::layout::Distribution;
 use crate::message::{Attempt, Found, Wanted};
-use crate::{Array, Element, Error, Operands, Writable};
+use crate::{Array, Element, Error, Indices, Operands, Writable};
 
 /// A part whose elements are compared and exchanged.
 struct Attempts<'a, T, V, F> {
@@ -24,14 +24,10 @@ where
     V: Operands<T>,
     F: FnMut(usize, T) -> Option<usize>,
 {
-    /// The process that has the element, and what it gets.
+    /// What the element at a place gets.
     #[inline]
-    fn attempt(&self, ticket: u32, index: usize) -> Result<(usize, Attempt<T>), Error> {
-        let length = self.distribution.length;
-        let (process, place) =
-            self.distribution.find(index).ok_or(Error::NoSuchElement { index, length })?;
-        let wanted = Wanted { ticket, place: place as u32 };
-        Ok((process, Attempt { wanted, new: self.new.at(ticket as usize) }))
+    fn attempt(&self, ticket: u32, place: u32) -> Attempt<T> {
+        Attempt { wanted: Wanted::new(ticket, place), new: self.new.at(ticket as usize) }
     }
 }
 
@@ -58,13 +54,13 @@ where
         context: &mut Context<'_, '_, Self>,
     ) -> Result<(), Error> {
         let Attempt { wanted, new } = attempt;
-        let element = &mut self.part[wanted.place as usize];
+        let element = &mut self.part[wanted.place() as usize];
         let value = *element;
         if value == self.expected[context.sender()] {
             *element = new;
             return Ok(());
         }
-        Ok(context.send(context.sender(), Found { ticket: wanted.ticket.into(), value })?)
+        Ok(context.send(context.sender(), Found { ticket: wanted.ticket().into(), value })?)
     }
 }
 
@@ -85,8 +81,10 @@ where
             self.failures.push((position, found.value));
             return Ok(());
         };
-        let (process, attempt) = self.attempt(found.ticket as u32, index)?;
-        Ok(context.send(process, attempt)?)
+        let length = self.distribution.length;
+        let (process, place) =
+            self.distribution.find(index).ok_or(Error::NoSuchElement { index, length })?;
+        Ok(context.send(process, self.attempt(found.ticket as u32, place as u32))?)
     }
 }
 
@@ -118,12 +116,12 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
     /// the same.
     pub fn batch_compare_exchange_retry(
         &mut self,
-        indices: &[usize],
+        indices: impl Indices,
         expected: T,
         new: impl Operands<T>,
         retry: impl FnMut(usize, T) -> Option<usize>,
     ) -> Result<Vec<(usize, T)>, Error> {
-        self.check(indices.iter().copied(), new.count())?;
+        self.check(indices, new.count())?;
         let (team, distribution) = (self.team, self.distribution);
         let mut all_expected = vec![T::default(); team.size()];
         team.domain().communicator().allgather(&expected, &mut all_expected[..])?;
@@ -137,8 +135,9 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
         };
         let mut selector = Selector::new(team.domain(), state, team.settings())?;
         selector.finish(|scope| {
-            for (ticket, &index) in (0_u32..).zip(indices) {
-                let (process, attempt) = scope.state().attempt(ticket, index)?;
+            let places = indices.find(&distribution);
+            for (ticket, (process, place)) in (0_u32..).zip(places) {
+                let attempt = scope.state().attempt(ticket, place);
                 scope.send(process, attempt)?;
             }
             Ok(())

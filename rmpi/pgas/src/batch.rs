@@ -6,7 +6,7 @@ use rmpi_actors::{Actor, Context, Handler, Selector};
 
 use crate::message::Change;
 use crate::operations::{Add, And, Max, Min, Mul, Or, Store, Sub, Xor};
-use crate::{Array, Bits, Element, Error, Number, Operation, Writable};
+use crate::{Array, Bits, Element, Error, Indices, Number, Operation, Writable};
 
 /// The operands of a batch: one for all indices, or one for each.
 pub trait Operands<T> {
@@ -57,20 +57,19 @@ slices! {
     [const N: usize] &[T; N];
 }
 
-/// A part to which operations are applied.
-struct Updates<'a, T, O> {
+/// A part to which operations are applied, with an operand of each process for all of its indices.
+struct Singles<'a, T, O> {
     part: &'a mut [T],
-    /// What each process has as its operand for all indices.
     singles: Vec<T>,
     operation: PhantomData<O>,
 }
 
-impl<T: Element, O: Operation<T>> Actor for Updates<'_, T, O> {
-    type Mailboxes = (u32, Change<T>);
+impl<T: Element, O: Operation<T>> Actor for Singles<'_, T, O> {
+    type Mailboxes = (u32,);
     type Error = rmpi_actors::Error;
 }
 
-impl<T: Element, O: Operation<T>> Handler<u32> for Updates<'_, T, O> {
+impl<T: Element, O: Operation<T>> Handler<u32> for Singles<'_, T, O> {
     #[inline]
     fn handle(
         &mut self,
@@ -83,7 +82,18 @@ impl<T: Element, O: Operation<T>> Handler<u32> for Updates<'_, T, O> {
     }
 }
 
-impl<T: Element, O: Operation<T>> Handler<Change<T>> for Updates<'_, T, O> {
+/// A part to which operations are applied, with an operand for each index.
+struct Changes<'a, T, O> {
+    part: &'a mut [T],
+    operation: PhantomData<O>,
+}
+
+impl<T: Element, O: Operation<T>> Actor for Changes<'_, T, O> {
+    type Mailboxes = (Change<T>,);
+    type Error = rmpi_actors::Error;
+}
+
+impl<T: Element, O: Operation<T>> Handler<Change<T>> for Changes<'_, T, O> {
     #[inline]
     fn handle(
         &mut self,
@@ -104,39 +114,30 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
     pub fn batch<O: Operation<T>>(
         &mut self,
         _operation: O,
-        indices: &[usize],
+        indices: impl Indices,
         operands: impl Operands<T>,
     ) -> Result<(), Error> {
-        self.batch_of::<O, _>(indices.iter().copied(), operands)
-    }
-
-    pub(crate) fn batch_of<O: Operation<T>, V: Operands<T>>(
-        &mut self,
-        indices: impl ExactSizeIterator<Item = usize> + Clone,
-        operands: V,
-    ) -> Result<(), Error> {
-        self.check(indices.clone(), operands.count())?;
-        let (team, distribution) = (self.team, self.distribution);
-        let mut singles = vec![T::default(); team.size()];
-        let single = operands.single();
-        let communicator = team.domain().communicator();
-        communicator.allgather(&single.unwrap_or_default(), &mut singles[..])?;
-        let state = Updates { part: &mut self.part, singles, operation: PhantomData::<O> };
-        let mut selector = Selector::new(team.domain(), state, team.settings())?;
-        selector.finish(|scope| {
-            let places = indices.filter_map(|index| distribution.find(index));
-            if single.is_some() {
-                for (process, place) in places {
-                    scope.send(process, place as u32)?;
-                }
-            } else {
-                for (position, (process, place)) in places.enumerate() {
-                    let place = place as u64;
-                    scope.send(process, Change { place, operand: operands.at(position) })?;
-                }
-            }
-            Ok(())
-        })?;
+        self.check(indices, operands.count())?;
+        let singles = self.singles(operands.single())?;
+        let team = self.team;
+        let (part, operation) = (&mut self.part[..], PhantomData::<O>);
+        let mut places = indices.find(&self.distribution);
+        if let Some(singles) = singles {
+            let state = Singles { part, singles, operation };
+            let mut selector = Selector::new(team.domain(), state, team.settings())?;
+            selector.finish(|scope| {
+                places.try_for_each(|(process, place)| scope.send(process, place))
+            })?;
+        } else {
+            let state = Changes { part, operation };
+            let mut selector = Selector::new(team.domain(), state, team.settings())?;
+            selector.finish(|scope| {
+                places.enumerate().try_for_each(|(position, (process, place))| {
+                    let operand = operands.at(position);
+                    scope.send(process, Change { place: place.into(), operand })
+                })
+            })?;
+        }
         Ok(())
     }
 }
@@ -150,7 +151,7 @@ macro_rules! named {
             /// As [`batch`](Array::batch).
             pub fn $batch(
                 &mut self,
-                indices: &[usize],
+                indices: impl Indices,
                 operands: impl Operands<T>,
             ) -> Result<(), Error> {
                 self.batch($operation, indices, operands)
@@ -162,7 +163,7 @@ macro_rules! named {
             /// As [`batch`](Array::batch).
             pub fn $fetch(
                 &mut self,
-                indices: &[usize],
+                indices: impl Indices,
                 operands: impl Operands<T>,
             ) -> Result<Vec<T>, Error> {
                 self.batch_fetch($operation, indices, operands)

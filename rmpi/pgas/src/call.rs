@@ -80,7 +80,7 @@ impl Team<'_> {
         messages: impl IntoIterator<Item = (usize, A), IntoIter: ExactSizeIterator + Clone>,
     ) -> Result<Vec<A::Answer>, Error> {
         let (messages, processes) = (messages.into_iter(), self.size());
-        let greatest = messages.clone().map(|(to, _)| to).max().unwrap_or(0);
+        let greatest = messages.clone().fold(0, |greatest, (to, _)| greatest.max(to));
         self.all_right(if greatest < processes {
             Ok(())
         } else {

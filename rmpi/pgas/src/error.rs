@@ -20,6 +20,9 @@ pub enum Error {
         /// How many values.
         values: usize,
     },
+    /// Places that were found in an array of another length or layout, or on another number of processes. Nothing was
+    /// sent.
+    OtherArray,
     /// More than 2^32 - 1 elements of one process, or operations of one batch.
     TooLong(usize),
     /// Something that must be the same on all processes is not.
@@ -44,6 +47,13 @@ impl fmt::Display for Error {
                     "{values} values for {indices} indices: give as many, or a single one; "
                 )?;
                 write!(f, "nothing was sent")
+            }
+            Self::OtherArray => {
+                write!(
+                    f,
+                    "these places were found in an array of another length, layout or number of "
+                )?;
+                write!(f, "processes: find them in this one; nothing was sent")
             }
             Self::TooLong(length) => {
                 write!(f, "{length} elements on one process or in one batch: at most 2^32 - 1")

@@ -1,23 +1,16 @@
 //! Batches of element operations that return values.
 
 use crate::message::{Change, CompareExchange};
-use crate::{Array, Element, Error, Kind, Operands, Operation, Writable};
+use crate::{Array, Element, Error, Indices, Kind, Operands, Operation, Writable};
 
 impl<T: Element, K: Kind> Array<'_, T, K> {
     /// Reads the elements of indices. Collective.
     ///
     /// # Errors
     /// [`Error::NoSuchElement`], on all processes before anything is sent, and what MPI says.
-    pub fn batch_load(&self, indices: &[usize]) -> Result<Vec<T>, Error> {
-        self.load_of(indices.iter().copied())
-    }
-
-    pub(crate) fn load_of(
-        &self,
-        indices: impl ExactSizeIterator<Item = usize> + Clone,
-    ) -> Result<Vec<T>, Error> {
-        self.check(indices.clone(), None)?;
-        let places = indices.map(|index| self.distribution.place(index));
+    pub fn batch_load(&self, indices: impl Indices) -> Result<Vec<T>, Error> {
+        self.check(indices, None)?;
+        let places = indices.find(&self.distribution);
         let load = |place: u32, _| self.part[place as usize];
         Ok(self.team.domain().ask(self.team.settings(), places, load)?)
     }
@@ -31,10 +24,10 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
     pub fn batch_fetch<O: Operation<T>>(
         &mut self,
         _operation: O,
-        indices: &[usize],
+        indices: impl Indices,
         operands: impl Operands<T>,
     ) -> Result<Vec<T>, Error> {
-        self.check(indices.iter().copied(), operands.count())?;
+        self.check(indices, operands.count())?;
         let singles = self.singles(operands.single())?;
         let (domain, settings, distribution) =
             (self.team.domain(), self.team.settings(), self.distribution);
@@ -45,11 +38,11 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
             value
         };
         let found = if let Some(singles) = singles {
-            let places = indices.iter().map(|&index| distribution.place(index));
+            let places = indices.find(&distribution);
             domain.ask(settings, places, |place: u32, from| exchange(place as usize, singles[from]))
         } else {
-            let changes = indices.iter().enumerate().map(|(position, &index)| {
-                let (process, place) = distribution.place(index);
+            let places = indices.find(&distribution);
+            let changes = places.enumerate().map(|(position, (process, place))| {
                 (process, Change { place: place.into(), operand: operands.at(position) })
             });
             domain.ask(settings, changes, |change: Change<T>, _| {
@@ -66,17 +59,17 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
     /// As [`batch`](Self::batch).
     pub fn batch_compare_exchange(
         &mut self,
-        indices: &[usize],
+        indices: impl Indices,
         expected: impl Operands<T>,
         new: impl Operands<T>,
     ) -> Result<Vec<Result<T, T>>, Error> {
-        self.check(indices.iter().copied(), expected.count())?;
-        self.check(indices.iter().copied(), new.count())?;
+        self.check(indices, expected.count())?;
+        self.check(indices, new.count())?;
         let (domain, settings, distribution) =
             (self.team.domain(), self.team.settings(), self.distribution);
         let part = &mut self.part;
-        let exchanges = indices.iter().enumerate().map(|(position, &index)| {
-            let (process, place) = distribution.place(index);
+        let places = indices.find(&distribution);
+        let exchanges = places.enumerate().map(|(position, (process, place))| {
             let (expected, new) = (expected.at(position), new.at(position));
             (process, CompareExchange { place: place.into(), expected, new })
         });

@@ -13,7 +13,7 @@ pub enum Layout {
 ///
 /// For numbers under 2^32 it multiplies by the reciprocal, rounded up: its error, of less than the divisor in 2^64,
 /// times the number is less than one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Divisor {
     divisor: u64,
     /// 2^64 over the divisor, rounded up; 0 where a division has to do.
@@ -42,8 +42,8 @@ impl Divisor {
 }
 
 /// A layout for an array's length and a number of processes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Distribution {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distribution {
     layout: Layout,
     pub(crate) length: usize,
     processes: usize,
@@ -94,13 +94,6 @@ impl Distribution {
         let Some(last) = self.length.checked_sub(1) else { return indices.count() == 0 };
         let bits = indices.fold(last, |bits, index| bits | index | last.wrapping_sub(index));
         bits >> (usize::BITS - 1) == 0
-    }
-
-    /// As [`find`](Self::find), of an index that was checked. Of another one, no process has it.
-    #[inline]
-    pub(crate) fn place(&self, index: usize) -> (usize, u32) {
-        let (process, place) = self.find(index).unwrap_or((usize::MAX, 0));
-        (process, place as u32)
     }
 
     /// The index of an element, by its process and place.

@@ -10,10 +10,24 @@ pub(crate) struct Change<T> {
 }
 
 /// Asks for an element.
+///
+/// One number, since the compiler makes a message of three in memory, piece by piece, and copies it from there as a
+/// whole, for which the processor waits until all pieces have arrived.
 #[derive(Clone, Copy, Default, MpiDatatype)]
-pub(crate) struct Wanted {
-    pub(crate) ticket: u32,
-    pub(crate) place: u32,
+pub(crate) struct Wanted(u64);
+
+impl Wanted {
+    pub(crate) const fn new(ticket: u32, place: u32) -> Self {
+        Self((ticket as u64) << 32 | place as u64)
+    }
+
+    pub(crate) const fn ticket(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(crate) const fn place(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// A new value for an element, if it has an expected one.

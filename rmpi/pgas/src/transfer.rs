@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use crate::indices::Each;
 use crate::operations::Store;
-use crate::{Array, Element, Error, Kind, Operands, Operation, Writable};
+use crate::{Array, Element, Error, Indices, Kind, Operands, Operation, Writable};
 
 impl<T: Element, K: Kind> Array<'_, T, K> {
     /// Reads the elements of a range, which may be another one on each process, or empty. Collective.
@@ -11,7 +12,7 @@ impl<T: Element, K: Kind> Array<'_, T, K> {
     /// # Errors
     /// As [`batch_load`](Self::batch_load).
     pub fn get(&self, range: Range<usize>) -> Result<Vec<T>, Error> {
-        self.load_of(range)
+        self.batch_load(Each(|| range.clone()))
     }
 
     /// A range of the elements as an array of its own, to read.
@@ -30,7 +31,7 @@ impl<T: Element, K: Writable> Array<'_, T, K> {
     /// # Errors
     /// As [`batch`](Self::batch).
     pub fn put(&mut self, at: usize, values: &[T]) -> Result<(), Error> {
-        self.batch_of::<Store, _>(at..at.saturating_add(values.len()), values)
+        self.batch(Store, Each(|| at..at.saturating_add(values.len())), values)
     }
 
     /// A range of the elements as an array of its own.
@@ -66,9 +67,10 @@ pub struct SubArrayMut<'a, A> {
     length: usize,
 }
 
-/// The array's index of one of the range; one that no array has for others.
-fn outer(start: usize, length: usize) -> impl Fn(&usize) -> usize + Clone {
-    move |&index| if index < length { start + index } else { usize::MAX }
+/// The array's indices of those of the range; for others, one that no array has.
+fn outer(indices: &[usize], start: usize, length: usize) -> impl Indices {
+    let outer = move |&index| if index < length { start + index } else { usize::MAX };
+    Each(move || indices.iter().map(outer))
 }
 
 /// Errors speak of the range, not of the array.
@@ -95,8 +97,8 @@ impl<T: Element, K: Kind> SubArray<'_, Array<'_, T, K>> {
     /// # Errors
     /// As [`Array::batch_load`].
     pub fn batch_load(&self, indices: &[usize]) -> Result<Vec<T>, Error> {
-        let outer = indices.iter().map(outer(self.start, self.length));
-        of_range(self.array.load_of(outer), indices, self.length)
+        let outer = outer(indices, self.start, self.length);
+        of_range(self.array.batch_load(outer), indices, self.length)
     }
 }
 
@@ -116,8 +118,8 @@ impl<T: Element, K: Writable> SubArrayMut<'_, Array<'_, T, K>> {
     /// # Errors
     /// As [`Array::batch_load`].
     pub fn batch_load(&self, indices: &[usize]) -> Result<Vec<T>, Error> {
-        let outer = indices.iter().map(outer(self.start, self.length));
-        of_range(self.array.load_of(outer), indices, self.length)
+        let outer = outer(indices, self.start, self.length);
+        of_range(self.array.batch_load(outer), indices, self.length)
     }
 
     /// Applies an operation to the elements of indices, which begin with the range. Collective.
@@ -126,11 +128,11 @@ impl<T: Element, K: Writable> SubArrayMut<'_, Array<'_, T, K>> {
     /// As [`Array::batch`].
     pub fn batch<O: Operation<T>>(
         &mut self,
-        _operation: O,
+        operation: O,
         indices: &[usize],
         operands: impl Operands<T>,
     ) -> Result<(), Error> {
-        let outer = indices.iter().map(outer(self.start, self.length));
-        of_range(self.array.batch_of::<O, _>(outer, operands), indices, self.length)
+        let outer = outer(indices, self.start, self.length);
+        of_range(self.array.batch(operation, outer, operands), indices, self.length)
     }
 }

@@ -34,6 +34,18 @@ fn elements(team: &Team<'_>, layout: Layout) -> Result<(), Error> {
                 }
             }
             assert_eq!(all(&array), expected, stringify!($batch));
+            // At places that were found before.
+            let places = array.places(&indices(rank))?;
+            array.$batch(&places, &operands(rank))?;
+            for of in 0..size {
+                for (index, $operand) in indices(of).into_iter().zip(operands(of)) {
+                    let $old = expected[index];
+                    expected[index] = $value;
+                }
+            }
+            assert_eq!(all(&array), expected, stringify!($batch));
+            let loaded: Vec<_> = indices(rank).iter().map(|&index| expected[index]).collect();
+            assert_eq!(array.batch_load(&places)?, loaded);
             // One operand for all indices, another on each process.
             array.$batch(&indices(rank), rank as i64 + 5)?;
             for of in 0..size {
@@ -299,6 +311,19 @@ fn errors(team: &Team<'_>) -> Result<(), Error> {
         assert_eq!(error, Error::Actors(rmpi_actors::Error::Elsewhere { processes: 1 }));
     }
     assert!(matches!(array.batch_add(&[1, 2], &[1]), Err(Error::Lengths { .. })));
+    assert!(array.places(&indices).is_err());
+    // One process has places of another array, where there is no such element in this one.
+    let longer = Array::<i64, Atomic>::new(team, 3 * LENGTH, Layout::Block)?;
+    let (of_longer, of_this) = (longer.places(&[3 * LENGTH - 1])?, array.places(&[3])?);
+    let places = if rank == 0 { &of_longer } else { &of_this };
+    let error = array.batch_add(places, 1).unwrap_err();
+    if rank == 0 {
+        assert_eq!(error, Error::OtherArray);
+    } else {
+        assert_eq!(error, Error::Actors(rmpi_actors::Error::Elsewhere { processes: 1 }));
+    }
+    let cyclic = Array::<i64, Atomic>::new(team, LENGTH, Layout::Cyclic)?;
+    assert_eq!(array.batch_load(&cyclic.places(&[3])?), Err(Error::OtherArray));
     assert_eq!(array.sum()?, 0);
     if size > 1 {
         let differs = Array::<i64, Atomic>::new(team, LENGTH + rank, Layout::Block);

@@ -61,7 +61,7 @@ pub(crate) fn main() -> Result<(), Error> {
     let mut target =
         Array::<u64, Atomic>::from_fn(&team, 2 * mine * size, Layout::Block, |_| EMPTY)?;
     let mut random = common::Random::new(rank);
-    let numbers: Vec<u64> = (rank * mine..(rank + 1) * mine).map(|n| n as u64).collect();
+    let numbers = (rank * mine) as u64..((rank + 1) * mine) as u64;
     // Where they are thrown first: memory of this process, which it has before the time begins.
     let mut places = vec![1; mine];
     // And what MPI makes for the first messages, as with the mailboxes of the C program.
@@ -76,10 +76,10 @@ pub(crate) fn main() -> Result<(), Error> {
         let length = target.len();
         places.fill_with(|| random.below(length));
         let again = |_position, _taken_by| Some(random.below(length));
-        target.batch_compare_exchange_retry(&places, EMPTY, &numbers, again)?;
+        target.batch_compare_exchange_retry(&places, EMPTY, numbers, again)?;
     } else if form == "plain" {
         let length = 2 * mine;
-        let mut numbers = numbers;
+        let mut numbers: Vec<u64> = numbers.collect();
         while common::sum(world, numbers.len() as u64)? > 0 {
             let thrown: Vec<(usize, (u64, u64))> = numbers
                 .iter()
@@ -105,7 +105,7 @@ pub(crate) fn main() -> Result<(), Error> {
     } else {
         let length = 2 * mine;
         let mut thrower = common::Random::new(rank + size);
-        let darts = numbers.iter().map(|&number| Dart::thrown(number, &mut thrower, length, size));
+        let darts = numbers.map(|number| Dart::thrown(number, &mut thrower, length, size));
         team.relay(&mut Board { target: target.local_mut(), random: &mut random }, darts)?;
     }
     let permutation: Vec<u64> =

@@ -1,6 +1,7 @@
 //! Batches of element operations that return nothing.
 
 use core::marker::PhantomData;
+use core::ops::Range;
 
 use rmpi_actors::{Actor, Context, Handler, Selector};
 
@@ -8,7 +9,8 @@ use crate::message::Change;
 use crate::operations::{Add, And, Max, Min, Mul, Or, Store, Sub, Xor};
 use crate::{Array, Bits, Element, Error, Indices, Number, Operation, Writable};
 
-/// The operands of a batch: one for all indices, or one for each.
+/// The operands of a batch: one for all indices, or one for each, of which a range such as `10..20` makes a list of
+/// numbers that is nowhere in memory.
 pub trait Operands<T> {
     /// The one for all.
     fn single(&self) -> Option<T>;
@@ -56,6 +58,26 @@ slices! {
     [] &Vec<T>;
     [const N: usize] &[T; N];
 }
+
+macro_rules! ranges {
+    ($($type:ty)*) => {$(
+        impl Operands<$type> for Range<$type> {
+            #[inline]
+            fn single(&self) -> Option<$type> {
+                None
+            }
+            #[inline]
+            fn at(&self, position: usize) -> $type {
+                self.start.wrapping_add(position as $type)
+            }
+            #[inline]
+            fn count(&self) -> Option<usize> {
+                Some(self.clone().count())
+            }
+        }
+    )*};
+}
+ranges! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
 /// A part to which operations are applied, with an operand of each process for all of its indices.
 struct Singles<'a, T, O> {

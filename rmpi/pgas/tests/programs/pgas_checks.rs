@@ -86,6 +86,10 @@ fn elements(team: &Team<'_>, layout: Layout) -> Result<(), Error> {
             if won.is_ok() { size_now } else { winners[index] }
         );
     }
+    // A range is a list of operands.
+    array.batch_store(&every, 7..7 + LENGTH as i64)?;
+    assert_eq!(all(&array), (7..7 + LENGTH as i64).collect::<Vec<_>>());
+    assert!(matches!(array.batch_store(&every, 0..2), Err(Error::Lengths { .. })));
     // Swapped values come back once.
     array.batch_store(&[rank], 1000 + rank as i64)?;
     let swapped = array.batch_swap(&[(rank + 1) % size], -7)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::watch::{
-    MAGIC, UNKNOWN, VERSION, WORDS, group, has_no_time, header, is_message, lock, members, module,
+    MAGIC, NO_TIME, UNKNOWN, VERSION, WORDS, group, header, has_no_number, lock, members, module,
     request, site, slot,
 };
 
@@ -186,7 +186,8 @@ impl Words {
         }
         let function = word(slot::FUNCTION) & !slot::OUTSIDE;
         let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
-        let has_no_time = self.0[header::DEPTH] == 0 && has_no_time(function);
+        let has_no_time = self.0[header::DEPTH] == 0
+ && NO_TIME[function as usize];
         let mut site = self.site(word(slot::SITE));
         if site.is_empty() && word(slot::SITE) != 0 {
             let places = (0..8).map_while(|place| self.place(word(slot::PLACES + place)));
@@ -213,7 +214,7 @@ impl Words {
                 i64::from(word(slot::COMM) as i32) as u64
             },
             object: word(slot::OBJECT),
-            number: Count::of(if is_message(function.class()) { 0 } else { word(slot::NUMBER) }),
+            number: Count::of(if has_no_number(function.class()) { 0 } else { word(slot::NUMBER) }),
             requests: word(slot::REQUESTS),
             handles: handles.collect(),
         })

@@ -20,20 +20,20 @@ mod state;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
+use mpi_facts::watch::{NO_TIME, QUICK, UNKNOWN, has_no_number, kind, slot};
 use mpi_facts::{NONE, Shape};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionId, InOut, MESSAGES, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly,
+    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly,
     Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
     install_qmpi_layer, next,
 };
 
-use groups::Group;
-use state::{NewRequest, Slot, file};
+use groups::{Group, QuickGroup};
+use state::{MEMORY, NewRequest, Slot, file};
 
 struct Watch {
     communicators: Communicators,
@@ -95,6 +95,8 @@ fn is_collective<'c>(call: impl Call<'c>) -> bool {
 struct Entered {
     slot: &'static Slot,
     number: u64,
+    /// Is this the only thread that calls MPI?
+    is_alone: bool,
 }
 
 impl Watch {
@@ -158,9 +160,17 @@ impl Watch {
                 slot.set(slot::TAG, is_exclusive(call).into());
             }
         }
-        if !is_message(call.class()) {
+        if !has_no_number(call.class()) {
             slot.set(slot::NUMBER, number);
         }
+        Self::note_requests(slot, call);
+        slot.set_inside(function);
+        Entered { slot, number, is_alone: false }
+    }
+
+    /// The requests of a call that begins.
+    #[inline(always)]
+    fn note_requests<'c>(slot: &'static Slot, call: impl Call<'c>) {
         if call.completes_requests() || call.starts_requests() {
             let requests = call.requests();
             slot.set(slot::REQUESTS, requests.len() as u64);
@@ -168,8 +178,6 @@ impl Watch {
                 slot.set(at, request.to_word());
             }
         }
-        slot.set_inside(function);
-        Entered { slot, number }
     }
 
     /// Communicator, peers and tag of a call that begins.
@@ -196,22 +204,33 @@ impl Watch {
     #[inline(always)]
     fn next_on(&self, comm: TrackedComm, function: FunctionId, slot: &Slot) -> u64 {
         let Some((group, file)) = Group::of(comm).zip(file()) else { return 0 };
+        group.remember(file);
         group.next(file, function as u64, slot.get(slot::SITE))
+    }
+
+    /// The requests that a call has completed, which is over.
+    #[inline(always)]
+    fn end_requests<'c>(call: impl Call<'c>, result: CallResult<'c>) {
+        if !call.completes_requests() {
+            return;
+        }
+        let requests = call.requests();
+        let end = |request: MPI_Request| {
+            if request != pmpi::MPI_REQUEST_NULL {
+                MEMORY.end_request(request.to_word());
+            }
+        };
+        if call.function() == FunctionId::MPI_Waitall && result.is_ok() {
+            requests.iter().for_each(|request| end(*request));
+        } else {
+            call.finished(|position, _| end(requests[position]));
+        }
     }
 
     /// A call is over: what it has made, started, completed, locked.
     #[inline(always)]
     fn after<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
-        if call.completes_requests()
-            && let Some(file) = file()
-        {
-            let requests = call.requests();
-            call.finished(|position, _| {
-                if requests[position] != pmpi::MPI_REQUEST_NULL {
-                    file.end_request(requests[position].to_word());
-                }
-            });
-        }
+        Self::end_requests(call, result);
         let Ok(accepted) = result else {
             self.note_failure(entered.slot);
             return;
@@ -230,6 +249,17 @@ impl Watch {
             note_lock(call, entered.slot);
         }
         self.note_made(call, accepted);
+    }
+
+    /// As [`after`](Self::after), of what has a quick way.
+    #[inline(always)]
+    fn after_quickly<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
+        Self::end_requests(call, result);
+        match result {
+            Ok(accepted) if call.is_started() => keep_request(call, entered, accepted),
+            Err(_) if !has_no_number(call.class()) => self.note_failure(entered.slot),
+            _ => {}
+        }
     }
 
     /// Communicators, windows and files that a call has made, and names.
@@ -260,7 +290,7 @@ impl Watch {
     fn note_failure(&self, slot: &Slot) {
         let index = (slot.get(slot::FUNCTION) & !slot::OUTSIDE) as usize;
         let Some((function, file)) = FunctionId::from_index(index).zip(file()) else { return };
-        if is_message(function.class()) || slot.get(slot::NUMBER) == 0 {
+        if has_no_number(function.class()) || slot.get(slot::NUMBER) == 0 {
             return;
         }
         let shape = Shape::looked_up(function);
@@ -351,12 +381,12 @@ fn number_on_object(object: u64, function: FunctionId, slot: &Slot) -> u64 {
 /// A request is there from now on.
 #[inline(always)]
 fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c>) {
-    let (Some(request), Some(file)) = (call.new_request(accepted), file()) else { return };
+    let Some(request) = call.new_request(accepted) else { return };
     if request == pmpi::MPI_REQUEST_NULL {
         return;
     }
     let peer = call.destination().or_else(|| call.source()).or_else(|| call.root());
-    file.add_request(NewRequest {
+    let new = NewRequest {
         handle: request.to_word(),
         function: call.function() as u64,
         is_persistent: call.is_persistent(),
@@ -365,7 +395,8 @@ fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c
         comm: call.communicator().map_or(0, |comm| comm.raw().to_word()),
         site: entered.slot.get(slot::SITE),
         number: entered.number,
-    });
+    };
+    MEMORY.add_request(new, entered.is_alone);
 }
 
 /// Is the lock that `MPI_Win_lock` wants exclusive?
@@ -433,35 +464,67 @@ impl MpiInterceptionLayer for Watch {
         result
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+    const QUICK: &'static [bool; FunctionId::COUNT] = &QUICK;
 
-    /// A message. Where nobody wants to know call sites, it is not noted either when it began: that would cost as much as
-    /// all the rest. Calls come with their callers where those are wanted, and time is by the cycle counter:
-    /// [`way_of_messages`].
+    /// What programs call in loops. Where nobody wants to know call sites, it is not noted either when messages began: that
+    /// would cost as much as all the rest. Calls come with their callers where those are wanted, and time is by the cycle
+    /// counter: [`way_of_messages`].
     #[inline(always)]
     fn around_quickly<'c>(
         &self,
         call: impl Call<'c>,
         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
     ) -> CallResult<'c> {
-        let Some(slot) = Slot::of_this_thread() else { return way.go_slowly() };
+        let is_alone = way.is_alone();
+        let slot = if is_alone {
+            Slot::of_only_thread()
+        } else {
+            let Some(slot) = Slot::of_this_thread() else { return way.go_slowly() };
+            slot
+        };
         let site = if way.has_caller() {
             let Some(site) = Site::at_once(ThisThread::get()) else { return way.go_slowly() };
-            Some(site)
+            Some(u64::from(site.number()))
         } else {
             None
         };
-        slot.note_stack();
+        let has_time = way.has_caller() || !NO_TIME[call.function() as usize];
+        if has_time && !way.has_caller() && !is_way::<BARE>() {
+            return way.go_slowly();
+        }
+        let group = if is_collective(call) {
+            let Some(group) = call.communicator().and_then(|comm| QuickGroup::of(comm.raw()))
+            else {
+                return way.go_slowly();
+            };
+            Some(group)
+        } else {
+            None
+        };
+        if is_alone {
+            Slot::note_stack_of_only_thread();
+        } else {
+            slot.note_stack();
+        }
         slot.count();
+        // Its places are in the file.
         if let Some(site) = site {
-            // Its places are in the file.
-            slot.set(slot::SITE, site.number().into());
+            slot.set(slot::SITE, site);
+        }
+        if has_time {
             slot.note_cycles();
         }
+        let mut number = 0;
+        if let Some(group) = group {
+            number = group.next(call.function() as u64, site.unwrap_or(0));
+            slot.set(slot::NUMBER, number);
+        }
         Self::note_arguments(slot, call);
+        Self::note_requests(slot, call);
         slot.set_inside(call.function());
         let result = way.pass_on();
         slot.leave();
+        self.after_quickly(call, Entered { slot, number, is_alone }, result);
         result
     }
 

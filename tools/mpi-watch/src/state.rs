@@ -5,13 +5,13 @@
 
 use core::ptr::{null_mut, with_exposed_provenance};
 use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 use std::sync::Mutex;
 
-use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
+use mpi_facts::watch::{WORDS, full, group, header, lock, request, slot};
 use mpi_tool_layer::mpi_sys::MPI_Request;
 use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word};
 
@@ -178,6 +178,12 @@ impl Slot {
         Some(slot)
     }
 
+    /// That of the only thread that calls MPI, where that is known.
+    #[inline(always)]
+    pub(crate) fn of_only_thread() -> &'static Self {
+        MEMORY.slot(slot::AREA)
+    }
+
     /// The slot of a thread that has one and is not in a call.
     #[inline(always)]
     pub(crate) fn of_this_thread() -> Option<&'static Self> {
@@ -217,6 +223,20 @@ impl Slot {
                 "mov qword ptr [{slot} + {at}], rsp",
                 slot = in(reg) self.0.as_ptr(),
                 at = const slot::STACK * size_of::<AtomicU64>(),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// The same in the first slot.
+    #[inline(always)]
+    pub(crate) fn note_stack_of_only_thread() {
+        // SAFETY: as above, of the first slot of a static.
+        unsafe {
+            core::arch::asm!(
+                "mov qword ptr [rip + {memory} + {at}], rsp",
+                memory = sym MEMORY,
+                at = const in_first_slot(slot::STACK),
                 options(nostack, preserves_flags),
             );
         }
@@ -374,7 +394,14 @@ impl Words {
         (0..slot::COUNT).map(|number| self.slot(slot::AREA + number * slot::LENGTH))
     }
 
+    /// The entry of a communicator, a window or a file that begins at a word.
+    #[inline(always)]
+    pub(crate) fn group(&'static self, at: usize) -> &'static [AtomicU64; group::LENGTH] {
+        self.0[at..].first_chunk().expect("entries are in the file")
+    }
+
     /// The slot that begins at a word.
+    #[inline(always)]
     fn slot(&'static self, at: usize) -> &'static Slot {
         let words: &'static [AtomicU64; slot::LENGTH] =
             self.0[at..].first_chunk().expect("slots are in the file");
@@ -434,6 +461,18 @@ pub(crate) struct NewRequest {
     pub(crate) number: u64,
 }
 
+/// How many requests have entries that are not the ones where they are first looked for.
+static DISPLACED: AtomicUsize = AtomicUsize::new(0);
+
+/// Are handles `int`s?
+const HAS_INT_HANDLES: bool = size_of::<MPI_Request>() == size_of::<i32>();
+
+/// The entry where a request is first looked for.
+#[inline(always)]
+const fn first_entry(handle: u64) -> usize {
+    request::AREA + request::place(handle) * request::LENGTH
+}
+
 /// The entries in which a request may be.
 #[inline(always)]
 fn entries(handle: u64) -> impl Iterator<Item = usize> {
@@ -451,14 +490,55 @@ impl Words {
         })
     }
 
-    /// A request has been made.
+    /// Is a handle that of operations that are complete when their functions return?
     #[inline(always)]
-    pub(crate) fn add_request(&self, new: NewRequest) {
-        let has_int_handles = size_of::<MPI_Request>() == size_of::<i32>();
-        let empty = if has_int_handles { 0 } else { self.get(header::REQUEST_EMPTY) };
-        if request::is_complete_at_once(new.handle, has_int_handles, empty) {
+    fn is_complete_at_once(&self, handle: u64) -> bool {
+        let empty = if HAS_INT_HANDLES { 0 } else { self.get(header::REQUEST_EMPTY) };
+        request::is_complete_at_once(handle, HAS_INT_HANDLES, empty)
+    }
+
+    /// A request has been made. `is_alone`: by the only thread that calls MPI.
+    #[inline(always)]
+    pub(crate) fn add_request(&self, new: NewRequest, is_alone: bool) {
+        if self.is_complete_at_once(new.handle) {
             return;
         }
+        let at = first_entry(new.handle);
+        let state = self.word(at + request::STATE);
+        // The handle may be elsewhere.
+        let is_usual = state.load(Relaxed) == 0 && DISPLACED.load(Relaxed) == 0;
+        let is_taken = || {
+            is_alone || state.compare_exchange(0, request::CLAIMED, AcqRel, Relaxed).is_ok()
+        };
+        if is_usual && is_taken() {
+            self.fill_request(at, &new);
+            let kind = if new.is_persistent { request::PERSISTENT } else { request::ACTIVE };
+            state.store(new.function << request::FUNCTION_SHIFT | kind, Release);
+        } else {
+            // Only here is it in memory.
+            let copy = new;
+            self.add_request_slowly(&copy);
+        }
+    }
+
+    /// What is kept of a request but for its state.
+    #[inline(always)]
+    fn fill_request(&self, at: usize, new: &NewRequest) {
+        self.set(at + request::HANDLE, new.handle);
+        self.set(at + request::PEER, new.peer);
+        self.set(at + request::TAG, new.tag);
+        self.set(at + request::COMM, new.comm);
+        self.set(at + request::SITE, new.site);
+        self.set(at + request::NUMBER, new.number);
+        if new.is_persistent {
+            self.set(at + request::STARTS, 0);
+        }
+    }
+
+    /// The same of a request that is not put where it is first looked for, or of which that is not known.
+    #[cold]
+    #[inline(never)]
+    fn add_request_slowly(&self, new: &NewRequest) {
         // What had the handle before is gone, whether anybody has seen that or not, or complete like this one.
         let same = self.request(new.handle);
         let is_shared = same.is_some_and(|at| self.get(at + request::STATE) & request::ACTIVE != 0);
@@ -474,15 +554,10 @@ impl Words {
             return;
         };
         self.set(at + request::STATE, request::CLAIMED);
-        self.set(at + request::HANDLE, new.handle);
-        self.set(at + request::PEER, new.peer);
-        self.set(at + request::TAG, new.tag);
-        self.set(at + request::COMM, new.comm);
-        self.set(at + request::SITE, new.site);
-        self.set(at + request::NUMBER, new.number);
-        if new.is_persistent {
-            self.set(at + request::STARTS, 0);
+        if same.is_none() && at != first_entry(new.handle) {
+            DISPLACED.fetch_add(1, Relaxed);
         }
+        self.fill_request(at, new);
         let kind = if new.is_persistent { request::PERSISTENT } else { request::ACTIVE };
         let kind = if is_shared { kind | request::SHARED } else { kind };
         self.set(at + request::STATE, new.function << request::FUNCTION_SHIFT | kind);
@@ -500,17 +575,43 @@ impl Words {
     /// A request is complete.
     #[inline(always)]
     pub(crate) fn end_request(&self, handle: u64) {
+        if self.is_complete_at_once(handle) {
+            return;
+        }
+        let at = first_entry(handle);
+        let state = self.word(at + request::STATE);
+        let is_usual = state.load(Relaxed) & request::KIND == request::ACTIVE;
+        if is_usual && self.get(at + request::HANDLE) == handle {
+            state.store(0, Release);
+        } else {
+            self.end_request_slowly(handle);
+        }
+    }
+
+    /// The same of a request that stays, or that is not where it is first looked for.
+    #[inline(never)]
+    fn end_request_slowly(&self, handle: u64) {
         if let Some(at) = self.request(handle) {
             let state = self.get(at + request::STATE);
-            let stays = state & request::PERSISTENT != 0;
-            self.set(at + request::STATE, if stays { state & !request::ACTIVE } else { 0 });
+            if state & request::PERSISTENT != 0 {
+                self.set(at + request::STATE, state & !request::ACTIVE);
+            } else {
+                self.remove_request(at, handle);
+            }
         }
     }
 
     /// A request has been freed.
     pub(crate) fn free_request(&self, handle: u64) {
         if let Some(at) = self.request(handle) {
-            self.set(at + request::STATE, 0);
+            self.remove_request(at, handle);
+        }
+    }
+
+    fn remove_request(&self, at: usize, handle: u64) {
+        self.set(at + request::STATE, 0);
+        if at != first_entry(handle) {
+            DISPLACED.fetch_sub(1, Relaxed);
         }
     }
 

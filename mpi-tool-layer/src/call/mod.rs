@@ -32,6 +32,7 @@ use core::marker::PhantomData;
 
 use mpi_sys::{MPI_Request, MPI_Status};
 
+pub use asking::world_ranks_of_group;
 pub use kinds::AnyCall;
 pub(crate) use kinds::{Brand, KnownCall};
 pub(crate) use mpi_facts::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
@@ -315,7 +316,9 @@ pub trait Call<'c>: Copy {
             // SAFETY: a request must be there to be read. It was copied from there before the call, and it is the
             // application's until the call returns.
             let now = now.map(|now| unsafe { *now });
-            if now == Some(mpi_sys::pmpi::MPI_REQUEST_NULL) && now != self.requests().first().copied() {
+            if now == Some(mpi_sys::pmpi::MPI_REQUEST_NULL)
+                && now != self.requests().first().copied()
+            {
                 each(0, None);
             }
             return;

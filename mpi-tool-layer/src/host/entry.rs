@@ -19,7 +19,9 @@ use core::ffi::{c_int, c_void};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::call::{CallResult, KnownCall, Returned, Returns, Shape, code, code_with_statuses, result, word};
+use crate::call::{
+    CallResult, KnownCall, Returned, Returns, Shape, code, code_with_statuses, result, word,
+};
 use crate::high::{How, QuickRequests, Quickly};
 use crate::host::lifecycle::{Below, if_watched, is_watched};
 use crate::host::panics::boundary;

@@ -186,6 +186,21 @@ fn gdb_sees_the_same() {
     }
 }
 
+/// A debugger has stopped one rank: it is named, and the others are not stuck. `cargo xtask test` leaves tests of this name out
+/// where no debugger can look.
+#[test]
+fn gdb_stops_a_rank_and_nobody_is_accused() {
+    let (job, answer) = named(
+        3,
+        &["traced"],
+        "waiting",
+        &[(1, "MPI_Barrier", "before the debugger", "stopped by a debugger")],
+    );
+    let said = answer["worlds"][0]["text"].to_string();
+    assert!(said.contains("stopped by a debugger"), "{said}");
+    drop(job);
+}
+
 /// A debugger's way leads through the exported functions of the tool that note messages themselves.
 #[test]
 fn gdb_sees_who_has_called_without_call_sites() {

@@ -133,6 +133,8 @@ pub mod full {
     pub const MODULES: u64 = 32;
     /// Communicators, windows and files that were freed: not all of these are there any more.
     pub const GONE: u64 = 64;
+    /// Epochs of windows, or somebody whom they are with.
+    pub const EPOCHS: u64 = 128;
 }
 
 /// Programs and libraries that call sites are in.
@@ -198,6 +200,8 @@ pub mod slot {
     pub const THREAD: usize = 13;
     /// Where its stack was when it came into the call. Means nothing to readers.
     pub const STACK: usize = 14;
+    /// The tag of what `MPI_Sendrecv` and its kin receive.
+    pub const RECEIVED_TAG: usize = 15;
     /// The places of a site for which there was no room elsewhere.
     pub const PLACES: usize = 16;
     /// The handles of the first requests.
@@ -352,11 +356,35 @@ pub mod lock {
     pub const LENGTH: usize = 4;
 }
 
+/// Epochs of windows, by the process that they are with.
+pub mod epoch {
+    /// The first one's first word.
+    pub const AREA: usize = super::lock::AREA + super::lock::COUNT * super::lock::LENGTH;
+    /// How many there may be.
+    pub const COUNT: usize = 64;
+    /// The window's handle; 0 of a free entry.
+    pub const WINDOW: usize = 0;
+    /// In the place of a handle: the entry is being written.
+    pub const CLAIMED: u64 = u64::MAX;
+    /// The other process, as a rank of the world.
+    pub const PEER: usize = 1;
+    /// How often the window was opened to it (`MPI_Win_post`).
+    pub const POSTED: usize = 2;
+    /// How often the process has begun to reach it (`MPI_Win_start`, counted when the call begins).
+    pub const STARTED: usize = 3;
+    /// How many of these are over (`MPI_Win_complete`).
+    pub const COMPLETED: usize = 4;
+    /// How many of those that the window was opened for are over (`MPI_Win_wait`).
+    pub const WAITED: usize = 5;
+    /// The length of an entry.
+    pub const LENGTH: usize = 6;
+}
+
 /// Call sites: [`header::DEPTH`] words each, of places: the module's number plus 1 from bit 56, and the offset in it.
 /// 0 is no place. The site of number 1 is the first.
 pub mod site {
     /// The first one's first word.
-    pub const AREA: usize = super::lock::AREA + super::lock::COUNT * super::lock::LENGTH;
+    pub const AREA: usize = super::epoch::AREA + super::epoch::COUNT * super::epoch::LENGTH;
     /// How many words there are.
     pub const WORDS: usize = super::WORDS - AREA;
     /// The module of a place: so many bits.

@@ -2,38 +2,41 @@
 //! killed: function, call site, peers, communicator, requests.
 //!
 //! * `state.rs`: what calls write, with plain stores.
-//! * `places.rs`: call sites. `groups.rs`: communicators, windows and files.
+//! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`: communicators, windows and files.
 //! * `callbacks.rs`: functions of the application's. `aside.rs`: how rare things are kept out of the way. `run.rs`: the file,
 //!   and the folder that it is in.
-//! * `guard.rs`: what tells that no rank moves any more, for those who ask for it.
+//! * `epochs.rs`: epochs of windows. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
 
 mod aside;
 mod callbacks;
+mod epochs;
 mod groups;
 mod guard;
 mod places;
+mod quick;
+mod requests;
 mod run;
 mod state;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{NO_TIME, QUICK, UNKNOWN, has_no_number, kind, slot};
+use mpi_facts::watch::{QUICK, UNKNOWN, has_no_number, kind, slot};
 use mpi_facts::{NONE, Shape};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly,
-    Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
-    install_qmpi_layer, next,
+    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly, Setting,
+    SettingDefault, Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
 };
 
-use groups::{Group, QuickGroup};
-use state::{MEMORY, NewRequest, Slot, file};
+use groups::Group;
+use requests::NewRequest;
+use state::{MEMORY, Slot, file};
 
 struct Watch {
     communicators: Communicators,
@@ -164,6 +167,9 @@ impl Watch {
             slot.set(slot::NUMBER, number);
         }
         Self::note_requests(slot, call);
+        if epochs::is_about_epochs(function) {
+            epochs::begin(call.erase());
+        }
         slot.set_inside(function);
         Entered { slot, number, is_alone: false }
     }
@@ -197,6 +203,12 @@ impl Watch {
         }
         if let Some(tag) = call.tag() {
             slot.set_int(slot::TAG, tag.raw());
+        }
+        let tags = call.shape().tags;
+        if tags.1 != tags.0
+            && let Some(tag) = call.get::<c_int>(tags.1)
+        {
+            slot.set_int(slot::RECEIVED_TAG, tag);
         }
     }
 
@@ -232,6 +244,9 @@ impl Watch {
     fn after<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
         Self::end_requests(call, result);
         let Ok(accepted) = result else {
+            if epochs::is_about_epochs(call.function()) {
+                epochs::fail();
+            }
             self.note_failure(entered.slot);
             return;
         };
@@ -247,19 +262,11 @@ impl Watch {
         }
         if call.window().is_some() {
             note_lock(call, entered.slot);
+            if epochs::is_about_epochs(call.function()) {
+                epochs::end(call.erase(), accepted);
+            }
         }
         self.note_made(call, accepted);
-    }
-
-    /// As [`after`](Self::after), of what has a quick way.
-    #[inline(always)]
-    fn after_quickly<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
-        Self::end_requests(call, result);
-        match result {
-            Ok(accepted) if call.is_started() => keep_request(call, entered, accepted),
-            Err(_) if !has_no_number(call.class()) => self.note_failure(entered.slot),
-            _ => {}
-        }
     }
 
     /// Communicators, windows and files that a call has made, and names.
@@ -475,57 +482,7 @@ impl MpiInterceptionLayer for Watch {
         call: impl Call<'c>,
         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
     ) -> CallResult<'c> {
-        let is_alone = way.is_alone();
-        let slot = if is_alone {
-            Slot::of_only_thread()
-        } else {
-            let Some(slot) = Slot::of_this_thread() else { return way.go_slowly() };
-            slot
-        };
-        let site = if way.has_caller() {
-            let Some(site) = Site::at_once(ThisThread::get()) else { return way.go_slowly() };
-            Some(u64::from(site.number()))
-        } else {
-            None
-        };
-        let has_time = way.has_caller() || !NO_TIME[call.function() as usize];
-        if has_time && !way.has_caller() && !is_way::<BARE>() {
-            return way.go_slowly();
-        }
-        let group = if is_collective(call) {
-            let Some(group) = call.communicator().and_then(|comm| QuickGroup::of(comm.raw()))
-            else {
-                return way.go_slowly();
-            };
-            Some(group)
-        } else {
-            None
-        };
-        if is_alone {
-            Slot::note_stack_of_only_thread();
-        } else {
-            slot.note_stack();
-        }
-        slot.count();
-        // Its places are in the file.
-        if let Some(site) = site {
-            slot.set(slot::SITE, site);
-        }
-        if has_time {
-            slot.note_cycles();
-        }
-        let mut number = 0;
-        if let Some(group) = group {
-            number = group.next(call.function() as u64, site.unwrap_or(0));
-            slot.set(slot::NUMBER, number);
-        }
-        Self::note_arguments(slot, call);
-        Self::note_requests(slot, call);
-        slot.set_inside(call.function());
-        let result = way.pass_on();
-        slot.leave();
-        self.after_quickly(call, Entered { slot, number, is_alone }, result);
-        result
+        self.quickly(call, way)
     }
 
     fn request_free<'c>(
@@ -577,6 +534,7 @@ impl MpiInterceptionLayer for Watch {
         let result = self.plain(FunctionId::MPI_Win_free, slot::OBJECT, handle, || next_f(win));
         if result.is_ok() {
             groups::end_object(kind::WINDOW, handle);
+            epochs::forget(handle);
         }
         result
     }

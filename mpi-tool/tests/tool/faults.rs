@@ -173,7 +173,10 @@ fn gdb_sees_the_same() {
                 seen.into_iter().partition(|frame| frame.line.is_some());
             // MPI's name for it, or the tool's.
             let of_tool = function.trim_start_matches("MPI_").to_lowercase();
-            let is_call = |name: &str| name.trim_start_matches('P') == function || *name == of_tool;
+            let is_call = |name: &str| {
+                let name = name.split('<').next().unwrap_or(name);
+                name.trim_start_matches('P') == function || name == of_tool
+            };
             let is_in_it = of_mpi.iter().any(|frame| is_call(&frame.function));
             let what = format!("{arguments:?}: {rank:#}, {own:?}, {of_mpi:?}");
             if rank["inside"] == true {

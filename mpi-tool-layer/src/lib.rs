@@ -165,6 +165,7 @@ mod rows;
 mod settings;
 mod table;
 
+pub use call::world_ranks_of_group;
 pub use call::{
     Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
     received_bytes, received_bytes_at_once,

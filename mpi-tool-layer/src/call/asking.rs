@@ -19,9 +19,9 @@
 use core::ffi::c_int;
 use std::sync::OnceLock;
 
-use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Status, pmpi};
+use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Group, MPI_Status, pmpi};
 
-use super::{Accepted, AnyCall, Call, Transfer};
+use super::{Accepted, AnyCall, Call, Transfer, Word as _};
 use crate::FunctionId;
 use crate::host::world::{has_handles, is_active, wrong_abi};
 
@@ -188,6 +188,36 @@ pub(crate) struct Envelope {
     /// Which function made it: `MPI_COMBINER_VECTOR`, or `MPI_COMBINER_NAMED` of what is
     /// predefined.
     pub(crate) combiner: c_int,
+}
+
+/// The ranks in `MPI_COMM_WORLD` of the processes of a call's group (`MPI_Win_post`, `MPI_Win_start`), which is about to go to
+/// MPI or has been there: `MPI_UNDEFINED` of those that are not in the world. `None` if the call has no group, or if MPI does
+/// not say it.
+pub fn world_ranks_of_group<'c>(call: impl Call<'c>) -> Option<Vec<c_int>> {
+    let mut arguments = call.arguments();
+    let (_, word) = arguments.find(|(what, _)| what.kind == crate::ParameterKind::Group)?;
+    let group = MPI_Group::from_word(word);
+    if group == pmpi::MPI_GROUP_NULL || !is_understood() || !has_handles() || !is_active() {
+        return None;
+    }
+    let (mut size, mut world) = (0, pmpi::MPI_GROUP_NULL);
+    let mut ranks = None;
+    // SAFETY: the functions want valid groups. The application's own call hands this one to MPI, too: if it is wrong, that is
+    // an error of that call. The world's is made here and freed once. `MPI_Group_translate_ranks` reads and writes as many
+    // ranks as it is told, which both lists have.
+    unsafe {
+        if pmpi::MPI_Group_size(group, &mut size) == pmpi::MPI_SUCCESS
+            && pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, &mut world) == pmpi::MPI_SUCCESS
+        {
+            let theirs: Vec<c_int> = (0..size).collect();
+            let mut ours = vec![mpi_sys::MPI_UNDEFINED; theirs.len()];
+            let (from, to) = (theirs.as_ptr(), ours.as_mut_ptr());
+            let code = pmpi::MPI_Group_translate_ranks(group, size, from, world, to);
+            ranks = (code == pmpi::MPI_SUCCESS).then_some(ours);
+            pmpi::MPI_Group_free(&mut world);
+        }
+    }
+    ranks
 }
 
 /// The communicator of an operation that MPI has accepted. Its methods are questions to MPI, none

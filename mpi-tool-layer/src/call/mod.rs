@@ -32,6 +32,7 @@ use core::marker::PhantomData;
 
 use mpi_sys::{MPI_Request, MPI_Status};
 
+pub use asking::world_ranks_of_group;
 pub use kinds::AnyCall;
 pub(crate) use kinds::{Brand, KnownCall};
 pub(crate) use mpi_facts::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
@@ -305,11 +306,23 @@ pub trait Call<'c>: Copy {
             return;
         }
         let Some(result) = self.result() else { return };
-        let (Ok(accepted), NONE) = (result, self.shape().request_count) else {
+        if self.shape().request_count != NONE {
             self.erase().finished_requests(result, &mut each);
             return;
-        };
+        }
         // One request: by far the most frequent case.
+        let Ok(accepted) = result else {
+            let now: Option<*const MPI_Request> = self.get(self.shape().requests);
+            // SAFETY: a request must be there to be read. It was copied from there before the call, and it is the
+            // application's until the call returns.
+            let now = now.map(|now| unsafe { *now });
+            if now == Some(mpi_sys::pmpi::MPI_REQUEST_NULL)
+                && now != self.requests().first().copied()
+            {
+                each(0, None);
+            }
+            return;
+        };
         let flag: Option<*const c_int> = self.get(self.shape().flag);
         // SAFETY: the flag must be readable and set. MPI has accepted the call, as the next function
         // has said (`Call::result`), and then it has set the flag.

@@ -41,7 +41,8 @@ use mpi_sys::prototypes::*;
 
 pub use arguments::*;
 pub use buffers::*;
-pub use quick::{MESSAGES, Quickly};
+pub(crate) use quick::QuickRequests;
+pub use quick::{How, MESSAGES, Quickly};
 pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;

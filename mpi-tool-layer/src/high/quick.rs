@@ -4,9 +4,14 @@
 //! the function, also for calls that need none of it. So a function of a preloaded tool may have a *quick way*: code of its
 //! own, which handles a call or jumps to the rest with all arguments where they are.
 
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
 use mpi_facts::{Completion, FunctionClass, NONE, Pattern, Shape, Timing};
+use mpi_sys::MPI_Request;
 
 use crate::FunctionId;
+use crate::call::{KnownCall, Word};
 
 /// A call on its quick way: see [`around_quickly`](crate::MpiInterceptionLayer::around_quickly). A layer takes one of two
 /// ways, once.
@@ -14,7 +19,21 @@ use crate::FunctionId;
 pub struct Quickly<N, S> {
     next: N,
     slowly: S,
-    has_caller: bool,
+    how: u8,
+}
+
+/// How a call has come to its quick way.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct How;
+
+impl How {
+    /// Without a note of its caller.
+    pub const BARE: u8 = 0;
+    /// With one.
+    pub const WITH_CALLER: u8 = 1;
+    /// As the only thread's, and in no other call: the exported function has found [`OPEN`](crate::NotesMessages::OPEN).
+    pub const ALONE: u8 = 2;
 }
 
 /// The functions that send or receive messages and are over when they return, such as `MPI_Send`, `MPI_Recv` and
@@ -40,15 +59,22 @@ pub const MESSAGES: [bool; FunctionId::COUNT] = {
 impl<N, S> Quickly<N, S> {
     /// Of a call.
     #[inline(always)]
-    pub(crate) fn new(next: N, slowly: S, has_caller: bool) -> Self {
-        Self { next, slowly, has_caller }
+    pub(crate) fn new(next: N, slowly: S, how: u8) -> Self {
+        Self { next, slowly, how }
     }
 
     /// Has the tool noted down where the call comes from? Known when the layer is compiled. Not of calls that
     /// [come without](crate::Caller::spare_quick_calls) that.
     #[inline(always)]
     pub fn has_caller(&self) -> bool {
-        self.has_caller
+        self.how == How::WITH_CALLER
+    }
+
+    /// Did the exported function find that one thread calls MPI, and that it is in no other call
+    /// ([`NotesMessages`](crate::NotesMessages))? Known when the layer is compiled.
+    #[inline(always)]
+    pub fn is_alone(&self) -> bool {
+        self.how == How::ALONE
     }
 
     /// Passes the call on, with the application's arguments.
@@ -68,6 +94,52 @@ impl<N, S> Quickly<N, S> {
         S: FnOnce() -> R,
     {
         (self.slowly)()
+    }
+}
+
+/// The requests of a call on its quick way, as they were before it: none but of functions that complete requests.
+pub(crate) struct QuickRequests {
+    first: [MaybeUninit<MPI_Request>; MOST],
+    length: usize,
+}
+
+/// Calls with more requests do not go a quick way.
+const MOST: usize = 16;
+
+impl QuickRequests {
+    /// A copy of them; `None` of too many, and of what is no array.
+    ///
+    /// # Safety
+    /// `words` are the arguments of a call of the function, which is about to go to MPI.
+    #[inline(always)]
+    pub(crate) unsafe fn of<const FUNCTION: usize>(words: &[u64]) -> Option<Self> {
+        let shape = const { Shape::of(KnownCall::<FUNCTION>::ID) };
+        let mut copy = Self { first: [const { MaybeUninit::uninit() }; MOST], length: 0 };
+        if matches!(shape.completion, Completion::None) {
+            return Some(copy);
+        }
+        let requests: *const MPI_Request = Word::from_word(words[usize::from(shape.requests)]);
+        copy.length = if shape.request_count == NONE {
+            1
+        } else {
+            usize::try_from(c_int::from_word(words[usize::from(shape.request_count)])).ok()?
+        };
+        if requests.is_null() || copy.length > MOST {
+            return None;
+        }
+        for (index, place) in copy.first[..copy.length].iter_mut().enumerate() {
+            // SAFETY: so many requests must be there. The application passes the address of one, or of an array and its
+            // length, as the standard asks, and with any other address MPI itself would read there in this call.
+            place.write(unsafe { *requests.add(index) });
+        }
+        Some(copy)
+    }
+
+    /// The copy.
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[MPI_Request] {
+        // SAFETY: the first `length` elements must be initialised, which `of` has done.
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr().cast(), self.length) }
     }
 }
 

@@ -19,8 +19,10 @@ use core::ffi::{c_int, c_void};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::call::{CallResult, KnownCall, Returned, Shape, code, result, word};
-use crate::high::Quickly;
+use crate::call::{
+    CallResult, KnownCall, Returned, Returns, Shape, code, code_with_statuses, result, word,
+};
+use crate::high::{How, QuickRequests, Quickly};
 use crate::host::lifecycle::{Below, if_watched, is_watched};
 use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
@@ -92,15 +94,15 @@ macro_rules! always_quick_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(always)]
-        pub unsafe fn $name<T: Preloaded, const HAS_CALLER: bool>(
+        pub unsafe fn $name<T: Preloaded, const HOW: u8>(
             $($arg: $ty,)*
             noting: unsafe extern "C" fn($($ty),*) -> $ret,
         ) -> $ret {
             // SAFETY: all want what this function does.
             unsafe {
                 if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
-                    ways::$name::<T, HAS_CALLER>($($arg),*)
-                } else if HAS_CALLER {
+                    ways::$name::<T, HOW>($($arg),*)
+                } else if HOW == How::WITH_CALLER {
                     whole::$name::<T>($($arg),*)
                 } else {
                     noting($($arg),*)
@@ -130,12 +132,21 @@ macro_rules! way_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
         #[inline(always)]
-        pub(super) unsafe fn $name<T: Preloaded, const HAS_CALLER: bool>($($arg: $ty),*) -> $ret {
+        pub(super) unsafe fn $name<T: Preloaded, const HOW: u8>($($arg: $ty),*) -> $ret {
             let words = [$(word!($kind $arg)),*];
-            // SAFETY: the slices must be there until the layer's method has returned, which is called here. They have the
-            // words of the arguments, and no requests.
+            // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's.
+            let before = unsafe { QuickRequests::of::<{ FunctionId::$c_name as usize }>(&words) };
+            let Some(before) = before else {
+                // SAFETY: it wants what this function does.
+                return unsafe { outlined::$name::<T>($($arg),*) };
+            };
+            let returned = Returns::nothing();
+            // SAFETY: the slices and the place must be there until the layer's method has returned, which is called here.
+            // They have the words of the arguments, the requests among them, and what the next function returns.
             let call = unsafe {
-                KnownCall::<{ FunctionId::$c_name as usize }>::branded(false, &words, &[], None)
+                KnownCall::<{ FunctionId::$c_name as usize }>::branded(
+                    false, &words, before.as_slice(), Some(&returned),
+                )
             };
             let way = Quickly::new(
                 // SAFETY: MPI's function wants what the MPI standard asks of the application, as the caller promises. The
@@ -143,13 +154,25 @@ macro_rules! way_function {
                 || unsafe {
                     type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                     let next = T::next().entry(FunctionId::$c_name);
-                    of_next(core::mem::transmute::<*const c_void, Function>(next)($($arg),*))
+                    let result =
+                        of_next(core::mem::transmute::<*const c_void, Function>(next)($($arg),*));
+                    returned.set(code(result));
+                    result
                 },
                 // SAFETY: it wants what this function does. A layer takes one of the two ways, once.
-                || unsafe { of_next(outlined::$name::<T>($($arg),*)) },
-                HAS_CALLER,
+                || unsafe {
+                    let result = of_next(outlined::$name::<T>($($arg),*));
+                    returned.set(code(result));
+                    result
+                },
+                HOW,
             );
-            let code = code(T::instance().layer.around_quickly(call, way));
+            let result = T::instance().layer.around_quickly(call, way);
+            let code = if const { Shape::of(FunctionId::$c_name).array_of_statuses } {
+                code_with_statuses(result, returned.get())
+            } else {
+                code(result)
+            };
             Returned::from_code(code).expect("quick functions return a code")
         }
     };
@@ -161,7 +184,7 @@ macro_rules! quick_function {
         #[inline(never)]
         pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
             // SAFETY: it wants what this function does.
-            unsafe { ways::$name::<T, true>($($arg),*) }
+            unsafe { ways::$name::<T, { How::WITH_CALLER }>($($arg),*) }
         }
     };
 }

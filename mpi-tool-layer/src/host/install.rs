@@ -315,6 +315,12 @@ macro_rules! __preloaded {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __exports {
+    // It depends on what a function is about.
+    ([__export_noting_messages] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
+        ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
+    ) => {
+        $($crate::__export_noting_messages! { $class $c_name $name ($($arg: $ty),*) -> $ret })*
+    };
     ([$export:ident] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
     ) => {

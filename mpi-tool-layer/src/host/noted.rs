@@ -68,17 +68,16 @@ macro_rules! __other_ways {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_noting_messages {
-    (MPI_Bsend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Bsend $($rest)* } };
-    (MPI_Rsend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Rsend $($rest)* } };
-    (MPI_Send $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Send $($rest)* } };
-    (MPI_Ssend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Ssend $($rest)* } };
-    (MPI_Recv $($rest:tt)*) => { $crate::__export_noted! { received MPI_Recv $($rest)* } };
-    // With so many arguments that most are on the stack.
-    (MPI_Sendrecv $($rest:tt)*) => { $crate::__export_noted! { neither MPI_Sendrecv $($rest)* } };
-    (MPI_Sendrecv_replace $($rest:tt)*) => {
-        $crate::__export_noted! { neither MPI_Sendrecv_replace $($rest)* }
-    };
-    ($($rest:tt)*) => { $crate::__export_bare_or_noting_caller! { $($rest)* } };
+    ($class:ident MPI_Bsend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Bsend $($rest)* } };
+    ($class:ident MPI_Rsend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Rsend $($rest)* } };
+    ($class:ident MPI_Send $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Send $($rest)* } };
+    ($class:ident MPI_Ssend $($rest:tt)*) => { $crate::__export_noted! { sent MPI_Ssend $($rest)* } };
+    ($class:ident MPI_Recv $($rest:tt)*) => { $crate::__export_noted! { received MPI_Recv $($rest)* } };
+    // Where a layer may have a quick way that knows that the thread is alone.
+    (PointToPoint $($rest:tt)*) => { $crate::__export_noted! { neither $($rest)* } };
+    (Collective $($rest:tt)*) => { $crate::__export_noted! { neither $($rest)* } };
+    (Completion $($rest:tt)*) => { $crate::__export_noted! { neither $($rest)* } };
+    ($class:ident $($rest:tt)*) => { $crate::__export_bare_or_noting_caller! { $($rest)* } };
 }
 
 #[doc(hidden)]
@@ -91,7 +90,7 @@ macro_rules! __export_noted {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, true>(
+                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::WITH_CALLER }>(
                         $($arg,)* Here::$name
                     )
                 }
@@ -105,7 +104,16 @@ macro_rules! __export_noted {
             unsafe extern "C" fn bare($($arg: $ty),*) -> $ret {
                 // SAFETY: as above.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, false>(
+                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::BARE }>(
+                        $($arg,)* Here::$name
+                    )
+                }
+            }
+            #[allow(dead_code)]
+            unsafe extern "C" fn alone($($arg: $ty),*) -> $ret {
+                // SAFETY: as above.
+                unsafe {
+                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::ALONE }>(
                         $($arg,)* Here::$name
                     )
                 }
@@ -113,6 +121,7 @@ macro_rules! __export_noted {
             $crate::__noted! {
                 $how
                 $crate::FunctionId::$c_name,
+                alone,
                 bare,
                 Here::$name,
                 $crate::install::entry::outlined::$name::<Here>
@@ -126,7 +135,7 @@ macro_rules! __export_noted {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __noted {
-    (sent $function:expr, $bare:path, $with_caller:path, $slowly:path) => {
+    (sent $function:expr, $alone:path, $bare:path, $with_caller:path, $slowly:path) => {
         ::core::arch::naked_asm!(
             ".cfi_startproc",
             "cmp byte ptr [rip + {notes} + {way}], {open}",
@@ -163,7 +172,7 @@ macro_rules! __noted {
         )
     };
     // The status is on the stack, and so there is no room for the word that says that the call is over.
-    (received $function:expr, $bare:path, $with_caller:path, $slowly:path) => {
+    (received $function:expr, $alone:path, $bare:path, $with_caller:path, $slowly:path) => {
         ::core::arch::naked_asm!(
             ".cfi_startproc",
             "cmp byte ptr [rip + {notes} + {way}], {open}",
@@ -199,15 +208,16 @@ macro_rules! __noted {
             slowly = sym $slowly,
         )
     };
-    (neither $function:expr, $bare:path, $with_caller:path, $slowly:path) => {
+    (neither $function:expr, $alone:path, $bare:path, $with_caller:path, $slowly:path) => {
         ::core::arch::naked_asm!(
             ".cfi_startproc",
             "cmp byte ptr [rip + {notes} + {way}], {open}",
-            "je {bare}",
+            "je {alone}",
             $crate::__other_ways!(),
             notes = sym NOTES,
             open = const Notes::OPEN,
             way = const Notes::WAY,
+            alone = sym $alone,
             bare = sym $bare,
             with_caller = sym $with_caller,
             slowly = sym $slowly,

@@ -8,8 +8,8 @@ use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Tim
 
 use super::file::{Count, Group, Request, Snapshot, Thread};
 use super::graph::{
-    Collective, Condition, Doing, Lock, Members, Message, Needs, Operation, Progress, State, What,
-    Who,
+    Collective, Condition, Doing, Epochs, Lock, Members, Message, Needs, Operation, Progress,
+    State, What, Who,
 };
 
 /// What the graph knows of a rank. `threads` are those that were in one call all the time.
@@ -27,7 +27,17 @@ pub(super) fn state(snapshot: &Snapshot, threads: &[&Thread], condition: Conditi
         starts: started.filter_map(|request| starts(snapshot, request)).collect(),
         knows_all: snapshot.full & (full::GROUPS | full::GONE) == 0,
         locks: locks(snapshot).collect(),
+        epochs: (snapshot.full & full::EPOCHS == 0).then(|| epochs(snapshot)),
     }
+}
+
+/// The epochs that a process has had with others, of windows that are known.
+fn epochs(snapshot: &Snapshot) -> BTreeMap<(u64, u32), Epochs> {
+    let known = snapshot.epochs.iter().filter_map(|(window, peer, epochs)| {
+        let window = snapshot.group(kind::WINDOW, *window)?;
+        Some(((window.identity, *peer), *epochs))
+    });
+    known.collect()
 }
 
 /// How often a persistent collective operation was started: by the identity of what it is on, and its number there.
@@ -140,7 +150,8 @@ fn collective(
 fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     use FunctionId::{
         MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join, MPI_Finalize, MPI_Init,
-        MPI_Init_thread, MPI_Mprobe, MPI_Probe, MPI_Waitall,
+        MPI_Init_thread, MPI_Mprobe, MPI_Probe, MPI_Waitall, MPI_Win_complete, MPI_Win_start,
+        MPI_Win_wait,
     };
     let function = thread.function;
     let shape = Shape::looked_up(function);
@@ -175,8 +186,8 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
             return What::Messages(vec![message(snapshot, false, thread.comm, thread.source, tag)]);
         }
         Pattern::SendReceive if has_comm => {
-            // The receive's tag may be another one, and is not kept.
-            let received = message(snapshot, false, thread.comm, thread.source, None);
+            let tag = Some(thread.received_tag);
+            let received = message(snapshot, false, thread.comm, thread.source, tag);
             return What::Messages(vec![sent(), received]);
         }
         _ if matches!(function, MPI_Probe | MPI_Mprobe) => {
@@ -193,8 +204,14 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
             if let Some(collective) = counted(window) {
                 return What::Collective(collective);
             }
-            if !is_passive(function) {
-                return What::Nothing;
+            let window_is = window.identity;
+            match function {
+                MPI_Win_start | MPI_Win_complete => {
+                    return What::Epoch { window: window_is, is_target: false };
+                }
+                MPI_Win_wait => return What::Epoch { window: window_is, is_target: true },
+                _ if !is_passive(function) => return What::Nothing,
+                _ => {}
             }
             lock(snapshot, thread, window, shape.target != NONE)
         }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::watch::{
-    MAGIC, UNKNOWN, VERSION, WORDS, group, has_no_time, header, is_message, lock, members, module,
-    request, site, slot,
+    MAGIC, NO_TIME, UNKNOWN, VERSION, WORDS, epoch, group, has_no_number, header, lock, members,
+    module, request, site, slot,
 };
 
-use super::graph::Members;
+use super::graph::{Epochs, Members};
 use crate::report::symbols::Place;
 
 /// What a file said at one moment.
@@ -47,6 +47,8 @@ pub(super) struct Snapshot {
     pub(super) groups: Vec<Group>,
     pub(super) requests: Vec<Request>,
     pub(super) locks: Vec<Lock>,
+    /// By window's handle and rank of the world.
+    pub(super) epochs: Vec<(u64, u32, Epochs)>,
     pub(super) any_source: i32,
     pub(super) proc_null: i32,
     pub(super) any_tag: i32,
@@ -75,6 +77,8 @@ pub(super) struct Thread {
     pub(super) peer: i32,
     pub(super) source: i32,
     pub(super) tag: i32,
+    /// Of what `MPI_Sendrecv` receives.
+    pub(super) received_tag: i32,
     pub(super) comm: u64,
     pub(super) object: u64,
     pub(super) number: Count,
@@ -186,7 +190,7 @@ impl Words {
         }
         let function = word(slot::FUNCTION) & !slot::OUTSIDE;
         let function = FunctionId::from_index(usize::try_from(function).ok()?)?;
-        let has_no_time = self.0[header::DEPTH] == 0 && has_no_time(function);
+        let has_no_time = self.0[header::DEPTH] == 0 && NO_TIME[function as usize];
         let mut site = self.site(word(slot::SITE));
         if site.is_empty() && word(slot::SITE) != 0 {
             let places = (0..8).map_while(|place| self.place(word(slot::PLACES + place)));
@@ -207,13 +211,14 @@ impl Words {
             peer: word(slot::PEER) as i32,
             source: word(slot::SOURCE) as i32,
             tag: word(slot::TAG) as i32,
+            received_tag: word(slot::RECEIVED_TAG) as i32,
             comm: if self.0[header::INT_HANDLES] == 0 {
                 word(slot::COMM)
             } else {
                 i64::from(word(slot::COMM) as i32) as u64
             },
             object: word(slot::OBJECT),
-            number: Count::of(if is_message(function.class()) { 0 } else { word(slot::NUMBER) }),
+            number: Count::of(if has_no_number(function.class()) { 0 } else { word(slot::NUMBER) }),
             requests: word(slot::REQUESTS),
             handles: handles.collect(),
         })
@@ -277,6 +282,18 @@ impl Words {
             number: Count::of(word(request::NUMBER)),
             site: self.site(word(request::SITE)),
         })
+    }
+
+    fn epochs(&self, at: usize) -> Option<(u64, u32, Epochs)> {
+        let word = |offset: usize| self.0[at + offset];
+        let window = Some(word(epoch::WINDOW)).filter(|it| ![0, epoch::CLAIMED].contains(it))?;
+        let epochs = Epochs {
+            posted: word(epoch::POSTED),
+            started: word(epoch::STARTED),
+            completed: word(epoch::COMPLETED),
+            waited: word(epoch::WAITED),
+        };
+        Some((window, word(epoch::PEER) as u32, epochs))
     }
 
     fn lock(&self, at: usize) -> Option<Lock> {
@@ -360,6 +377,9 @@ impl Snapshot {
                 .collect(),
             locks: entries(lock::AREA, lock::COUNT, lock::LENGTH)
                 .filter_map(|at| words.lock(at))
+                .collect(),
+            epochs: entries(epoch::AREA, epoch::COUNT, epoch::LENGTH)
+                .filter_map(|at| words.epochs(at))
                 .collect(),
             any_source: word(header::ANY_SOURCE) as i32,
             proc_null: word(header::PROC_NULL) as i32,

@@ -36,6 +36,21 @@ pub(super) struct State {
     pub(super) knows_all: bool,
     /// The window locks that it holds.
     pub(super) locks: Vec<Lock>,
+    /// Its epochs, by the windows' identities and the ranks that they are with; `None` if not all are known.
+    pub(super) epochs: Option<BTreeMap<(u64, u32), Epochs>>,
+}
+
+/// How many epochs of a window a rank has had with another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Epochs {
+    /// How often it has opened the window to the other one.
+    pub(super) posted: u64,
+    /// How often it has begun to reach the other one's window.
+    pub(super) started: u64,
+    /// How many of these are over.
+    pub(super) completed: u64,
+    /// How many of those that it has opened the window for are over.
+    pub(super) waited: u64,
 }
 
 /// A window's lock that a rank holds, or has asked for and believes to hold.
@@ -86,6 +101,8 @@ pub(super) enum What {
     /// That a window is unlocked by others, or that what one does at these targets is done there. `target` is `None` if
     /// that is all of them.
     Lock { window: u64, target: Option<u32>, targets: Members, is_exclusive: bool },
+    /// That others open a window to it, or are ready with what they do in its own (`is_target`).
+    Epoch { window: u64, is_target: bool },
     /// That all start MPI.
     Start,
     /// That all finalize.
@@ -204,6 +221,10 @@ pub(super) enum Reason {
     Receive,
     /// It is to unlock a window.
     Unlock,
+    /// It is to open its window (`MPI_Win_post`).
+    Post,
+    /// It is to be ready with this rank's window (`MPI_Win_complete`).
+    Complete,
     /// It is to call MPI, which goes on with what others have asked for in the calls of a rank only.
     Progress,
     /// It is to start MPI.

@@ -60,6 +60,8 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
                 Reason::Send => "send",
                 Reason::Receive => "receive",
                 Reason::Unlock => "unlock",
+                Reason::Post => "post",
+                Reason::Complete => "complete",
                 Reason::Progress => "progress",
                 Reason::Start => "start",
                 Reason::Finalize => "finalize",

@@ -217,9 +217,12 @@ fn with_tag(world: &World, edge: &Edge) -> String {
     let Some(rank) = world.ranks.get(&edge.from) else { return String::new() };
     let Some(thread) = rank.inside.first() else { return String::new() };
     let snapshot = &rank.snapshot;
-    if Shape::looked_up(thread.function).tags.0 != NONE {
-        let any = thread.tag == snapshot.any_tag;
-        return if any { " with any tag".into() } else { format!(" with tag {}", thread.tag) };
+    let tags = Shape::looked_up(thread.function).tags;
+    if tags.0 != NONE {
+        let is_received = edge.reason == Reason::Send && tags.1 != tags.0;
+        let tag = if is_received { thread.received_tag } else { thread.tag };
+        let any = tag == snapshot.any_tag;
+        return if any { " with any tag".into() } else { format!(" with tag {tag}") };
     }
     let request =
         snapshot.requests.iter().find(|request| thread.handles.first() == Some(&request.handle));
@@ -242,6 +245,8 @@ fn reason(world: &World, edge: &Edge) -> String {
             format!("to call {ours} as operation #{number}, but that rank has called {theirs}")
         }
         Reason::Unlock => "to unlock the window".into(),
+        Reason::Post => "to open its window (MPI_Win_post)".into(),
+        Reason::Complete => "to be ready with its window (MPI_Win_complete)".into(),
         Reason::Progress => "to call MPI, where this goes on".into(),
         Reason::Start => "to start MPI".into(),
         Reason::Finalize => "to come to MPI_Finalize".into(),
@@ -387,7 +392,9 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
         ));
     }
     let lacks = |what: u64| world.ranks.values().any(|rank| rank.snapshot.full & what != 0);
-    if lacks(full::GROUPS | full::MEMBERS | full::REQUESTS | full::THREADS | full::LOCKS) {
+    if lacks(
+        full::GROUPS | full::MEMBERS | full::REQUESTS | full::THREADS | full::LOCKS | full::EPOCHS,
+    ) {
         lines.push(
             "(not all is known: there was no room for all threads, communicators or requests)"
                 .into(),

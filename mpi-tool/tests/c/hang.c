@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Open MPI has them before it says that it is of MPI-4.0. */
@@ -188,6 +191,55 @@ static void last_callback(void) {
     MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* One rank does not do its part of an epoch: it opens no window, or does not end its access. */
+static void epoch(int is_opened) {
+    MPI_Win window;
+    MPI_Group world, first, others;
+    int zero = 0;
+    MPI_Win_create(buffer, sizeof buffer, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &zero, &first);
+    MPI_Group_excl(world, 1, &zero, &others);
+    for (int round = 0; round < 3; round++) {
+        if (rank == 0) {
+            if (round == 2 && !is_opened)
+                MPI_Recv(buffer, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* opens nothing */
+            MPI_Win_post(others, 0, window);
+            MPI_Win_wait(window); /* waits for accesses */
+        } else {
+            MPI_Win_start(first, 0, window); /* starts */
+            MPI_Put(&rank, 1, MPI_INT, 0, 4 * rank, 1, MPI_INT, window); /* puts to the first */
+            if (round == 2 && is_opened && rank == 2)
+                MPI_Recv(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* ends nothing */
+            MPI_Win_complete(window); /* completes */
+        }
+    }
+    MPI_Win_free(&window); /* frees */
+}
+
+/* Both ways, with a tag that nobody sends. */
+static void exchange_tags(void) {
+    MPI_Sendrecv(buffer, 1 << 21, MPI_CHAR, next(), 3, buffer + (1 << 21), 1 << 21, MPI_CHAR, next(), 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* other tags */
+}
+
+/* As a debugger does: what it is attached to stands still. */
+static void traced(void) {
+    MPI_Barrier(MPI_COMM_WORLD); /* before the debugger */
+    if (rank == 1) {
+        pid_t this = getpid();
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            ptrace(PTRACE_ATTACH, this, NULL, NULL);
+            waitpid(this, NULL, __WALL);
+            sleep(600);
+            _exit(0);
+        }
+        while (1) sleep(1);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* after the debugger */
+}
+
 static void window_lock(void) {
     MPI_Win window;
     int *memory, value = 1;
@@ -299,6 +351,10 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "jumped") == 0) jumped();
     else if (strcmp(what, "last callback") == 0) last_callback();
     else if (strcmp(what, "window lock") == 0) window_lock();
+    else if (strcmp(what, "no post") == 0) epoch(0);
+    else if (strcmp(what, "no complete") == 0) epoch(1);
+    else if (strcmp(what, "exchange tags") == 0) exchange_tags();
+    else if (strcmp(what, "traced") == 0) traced();
     else if (strcmp(what, "spawn") == 0) spawn(argument);
     else if (strcmp(what, "file lock") == 0) file_lock(argument);
     else if (strcmp(what, "test loop") == 0) polls(0);

@@ -6,6 +6,7 @@ mod check;
 mod clocks;
 mod common;
 mod doctor;
+mod epochs;
 mod exports;
 mod faults;
 mod generated;

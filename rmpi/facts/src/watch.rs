@@ -14,12 +14,12 @@
 use std::env;
 use std::path::PathBuf;
 
-use crate::{FunctionClass, FunctionId};
+use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -133,6 +133,8 @@ pub mod full {
     pub const MODULES: u64 = 32;
     /// Communicators, windows and files that were freed: not all of these are there any more.
     pub const GONE: u64 = 64;
+    /// Epochs of windows, or somebody whom they are with.
+    pub const EPOCHS: u64 = 128;
 }
 
 /// Programs and libraries that call sites are in.
@@ -174,7 +176,7 @@ pub mod slot {
     pub const FUNCTION: usize = 2;
     /// A bit beside the function: the thread is not in the call any more.
     pub const OUTSIDE: u64 = 1 << 16;
-    /// When it was entered, in ticks. Not written without call sites by messages ([`super::has_no_time`]).
+    /// When it was entered, in ticks. Not written without call sites by messages ([`super::NO_TIME`]).
     pub const SINCE: usize = 3;
     /// The number of the call's site.
     pub const SITE: usize = 4;
@@ -190,7 +192,7 @@ pub mod slot {
     /// The window's or the file's handle.
     pub const OBJECT: usize = 10;
     /// The number of the collective operation on its communicator, window or file, from 1, with those that have failed as in
-    /// [`group::NUMBER`](super::group::NUMBER); 0 if it is not counted. Not written by messages ([`super::is_message`]).
+    /// [`group::NUMBER`](super::group::NUMBER); 0 if it is not counted. Not written by all ([`super::has_no_number`]).
     pub const NUMBER: usize = 11;
     /// How many requests the call was given.
     pub const REQUESTS: usize = 12;
@@ -198,6 +200,8 @@ pub mod slot {
     pub const THREAD: usize = 13;
     /// Where its stack was when it came into the call. Means nothing to readers.
     pub const STACK: usize = 14;
+    /// The tag of what `MPI_Sendrecv` and its kin receive.
+    pub const RECEIVED_TAG: usize = 15;
     /// The places of a site for which there was no room elsewhere.
     pub const PLACES: usize = 16;
     /// The handles of the first requests.
@@ -216,8 +220,10 @@ pub mod group {
     pub const COUNT: usize = 44;
     /// What it is, [`super::kind`]; 0 of a free entry. Written last.
     pub const KIND: usize = 0;
-    /// The handle.
+    /// The handle; [`NO_HANDLE`] of what is gone.
     pub const HANDLE: usize = 1;
+    /// What no handle is as a word: neither an `int` with its sign nor an address.
+    pub const NO_HANDLE: u64 = 1 << 63 | 1;
     /// The same on all ranks.
     pub const IDENTITY: usize = 2;
     /// How many collective operations have begun on it, and from bit [`FAILED_SHIFT`] how many have returned an error: of
@@ -297,6 +303,8 @@ pub mod request {
     /// There was another request with this handle, which was not complete as far as anybody knew: so the MPI gives the handle to
     /// several operations that are complete already, or the other one is gone in a way that nobody has seen.
     pub const SHARED: u64 = 8;
+    /// The bits of these.
+    pub const KIND: u64 = 0xff;
     /// The function in the state: so many bits.
     pub const FUNCTION_SHIFT: u32 = 8;
     /// Destination, source or root, as the application has passed it.
@@ -348,11 +356,35 @@ pub mod lock {
     pub const LENGTH: usize = 4;
 }
 
+/// Epochs of windows, by the process that they are with.
+pub mod epoch {
+    /// The first one's first word.
+    pub const AREA: usize = super::lock::AREA + super::lock::COUNT * super::lock::LENGTH;
+    /// How many there may be.
+    pub const COUNT: usize = 64;
+    /// The window's handle; 0 of a free entry.
+    pub const WINDOW: usize = 0;
+    /// In the place of a handle: the entry is being written.
+    pub const CLAIMED: u64 = u64::MAX;
+    /// The other process, as a rank of the world.
+    pub const PEER: usize = 1;
+    /// How often the window was opened to it (`MPI_Win_post`).
+    pub const POSTED: usize = 2;
+    /// How often the process has begun to reach it (`MPI_Win_start`, counted when the call begins).
+    pub const STARTED: usize = 3;
+    /// How many of these are over (`MPI_Win_complete`).
+    pub const COMPLETED: usize = 4;
+    /// How many of those that the window was opened for are over (`MPI_Win_wait`).
+    pub const WAITED: usize = 5;
+    /// The length of an entry.
+    pub const LENGTH: usize = 6;
+}
+
 /// Call sites: [`header::DEPTH`] words each, of places: the module's number plus 1 from bit 56, and the offset in it.
 /// 0 is no place. The site of number 1 is the first.
 pub mod site {
     /// The first one's first word.
-    pub const AREA: usize = super::lock::AREA + super::lock::COUNT * super::lock::LENGTH;
+    pub const AREA: usize = super::epoch::AREA + super::epoch::COUNT * super::epoch::LENGTH;
     /// How many words there are.
     pub const WORDS: usize = super::WORDS - AREA;
     /// The module of a place: so many bits.
@@ -361,26 +393,54 @@ pub mod site {
 
 const _: () = assert!(site::AREA + 512 * 4 <= WORDS, "there is room for sites");
 
-/// Are functions of a class about messages between two ranks? Then their calls have no number.
-pub const fn is_message(class: FunctionClass) -> bool {
-    matches!(class, FunctionClass::PointToPoint | FunctionClass::Partitioned)
+/// Are functions of a class about messages between two ranks, or about requests? Then their calls have no number.
+pub const fn has_no_number(class: FunctionClass) -> bool {
+    use FunctionClass::{Completion, Partitioned, PointToPoint};
+    matches!(class, PointToPoint | Partitioned | Completion)
 }
 
-/// Is it not written when a function's calls began, without call sites?
-pub const fn has_no_time(function: FunctionId) -> bool {
-    use FunctionId::{
-        MPI_Bsend, MPI_Recv, MPI_Rsend, MPI_Send, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Ssend,
-    };
-    matches!(
-        function,
-        MPI_Bsend
-            | MPI_Recv
-            | MPI_Rsend
-            | MPI_Send
-            | MPI_Sendrecv
-            | MPI_Sendrecv_replace
-            | MPI_Ssend
-    )
+/// The functions that programs call in loops, which the tool notes on a quick way: messages and probes, collective operations,
+/// and the completion of their requests.
+pub const QUICK: [bool; FunctionId::COUNT] = table(false);
+
+/// Those of them of which it is not written, without call sites, when a call began: messages, and what returns at once.
+pub const NO_TIME: [bool; FunctionId::COUNT] = table(true);
+
+const fn table(has_no_time: bool) -> [bool; FunctionId::COUNT] {
+    let mut table = [false; FunctionId::COUNT];
+    let mut index = 0;
+    while index < table.len() {
+        if let Some(function) = FunctionId::from_index(index) {
+            let shape = Shape::of(function);
+            let is_wanted = !has_no_time || is_over_soon(&shape);
+            table[index] = !function.is_large_count() && is_quick(&shape) && is_wanted;
+        }
+        index += 1;
+    }
+    table
+}
+
+const fn is_quick(shape: &Shape) -> bool {
+    let is_now = matches!(shape.timing, Timing::Blocking);
+    let is_started = matches!(shape.timing, Timing::Started) && shape.new_request != NONE;
+    match shape.class {
+        FunctionClass::PointToPoint => {
+            (is_now || is_started)
+                && shape.communicator != NONE
+                && (shape.destination != NONE || shape.source != NONE)
+        }
+        FunctionClass::Collective => {
+            shape.is_of_all() || is_started && shape.new_communicator == NONE
+        }
+        FunctionClass::Completion => !matches!(shape.completion, Completion::None),
+        _ => false,
+    }
+}
+
+const fn is_over_soon(shape: &Shape) -> bool {
+    let is_message = matches!(shape.class, FunctionClass::PointToPoint)
+        && !matches!(shape.pattern, Pattern::Nothing);
+    is_message || matches!(shape.timing, Timing::Started) || shape.flag != NONE
 }
 
 /// The folders below which runs have their folders, unless `MPI_TOOL_RUN` names one: the first one that can be had is

@@ -1,15 +1,17 @@
 //! Communicators, windows and files in the file: who is in them, and how many collective operations there were.
 
+use core::ptr::null_mut;
 use core::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicUsize,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, group, kind, members};
+use mpi_tool_layer::mpi_sys::MPI_Comm;
 use mpi_tool_layer::{HandleMap, Members, TrackedComm, Word};
 
-use crate::state::{Words, file};
+use crate::state::{MEMORY, Words, file};
 
 /// How many communicators a process tells apart.
 const COMMUNICATORS: usize = 4096;
@@ -43,6 +45,11 @@ impl Group {
         OBJECTS.get(handle as i64).map(Self)
     }
 
+    /// The next call on this communicator finds it at once.
+    pub(crate) fn remember(self, file: &'static Words) {
+        LAST.store((&raw const *file.group(self.0)).cast_mut(), Release);
+    }
+
     /// One more collective operation begins: its number.
     #[inline(always)]
     pub(crate) fn next(self, file: &Words, function: u64, site: u64) -> u64 {
@@ -68,6 +75,69 @@ impl Group {
     pub(crate) fn set_name(self, file: &Words, name: &str) {
         file.set_text(self.0 + group::NAME, group::NAME_WORDS, name.as_bytes(), false);
     }
+}
+
+/// A communicator's entry that is found at once: the first one's, which is the world's as a rule, or that of the last
+/// communicator that was looked up.
+#[derive(Clone, Copy)]
+pub(crate) struct QuickGroup(&'static GroupWords);
+
+type GroupWords = [AtomicU64; group::LENGTH];
+
+/// The last communicator that was looked up; null if there was none.
+static LAST: AtomicPtr<GroupWords> = AtomicPtr::new(null_mut());
+
+impl QuickGroup {
+    /// A communicator's, if it is one of the two. Entries of what is gone have no handle, and windows and files have others than
+    /// communicators.
+    #[inline(always)]
+    pub(crate) fn of(comm: MPI_Comm) -> Option<Self> {
+        let first = MEMORY.group(group::AREA);
+        if is_handle(&first[group::HANDLE], comm) {
+            return Some(Self(first));
+        }
+        // SAFETY: the pointer must be null or lead to an entry that stays: only `remember` writes it.
+        let last = unsafe { LAST.load(Acquire).as_ref() };
+        last.filter(|last| is_handle(&last[group::HANDLE], comm)).map(Self)
+    }
+
+    /// As [`Group::next`].
+    #[inline(always)]
+    pub(crate) fn next(self, function: u64, site: u64) -> u64 {
+        let number = self.0[group::NUMBER].load(Relaxed).wrapping_add(1);
+        let at = group::HISTORY + number as usize % group::HISTORY_WORDS;
+        self.0[at].store(function | site << 32, Release);
+        self.0[group::NUMBER].store(number, Release);
+        number
+    }
+}
+
+/// Is a word this handle? What is loaded atomically is not compared in the same instruction.
+#[inline(always)]
+fn is_handle(word: &AtomicU64, comm: MPI_Comm) -> bool {
+    // SAFETY: the assembly reads a word that is there, or its lower half, whole: it is aligned.
+    unsafe {
+        if size_of::<MPI_Comm>() == size_of::<i32>() {
+            core::arch::asm!(
+                "cmp dword ptr [{word}], {comm:e}",
+                "jne {other}",
+                word = in(reg) word,
+                comm = in(reg) comm.to_word(),
+                other = label { return false },
+                options(readonly, nostack),
+            );
+        } else {
+            core::arch::asm!(
+                "cmp qword ptr [{word}], {comm}",
+                "jne {other}",
+                word = in(reg) word,
+                comm = in(reg) comm.to_word(),
+                other = label { return false },
+                options(readonly, nostack),
+            );
+        }
+    }
+    true
 }
 
 /// A free entry, filled but for its kind, which makes it one. To be called with the lock.
@@ -170,6 +240,7 @@ fn end_handle(file: &Words, handle: u64, what: u64) {
     for number in 0..group::COUNT {
         let at = group::AREA + number * group::LENGTH;
         if file.get(at + group::KIND) == what && file.get(at + group::HANDLE) == handle {
+            file.set(at + group::HANDLE, group::NO_HANDLE);
             file.set(at + group::KIND, kind::GONE);
             if what == kind::COMMUNICATOR {
                 let entry =

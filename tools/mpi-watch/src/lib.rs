@@ -2,38 +2,41 @@
 //! killed: function, call site, peers, communicator, requests.
 //!
 //! * `state.rs`: what calls write, with plain stores.
-//! * `places.rs`: call sites. `groups.rs`: communicators, windows and files.
+//! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`: communicators, windows and files.
 //! * `callbacks.rs`: functions of the application's. `aside.rs`: how rare things are kept out of the way. `run.rs`: the file,
 //!   and the folder that it is in.
-//! * `guard.rs`: what tells that no rank moves any more, for those who ask for it.
+//! * `epochs.rs`: epochs of windows. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
 
 mod aside;
 mod callbacks;
+mod epochs;
 mod groups;
 mod guard;
 mod places;
+mod quick;
+mod requests;
 mod run;
 mod state;
 
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use mpi_facts::watch::{UNKNOWN, is_message, kind, slot};
+use mpi_facts::watch::{QUICK, UNKNOWN, has_no_number, kind, slot};
 use mpi_facts::{NONE, Shape};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
 };
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionId, InOut, MESSAGES, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly,
-    Setting, SettingDefault, Settings, Site, ThisThread, Tool, TrackedComm, Word,
-    install_qmpi_layer, next,
+    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly, Setting,
+    SettingDefault, Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
 };
 
 use groups::Group;
-use state::{NewRequest, Slot, file};
+use requests::NewRequest;
+use state::{MEMORY, Slot, file};
 
 struct Watch {
     communicators: Communicators,
@@ -95,6 +98,8 @@ fn is_collective<'c>(call: impl Call<'c>) -> bool {
 struct Entered {
     slot: &'static Slot,
     number: u64,
+    /// Is this the only thread that calls MPI?
+    is_alone: bool,
 }
 
 impl Watch {
@@ -158,9 +163,20 @@ impl Watch {
                 slot.set(slot::TAG, is_exclusive(call).into());
             }
         }
-        if !is_message(call.class()) {
+        if !has_no_number(call.class()) {
             slot.set(slot::NUMBER, number);
         }
+        Self::note_requests(slot, call);
+        if epochs::is_about_epochs(function) {
+            epochs::begin(call.erase());
+        }
+        slot.set_inside(function);
+        Entered { slot, number, is_alone: false }
+    }
+
+    /// The requests of a call that begins.
+    #[inline(always)]
+    fn note_requests<'c>(slot: &'static Slot, call: impl Call<'c>) {
         if call.completes_requests() || call.starts_requests() {
             let requests = call.requests();
             slot.set(slot::REQUESTS, requests.len() as u64);
@@ -168,8 +184,6 @@ impl Watch {
                 slot.set(at, request.to_word());
             }
         }
-        slot.set_inside(function);
-        Entered { slot, number }
     }
 
     /// Communicator, peers and tag of a call that begins.
@@ -190,29 +204,49 @@ impl Watch {
         if let Some(tag) = call.tag() {
             slot.set_int(slot::TAG, tag.raw());
         }
+        let tags = call.shape().tags;
+        if tags.1 != tags.0
+            && let Some(tag) = call.get::<c_int>(tags.1)
+        {
+            slot.set_int(slot::RECEIVED_TAG, tag);
+        }
     }
 
     /// The number of a collective operation on its communicator; 0 if nobody counts there.
     #[inline(always)]
     fn next_on(&self, comm: TrackedComm, function: FunctionId, slot: &Slot) -> u64 {
         let Some((group, file)) = Group::of(comm).zip(file()) else { return 0 };
+        group.remember(file);
         group.next(file, function as u64, slot.get(slot::SITE))
+    }
+
+    /// The requests that a call has completed, which is over.
+    #[inline(always)]
+    fn end_requests<'c>(call: impl Call<'c>, result: CallResult<'c>) {
+        if !call.completes_requests() {
+            return;
+        }
+        let requests = call.requests();
+        let end = |request: MPI_Request| {
+            if request != pmpi::MPI_REQUEST_NULL {
+                MEMORY.end_request(request.to_word());
+            }
+        };
+        if call.function() == FunctionId::MPI_Waitall && result.is_ok() {
+            requests.iter().for_each(|request| end(*request));
+        } else {
+            call.finished(|position, _| end(requests[position]));
+        }
     }
 
     /// A call is over: what it has made, started, completed, locked.
     #[inline(always)]
     fn after<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
-        if call.completes_requests()
-            && let Some(file) = file()
-        {
-            let requests = call.requests();
-            call.finished(|position, _| {
-                if requests[position] != pmpi::MPI_REQUEST_NULL {
-                    file.end_request(requests[position].to_word());
-                }
-            });
-        }
+        Self::end_requests(call, result);
         let Ok(accepted) = result else {
+            if epochs::is_about_epochs(call.function()) {
+                epochs::fail();
+            }
             self.note_failure(entered.slot);
             return;
         };
@@ -228,6 +262,9 @@ impl Watch {
         }
         if call.window().is_some() {
             note_lock(call, entered.slot);
+            if epochs::is_about_epochs(call.function()) {
+                epochs::end(call.erase(), accepted);
+            }
         }
         self.note_made(call, accepted);
     }
@@ -260,7 +297,7 @@ impl Watch {
     fn note_failure(&self, slot: &Slot) {
         let index = (slot.get(slot::FUNCTION) & !slot::OUTSIDE) as usize;
         let Some((function, file)) = FunctionId::from_index(index).zip(file()) else { return };
-        if is_message(function.class()) || slot.get(slot::NUMBER) == 0 {
+        if has_no_number(function.class()) || slot.get(slot::NUMBER) == 0 {
             return;
         }
         let shape = Shape::looked_up(function);
@@ -351,12 +388,12 @@ fn number_on_object(object: u64, function: FunctionId, slot: &Slot) -> u64 {
 /// A request is there from now on.
 #[inline(always)]
 fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c>) {
-    let (Some(request), Some(file)) = (call.new_request(accepted), file()) else { return };
+    let Some(request) = call.new_request(accepted) else { return };
     if request == pmpi::MPI_REQUEST_NULL {
         return;
     }
     let peer = call.destination().or_else(|| call.source()).or_else(|| call.root());
-    file.add_request(NewRequest {
+    let new = NewRequest {
         handle: request.to_word(),
         function: call.function() as u64,
         is_persistent: call.is_persistent(),
@@ -365,7 +402,8 @@ fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c
         comm: call.communicator().map_or(0, |comm| comm.raw().to_word()),
         site: entered.slot.get(slot::SITE),
         number: entered.number,
-    });
+    };
+    MEMORY.add_request(new, entered.is_alone);
 }
 
 /// Is the lock that `MPI_Win_lock` wants exclusive?
@@ -433,36 +471,18 @@ impl MpiInterceptionLayer for Watch {
         result
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+    const QUICK: &'static [bool; FunctionId::COUNT] = &QUICK;
 
-    /// A message. Where nobody wants to know call sites, it is not noted either when it began: that would cost as much as
-    /// all the rest. Calls come with their callers where those are wanted, and time is by the cycle counter:
-    /// [`way_of_messages`].
+    /// What programs call in loops. Where nobody wants to know call sites, it is not noted either when messages began: that
+    /// would cost as much as all the rest. Calls come with their callers where those are wanted, and time is by the cycle
+    /// counter: [`way_of_messages`].
     #[inline(always)]
     fn around_quickly<'c>(
         &self,
         call: impl Call<'c>,
         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
     ) -> CallResult<'c> {
-        let Some(slot) = Slot::of_this_thread() else { return way.go_slowly() };
-        let site = if way.has_caller() {
-            let Some(site) = Site::at_once(ThisThread::get()) else { return way.go_slowly() };
-            Some(site)
-        } else {
-            None
-        };
-        slot.note_stack();
-        slot.count();
-        if let Some(site) = site {
-            // Its places are in the file.
-            slot.set(slot::SITE, site.number().into());
-            slot.note_cycles();
-        }
-        Self::note_arguments(slot, call);
-        slot.set_inside(call.function());
-        let result = way.pass_on();
-        slot.leave();
-        result
+        self.quickly(call, way)
     }
 
     fn request_free<'c>(
@@ -514,6 +534,7 @@ impl MpiInterceptionLayer for Watch {
         let result = self.plain(FunctionId::MPI_Win_free, slot::OBJECT, handle, || next_f(win));
         if result.is_ok() {
             groups::end_object(kind::WINDOW, handle);
+            epochs::forget(handle);
         }
         result
     }

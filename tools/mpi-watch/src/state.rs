@@ -11,8 +11,7 @@ use core::sync::atomic::{
 
 use std::sync::Mutex;
 
-use mpi_facts::watch::{WORDS, full, header, lock, request, slot};
-use mpi_tool_layer::mpi_sys::MPI_Request;
+use mpi_facts::watch::{WORDS, full, group, header, slot};
 use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word};
 
 use crate::Watch;
@@ -178,6 +177,12 @@ impl Slot {
         Some(slot)
     }
 
+    /// That of the only thread that calls MPI, where that is known.
+    #[inline(always)]
+    pub(crate) fn of_only_thread() -> &'static Self {
+        MEMORY.slot(slot::AREA)
+    }
+
     /// The slot of a thread that has one and is not in a call.
     #[inline(always)]
     pub(crate) fn of_this_thread() -> Option<&'static Self> {
@@ -217,6 +222,20 @@ impl Slot {
                 "mov qword ptr [{slot} + {at}], rsp",
                 slot = in(reg) self.0.as_ptr(),
                 at = const slot::STACK * size_of::<AtomicU64>(),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// The same in the first slot.
+    #[inline(always)]
+    pub(crate) fn note_stack_of_only_thread() {
+        // SAFETY: as above, of the first slot of a static.
+        unsafe {
+            core::arch::asm!(
+                "mov qword ptr [rip + {memory} + {at}], rsp",
+                memory = sym MEMORY,
+                at = const in_first_slot(slot::STACK),
                 options(nostack, preserves_flags),
             );
         }
@@ -374,7 +393,14 @@ impl Words {
         (0..slot::COUNT).map(|number| self.slot(slot::AREA + number * slot::LENGTH))
     }
 
+    /// The entry of a communicator, a window or a file that begins at a word.
+    #[inline(always)]
+    pub(crate) fn group(&'static self, at: usize) -> &'static [AtomicU64; group::LENGTH] {
+        self.0[at..].first_chunk().expect("entries are in the file")
+    }
+
     /// The slot that begins at a word.
+    #[inline(always)]
     fn slot(&'static self, at: usize) -> &'static Slot {
         let words: &'static [AtomicU64; slot::LENGTH] =
             self.0[at..].first_chunk().expect("slots are in the file");
@@ -411,131 +437,4 @@ fn is_gone(thread: u64) -> bool {
     let result =
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as libc::pid_t, 0) };
     result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
-}
-
-/// A request that a call has made.
-#[derive(Clone, Copy)]
-pub(crate) struct NewRequest {
-    /// Its handle.
-    pub(crate) handle: u64,
-    /// The function's number.
-    pub(crate) function: u64,
-    /// Is it started by `MPI_Start`?
-    pub(crate) is_persistent: bool,
-    /// The other rank, as the application has passed it.
-    pub(crate) peer: u64,
-    /// The tag.
-    pub(crate) tag: u64,
-    /// The communicator's handle.
-    pub(crate) comm: u64,
-    /// The call's site.
-    pub(crate) site: u64,
-    /// The number of the collective operation.
-    pub(crate) number: u64,
-}
-
-/// The entries in which a request may be.
-#[inline(always)]
-fn entries(handle: u64) -> impl Iterator<Item = usize> {
-    let first = request::place(handle);
-    (first..first + request::REACH)
-        .map(|number| request::AREA + number % request::COUNT * request::LENGTH)
-}
-
-impl Words {
-    /// The entry of a request.
-    #[inline(always)]
-    fn request(&self, handle: u64) -> Option<usize> {
-        entries(handle).find(|at| {
-            self.get(at + request::HANDLE) == handle && self.get(at + request::STATE) != 0
-        })
-    }
-
-    /// A request has been made.
-    #[inline(always)]
-    pub(crate) fn add_request(&self, new: NewRequest) {
-        let has_int_handles = size_of::<MPI_Request>() == size_of::<i32>();
-        let empty = if has_int_handles { 0 } else { self.get(header::REQUEST_EMPTY) };
-        if request::is_complete_at_once(new.handle, has_int_handles, empty) {
-            return;
-        }
-        // What had the handle before is gone, whether anybody has seen that or not, or complete like this one.
-        let same = self.request(new.handle);
-        let is_shared = same.is_some_and(|at| self.get(at + request::STATE) & request::ACTIVE != 0);
-        let at = same.or_else(|| {
-            entries(new.handle).find(|at| {
-                let state = self.word(at + request::STATE);
-                state.load(Relaxed) == 0
-                    && state.compare_exchange(0, request::CLAIMED, AcqRel, Relaxed).is_ok()
-            })
-        });
-        let Some(at) = at else {
-            self.mark_full(full::REQUESTS);
-            return;
-        };
-        self.set(at + request::STATE, request::CLAIMED);
-        self.set(at + request::HANDLE, new.handle);
-        self.set(at + request::PEER, new.peer);
-        self.set(at + request::TAG, new.tag);
-        self.set(at + request::COMM, new.comm);
-        self.set(at + request::SITE, new.site);
-        self.set(at + request::NUMBER, new.number);
-        if new.is_persistent {
-            self.set(at + request::STARTS, 0);
-        }
-        let kind = if new.is_persistent { request::PERSISTENT } else { request::ACTIVE };
-        let kind = if is_shared { kind | request::SHARED } else { kind };
-        self.set(at + request::STATE, new.function << request::FUNCTION_SHIFT | kind);
-    }
-
-    /// A persistent request has been started.
-    pub(crate) fn start_request(&self, handle: u64) {
-        if let Some(at) = self.request(handle) {
-            let starts = self.get(at + request::STARTS);
-            self.set(at + request::STARTS, starts.wrapping_add(1));
-            self.word(at + request::STATE).fetch_or(request::ACTIVE, AcqRel);
-        }
-    }
-
-    /// A request is complete.
-    #[inline(always)]
-    pub(crate) fn end_request(&self, handle: u64) {
-        if let Some(at) = self.request(handle) {
-            let state = self.get(at + request::STATE);
-            let stays = state & request::PERSISTENT != 0;
-            self.set(at + request::STATE, if stays { state & !request::ACTIVE } else { 0 });
-        }
-    }
-
-    /// A request has been freed.
-    pub(crate) fn free_request(&self, handle: u64) {
-        if let Some(at) = self.request(handle) {
-            self.set(at + request::STATE, 0);
-        }
-    }
-
-    /// This process has locked a window.
-    pub(crate) fn add_lock(&self, window: u64, target: u64, is_exclusive: bool, site: u64) {
-        for at in (0..lock::COUNT).map(|number| lock::AREA + number * lock::LENGTH) {
-            let free = self.word(at + lock::WINDOW);
-            if free.compare_exchange(0, u64::MAX, AcqRel, Relaxed).is_ok() {
-                self.set(at + lock::TARGET, target);
-                self.set(at + lock::EXCLUSIVE, is_exclusive.into());
-                self.set(at + lock::SITE, site);
-                self.set(at + lock::WINDOW, window);
-                return;
-            }
-        }
-        self.mark_full(full::LOCKS);
-    }
-
-    /// This process has unlocked a window.
-    pub(crate) fn end_lock(&self, window: u64, target: u64) {
-        for at in (0..lock::COUNT).map(|number| lock::AREA + number * lock::LENGTH) {
-            if self.get(at + lock::WINDOW) == window && self.get(at + lock::TARGET) == target {
-                self.set(at + lock::WINDOW, 0);
-                return;
-            }
-        }
-    }
 }

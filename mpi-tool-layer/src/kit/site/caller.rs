@@ -78,7 +78,7 @@ macro_rules! __export_bare_or_noting_caller {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, true>(
+                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::WITH_CALLER }>(
                         $($arg,)* Here::$name
                     )
                 }
@@ -92,7 +92,7 @@ macro_rules! __export_bare_or_noting_caller {
             unsafe extern "C" fn bare($($arg: $ty),*) -> $ret {
                 // SAFETY: as above.
                 unsafe {
-                    $crate::install::entry::always_quick::$name::<Here, false>(
+                    $crate::install::entry::always_quick::$name::<Here, { $crate::How::BARE }>(
                         $($arg,)* Here::$name
                     )
                 }

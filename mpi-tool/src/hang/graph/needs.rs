@@ -1,8 +1,8 @@
 //! Whom a call needs to go on: by messages, requests, collective operations and windows.
 
 use super::{
-    Collective, Condition, Edge, MOST, Members, Message, Need, Needs, Operation, Reason, State,
-    What, Who, World,
+    Collective, Condition, Edge, Epochs, MOST, Members, Message, Need, Needs, Operation, Reason,
+    State, What, Who, World,
 };
 
 impl World<'_> {
@@ -135,6 +135,7 @@ impl World<'_> {
             What::Lock { window, target, targets, is_exclusive } => {
                 self.need_of_lock(from, *window, *target, targets, *is_exclusive)
             }
+            What::Epoch { window, is_target } => self.need_of_epoch(from, *window, *is_target),
             What::Start => {
                 let edge = |to| Edge { from, to, reason: Reason::Start, is_choice: false };
                 let edges: Vec<_> = self.unstarted().iter().copied().map(edge).collect();
@@ -182,6 +183,43 @@ impl World<'_> {
             Some(all) => Need::OneOf { edges, all: all.clone() },
             None => Need::Ranks { edges, any },
         }
+    }
+
+    /// Whom `MPI_Win_start` and `MPI_Win_complete` need: those that have not opened their windows so often. And whom
+    /// `MPI_Win_wait` needs: those that have not been ready so often. Both sides count from the window's beginning.
+    fn need_of_epoch(&self, from: u32, window: u64, is_target: bool) -> Need {
+        let Some(ours) = self.states.get(&from).and_then(|state| state.epochs.as_ref()) else {
+            return Need::Nothing;
+        };
+        let mut edges = Vec::new();
+        for ((_, to), epochs) in ours.range((window, 0)..=(window, u32::MAX)) {
+            let is_open = if is_target {
+                epochs.posted > epochs.waited
+            } else {
+                epochs.started > epochs.completed
+            };
+            if !is_open {
+                continue;
+            }
+            let theirs = match self.states.get(to) {
+                None => Epochs::default(),
+                Some(State { progress, epochs: Some(theirs), .. })
+                    if progress.contains_key(&window) =>
+                {
+                    theirs.get(&(window, from)).copied().unwrap_or_default()
+                }
+                Some(_) => return Need::Nothing,
+            };
+            let (is_there, reason) = if is_target {
+                (theirs.completed >= epochs.posted, Reason::Complete)
+            } else {
+                (theirs.posted >= epochs.started, Reason::Post)
+            };
+            if !is_there && *to != from {
+                edges.push(Edge { from, to: *to, reason, is_choice: false });
+            }
+        }
+        if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any: false } }
     }
 
     /// Several things of which some may have happened, and nobody knows which: if one of them needs nobody, nothing is

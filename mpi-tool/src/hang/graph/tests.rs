@@ -15,6 +15,7 @@ fn outside() -> State {
         progress: BTreeMap::new(),
         starts: BTreeMap::new(),
         knows_all: true,
+        epochs: Some(BTreeMap::new()),
         locks: vec![],
     }
 }

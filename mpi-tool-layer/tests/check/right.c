@@ -346,6 +346,14 @@ R(freed_one_of_two, MPI_Isend(b, 1, MPI_INT, right_, 1, W_, qs); MPI_Isend(b + 8
 R(persistent_send_freed, MPI_Send_init(b, 1, MPI_INT, right_, 1, W_, &q); MPI_Start(&q); MPI_Request_free(&q); MPI_Recv(c, 1, MPI_INT, left, 1, W_, &st))
 R(initialized, MPI_Initialized(&flag); MPI_Finalized(&flag))
 
+/* The same data in other datatypes: signatures are what must be equal. */
+R(allgatherv_signatures, MPI_Type_contiguous(2, MPI_INT, &t); MPI_Type_commit(&t); int twos[64], at[64]; for (int i = 0; i < n; i++) twos[i] = 2, steps[i] = i, at[i] = 2 * i; MPI_Allgatherv(b, r ? 1 : 2, r ? t : MPI_INT, c, r % 2 ? twos : ones, r % 2 ? at : steps, r % 2 ? MPI_INT : t, W_); MPI_Type_free(&t))
+R(alltoallv_signatures, MPI_Type_contiguous(2, MPI_INT, &t); MPI_Type_commit(&t); int twos[64], at[64]; for (int i = 0; i < n; i++) twos[i] = 2, steps[i] = i, at[i] = 2 * i; MPI_Alltoallv(b, r ? ones : twos, r ? steps : at, r ? t : MPI_INT, c, r % 2 ? twos : ones, r % 2 ? at : steps, r % 2 ? MPI_INT : t, W_); MPI_Type_free(&t))
+R(alltoallv_matrix, int sent[64], got[64], at[64]; for (int i = 0; i < n; i++) sent[i] = (3 * r + 5 * i) % 4, got[i] = (3 * i + 5 * r) % 4, at[i] = 4 * i; for (int k = 0; k < 4; k++) { MPI_Alltoallv(b, sent, at, MPI_INT, c, got, at, MPI_INT, W_); MPI_Ialltoallv(b, sent, at, MPI_INT, c, got, at, MPI_INT, W_, &q); MPI_Wait(&q, &st); })
+R(alltoallw_empty_types, int sent[64], got[64], at[64]; MPI_Datatype types[64], others[64]; for (int i = 0; i < n; i++) sent[i] = (3 * r + 5 * i) % 2, got[i] = (3 * i + 5 * r) % 2, at[i] = 16 * i, types[i] = sent[i] ? MPI_INT : MPI_DOUBLE, others[i] = got[i] ? MPI_INT : MPI_CHAR; MPI_Alltoallw(b, sent, at, types, c, got, at, others, W_))
+R(neighbors_twice, int in[3] = {0, 0, 0}, out[3] = {0, 0, 0}, at[3] = {0, 1, 2}; in[0] = in[1] = out[0] = out[1] = r; in[2] = left; out[2] = right_; MPI_Dist_graph_create_adjacent(W_, 3, in, MPI_UNWEIGHTED, 3, out, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm); MPI_Neighbor_alltoall(b, 1, MPI_INT, c, 1, MPI_INT, comm); MPI_Neighbor_allgatherv(b, 1, MPI_INT, c, ones, at, MPI_INT, comm); MPI_Ineighbor_alltoallv(b, ones, at, MPI_INT, c, ones, at, MPI_INT, comm, &q); MPI_Wait(&q, &st); MPI_Comm_free(&comm))
+R(neighbors_at_a_border, int dims[1] = {0}, sent[2] = {0, 0}, got[2] = {0, 0}, at[2] = {0, 100}; dims[0] = n; MPI_Cart_create(W_, 1, dims, zeros, 0, &comm); sent[0] = sent[1] = r + 1; got[0] = r ? r : 77; got[1] = r + 1 < n ? r + 2 : 99; MPI_Neighbor_alltoallv(b, sent, at, MPI_INT, c, got, at, MPI_INT, comm); MPI_Comm_free(&comm))
+
 int main(int argc, char **argv) {
     int level;
     MPI_Initialized(&flag);

@@ -426,6 +426,18 @@ W(persistent_never_comes, "deadlock", MPI_Recv_init(b, 1, MPI_INT, peer, 0, W_, 
 W(persistent_ssend_not_taken, "deadlock", MPI_Ssend_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
 W(taken_and_lost, "lost-message", MPI_Message m; SEND(4, MPI_INT, 1); if (r) MPI_Mprobe(0, 1, W_, &m, &st))
 
+/* What one rank gives and another one takes, in operations of blocks. */
+W(alltoallv_pair, "collective-mismatch", int got[2] = {1, 1}, at[2] = {0, 8}; got[!r] += r; MPI_Alltoallv(b, ones, at, MPI_INT, c, got, at, MPI_INT, W_))
+W(alltoallv_other_type, "collective-mismatch", int at[2] = {0, 8}; MPI_Alltoallv(b, ones, at, r ? MPI_INT : MPI_FLOAT, c, ones, at, MPI_INT, W_))
+W(alltoallw_other_type, "collective-mismatch", int at[2] = {0, 32}; MPI_Datatype sent[2] = {MPI_DOUBLE, MPI_DOUBLE}, got[2] = {MPI_DOUBLE, MPI_DOUBLE}; if (r) got[0] = MPI_LONG; MPI_Alltoallw(b, ones, at, sent, c, ones, at, got, W_))
+W(ialltoallw_pair, "collective-mismatch", int at[2] = {0, 32}, got[2] = {1, 1 + !r}; MPI_Datatype types[2] = {MPI_INT, MPI_INT}; MPI_Ialltoallw(b, ones, at, types, c, got, at, types, W_, &q); MPI_Wait(&q, &st))
+W(alltoallv_init_pair, "collective-mismatch", int got[2] = {1, 1 + !r}, at[2] = {0, 8}; MPI_Alltoallv_init(b, ones, at, MPI_INT, c, got, at, MPI_INT, W_, MPI_INFO_NULL, &q); MPI_Start(&q); MPI_Wait(&q, &st); MPI_Request_free(&q))
+W(allgatherv_own, "collective-mismatch", int counts[2] = {2, 2}, at[2] = {0, 4}; MPI_Allgatherv(b, 2 - r, MPI_INT, c, counts, at, MPI_INT, W_))
+W(gather_own, "collective-mismatch", MPI_Gather(b, 1, r ? MPI_INT : MPI_FLOAT, c, 1, MPI_INT, 0, W_))
+W(neighbor_alltoall_type, "collective-mismatch", int two[1] = {2}; MPI_Cart_create(W_, 1, two, ones, 0, &comm); MPI_Neighbor_alltoall(b, 1, r ? MPI_INT : MPI_FLOAT, c, 1, MPI_INT, comm); MPI_Comm_free(&comm))
+W(neighbor_alltoallv_pair, "collective-mismatch", MPI_Dist_graph_create_adjacent(W_, 1, &peer, MPI_UNWEIGHTED, 1, &peer, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm); value = 1 + r; MPI_Neighbor_alltoallv(b, &value, zeros, MPI_INT, c, ones, zeros, MPI_INT, comm); MPI_Comm_free(&comm))
+W(neighbor_allgather_type, "collective-mismatch", int two[1] = {2}; MPI_Cart_create(W_, 1, two, zeros, 0, &comm); MPI_Neighbor_allgather(b, 1, r ? MPI_INT : MPI_FLOAT, c, 1, MPI_INT, comm); MPI_Comm_free(&comm))
+
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */
     MPI_Init(&argc, &argv);

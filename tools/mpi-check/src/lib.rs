@@ -3,7 +3,7 @@
 //! on to MPI as they are.
 //!
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
-//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
+//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `neighbors.rs`, `requests.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common; `hosts/`: the same with ranks of other hosts.
@@ -26,6 +26,7 @@ mod made;
 mod made_types;
 mod memory;
 mod messages;
+mod neighbors;
 mod objects;
 mod operations;
 mod order;

@@ -22,18 +22,29 @@ impl Neighbors {
 
 /// What MPI says of a communicator's topology: `None` if it has none, or one that is too large.
 pub(crate) fn of(comm: MPI_Comm) -> Option<Neighbors> {
-    let mut kind = 0;
-    // SAFETY: the call wants a valid communicator, which the caller has looked at, and writes one `int`.
-    let code = unsafe { pmpi::MPI_Topo_test(comm, &mut kind) };
-    if code != MPI_SUCCESS {
-        return None;
-    }
-    match kind {
+    match kind(comm)? {
         mpi_sys::MPI_CART => of_grid(comm),
         mpi_sys::MPI_GRAPH => of_graph(comm),
         mpi_sys::MPI_DIST_GRAPH => of_distributed_graph(comm),
         _ => None,
     }
+}
+
+/// Has the communicator a grid? `None` if nobody knows.
+pub(crate) fn has_grid(comm: MPI_Comm) -> Option<bool> {
+    Some(kind(comm)? == mpi_sys::MPI_CART)
+}
+
+/// Is it sure that the communicator has no topology?
+pub(crate) fn has_none(comm: MPI_Comm) -> bool {
+    kind(comm) == Some(mpi_sys::MPI_UNDEFINED)
+}
+
+fn kind(comm: MPI_Comm) -> Option<c_int> {
+    let mut kind = 0;
+    // SAFETY: the call wants a valid communicator, which the caller has looked at, and writes one `int`.
+    let code = unsafe { pmpi::MPI_Topo_test(comm, &mut kind) };
+    (code == MPI_SUCCESS).then_some(kind)
 }
 
 fn ranks(numbers: &[c_int]) -> Vec<u32> {

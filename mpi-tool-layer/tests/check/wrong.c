@@ -426,6 +426,48 @@ W(persistent_never_comes, "deadlock", MPI_Recv_init(b, 1, MPI_INT, peer, 0, W_, 
 W(persistent_ssend_not_taken, "deadlock", MPI_Ssend_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
 W(taken_and_lost, "lost-message", MPI_Message m; SEND(4, MPI_INT, 1); if (r) MPI_Mprobe(0, 1, W_, &m, &st))
 
+/* What one rank gives and another one takes, in operations of blocks. */
+W(alltoallv_pair, "collective-mismatch", int got[2] = {1, 1}, at[2] = {0, 8}; got[!r] += r; MPI_Alltoallv(b, ones, at, MPI_INT, c, got, at, MPI_INT, W_))
+W(alltoallv_other_type, "collective-mismatch", int at[2] = {0, 8}; MPI_Alltoallv(b, ones, at, r ? MPI_INT : MPI_FLOAT, c, ones, at, MPI_INT, W_))
+W(alltoallw_other_type, "collective-mismatch", int at[2] = {0, 32}; MPI_Datatype sent[2] = {MPI_DOUBLE, MPI_DOUBLE}, got[2] = {MPI_DOUBLE, MPI_DOUBLE}; if (r) got[0] = MPI_LONG; MPI_Alltoallw(b, ones, at, sent, c, ones, at, got, W_))
+W(ialltoallw_pair, "collective-mismatch", int at[2] = {0, 32}, got[2] = {1, 1 + !r}; MPI_Datatype types[2] = {MPI_INT, MPI_INT}; MPI_Ialltoallw(b, ones, at, types, c, got, at, types, W_, &q); MPI_Wait(&q, &st))
+W(alltoallv_init_pair, "collective-mismatch", int got[2] = {1, 1 + !r}, at[2] = {0, 8}; MPI_Alltoallv_init(b, ones, at, MPI_INT, c, got, at, MPI_INT, W_, MPI_INFO_NULL, &q); MPI_Start(&q); MPI_Wait(&q, &st); MPI_Request_free(&q))
+W(allgatherv_own, "collective-mismatch", int counts[2] = {2, 2}, at[2] = {0, 4}; MPI_Allgatherv(b, 2 - r, MPI_INT, c, counts, at, MPI_INT, W_))
+W(gather_own, "collective-mismatch", MPI_Gather(b, 1, r ? MPI_INT : MPI_FLOAT, c, 1, MPI_INT, 0, W_))
+W(neighbor_alltoall_type, "collective-mismatch", int two[1] = {2}; MPI_Cart_create(W_, 1, two, ones, 0, &comm); MPI_Neighbor_alltoall(b, 1, r ? MPI_INT : MPI_FLOAT, c, 1, MPI_INT, comm); MPI_Comm_free(&comm))
+W(neighbor_alltoallv_pair, "collective-mismatch", MPI_Dist_graph_create_adjacent(W_, 1, &peer, MPI_UNWEIGHTED, 1, &peer, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm); value = 1 + r; MPI_Neighbor_alltoallv(b, &value, zeros, MPI_INT, c, ones, zeros, MPI_INT, comm); MPI_Comm_free(&comm))
+W(neighbor_allgather_type, "collective-mismatch", int two[1] = {2}; MPI_Cart_create(W_, 1, two, zeros, 0, &comm); MPI_Neighbor_allgather(b, 1, r ? MPI_INT : MPI_FLOAT, c, 1, MPI_INT, comm); MPI_Comm_free(&comm))
+
+/* Epochs with some ranks. */
+#define ONE(group, rank) int one_##group = rank; MPI_Comm_group(W_, &g); MPI_Group group; MPI_Group_incl(g, 1, &one_##group, &group); MPI_Group_free(&g)
+W(start_not_posted, "deadlock", WIN; ONE(h, peer); if (r) { MPI_Win_start(h, 0, w); MPI_Put(c, 1, MPI_INT, 0, 0, 1, MPI_INT, w); MPI_Win_complete(w); } MPI_Group_free(&h); MPI_Win_free(&w))
+W(post_not_started, "deadlock", WIN; ONE(h, peer); if (r) { MPI_Win_post(h, 0, w); MPI_Win_wait(w); } MPI_Group_free(&h); MPI_Win_free(&w))
+W(starts_cross, "deadlock", WIN; ONE(h, peer); MPI_Win_start(h, 0, w); MPI_Put(c, 1, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_complete(w); MPI_Win_post(h, 0, w); MPI_Win_wait(w); MPI_Group_free(&h); MPI_Win_free(&w))
+W(posted_once_started_twice, "deadlock", WIN; ONE(h, peer); if (r) MPI_Win_post(h, 0, w), MPI_Win_wait(w); else for (int i = 0; i < 2; i++) MPI_Win_start(h, 0, w), MPI_Win_complete(w); MPI_Group_free(&h); MPI_Win_free(&w))
+W(complete_missing, "epoch-lifecycle", WIN; ONE(h, peer); if (r) { MPI_Win_post(h, 0, w); MPI_Win_wait(w); } else { MPI_Win_start(h, 0, w); } MPI_Group_free(&h); MPI_Win_free(&w))
+W(put_not_started_with, "epoch-lifecycle", WIN; ONE(h, r); MPI_Win_post(h, 0, w); MPI_Win_start(h, 0, w); MPI_Put(c, 1, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_complete(w); MPI_Win_wait(w); MPI_Group_free(&h); MPI_Win_free(&w))
+W(rput_between_fences, "epoch-lifecycle", WIN; MPI_Win_fence(0, w); MPI_Rput(c, 1, MPI_INT, peer, r, 1, MPI_INT, w, &q); MPI_Wait(&q, &st); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(iallgather_in_place_waits, "deadlock", if (r) MPI_Recv(b, 1, MPI_INT, 0, 0, W_, &st); MPI_Iallgather(MPI_IN_PLACE, 0, MPI_INT, c, 1, MPI_INT, W_, &q); MPI_Wait(&q, &st); if (!r) MPI_Send(b, 1, MPI_INT, 1, 0, W_))
+
+/* Partitions. */
+#define PARTS(count, ...) if (!r) { MPI_Psend_init(b, count, 1, MPI_INT, 1, 3, W_, MPI_INFO_NULL, &q); __VA_ARGS__; } else { MPI_Precv_init(b, count, 1, MPI_INT, 0, 3, W_, MPI_INFO_NULL, &q); MPI_Start(&q); } MPI_Wait(&q, &st); MPI_Request_free(&q)
+W(pready_range_large, "invalid-argument", PARTS(4, MPI_Start(&q); MPI_Pready_range(0, 3, q); MPI_Pready(4, q)))
+W(pready_twice, "request-lifecycle", PARTS(2, MPI_Start(&q); MPI_Pready(0, q); MPI_Pready(0, q); MPI_Pready(1, q)))
+W(pready_not_started, "request-lifecycle", PARTS(1, MPI_Pready(0, q); MPI_Start(&q); MPI_Pready(0, q)))
+W(parrived_of_send, "request-lifecycle", PARTS(1, MPI_Start(&q); MPI_Pready(0, q); MPI_Parrived(q, 0, &value)))
+
+/* What single functions ask for. */
+W(alltoallw_uncommitted, "invalid-argument", MPI_Type_contiguous(2, MPI_INT, &t); MPI_Datatype types[2] = {t, t}; int at[2] = {0, 16}; MPI_Alltoallw(b, ones, at, types, c, ones, at, types, W_); MPI_Type_free(&t))
+W(group_rank_twice, "invalid-argument", MPI_Comm_group(W_, &g); MPI_Group h; MPI_Group_incl(g, 2, zeros, &h); MPI_Group_free(&g))
+W(group_rank_large, "invalid-argument", MPI_Comm_group(W_, &g); MPI_Group h; MPI_Group_excl(g, 1, &n, &h); MPI_Group_free(&g))
+W(subarray_outside, "invalid-argument", int sizes[2] = {4, 4}, parts[2] = {2, 2}, at[2] = {0, 3}; MPI_Type_create_subarray(2, sizes, parts, at, MPI_ORDER_C, MPI_INT, &t))
+W(file_mode, "invalid-argument", MPI_File f; MPI_File_open(W_, "/tmp/check-wrong-mode", MPI_MODE_RDONLY | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f); MPI_File_close(&f))
+W(file_two_modes, "invalid-argument", MPI_File f; if (!MPI_File_open(W_, "/tmp/check-wrong-modes", MPI_MODE_RDWR | MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f)) MPI_File_close(&f))
+W(no_grid, "invalid-argument", MPI_Cart_sub(W_, ones, &comm))
+W(bsend_without_buffer, "invalid-argument", if (!r) MPI_Bsend(b, 1, MPI_INT, 1, 0, W_))
+W(fetch_of_derived, "invalid-argument", WIN; MPI_Type_contiguous(2, MPI_INT, &t); MPI_Type_commit(&t); MPI_Win_lock_all(0, w); MPI_Fetch_and_op(c, d, t, peer, 0, MPI_SUM, w); MPI_Win_unlock_all(w); MPI_Type_free(&t); MPI_Win_free(&w))
+W(accumulate_own_operation, "invalid-argument", WIN; MPI_Op_create(sum, 1, &op); MPI_Win_fence(0, w); MPI_Accumulate(c, 1, MPI_INT, peer, 0, 1, MPI_INT, op, w); MPI_Win_fence(0, w); MPI_Op_free(&op); MPI_Win_free(&w))
+
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */
     MPI_Init(&argc, &argv);

@@ -5,6 +5,7 @@
 
 mod buffers;
 mod known;
+mod lists;
 mod meaning;
 
 use core::cell::Cell;
@@ -172,6 +173,7 @@ impl<'c> Checked<'c> {
             self.check_data();
         }
         operations::check(self);
+        self.check_lists();
     }
 
     /// Reports a wrong operation.

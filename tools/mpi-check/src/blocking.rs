@@ -4,7 +4,7 @@ use mpi_facts::Timing;
 use mpi_tool_layer::{AnyCall, Call as _, FunctionId};
 
 use crate::arguments::Checked;
-use crate::{hosts, messages, requests, waits};
+use crate::{epochs, hosts, messages, requests, waits};
 
 /// Notes what a call waits for, if it does.
 pub(crate) fn enter(
@@ -15,7 +15,10 @@ pub(crate) fn enter(
     send: Option<&messages::Send>,
     receive: Option<&messages::Receive>,
 ) {
-    use FunctionId::{MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome};
+    use FunctionId::{
+        MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome, MPI_Win_complete,
+        MPI_Win_start, MPI_Win_wait,
+    };
     let function = checked.function;
     match function {
         MPI_Wait | MPI_Waitall | MPI_Waitany | MPI_Waitsome => {
@@ -41,6 +44,9 @@ pub(crate) fn enter(
             if receive.is_some() && hosts::is_on() {
                 messages::await_records(receive.into_iter());
             }
+        }
+        MPI_Win_start | MPI_Win_complete | MPI_Win_wait => {
+            waits::enter(checked, &epochs::needs(checked), false);
         }
         FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
         _ if checked.shape.timing == Timing::Blocking => {

@@ -4,6 +4,7 @@
 //! The first rank that comes writes what it calls, all others compare. When all have come, the entry is free again.
 
 mod left;
+mod pairs;
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -23,6 +24,7 @@ use crate::places::{self, Mark};
 use crate::shared::{COLLECTIVES, Shared, limit, shared};
 use crate::types::Signature;
 use crate::waits;
+use pairs::Pairs;
 
 pub(crate) use left::report_left;
 
@@ -55,7 +57,8 @@ pub(crate) struct Slot {
     offset: AtomicU64,
     /// A hash of counts that are the same on all ranks.
     counts: AtomicU64,
-    /// Elements of each rank's block plus 1, as the rank says, and as the root says.
+    /// Elements of each rank's block plus 1, as the rank says, and as the root says. Where all give and take blocks, the
+    /// sums of `pairs.rs`.
     own_blocks: [AtomicU64; BLOCKS],
     root_blocks: [AtomicU64; BLOCKS],
 }
@@ -63,6 +66,8 @@ pub(crate) struct Slot {
 mod has {
     pub(super) const SIGNATURE: u32 = 1;
     pub(super) const TOLD: u32 = 2;
+    /// Not all blocks are known that are given and taken.
+    pub(super) const UNKNOWN_PAIRS: u32 = 4;
 }
 
 /// What this rank calls.
@@ -121,6 +126,7 @@ pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
     let expected =
         u64::from(comm.size) + if comm.is_inter { u64::from(comm.peer_count()) } else { 0 };
     let shared = shared();
+    pairs::check_own(checked, comm);
     if expected == 1 {
         return number;
     }
@@ -145,10 +151,20 @@ pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
         return number;
     }
     let own = contribution(checked, comm);
-    if let Some(problem) = meet(shared, checked, comm, number, expected as u32, &own) {
-        problem.tell(checked, comm);
+    match meet(shared, checked, comm, number, expected as u32, &own) {
+        Some(Found::Other(problem)) => problem.tell(checked, comm),
+        Some(Found::Pairs(ranks)) => pairs::tell(checked, comm, &ranks),
+        None => {}
     }
     number
+}
+
+/// What is found when a rank comes to an operation.
+enum Found {
+    /// Something that differs from what another rank calls.
+    Other(Problem),
+    /// Those who give what is not taken, and those who do not take what they are given.
+    Pairs([Vec<u32>; 2]),
 }
 
 /// How two calls differ.
@@ -216,8 +232,10 @@ fn meet(
     number: u64,
     expected: u32,
     own: &Contribution,
-) -> Option<Problem> {
+) -> Option<Found> {
     let key = key_of(comm.identity, number);
+    let is_paired = pairs::is_paired(checked, comm);
+    let own_pairs = Pairs::of(checked, comm);
     let bucket = &shared.collectives[bucket_of(key)];
     let Some(_held) = bucket.lock.take() else {
         shared.reached(limit::COLLECTIVES);
@@ -233,10 +251,17 @@ fn meet(
         }
         let arrived = slot.arrived.load(Relaxed) + 1;
         slot.arrived.store(arrived, Release);
+        let mut found = problem.map(Found::Other);
+        if is_paired {
+            slot.add_pairs(own_pairs.as_ref());
+        }
         if arrived >= slot.expected.load(Relaxed) {
+            if is_paired && found.is_none() {
+                found = slot.unequal_pairs().map(Found::Pairs);
+            }
             slot.key.store(0, Release);
         }
-        return problem;
+        return found;
     }
     let Some(slot) = bucket.slots.iter().find(|slot| slot.key.load(Relaxed) == 0) else {
         shared.reached(limit::COLLECTIVES);
@@ -246,6 +271,9 @@ fn meet(
     slot.number.store(number, Relaxed);
     slot.expected.store(expected, Relaxed);
     slot.fill(checked, own);
+    if is_paired {
+        slot.add_pairs(own_pairs.as_ref());
+    }
     slot.arrived.store(1, Relaxed);
     slot.key.store(key, Release);
     None
@@ -435,7 +463,7 @@ fn contribution(checked: &Checked<'_>, comm: &Comm) -> Contribution {
             }
         }
         Pattern::Allgather if received.array_of_counts => {
-            own.counts = counts_hash(checked, comm, received.count);
+            own.counts = blocks_hash(checked, comm, received.count, received.datatype);
         }
         Pattern::Allgather | Pattern::Alltoall if !received.array_of_counts => {
             own.signature = simple_received().or_else(simple_sent);
@@ -460,6 +488,25 @@ fn counts_hash(checked: &Checked<'_>, comm: &Comm, position: u8) -> Option<u64> 
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for index in 0..comm.size as usize {
         hash = (hash ^ checked.count_at(address, index) as u64).wrapping_mul(0x100_0000_01b3);
+    }
+    Some(hash | 1)
+}
+
+/// A hash of what each rank gives, as signatures: datatypes may differ from rank to rank.
+fn blocks_hash(checked: &Checked<'_>, comm: &Comm, counts: u8, datatype: u8) -> Option<u64> {
+    let address = checked.word(counts).filter(|address| *address != 0)?;
+    let signature = checked.datatype(datatype)?.signature;
+    if signature.is_any {
+        return None;
+    }
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for index in 0..comm.size as usize {
+        let count = u64::try_from(checked.count_at(address, index)).ok()?;
+        let block = signature.times(count);
+        for part in [block.elements, block.hash] {
+            hash = (hash ^ part).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            hash ^= hash >> 32;
+        }
     }
     Some(hash | 1)
 }

@@ -6,10 +6,12 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int, pmpi};
-use mpi_tool_layer::{Communicators, Members, Word};
+use mpi_tool_layer::{Call as _, Communicators, Members, Word};
 use rustc_hash::FxHashMap;
 
+use crate::arguments::Checked;
 use crate::hosts::{self, OwnComm};
+use crate::neighbors::{self, Neighbors};
 
 /// A communicator that is there.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(crate) struct Comm {
     /// All processes are on this host.
     is_here: OnceLock<bool>,
     own: Members,
+    /// What MPI says of its topology, once somebody has asked.
+    neighbors: OnceLock<Option<Neighbors>>,
 }
 
 impl Comm {
@@ -49,6 +53,12 @@ impl Comm {
     /// Are all processes on this host? Asked if there are several.
     pub(crate) fn is_here(&self) -> bool {
         *self.is_here.get_or_init(|| hosts::are_here(&self.own) && hosts::are_here(&self.peers))
+    }
+
+    /// The own neighbours, if it has a topology. To be asked with a call on it.
+    pub(crate) fn neighbors(&self, checked: &Checked<'_>) -> Option<&Neighbors> {
+        let of = || neighbors::of(checked.call.communicator()?.raw());
+        self.neighbors.get_or_init(of).as_ref()
     }
 
     /// The next collective operation's number, from 1.
@@ -76,6 +86,7 @@ impl Comm {
             shadow: OnceLock::new(),
             is_here: self.is_here.clone(),
             own: self.own.clone(),
+            neighbors: OnceLock::new(),
         }
     }
 
@@ -165,6 +176,7 @@ fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
         collectives: AtomicU64::new(0),
         shadow: OnceLock::new(),
         is_here: OnceLock::new(),
+        neighbors: OnceLock::new(),
     })
 }
 

@@ -7,14 +7,12 @@
 //! benchmarks do so and do not look at it.
 
 mod operation;
+mod posts;
 
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{NONE, Pattern};
-use mpi_tool_layer::mpi_sys::{
-    MPI_Group, MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, MPI_SUCCESS, MPI_Win, c_int,
-    pmpi,
-};
+use mpi_tool_layer::mpi_sys::{MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, c_int, pmpi};
 use mpi_tool_layer::{Call as _, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 
@@ -28,6 +26,7 @@ use crate::operations;
 use crate::places::Mark;
 use crate::shared::{limit, shared};
 use operation::Operation;
+pub(crate) use posts::needs;
 
 /// What this process has done with a window.
 #[derive(Debug, Default)]
@@ -56,6 +55,9 @@ struct Common {
     /// How often an epoch was started with each target, and posted for each origin.
     starts: FxHashMap<u32, u64>,
     posts: FxHashMap<u32, u64>,
+    /// Those that the last epoch was started with, and that the window was last posted for.
+    targets: Vec<u32>,
+    origins: Vec<u32>,
     /// Ranks in the world of those that this exposure is for, and how many each has had.
     exposed: Vec<(u32, u64)>,
     /// What is known of each target's end.
@@ -114,6 +116,11 @@ fn action(checked: &Checked<'_>) -> Option<Action> {
         Pattern::Accumulate | Pattern::GetAccumulate => Action::Accumulate,
         _ => return None,
     })
+}
+
+/// Does the operation make a request?
+fn new_request(checked: &Checked<'_>) -> bool {
+    checked.shape.new_request != NONE
 }
 
 /// Reports an epoch that is begun or ended wrongly.
@@ -178,6 +185,8 @@ pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
         fences: 0,
         starts: FxHashMap::default(),
         posts: FxHashMap::default(),
+        targets: Vec::new(),
+        origins: Vec::new(),
         exposed: Vec::new(),
         ends: FxHashMap::default(),
         kept: Vec::new(),
@@ -298,6 +307,7 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
     if let Some((what, message, told, site)) = problem {
         wrong(checked, what, &message, (!told.is_empty()).then_some((told, site)));
     }
+    posts::entering(checked, window);
     let (closed, is_all) = with(window, |window| {
         let is_all = window.operations.len() < MOST;
         window.over_by(function, rank);
@@ -328,17 +338,13 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         if let Some(common) = gone.and_then(|gone| gone.common) {
             common.kept.iter().for_each(|one| accesses::forget(one.place));
             common.done.iter().for_each(|(_, kept)| accesses::forget(*kept));
+            common.forget_exposures();
             if let Ok(rank) = u32::try_from(common.comm.rank) {
                 accesses::withdraw(common.identity, rank);
             }
         }
         return;
     }
-    let members = if matches!(function, MPI_Win_start | MPI_Win_post) {
-        members(window, checked.call.words()[0])
-    } else {
-        Vec::new()
-    };
     with(window, |window| match function {
         MPI_Win_fence => {
             if let Some(common) = &mut window.common {
@@ -351,14 +357,12 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         }
         MPI_Win_start => {
             window.started = Some(site);
-            if let Some(common) = &mut window.common {
-                members.iter().for_each(|target| *common.starts.entry(*target).or_default() += 1);
-            }
+            window.common.iter_mut().for_each(Common::started);
         }
         MPI_Win_complete => window.started = None,
         MPI_Win_post => {
             window.posted = Some(site);
-            window.common.iter_mut().for_each(|common| common.posted(&members));
+            window.common.iter_mut().for_each(Common::posted);
         }
         MPI_Win_wait => window.exposure_over(),
         MPI_Win_test if flag => window.exposure_over(),
@@ -390,6 +394,17 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
             "{function} to rank {rank} outside of an epoch (MPI_Win_fence, MPI_Win_start, MPI_Win_lock)"
         );
         wrong(checked, "outside", &message, None);
+    } else if let Some(site) =
+        with(window, |window| window.started.filter(|_| window.is_not_started_with(rank)))
+    {
+        let message =
+            format!("{function} to rank {rank}, which is not in the group of MPI_Win_start");
+        wrong(checked, "not started", &message, Some(("started at", site)));
+    } else if new_request(checked) && with(window, |window| !window.is_locked(rank)) {
+        let message = format!(
+            "{function} to rank {rank}, which is not locked: operations with requests are for locks only"
+        );
+        wrong(checked, "not locked", &message, None);
     }
     let end = with(window, |window| window.end(rank));
     let unit = end.map(|end| end.unit);
@@ -413,57 +428,10 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
     }
 }
 
-/// The ranks of a group in a window.
-fn members(window: u64, group: u64) -> Vec<u32> {
-    let (mut size, mut whole) = (0, pmpi::MPI_GROUP_NULL);
-    let group = MPI_Group::from_word(group);
-    // SAFETY: the calls want a window and a group, which MPI has just accepted, and places for a number and a group.
-    let codes = unsafe {
-        [
-            pmpi::MPI_Group_size(group, &mut size),
-            pmpi::MPI_Win_get_group(MPI_Win::from_word(window), &mut whole),
-        ]
-    };
-    if codes != [MPI_SUCCESS; 2] {
-        return Vec::new();
-    }
-    let own: Vec<c_int> = (0..size).collect();
-    let mut translated = vec![-1; own.len()];
-    // SAFETY: both arrays have `size` elements, the ranks of the first are those of the group, and the second group is the
-    // one that `MPI_Win_get_group` has made, which is freed once.
-    unsafe {
-        pmpi::MPI_Group_translate_ranks(group, size, own.as_ptr(), whole, translated.as_mut_ptr());
-        pmpi::MPI_Group_free(&mut whole);
-    }
-    translated.into_iter().filter_map(|rank| u32::try_from(rank).ok()).collect()
-}
-
-impl Common {
-    /// This process exposes the window to these.
-    fn posted(&mut self, members: &[u32]) {
-        self.exposed.clear();
-        for origin in members {
-            let count = self.posts.entry(*origin).or_default();
-            *count += 1;
-            if let Some(rank) =
-                c_int::try_from(*origin).ok().and_then(|it| self.comm.world_rank(it))
-            {
-                self.exposed.push((rank, *count));
-            }
-        }
-    }
-}
-
 impl Window {
-    /// The exposure that was posted is over.
-    fn exposure_over(&mut self) {
-        self.posted = None;
-        if let Some(common) = &mut self.common
-            && let Ok(rank) = u32::try_from(common.comm.rank)
-        {
-            accesses::exposure_over(common.identity, rank, &common.exposed);
-            common.exposed.clear();
-        }
+    /// Is there an epoch of a lock with a target?
+    fn is_locked(&self, target: i64) -> bool {
+        self.locked_all.is_some() || self.locks.contains_key(&target)
     }
 
     /// What is known of a target's end.

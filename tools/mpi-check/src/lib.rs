@@ -3,8 +3,8 @@
 //! on to MPI as they are.
 //!
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
-//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `requests.rs`: what is known of the application's objects.
-//! * `epochs.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
+//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `neighbors.rs`, `requests.rs`: what is known of the application's objects.
+//! * `epochs.rs`, `exposures.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
 //! * `collectives.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common; `hosts/`: the same with ranks of other hosts.
 //! * `functions.rs`: what is known of a function. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
@@ -16,6 +16,7 @@ mod blocking;
 mod collectives;
 mod comms;
 mod epochs;
+mod exposures;
 mod findings;
 mod freeing;
 mod functions;
@@ -26,6 +27,7 @@ mod made;
 mod made_types;
 mod memory;
 mod messages;
+mod neighbors;
 mod objects;
 mod operations;
 mod order;
@@ -52,9 +54,9 @@ use mpi_tool_layer::mpi_sys::{
 use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionId, InOut,
-    MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings, Site, Tool, Word,
-    install_qmpi_layer, launched_rank, next, say, world_position,
+    Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionClass,
+    FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings,
+    Site, Tool, Word, install_qmpi_layer, launched_rank, next, say, world_position,
 };
 
 use arguments::Checked;
@@ -205,6 +207,9 @@ impl Check {
                 messages::sending(&mut send);
                 requests::set_need(handle, waits::of_send(&send));
             }
+        }
+        if checked.shape.class == FunctionClass::Partitioned {
+            requests::naming(checked);
         }
         if checked.shape.destination != NONE {
             *send = messages::send_of(checked);

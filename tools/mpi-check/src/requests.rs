@@ -1,5 +1,6 @@
 //! Requests from their start to their completion, and the buffers that MPI uses meanwhile.
 
+mod partitions;
 mod places;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -16,6 +17,8 @@ use crate::findings::{Class, Other, report};
 use crate::memory::checksum;
 use crate::messages::Receive;
 use crate::waits::Need;
+use partitions::Partitions;
+pub(crate) use partitions::naming;
 use places::Places;
 
 /// Memory that MPI uses until a request is complete.
@@ -49,6 +52,7 @@ pub(crate) struct Request {
     pub(crate) send: Option<crate::messages::Send>,
     /// What its completion needs.
     need: Need,
+    partitions: Option<Box<Partitions>>,
 }
 
 /// The numbers of a call's requests: without memory from elsewhere for the few that most calls have.
@@ -222,6 +226,7 @@ pub(crate) fn made(
         receive,
         send,
         need,
+        partitions: Partitions::of(checked),
     };
     with_places(|requests| {
         if let Some(places) = requests.places.as_mut().filter(|_| request.is_active) {
@@ -329,6 +334,7 @@ pub(crate) fn started(
         let request = requests.by_handle.get_mut(&handle.to_word())?.first_mut()?;
         request.is_active = true;
         request.started = site;
+        request.partitions.iter_mut().for_each(|partitions| partitions.start());
         request.buffers = with_checksums(request.buffers);
         if let Some(places) = &mut requests.places {
             places.add(request, handle.to_word());

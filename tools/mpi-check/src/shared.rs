@@ -24,6 +24,7 @@ use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
 
 use crate::accesses;
 use crate::collectives::{Broken, Slot as CollectiveSlot};
+use crate::exposures;
 use crate::findings::Entry;
 use crate::messages;
 use crate::waits::RankState;
@@ -57,6 +58,8 @@ pub(crate) mod limit {
     pub(crate) const ONE_SIDED: u32 = 1024;
     /// Deadlocks, likewise.
     pub(crate) const DEADLOCKS: u32 = 2048;
+    /// Who has posted windows for whom.
+    pub(crate) const EXPOSURES: u32 = 4096;
 }
 
 /// A lock that is held for some instructions.
@@ -126,6 +129,7 @@ pub(crate) struct Shared {
     pub(crate) collectives: [Bucket<CollectiveSlot, { COLLECTIVES.1 }>; COLLECTIVES.0],
     pub(crate) messages: messages::Table,
     pub(crate) accesses: accesses::Table,
+    pub(crate) exposures: exposures::Table,
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());

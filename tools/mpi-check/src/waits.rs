@@ -16,7 +16,8 @@ use std::thread;
 use std::time::Duration;
 
 use mpi_facts::{Pattern, Timing};
-use mpi_tool_layer::{FunctionClass, FunctionId};
+use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
+use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
 
 use crate::arguments::Checked;
 use crate::findings::rank;
@@ -84,6 +85,10 @@ pub(crate) enum Need {
     Receiver { key: u64, target: u32 },
     /// All others in a collective operation, or its root.
     Collective { identity: u64, number: u64, root: Option<u32> },
+    /// A rank that posts a window so often.
+    Post { key: u64, count: u64, rank: u32 },
+    /// A rank that completes its epoch with this one so often.
+    Completion { key: u64, count: u64, rank: u32 },
 }
 
 impl Need {
@@ -99,6 +104,8 @@ impl Need {
             Self::Collective { identity, number, root } => {
                 (3, [identity, number, root.map_or(u64::MAX, u64::from)])
             }
+            Self::Post { key, count, rank } => (4, [key, count, rank.into()]),
+            Self::Completion { key, count, rank } => (5, [key, count, rank.into()]),
         }
     }
 
@@ -115,6 +122,8 @@ impl Need {
                 number: two,
                 root: (three != u64::MAX).then_some(three as u32),
             },
+            4 => Self::Post { key: one, count: two, rank: three as u32 },
+            5 => Self::Completion { key: one, count: two, rank: three as u32 },
             _ => Self::Nothing,
         }
     }
@@ -207,9 +216,10 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
     };
     let shape = checked.shape;
     let has_counts = shape.sent.array_of_counts || shape.received.array_of_counts;
-    let is_empty = [shape.sent.count, shape.received.count]
+    let in_place = Some(MPI_IN_PLACE.to_word());
+    let is_empty = [shape.sent, shape.received]
         .into_iter()
-        .any(|count| checked.int(count) == Some(0));
+        .any(|data| checked.int(data.count) == Some(0) && checked.word(data.buffer) != in_place);
     if shape.class == FunctionClass::Neighborhood || has_counts || is_empty || !checked.is_sound {
         return Need::Nothing;
     }

@@ -38,6 +38,10 @@ pub(super) fn limits(shared: &Shared) -> Vec<&'static str> {
             "so many one-sided operations were under way at once that not all were compared between processes",
         ),
         (
+            limit::EXPOSURES,
+            "windows were posted for so many pairs of processes that deadlocks by MPI_Win_post were not looked for",
+        ),
+        (
             limit::UNSEEN,
             "the program calls MPI past this tool, by a function of its own that has the name of MPI's, or by PMPI_: messages \
              were not compared",

@@ -7,6 +7,7 @@ use mpi_tool_layer::FunctionId;
 
 use super::{NEEDS, Need, NeedState, RankState, state};
 use crate::collectives;
+use crate::exposures;
 use crate::findings::{Class, Other, Place, report_of};
 use crate::hosts;
 use crate::messages::{self, Channel, Wanted};
@@ -148,6 +149,9 @@ impl Seen {
             Need::Collective { identity, number, root } => {
                 self.is_over(rank, identity, number, root) || others()
             }
+            Need::Post { key, count, rank } | Need::Completion { key, count, rank } => {
+                exposures::has_happened(key, count) || goes(rank)
+            }
         }
     }
 
@@ -207,6 +211,12 @@ impl Seen {
             }
             Some(Need::Collective { .. }) => {
                 write!(text, " waits for the other ranks to call it, too")
+            }
+            Some(Need::Post { rank, .. }) => {
+                write!(text, " waits for rank {rank} to post its window{}", over(*rank))
+            }
+            Some(Need::Completion { rank, .. }) => {
+                write!(text, " waits for rank {rank} to complete its epoch{}", over(*rank))
             }
             _ => Ok(()),
         };

@@ -1,0 +1,117 @@
+//! Neighbours in the topology of a communicator, as neighbourhood collectives have them.
+
+use mpi_tool_layer::mpi_sys::{self, MPI_Comm, MPI_SUCCESS, c_int, pmpi};
+
+/// How many neighbours of a process are looked at.
+const MOST: c_int = 1 << 16;
+
+/// The ranks of those that a process gets blocks from, and of those that it gives blocks to, in their order.
+/// `u32::MAX` where there is nobody.
+#[derive(Debug)]
+pub(crate) struct Neighbors {
+    pub(crate) sources: Vec<u32>,
+    pub(crate) targets: Vec<u32>,
+}
+
+impl Neighbors {
+    /// The neighbours that are there, with their places.
+    pub(crate) fn there(all: &[u32]) -> impl Iterator<Item = (usize, u32)> {
+        all.iter().copied().enumerate().filter(|(_, rank)| *rank != u32::MAX)
+    }
+}
+
+/// What MPI says of a communicator's topology: `None` if it has none, or one that is too large.
+pub(crate) fn of(comm: MPI_Comm) -> Option<Neighbors> {
+    match kind(comm)? {
+        mpi_sys::MPI_CART => of_grid(comm),
+        mpi_sys::MPI_GRAPH => of_graph(comm),
+        mpi_sys::MPI_DIST_GRAPH => of_distributed_graph(comm),
+        _ => None,
+    }
+}
+
+/// Has the communicator a grid? `None` if nobody knows.
+pub(crate) fn has_grid(comm: MPI_Comm) -> Option<bool> {
+    Some(kind(comm)? == mpi_sys::MPI_CART)
+}
+
+/// Is it sure that the communicator has no topology?
+pub(crate) fn has_none(comm: MPI_Comm) -> bool {
+    kind(comm) == Some(mpi_sys::MPI_UNDEFINED)
+}
+
+fn kind(comm: MPI_Comm) -> Option<c_int> {
+    let mut kind = 0;
+    // SAFETY: the call wants a valid communicator, which the caller has looked at, and writes one `int`.
+    let code = unsafe { pmpi::MPI_Topo_test(comm, &mut kind) };
+    (code == MPI_SUCCESS).then_some(kind)
+}
+
+fn ranks(numbers: &[c_int]) -> Vec<u32> {
+    numbers.iter().map(|rank| u32::try_from(*rank).unwrap_or(u32::MAX)).collect()
+}
+
+/// Two in each dimension: the one before, and the one behind.
+fn of_grid(comm: MPI_Comm) -> Option<Neighbors> {
+    let mut dimensions = 0;
+    // SAFETY: the communicator has a grid, as `MPI_Topo_test` has said; the call writes one `int`.
+    let code = unsafe { pmpi::MPI_Cartdim_get(comm, &mut dimensions) };
+    if code != MPI_SUCCESS {
+        return None;
+    }
+    let mut all = Vec::new();
+    for dimension in 0..dimensions {
+        let (mut before, mut behind) = (0, 0);
+        // SAFETY: as above, and the dimension is one of the grid's; the call writes two `int`s.
+        let code = unsafe { pmpi::MPI_Cart_shift(comm, dimension, 1, &mut before, &mut behind) };
+        if code != MPI_SUCCESS {
+            return None;
+        }
+        all.extend([before, behind]);
+    }
+    Some(Neighbors { sources: ranks(&all), targets: ranks(&all) })
+}
+
+fn of_graph(comm: MPI_Comm) -> Option<Neighbors> {
+    let (mut own, mut count) = (0, 0);
+    // SAFETY: the communicator has a graph, as `MPI_Topo_test` has said; each call writes one `int`.
+    let codes = unsafe {
+        [
+            pmpi::MPI_Comm_rank(comm, &mut own),
+            pmpi::MPI_Graph_neighbors_count(comm, own, &mut count),
+        ]
+    };
+    if codes != [MPI_SUCCESS; 2] || !(0..=MOST).contains(&count) {
+        return None;
+    }
+    let mut all = vec![-1; count as usize];
+    // SAFETY: the array has `count` elements, which the call writes at most.
+    let code = unsafe { pmpi::MPI_Graph_neighbors(comm, own, count, all.as_mut_ptr()) };
+    (code == MPI_SUCCESS).then(|| Neighbors { sources: ranks(&all), targets: ranks(&all) })
+}
+
+fn of_distributed_graph(comm: MPI_Comm) -> Option<Neighbors> {
+    let (mut sources, mut targets, mut weighted) = (0, 0, 0);
+    // SAFETY: the communicator has a distributed graph, as `MPI_Topo_test` has said; the call writes three `int`s.
+    let code = unsafe {
+        pmpi::MPI_Dist_graph_neighbors_count(comm, &mut sources, &mut targets, &mut weighted)
+    };
+    if code != MPI_SUCCESS || !(0..=MOST).contains(&sources) || !(0..=MOST).contains(&targets) {
+        return None;
+    }
+    let [mut from, mut to] = [sources, targets].map(|count| vec![-1; count as usize]);
+    let [mut of_from, mut of_to] = [from.clone(), to.clone()];
+    // SAFETY: each array has as many elements as the count before it says, which the call writes at most.
+    let code = unsafe {
+        pmpi::MPI_Dist_graph_neighbors(
+            comm,
+            sources,
+            from.as_mut_ptr(),
+            of_from.as_mut_ptr(),
+            targets,
+            to.as_mut_ptr(),
+            of_to.as_mut_ptr(),
+        )
+    };
+    (code == MPI_SUCCESS).then(|| Neighbors { sources: ranks(&from), targets: ranks(&to) })
+}

@@ -1,0 +1,135 @@
+//! Partitions of requests: those that are ready (`MPI_Pready`), and such as there are not.
+
+use mpi_facts::NONE;
+use mpi_tool_layer::mpi_sys::c_int;
+use mpi_tool_layer::{Call as _, FunctionId, Site, Word as _};
+
+use super::with;
+use crate::arguments::Checked;
+use crate::findings::{Class, Other, report};
+
+/// The partitions of a request.
+#[derive(Debug, Clone)]
+pub(super) struct Partitions {
+    count: u64,
+    is_sent: bool,
+    /// Which are ready, since the request was started: a bit for each.
+    ready: Vec<u64>,
+}
+
+/// How many partitions of one call are looked at.
+const MOST: u64 = 1 << 16;
+
+impl Partitions {
+    /// Those of a request that a call makes.
+    pub(super) fn of(checked: &Checked<'_>) -> Option<Box<Self>> {
+        let (sent, received) = (checked.shape.sent, checked.shape.received);
+        let is_sent = sent.partitions != NONE;
+        let position = if is_sent { sent.partitions } else { received.partitions };
+        let count = u64::try_from(checked.int(position)?).ok()?;
+        Some(Box::new(Self { count, is_sent, ready: Vec::new() }))
+    }
+
+    /// The request is started.
+    pub(super) fn start(&mut self) {
+        self.ready.clear();
+    }
+
+    /// Is the partition ready already? It is from now on.
+    fn set_ready(&mut self, partition: u64) -> bool {
+        let (at, bit) = (partition as usize / 64, 1 << (partition % 64));
+        if self.ready.len() <= at {
+            self.ready.resize(at + 1, 0);
+        }
+        let was = self.ready[at] & bit != 0;
+        self.ready[at] |= bit;
+        was
+    }
+}
+
+/// The partitions that a call names; `None` if it is about something else.
+fn named(checked: &Checked<'_>) -> Option<Vec<i64>> {
+    use FunctionId::{MPI_Parrived, MPI_Pready, MPI_Pready_list, MPI_Pready_range};
+    let words = checked.call.words();
+    let number = |word: u64| word as i64;
+    Some(match checked.function {
+        MPI_Pready => vec![number(words[0])],
+        MPI_Parrived => vec![number(words[1])],
+        MPI_Pready_range => {
+            let (low, high) = (number(words[0]), number(words[1]));
+            (low..=high.min(low.saturating_add(MOST as i64))).collect()
+        }
+        MPI_Pready_list if words[0] <= MOST && words[1] != 0 => {
+            let array = <*const c_int>::from_word(words[1]);
+            // SAFETY: the array must have the elements: the application says that it has so many, and MPI, which the call goes
+            // to next, reads them all.
+            (0..words[0] as usize).map(|index| i64::from(unsafe { *array.add(index) })).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// A call that names partitions is about to be passed on.
+pub(crate) fn naming(checked: &Checked<'_>) {
+    let Some(partitions) = named(checked) else { return };
+    let function = checked.function;
+    let is_arrival = function == FunctionId::MPI_Parrived;
+    let words = checked.call.words();
+    let handle = if is_arrival { words[0] } else { words[words.len() - 1] };
+    let found = with(|requests| {
+        // Which of several requests with one handle it is, nobody knows.
+        let [request] = &mut requests.get_mut(&handle)?[..] else { return None };
+        let (made_by, is_active, place) = (request.function, request.is_active, request.site);
+        let fault = match request.partitions.as_deref_mut() {
+            None => Some(Fault::Kind),
+            Some(of) if of.is_sent == is_arrival => Some(Fault::Kind),
+            Some(_) if !is_active && !is_arrival => Some(Fault::Inactive),
+            Some(of) => partitions.iter().find_map(|partition| {
+                let number = u64::try_from(*partition).ok().filter(|number| *number < of.count);
+                let Some(number) = number else { return Some(Fault::Range(*partition, of.count)) };
+                (!is_arrival && of.set_ready(number)).then_some(Fault::Twice(number))
+            }),
+        };
+        Some((fault?, made_by, place))
+    });
+    if let Some((fault, made_by, place)) = found {
+        fault.tell(function, checked.site, made_by, place);
+    }
+}
+
+/// What is wrong with a call that names partitions.
+enum Fault {
+    /// The request is none of those that the function is for.
+    Kind,
+    Inactive,
+    Range(i64, u64),
+    Twice(u64),
+}
+
+impl Fault {
+    fn tell(&self, function: FunctionId, site: Site, made_by: FunctionId, place: Site) {
+        let (class, what, message) = match self {
+            Self::Kind => (
+                Class::RequestLifecycle,
+                "kind",
+                format!("{function} of a request of {made_by}, which it is not for"),
+            ),
+            Self::Inactive => (
+                Class::RequestLifecycle,
+                "inactive",
+                format!("{function} of a request of {made_by} that is not active: start it first"),
+            ),
+            Self::Range(partition, count) => (
+                Class::InvalidArgument,
+                "partition",
+                format!("the partition is {partition}, but the request has {count}"),
+            ),
+            Self::Twice(partition) => (
+                Class::RequestLifecycle,
+                "twice",
+                format!("{function} of partition {partition}, which is ready already"),
+            ),
+        };
+        report(class, function, site, what, &message, Some(Other::new("made at", place)));
+    }
+}

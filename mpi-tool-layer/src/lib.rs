@@ -165,7 +165,6 @@ mod rows;
 mod settings;
 mod table;
 
-pub use call::world_ranks_of_group;
 pub use call::{
     Accepted, AnyCall, Call, CallResult, ErrorCode, Flow, Returned, Transfer, Transfers, Word,
     received_bytes, received_bytes_at_once,
@@ -187,9 +186,9 @@ pub use host::world::position as world_position;
 pub use host::{entry, install, linker, note, run};
 pub use kit::{
     AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, KnownComm,
-    KnownRow, Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts, Peer,
-    PeerTable, RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord, TrackedComm,
-    Traffic,
+    KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts,
+    Peer, PeerTable, RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord,
+    TrackedComm, Traffic,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 
 use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Group, MPI_Status, pmpi};
 
-use super::{Accepted, AnyCall, Call, Transfer, Word as _};
+use super::{Accepted, AnyCall, Call, Transfer};
 use crate::FunctionId;
 use crate::host::world::{has_handles, is_active, wrong_abi};
 
@@ -190,34 +190,72 @@ pub(crate) struct Envelope {
     pub(crate) combiner: c_int,
 }
 
-/// The ranks in `MPI_COMM_WORLD` of the processes of a call's group (`MPI_Win_post`, `MPI_Win_start`), which is about to go to
-/// MPI or has been there: `MPI_UNDEFINED` of those that are not in the world. `None` if the call has no group, or if MPI does
-/// not say it.
-pub fn world_ranks_of_group<'c>(call: impl Call<'c>) -> Option<Vec<c_int>> {
-    let mut arguments = call.arguments();
-    let (_, word) = arguments.find(|(what, _)| what.kind == crate::ParameterKind::Group)?;
-    let group = MPI_Group::from_word(word);
-    if group == pmpi::MPI_GROUP_NULL || !is_understood() || !has_handles() || !is_active() {
-        return None;
+/// A group that MPI has made, and that the application has not freed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedGroup(MPI_Group);
+
+impl UsedGroup {
+    /// The group that an accepted call has made. `None` if it makes none, and where MPI has another ABI.
+    pub(crate) fn made<'c>(call: AnyCall<'c>, _: Accepted<'c>) -> Option<Self> {
+        let new: *const MPI_Group = call.get(call.shape().new_group)?;
+        if new.is_null() || !is_understood() {
+            return None;
+        }
+        // SAFETY: the pointer must lead to a handle. It is the argument of a parameter by which the function returns the
+        // group that it makes, and MPI has written it, since it has accepted this call (`'c`), which has not returned yet.
+        let group = unsafe { *new };
+        (group != pmpi::MPI_GROUP_NULL).then_some(Self(group))
     }
-    let (mut size, mut world) = (0, pmpi::MPI_GROUP_NULL);
-    let mut ranks = None;
-    // SAFETY: the functions want valid groups. The application's own call hands this one to MPI, too: if it is wrong, that is
-    // an error of that call. The world's is made here and freed once. `MPI_Group_translate_ranks` reads and writes as many
-    // ranks as it is told, which both lists have.
-    unsafe {
-        if pmpi::MPI_Group_size(group, &mut size) == pmpi::MPI_SUCCESS
-            && pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, &mut world) == pmpi::MPI_SUCCESS
-        {
-            let theirs: Vec<c_int> = (0..size).collect();
-            let mut ours = vec![mpi_sys::MPI_UNDEFINED; theirs.len()];
-            let (from, to) = (theirs.as_ptr(), ours.as_mut_ptr());
-            let code = pmpi::MPI_Group_translate_ranks(group, size, from, world, to);
-            ranks = (code == pmpi::MPI_SUCCESS).then_some(ours);
+
+    /// For a group that is known to be valid by other means.
+    ///
+    /// # Safety
+    /// MPI has made the group, and the application has not freed it.
+    pub(crate) unsafe fn assume(group: MPI_Group) -> Self {
+        Self(group)
+    }
+
+    /// The handle.
+    pub(crate) fn handle(self) -> MPI_Group {
+        self.0
+    }
+
+    /// As [`UsedComm::world_ranks`]. The group must not be a session's.
+    pub(crate) fn world_ranks(self) -> Option<Vec<c_int>> {
+        if !has_handles() || !is_active() {
+            return None;
+        }
+        let mut world = pmpi::MPI_GROUP_NULL;
+        // SAFETY: the world is a valid communicator while it is active. Its group is made here, asked about, and freed once.
+        unsafe {
+            if pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, &mut world) != pmpi::MPI_SUCCESS {
+                return None;
+            }
+            let ranks = translated(self.0, world);
             pmpi::MPI_Group_free(&mut world);
+            ranks
         }
     }
-    ranks
+}
+
+/// The ranks in another group of all processes of a group; `None` if MPI does not say it.
+///
+/// # Safety
+/// Both groups are valid, and none of them is a session's.
+unsafe fn translated(group: MPI_Group, other: MPI_Group) -> Option<Vec<c_int>> {
+    let mut size = 0;
+    // SAFETY: the functions want valid groups, as the caller promises. `MPI_Group_translate_ranks` reads and writes as many
+    // ranks as it is told, which both lists have, and all of them are ranks of the group.
+    unsafe {
+        if pmpi::MPI_Group_size(group, &mut size) != pmpi::MPI_SUCCESS {
+            return None;
+        }
+        let theirs: Vec<c_int> = (0..size).collect();
+        let mut ours = vec![mpi_sys::MPI_UNDEFINED; theirs.len()];
+        let (from, to) = (theirs.as_ptr(), ours.as_mut_ptr());
+        let code = pmpi::MPI_Group_translate_ranks(group, size, from, other, to);
+        (code == pmpi::MPI_SUCCESS).then_some(ours)
+    }
 }
 
 /// The communicator of an operation that MPI has accepted. Its methods are questions to MPI, none
@@ -276,19 +314,12 @@ impl UsedComm {
         let mut ranks = None;
         // SAFETY: the functions want a valid communicator: a `UsedComm` is one, between two groups where `is_inter`
         // has said so, and the world is while it is active. They write one group each, which are asked about and freed
-        // only if they were written, once. `MPI_Group_translate_ranks` reads and writes as many ranks as it is told,
-        // which both lists have, and all of them are ranks of the group.
+        // only if they were written, once.
         unsafe {
-            let mut size = 0;
             if group_of(self.0, group) == pmpi::MPI_SUCCESS
                 && pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, world) == pmpi::MPI_SUCCESS
-                && pmpi::MPI_Group_size(*group, &mut size) == pmpi::MPI_SUCCESS
             {
-                let theirs: Vec<c_int> = (0..size).collect();
-                let mut ours = vec![mpi_sys::MPI_UNDEFINED; theirs.len()];
-                let (from, to) = (theirs.as_ptr(), ours.as_mut_ptr());
-                let code = pmpi::MPI_Group_translate_ranks(*group, size, from, *world, to);
-                ranks = (code == pmpi::MPI_SUCCESS).then_some(ours);
+                ranks = translated(*group, *world);
             }
             for mut group in groups.into_iter().filter(|group| *group != pmpi::MPI_GROUP_NULL) {
                 pmpi::MPI_Group_free(&mut group);

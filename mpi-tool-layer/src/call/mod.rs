@@ -32,7 +32,6 @@ use core::marker::PhantomData;
 
 use mpi_sys::{MPI_Request, MPI_Status};
 
-pub use asking::world_ranks_of_group;
 pub use kinds::AnyCall;
 pub(crate) use kinds::{Brand, KnownCall};
 pub(crate) use mpi_facts::{Completion, Data, NONE, Pattern, Position, Shape, Timing};

@@ -60,5 +60,7 @@ pub use size::SizeClass;
 pub use table::{AnyTable, KnownRow, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
 pub use thread::{ThisThread, ThreadWord};
 pub use timeline::Stretch;
-pub use tracking::{CommunicatorLayer, Communicators, KnownComm, Members, TrackedComm};
+pub use tracking::{
+    CommunicatorLayer, Communicators, KnownComm, KnownGroups, Members, TrackedComm,
+};
 pub use traffic::{Exchange, Tally, Traffic};

@@ -56,6 +56,8 @@ pub struct Shape {
     pub received: Data,
     /// The reduction operation.
     pub operation: Position,
+    /// The group that the function makes.
+    pub new_group: Position,
     /// The address where the function puts the request that it makes.
     pub new_request: Position,
     /// The requests that the function is given: an array, the address of one, or one.
@@ -352,6 +354,7 @@ impl Shape {
             sent: Data::NOWHERE,
             received: Data::NOWHERE,
             operation: NONE,
+            new_group: NONE,
             new_request: NONE,
             requests: NONE,
             request_count: NONE,
@@ -415,6 +418,7 @@ impl Shape {
                         shape.target = position;
                     }
                 }
+                ParameterKind::Group if output => shape.new_group = position,
                 ParameterKind::Request if output => shape.new_request = position,
                 ParameterKind::Request => {
                     shape.requests = position;

@@ -3,9 +3,12 @@
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use mpi_facts::watch::{epoch, full};
-use mpi_tool_layer::{Accepted, AnyCall, Call, FunctionId, Word as _, world_ranks_of_group};
+use mpi_tool_layer::{Accepted, AnyCall, Call, FunctionId, KnownGroups, Word as _};
 
 use crate::state::{Words, file};
+
+/// The groups of processes with which epochs begin.
+static GROUPS: KnownGroups = KnownGroups::new();
 
 /// Is the function about such epochs?
 #[inline(always)]
@@ -40,6 +43,19 @@ pub(crate) fn end<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) {
     }
 }
 
+/// The groups that a call has made.
+#[inline(always)]
+pub(crate) fn note_group<'c>(call: impl Call<'c>, accepted: Accepted<'c>) {
+    GROUPS.made(call, accepted);
+}
+
+/// A group is about to be freed.
+#[cold]
+#[inline(never)]
+pub(crate) fn forget_group(call: AnyCall<'_>) {
+    GROUPS.freed(call);
+}
+
 /// The call has returned an error: whether it counts is not known, and so nothing is said of epochs any more.
 #[cold]
 pub(crate) fn fail() {
@@ -61,7 +77,7 @@ fn count(call: AnyCall<'_>, what: usize) {
     let (Some(file), Some(window)) = (file(), call.window()) else { return };
     let window = window.raw().to_word();
     // What is not known makes all of it unknown.
-    let Some(ranks) = world_ranks_of_group(call) else {
+    let Some(ranks) = GROUPS.world_ranks(call) else {
         file.mark_full(full::EPOCHS);
         return;
     };

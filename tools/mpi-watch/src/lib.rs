@@ -170,6 +170,9 @@ impl Watch {
         if epochs::is_about_epochs(function) {
             epochs::begin(call.erase());
         }
+        if function == FunctionId::MPI_Group_free {
+            epochs::forget_group(call.erase());
+        }
         slot.set_inside(function);
         Entered { slot, number, is_alone: false }
     }
@@ -287,6 +290,7 @@ impl Watch {
         if is_collective(call) && !call.makes_communicator() {
             self.note_object(call.erase(), accepted);
         }
+        epochs::note_group(call, accepted);
         callbacks::note(call);
     }
 

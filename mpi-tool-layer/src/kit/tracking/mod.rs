@@ -28,6 +28,7 @@
 
 mod handles;
 mod known;
+mod known_groups;
 mod layer;
 mod members;
 
@@ -44,6 +45,7 @@ use crate::{
 };
 use handles::Handles;
 pub use known::{KnownComm, TrackedComm};
+pub use known_groups::KnownGroups;
 pub use layer::CommunicatorLayer;
 pub use members::Members;
 use members::{Spaced, hash};

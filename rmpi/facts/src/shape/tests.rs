@@ -94,6 +94,8 @@ fn addresses_of_handles_are_no_handles() {
     assert_eq!(Shape::of(FunctionId::MPI_File_close).file, NONE);
     assert_eq!(Shape::of(FunctionId::MPI_Op_free).operation, NONE);
     assert_eq!(Shape::of(FunctionId::MPI_Comm_free).new_communicator, NONE);
+    assert_eq!(Shape::of(FunctionId::MPI_Group_free).new_group, NONE);
+    assert_eq!(Shape::of(FunctionId::MPI_Group_incl).new_group, 3);
     assert_eq!(Shape::of(FunctionId::MPI_Comm_dup).communicator, 0);
     assert_eq!(Shape::of(FunctionId::MPI_Comm_dup).new_communicator, 1);
     assert_eq!(Shape::of(FunctionId::MPI_Comm_get_parent).new_communicator, 0);

@@ -142,7 +142,7 @@ impl Pgas {
         println!("Million operations a second on {} ranks, beside C with MPI_Isend;", self.ranks);
         println!("{} pairs\n", self.samples);
         println!(
-            "| kernel | form | updates | table | buffer | here | C, Isend | median ratio | 95 % interval |"
+            "| kernel | form | updates | table | buffer | here | C, Isend | ratio | 95 % interval |"
         );
         println!("|---|---|---|---|---|---|---|---|---|");
         for kernel in

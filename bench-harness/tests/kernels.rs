@@ -36,7 +36,7 @@ fn kernels(program: &str, names: &[&str]) {
                     let errors = String::from_utf8_lossy(&output.stderr);
                     assert!(
                         output.status.success() && said.contains(&format!("{name}: right")),
-                        "{name} by {form} on {ranks} ranks, {updates} {table} {buffer}: {}\n{said}\n{errors}",
+                        "{name}, {form} on {ranks} ranks, {updates} {table} {buffer}: {}\n{said}\n{errors}",
                         output.status
                     );
                     let rate =

@@ -1,6 +1,6 @@
-//! The kernels by actors, on arrays, by active messages and in plain rmpi, beside C with aggregated `MPI_Isend` and with
-//! `MPI_Alltoallv`, in paired runs. Histogram, index gather and random permutation run with many sizes; permute matrix,
-//! triangle counting and triangular solve with one each.
+//! The kernels by actors, on arrays, by active messages and in plain rmpi, beside C with aggregated `MPI_Isend` and
+//! with `MPI_Alltoallv`, in paired runs. Histogram, index gather and random permutation run with many sizes; permute
+//! matrix, triangle counting and triangular solve with one each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The kernels in C, with `MPI_Isend` and with `MPI_Alltoallv`: right on one, two and three processes, with buffers that
-//! hold all messages and with small ones, where most messages have to wait.
+//! The kernels in C, with `MPI_Isend` and with `MPI_Alltoallv`: right on one, two and three processes, with buffers
+//! that hold all messages of a process and with small ones, where messages have to wait.
 
 #[path = "../src/compile.rs"]
 #[allow(dead_code, reason = "the grid's flags are another test's")]

@@ -1,6 +1,7 @@
 //! Triangle counting: how many triples of vertices of a random graph are neighbours of one another, by loads from an
-//! array of neighbours, by active messages (`--form am`), or in plain MPI (`--form plain`). `--table` says how many
-//! vertices a process has, `--updates` how many edges they have together, about.
+//! array of neighbours, by active messages (`--form am`), or in plain MPI (`--form plain`). Vertices are dealt out to
+//! the processes in turn. `--table` says how many vertices a process has, `--updates` how many edges they have
+//! together, about.
 
 mod common;
 
@@ -49,12 +50,14 @@ pub(crate) fn main() -> Result<(), Error> {
     let world = context.world();
     let team = Team::new(world)?;
     team.set_settings(Settings::default().buffer(options.buffer));
-    let vertices = options.table * team.size();
+    let size = team.size();
+    let vertices = options.table * size;
     let edges = options.updates.div_ceil(options.table);
-    // `edges` places for each vertex.
+    // `edges` places for each vertex, with those of a process one after the other.
     let neighbours =
         Array::<u64, ReadOnly>::from_fn(&team, vertices * edges, Layout::Block, |place| {
-            let list = smaller_neighbours((place / edges) as u64, edges as u64);
+            let (process, own) = (place / edges / options.table, place / edges % options.table);
+            let list = smaller_neighbours((own * size + process) as u64, edges as u64);
             list.get(place % edges).copied().unwrap_or(NONE)
         })?;
     let lists = || neighbours.local().chunks(edges);
@@ -64,24 +67,28 @@ pub(crate) fn main() -> Result<(), Error> {
     let (triangles, asked) = if form == "array" {
         // The list of each neighbour of each vertex.
         let lists_of = lists().flat_map(|list| &list[..real(list)]);
-        let places: Vec<usize> =
-            lists_of.flat_map(|&one| (0..edges).map(move |n| one as usize * edges + n)).collect();
+        let first = |one: usize| (one % size * options.table + one / size) * edges;
+        let places: Vec<usize> = lists_of
+            .map(|&one| first(one as usize))
+            .flat_map(|first| first..first + edges)
+            .collect();
         let loaded = neighbours.batch_load(&places)?;
         let mut theirs = loaded.chunks(edges);
-        let mut triangles = 0;
+        let (mut triangles, mut asked) = (0, 0);
         for list in lists() {
+            // As many pairs as the other forms ask about one by one.
+            asked += real(list) * real(list).saturating_sub(1) / 2;
             for their in theirs.by_ref().take(real(list)) {
                 let both = their.iter().filter(|&&one| one != NONE && list.contains(&one));
                 triangles += both.count() as u64;
             }
         }
-        (triangles, places.len())
+        (triangles, asked)
     } else {
         let mut asked = Vec::new();
         for list in lists() {
             for (at, &greater) in list[..real(list)].iter().enumerate() {
-                let (process, place) = (greater as usize / options.table, greater as usize);
-                let place = (place % options.table) as u64;
+                let (process, place) = (greater as usize % size, greater / size as u64);
                 asked.extend(list[..at].iter().map(|&smaller| (process, Edge { place, smaller })));
             }
         }
@@ -89,8 +96,8 @@ pub(crate) fn main() -> Result<(), Error> {
         let found: u64 = if form == "plain" {
             // It does not matter which process adds them up.
             let asked = asked.iter().map(|&(process, edge)| (process, edge));
-            let (asked, _) = common::Sorted::new(team.size(), asked);
-            let (rank, size) = (team.rank(), team.size());
+            let (asked, _) = common::Sorted::new(size, asked);
+            let rank = team.rank();
             let here = Here { sender: rank, rank, size };
             asked.exchange(world)?.items.iter().map(|edge| edge.run(&mut mine, here)).sum()
         } else {

@@ -69,8 +69,13 @@ impl Checked<'_> {
     /// The ranks of a group: each one once, and such as the group has.
     fn check_group_ranks(&mut self) {
         let [group, length] = [self.call.words()[0], self.call.words()[1]];
+        let made = objects::get(Kind::Group, group);
+        if !Kind::Group.is_predefined(group) && made.is_none_or(|object| object.is_freed()) {
+            return;
+        }
         let mut size = 0;
-        // SAFETY: the call wants a group, in which nothing wrong was found, and writes one `int`.
+        // SAFETY: the function wants a valid group, and writes one `int`. This one is predefined, or MPI has made it, and the
+        // application has not freed it.
         let code = unsafe { pmpi::MPI_Group_size(MPI_Group::from_word(group), &mut size) };
         let ranks = self.list(2, length);
         if code != MPI_SUCCESS {

@@ -210,6 +210,11 @@ pub(crate) fn get(kind: Kind, handle: u64) -> Option<Object> {
     with_all(|objects| objects.get(&(kind, handle)).cloned())
 }
 
+/// May MPI be asked about a handle? If it is predefined, or MPI has made it and the application has not freed it.
+pub(crate) fn is_there(kind: Kind, handle: u64) -> bool {
+    kind.is_predefined(handle) || with(kind, handle, |object| !object.is_freed()) == Some(true)
+}
+
 /// The application has got a handle.
 pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, size: u32) {
     use FunctionId::{

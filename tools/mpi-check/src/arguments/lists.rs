@@ -69,8 +69,7 @@ impl Checked<'_> {
     /// The ranks of a group: each one once, and such as the group has.
     fn check_group_ranks(&mut self) {
         let [group, length] = [self.call.words()[0], self.call.words()[1]];
-        let made = objects::get(Kind::Group, group);
-        if !Kind::Group.is_predefined(group) && made.is_none_or(|object| object.is_freed()) {
+        if !objects::is_there(Kind::Group, group) {
             return;
         }
         let mut size = 0;

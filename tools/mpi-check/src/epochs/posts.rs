@@ -8,13 +8,18 @@ use super::{Common, Window, window_of, with};
 use crate::accesses;
 use crate::arguments::Checked;
 use crate::exposures::{self, What};
+use crate::objects::{self, Kind};
+use crate::shared::{limit, shared};
 use crate::waits::Need;
 
-/// The ranks of a group in a window.
-fn members(window: u64, group: u64) -> Vec<u32> {
+/// The ranks of a group in a window; `None` if nobody knows.
+fn members(window: u64, group: u64) -> Option<Vec<u32>> {
+    if !objects::is_there(Kind::Window, window) || !objects::is_there(Kind::Group, group) {
+        return None;
+    }
     let (mut size, mut whole) = (0, pmpi::MPI_GROUP_NULL);
     let group = MPI_Group::from_word(group);
-    // SAFETY: the calls want a window and a group, in which nothing wrong was found, and places for a number and a group.
+    // SAFETY: the calls want a window and a group, which are there, and places for a number and a group.
     let codes = unsafe {
         [
             pmpi::MPI_Group_size(group, &mut size),
@@ -22,7 +27,7 @@ fn members(window: u64, group: u64) -> Vec<u32> {
         ]
     };
     if codes != [MPI_SUCCESS; 2] {
-        return Vec::new();
+        return None;
     }
     let own: Vec<c_int> = (0..size).collect();
     let mut translated = vec![-1; own.len()];
@@ -32,7 +37,7 @@ fn members(window: u64, group: u64) -> Vec<u32> {
         pmpi::MPI_Group_translate_ranks(group, size, own.as_ptr(), whole, translated.as_mut_ptr());
         pmpi::MPI_Group_free(&mut whole);
     }
-    translated.into_iter().filter_map(|rank| u32::try_from(rank).ok()).collect()
+    translated.into_iter().map(|rank| u32::try_from(rank).ok()).collect()
 }
 
 /// A call is about to be passed on: whom an epoch is with, and what others may wait for.
@@ -43,10 +48,16 @@ pub(super) fn entering(checked: &Checked<'_>, window: u64) {
         return;
     }
     let named = match function {
-        MPI_Win_complete => Vec::new(),
+        MPI_Win_complete => Some(Vec::new()),
         _ => members(window, checked.call.words()[0]),
     };
     with(window, |window| {
+        let Some(named) = named else {
+            // Nothing is said of this window's epochs any more, nor of what anybody waits for in one.
+            window.common = None;
+            shared().reached(limit::EXPOSURES);
+            return;
+        };
         let Some(common) = &mut window.common else { return };
         match function {
             MPI_Win_start => common.targets = named,

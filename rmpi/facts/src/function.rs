@@ -7,10 +7,12 @@ use core::ffi::CStr;
 use core::fmt;
 use core::str::FromStr;
 
+pub use class::FunctionClass;
 use packed::{
     CLASS_OF, COUNTS, FIRSTS, Listed, PARAMETERS, RESULT_TEXTS, STARTS, TEXTS, TUM_ID_OF,
     VERSION_OF, piece,
 };
+pub use parameter::{Direction, Parameter, ParameterKind};
 
 /// `FunctionId` and the descriptions, from the lines of the list.
 macro_rules! functions {
@@ -130,6 +132,12 @@ impl FunctionId {
         whole.split_at(whole.len() - 1).0.split_at(1).1
     }
 
+    /// The name under which the library has the function for tools, `PMPI_Send`.
+    pub const fn second_name(self) -> &'static str {
+        let whole = self.whole_name();
+        whole.split_at(whole.len() - 1).0
+    }
+
     /// The C name, as C wants it: with a NUL at its end.
     pub fn c_name(self) -> &'static CStr {
         c_string(&self.whole_name()[1..])
@@ -212,82 +220,6 @@ impl FromStr for FunctionId {
     }
 }
 
-/// Declares an enum whose variants have a name for people.
-macro_rules! named {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [$name] = &[$($name::$variant),*];
-
-            /// The name in reports.
-            pub const fn name(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-    };
-}
-
-named! {
-    /// What a function is about; the chapters of MPI-5.0, the large ones divided.
-    FunctionClass {
-        /// Sends, receives and probes, persistent ones too (chapter 3).
-        PointToPoint = "point-to-point",
-        /// Completion, start and cancellation of requests (3.7, 3.9).
-        Completion = "completion",
-        /// What a status tells (3.2.5).
-        Status = "status",
-        /// Buffers of buffered sends (3.6).
-        Buffering = "buffering",
-        /// Partitioned communication (chapter 4).
-        Partitioned = "partitioned",
-        /// Datatypes, packing, addresses (chapter 5).
-        Datatype = "datatype",
-        /// Collective communication (chapter 6).
-        Collective = "collective",
-        /// Reduction operations (6.9).
-        Operation = "operation",
-        /// Groups (7.3).
-        Group = "group",
-        /// Communicators (7.4, 7.6).
-        Communicator = "communicator",
-        /// Keyvals and attributes (7.7).
-        Attribute = "attribute",
-        /// Virtual topologies (chapter 8).
-        Topology = "topology",
-        /// Neighbourhood collectives (8.6).
-        Neighborhood = "neighborhood",
-        /// Versions, clocks, memory, the ABI (chapters 9, 15, 20).
-        Environment = "environment",
-        /// Error handlers, classes and codes (9.3 to 9.5).
-        ErrorHandling = "error handling",
-        /// Info objects (chapter 10).
-        Info = "info",
-        /// Start and end, sessions, spawn and connect (chapter 11).
-        Process = "process",
-        /// Windows and one-sided communication (chapter 12).
-        OneSided = "one-sided",
-        /// Generalized requests (13.2).
-        GeneralizedRequest = "generalized request",
-        /// Files (chapter 14).
-        Io = "I/O",
-        /// The tool information interface (15.3).
-        ToolInterface = "tool interface",
-        /// Handles between languages (chapters 19, 20).
-        Conversion = "conversion",
-    }
-}
-
 /// A version of the MPI standard. Versions are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MpiVersion {
@@ -311,120 +243,9 @@ impl fmt::Display for MpiVersion {
     }
 }
 
-/// A parameter of an MPI function, as the MPI Forum's machine-readable standard describes it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Parameter {
-    /// The numbers of three texts.
-    name: u16,
-    rust_type: u16,
-    length: u16,
-    /// Who writes it.
-    pub direction: Direction,
-    /// What it means, whatever its type is: an `int` may be a rank, a count or a flag.
-    pub kind: ParameterKind,
-    /// Is only the root's argument significant? At the other ranks it may be anything, also where
-    /// the call is accepted.
-    pub root_only: bool,
-}
-
-impl Parameter {
-    const NONE: Self = Self {
-        name: 0,
-        rust_type: 0,
-        length: 0,
-        direction: Direction::In,
-        kind: ParameterKind::Buffer,
-        root_only: false,
-    };
-
-    /// The standard's name, `sendbuf`. Unique in the function.
-    pub const fn name(&self) -> &'static str {
-        TEXTS[self.name as usize]
-    }
-
-    /// The C type, as Rust writes it: `*const c_void`, `MPI_Comm`.
-    pub const fn rust_type(&self) -> &'static str {
-        TEXTS[self.rust_type as usize]
-    }
-
-    /// For an array, the parameter or constant that gives its length, where there is one: of
-    /// `MPI_Waitall`'s requests, `count`. `None` of all that is no array, and of arrays whose
-    /// length follows from something else, such as the size of a communicator.
-    pub const fn length(&self) -> Option<&'static str> {
-        let text = TEXTS[self.length as usize];
-        if text.is_empty() { None } else { Some(text) }
-    }
-}
-
-impl fmt::Debug for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parameter")
-            .field("name", &self.name())
-            .field("rust_type", &self.rust_type())
-            .field("length", &self.length())
-            .field("direction", &self.direction)
-            .field("kind", &self.kind)
-            .field("root_only", &self.root_only)
-            .finish()
-    }
-}
-
-/// Who writes an argument, in the standard's language-independent terms. A buffer that is received
-/// in partitions is `In` there, though MPI writes to it later; the Rust type, `*mut`, says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// The caller. A handle, too, whose object the function does not change.
-    In,
-    /// MPI: an address where it puts something.
-    Out,
-    /// Both, or the object behind a handle changes.
-    InOut,
-}
-
-/// What a parameter means: the kinds of the MPI Forum's machine-readable standard, without their
-/// value ranges and widths (`POLYXFER_NUM_ELEM_NNI` is `XferNumElem`: a number of elements to
-/// transfer).
-///
-/// Those that tools meet most:
-///
-/// | kind | |
-/// |---|---|
-/// | `Buffer` | the address of data that MPI moves |
-/// | `XferNumElem`, `DtypeNumElem` | how many elements to move; how many a datatype is made of |
-/// | `Partition` | how many partitions, or which |
-/// | `Displacement`, `RmaDisplacement` | where a block begins, in elements or bytes; where in a window, in its units |
-/// | `Rank`, `Tag` | the other process, the name of a message; their special values, too |
-/// | `Communicator`, `Datatype`, `Window`, `Request` … | a handle, or the address of one |
-/// | `Status`, `Logical`, `Index` | the addresses of statuses, flags and indices that MPI writes |
-/// | `ArrayLength` | how long an array among the parameters is, or how much of it MPI has written |
-/// | `Function`, `ExtraState` | a callback, and what it gets |
-#[allow(missing_docs, reason = "the MPI Forum's terms")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[rustfmt::skip]
-pub enum ParameterKind {
-    AccessMode, AllocMemNumBytes, ArgumentCount, ArgumentList, ArrayLength, Assert,
-    AttributeVal, BindType, Buffer, CBuffer, CallbackSafety, CatIndex, Color, Combiner,
-    CommComparison, CommSize, Communicator, Coordinate, Cvar, CvarIndex, Datatype, Degree,
-    Dimension, Displacement, DisplacementAintCount, DisplacementCount, Dispoffset,
-    DistribEnum, DtypeDistribution, DtypeNumElem, DtypePackSize, DtypeStrideBytes,
-    Errhandler, ErrorClass, ErrorCode, EventCbFunction, EventDropCbFunction,
-    EventFreeCbFunction, EventIndex, EventInstance, EventRegistration, ExtraState,
-    F08Status, F90Comm, F90Datatype, F90Errhandler, F90File, F90Group, F90Info, F90Message,
-    F90Op, F90Request, F90Session, F90Status, F90Win, File, FileDescriptor, Function,
-    GenericDtypeCount, GenericDtypeInt, Group, GroupComparison, Index, Info,
-    InfoValueLength, Key, KeyIndex, Keyval, Location, LockType, Logical, LogicalVoid, Math,
-    Message, NumBytes, NumDims, NumParamValues, Offset, Operation, Order, Partition,
-    ProcessGridSize, ProfileLevel, Pvar, PvarClass, PvarIndex, PvarSession, Rank, Request,
-    RmaDisplacement, Session, SourceIndex, SourceOrdering, SplitType, Status, String,
-    String2darray, StringArray, StringLength, Tag, ThreadLevel, ToolMpiObj, ToolVarValue,
-    ToolVarVerbosity, ToolenumIndex, ToolenumSize, ToolsEnum, ToolsNumElem, ToolsTickCount,
-    TopologyType, Typeclass, TypeclassSize, UpdateMode, UpdateNumber, VariableScope,
-    Version, Weight, WinAttachSize, Window, WindowSize, XferNumElem,
-}
-
+mod class;
 mod packed;
+mod parameter;
 mod texts;
 
 #[cfg(test)]

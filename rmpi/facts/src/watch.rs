@@ -19,7 +19,7 @@ use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing}
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 5;
+pub const VERSION: u64 = 6;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -189,7 +189,9 @@ pub mod slot {
     /// The communicator's handle; only the lower half means something where handles are `int`s
     /// ([`INT_HANDLES`](super::header::INT_HANDLES)).
     pub const COMM: usize = 9;
-    /// The window's or the file's handle.
+    /// The window's or the file's handle. In calls that some processes make together, the identity of what they are operations
+    /// of ([`super::kind::MEETING`]), and in the places of requests what `MPI_Intercomm_create` is to the leaders: identity
+    /// and number, zeros elsewhere, and the own leader's world rank.
     pub const OBJECT: usize = 10;
     /// The number of the collective operation on its communicator, window or file, from 1, with those that have failed as in
     /// [`group::NUMBER`](super::group::NUMBER); 0 if it is not counted. Not written by all ([`super::has_no_number`]).
@@ -272,6 +274,9 @@ pub mod kind {
     /// One of these that was freed: its identity and its operations stay, so that others see that this process has come
     /// to them, until the entry is needed.
     pub const GONE: u64 = 4;
+    /// What calls of some processes of a communicator are the operations of, such as `MPI_Comm_create_group`: those with one
+    /// group, tag and communicator. It has no handle, and is [`GONE`] as long as this process is in no such call.
+    pub const MEETING: u64 = 5;
 }
 
 /// World ranks of members, two in a word, the lower half first.
@@ -315,8 +320,13 @@ pub mod request {
     pub const COMM: usize = 4;
     /// The site of the call that has made it.
     pub const SITE: usize = 5;
-    /// The number of the collective operation, as in [`group::NUMBER`](super::group::NUMBER), or 0.
+    /// The number of the collective operation, as in [`group::NUMBER`](super::group::NUMBER), or 0. Of `MPI_Psend_init`: how
+    /// many parts the message has ([`PARTITIONS`]), and from bit [`READY_SHIFT`] how many are ready since it was started.
     pub const NUMBER: usize = 6;
+    /// The bits of the number of parts.
+    pub const PARTITIONS: u64 = 0xffff_ffff;
+    /// Those of the parts that are ready.
+    pub const READY_SHIFT: u32 = 32;
     /// How often it was started, of a persistent request.
     pub const STARTS: usize = 7;
     /// The length of an entry.

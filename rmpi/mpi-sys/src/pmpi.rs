@@ -3,7 +3,8 @@
 //! A tool is loaded into processes that have no MPI, where an undefined symbol would be fatal, so
 //! nothing here refers to the library by a strong symbol: the dynamic linker fills a table of weak
 //! references, and a call goes through it. Where the table has a hole, [`available`] says so, and
-//! where MPI was loaded later than the table, [`fill`] takes it from there.
+//! where MPI was loaded later than the table, [`fill`] takes it from there. A tool's crate puts a table of its own into this
+//! one's place, with one reference, and fills it from the library: 700 references are a large part of what it costs to load.
 
 use core::arch::global_asm;
 use core::ffi::CStr;
@@ -32,9 +33,19 @@ pub fn address(number: usize) -> Option<core::ptr::NonNull<c_void>> {
 /// What `find` gives for a name is null, or the MPI library's function of that name, of the prototype that the list
 /// has, and stays loaded as long as the process calls it.
 pub unsafe fn fill(find: impl Fn(&CStr) -> *mut c_void) {
+    // SAFETY: it wants what this function does.
+    unsafe { fill_each(|function| find(function.pmpi_name())) };
+}
+
+/// The same: `find` gets the functions.
+///
+/// # Safety
+/// As of [`fill`].
+#[doc(hidden)]
+pub unsafe fn fill_each(find: impl Fn(FunctionId) -> *mut c_void) {
     for (entry, function) in TABLE.iter().zip(FunctionId::all()) {
         if entry.load(Relaxed).is_null() {
-            entry.store(find(function.pmpi_name()), Relaxed);
+            entry.store(find(function), Relaxed);
         }
     }
 }
@@ -57,7 +68,8 @@ macro_rules! table {
             ".pushsection .data.mpi_sys_pmpi, \"aw\", @progbits",
             ".balign 8",
             ".hidden mpi_sys_pmpi",
-            ".globl mpi_sys_pmpi",
+            // A tool has a table of its own in this one's place, with one reference, and fills the rest itself.
+            ".weak mpi_sys_pmpi",
             "mpi_sys_pmpi:",
             $(concat!(".weak P", stringify!($c_name), "\n.quad P", stringify!($c_name)),)*
             ".popsection",

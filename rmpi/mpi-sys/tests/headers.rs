@@ -140,7 +140,8 @@ fn number(expression: &Expr) -> Option<i64> {
             _ => None,
         },
         Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => Some(-number(&unary.expr)?),
-        // `0x8400_0001_u32 as MPI_Datatype` is the negative int of those bits.
+        // `0x8400_0001_u32 as MPI_Datatype` is the negative int of those bits, and `as MPI_Offset` a positive number.
+        Expr::Cast(cast) if is_long(&cast.ty) => number(&cast.expr),
         Expr::Cast(cast) => match number(&cast.expr)? {
             value if value > i64::from(i32::MAX) && value <= i64::from(u32::MAX) => {
                 Some(i64::from(value as u32 as i32))
@@ -151,6 +152,14 @@ fn number(expression: &Expr) -> Option<i64> {
         Expr::Call(call) => call.args.first().map_or(Some(0), number),
         _ => None,
     }
+}
+
+/// Has a type more bits than an `int`, by its name?
+fn is_long(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    let name = path.path.segments.last().map(|segment| segment.ident.to_string());
+    let long = ["MPI_Offset", "MPI_Aint", "MPI_Count", "i64", "u64", "c_long", "c_longlong"];
+    name.is_some_and(|name| long.contains(&name.as_str()))
 }
 
 /// `$MPICC -E` of `mpi.h`, macros kept.

@@ -52,6 +52,10 @@ pub enum Compiled {
     /// For functions that programs call in loops: communication, and waiting for it. The others share one copy, as
     /// do the functions with large counts. Right where `around` does much, and must be quick all the same.
     ForCommunication,
+    /// For the same functions, once for both roles: a preloaded tool goes through the copy that a level of a stack has, which
+    /// costs some five instructions a call. Right where the calls that must be quickest go a [quick
+    /// way](crate::MpiInterceptionLayer::around_quickly).
+    ForCommunicationInOneRole,
     /// For none: all share one copy, which costs some thirty instructions a call. Such a tool compiles in seconds. What
     /// a layer's `next_f` holds is leaked if the layer does not call it: the framework's own holds nothing.
     Once,
@@ -62,15 +66,23 @@ impl Compiled {
     /// high-level layers have no method; where it does not, they go on at once.
     #[doc(hidden)]
     pub const fn shares(self, function: FunctionId, sees_raw: bool) -> bool {
-        // The tool itself watches some functions.
-        if is_watched(function) || !sees_raw && !HAS_METHOD[function as usize] {
+        if !is_seen(function, sees_raw) {
             return false;
         }
         match self {
             Self::ForEachFunction => false,
-            Self::ForCommunication => !is_called_in_loops(function) || function.is_large_count(),
+            Self::ForCommunication | Self::ForCommunicationInOneRole => {
+                !is_called_in_loops(function) || function.is_large_count()
+            }
             Self::Once => true,
         }
+    }
+
+    /// Does a preloaded tool go through the entry of a level? What shares its code has one copy for both roles in any case.
+    #[doc(hidden)]
+    pub const fn shares_roles(self, function: FunctionId, sees_raw: bool) -> bool {
+        let shares = matches!(self, Self::ForCommunicationInOneRole) && is_seen(function, sees_raw);
+        shares || self.shares(function, sees_raw)
     }
 
     /// Do functions with large counts have no copies, whatever those have that they are the twins of?
@@ -82,6 +94,11 @@ impl Compiled {
     pub(crate) const fn and(self, other: Self) -> Self {
         if self as u8 > other as u8 { self } else { other }
     }
+}
+
+/// Is a call of the function the layer's matter? The tool itself watches some functions, and others go on at once.
+const fn is_seen(function: FunctionId, sees_raw: bool) -> bool {
+    !is_watched(function) && (sees_raw || HAS_METHOD[function as usize])
 }
 
 /// Do programs call the function where it must be quick?

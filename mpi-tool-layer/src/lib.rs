@@ -188,7 +188,7 @@ pub use kit::{
     AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, KnownComm,
     KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts,
     Peer, PeerTable, RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord,
-    TrackedComm, Traffic,
+    TrackedComm, Traffic, copy_memory,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -7,6 +7,19 @@ use mpi_sys::{mpi_functions, *};
 
 use crate::FunctionId;
 
+/// Calls a function of a table, which wants what the MPI standard asks of its caller. Those who implement [`NextFunctions`]
+/// have it in functions that are not generic, and are never inlined: so they are compiled in this crate, and not in each tool.
+macro_rules! call_entry {
+    ($table:ident $c_name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
+        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+        let address = $table.entry(FunctionId::$c_name);
+        // SAFETY: the entry is a function of this prototype: `new`, `set` and `link` ask for that, and `unlinked` has such
+        // functions. That the arguments are as MPI asks is the promise of the one who calls this.
+        core::mem::transmute::<*const core::ffi::c_void, Function>(address)($($arg),*)
+    }};
+}
+pub(crate) use call_entry;
+
 macro_rules! next_functions {
     ([] $($c_name:ident $name:ident $class:ident $version:literal $tum:tt
         ($($arg:ident: $ty:ty = $dir:ident $kind:ident $([$len:tt])? $($root:ident)?),*) -> $ret:ty;)*
@@ -32,16 +45,20 @@ macro_rules! next_functions {
                 /// What the MPI standard asks of the function's caller: handles that are valid, buffers of
                 /// the length and datatype that the arguments say, for as long as the operation runs, and MPI
                 /// initialized and not finalized, with a thread level that allows this call.
+                unsafe fn $name(&self, $($arg: $ty),*) -> $ret;
+            )*
+        }
+
+        impl NextFunctions for NextTable {
+            fn entries(&self) -> &NextTable {
+                self
+            }
+
+            $(
+                #[inline(never)]
                 unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
-                    let address = self.entries().entry(FunctionId::$c_name);
-                    // SAFETY: the entry is a function of this prototype: `new`, `set` and `link` ask for
-                    // that, and `unlinked` has such functions. That the arguments are as MPI asks is the
-                    // promise of the one who calls this.
-                    unsafe {
-                        core::mem::transmute::<*const c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
-                            address,
-                        )($($arg),*)
-                    }
+                    // SAFETY: it wants what this function does.
+                    unsafe { call_entry! { self $c_name ($($arg: $ty),*) -> $ret } }
                 }
             )*
         }
@@ -80,12 +97,6 @@ pub fn missing_address(function: FunctionId) -> *const c_void {
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct NextTable([AtomicPtr<c_void>; FunctionId::COUNT]);
-
-impl NextFunctions for NextTable {
-    fn entries(&self) -> &NextTable {
-        self
-    }
-}
 
 impl NextTable {
     /// A table with functions to begin with.

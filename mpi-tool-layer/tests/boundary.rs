@@ -52,6 +52,10 @@ fn prototype(prefix: &str, function: FunctionId) -> String {
 
 /// A library with `MPI_X` and `PMPI_X` for each of the functions.
 fn library(name: &str, functions: &[FunctionId]) -> PathBuf {
+    library_with(name, functions, &[])
+}
+
+fn library_with(name: &str, functions: &[FunctionId], flags: &[&str]) -> PathBuf {
     let mut c = String::from(
         "#include <stdarg.h>\n#include <string.h>\n#include <stdio.h>\n
         unsigned long seen[800][16], calls[800]; unsigned long answer; int early = -1;
@@ -82,7 +86,7 @@ fn library(name: &str, functions: &[FunctionId]) -> PathBuf {
         "unsigned int MPI_Initialized(unsigned long);
         __attribute__((constructor)) static void first(void) { early = MPI_Initialized(0x1234); }\n",
     );
-    build(name, &c, &["-shared", "-fPIC"])
+    build(name, &c, &[&["-shared", "-fPIC"], flags].concat())
 }
 
 /// Which bits a program passes.
@@ -257,6 +261,39 @@ fn all_bits_of_all_functions_pass_through() {
     }
     expect_same(&program, &copies("empty_raw", 10));
     expect_same(&program, &copies("call_counter", 20));
+}
+
+/// Where MPI's library has no table that tools read, and where another object has some of its functions under the names for
+/// tools, all calls go the way that the dynamic linker has for them.
+#[test]
+fn functions_are_found_where_the_dynamic_linker_finds_them() {
+    let plain = library_with("libplain.so", &exported(), &["-Wl,--hash-style=sysv"]);
+    let program = driver("plain", &exported(), &plain);
+    expect_same(&program, &[tool("empty_raw")]);
+    expect_same(&program, &[tool("call_counter"), tool("empty_raw")]);
+
+    // One that stands before the library in the process, and has one function for tools.
+    let library = library("libbehind.so", &exported());
+    let program = driver("behind", &exported(), &library);
+    let (function, arguments) = (FunctionId::MPI_Send, (0..6).map(|i| format!("a{i}")));
+    let before = build(
+        "libbefore.so",
+        &format!(
+            "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nstatic int sends;
+            {} {{ sends++; typedef int (*f)(); f next = (f)dlsym(RTLD_NEXT, \"P{function}\");
+                return ((int (*)({}))next)({}); }}
+            __attribute__((destructor)) static void end(void) {{ printf(\"before: %d\\n\", sends); }}",
+            prototype("P", function),
+            types(function).0.join(", "),
+            arguments.collect::<Vec<_>>().join(", ")
+        ),
+        &["-shared", "-fPIC", "-ldl"],
+    );
+    for tools in [vec![tool("empty_raw"), before.clone()], vec![before, tool("call_counter")]] {
+        let output = run(&program, &tools, &[("MPI_TOOL_OUTPUT", "none")]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("wrong 0\n") && said.contains("before: 50\n"), "{said}");
+    }
 }
 
 /// A layer that looks at requests, statuses and datatypes passes on what it looks at as it came.

@@ -82,15 +82,18 @@ fn an_example_tells_the_time_by_communicator() {
     let program = compile("communicators");
     let calls = |profile: &Value| {
         let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
+        // Of all: one call may take less than the clock's step, which is 10 ns on some processors.
+        let mut time = 0;
         for row in profile["rows"].as_array().unwrap() {
             let Some(known) = communicator(profile, row) else { continue };
             if ["MPI_Comm_free", "MPI_Comm_disconnect"].iter().any(|end| row["function"] == *end) {
                 continue;
             }
             let key = ["identity", "name"].map(|field| known[field].as_str().unwrap().to_owned());
-            assert!(row["time"]["sum"].as_u64().unwrap() > 0, "{row}");
+            time += row["time"]["sum"].as_u64().unwrap();
             *calls.entry(key.into()).or_default() += row["calls"].as_u64().unwrap();
         }
+        assert!(time > 0, "{profile}");
         calls
     };
     let run = profiled(Run::new(&program, 4));

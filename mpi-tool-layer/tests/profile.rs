@@ -408,6 +408,23 @@ fn phases_are_told_apart_and_what_is_switched_off_is_left_out() {
     assert!(all < profile["wall"]["sum"].as_u64().unwrap(), "{profile:#}");
 }
 
+/// Names are told if the user says that there are any, and what is none is left alone.
+#[test]
+fn phases_have_the_names_that_the_program_gives() {
+    let named = |is_on: &str| -> Vec<_> {
+        let run = profiled(Run::new(&compile("phase_names"), 2));
+        let run = run.variable("MPI_TOOL_MPI_PROFILE_PHASE_NAMES", is_on);
+        run.run().expect_success("phase_names");
+        let phases = profile(&run)["phases"].as_array().unwrap().clone();
+        phases.iter().map(|phase| (phase["phase"].clone(), phase["name"].clone())).collect()
+    };
+    let phases = |names: [Value; 5]| -> Vec<_> { (2..7).map(Value::from).zip(names).collect() };
+    let none = Value::Null;
+    let names = ["solver".into(), "output of résumés".into(), none.clone(), none.clone(), none];
+    assert_eq!(named("1"), phases(names));
+    assert_eq!(named("0"), phases([const { Value::Null }; 5]));
+}
+
 /// The ranks wait for each other in the tool's barriers, also those that do not measure: else they would wait for ever.
 #[test]
 fn a_rank_that_is_switched_off_keeps_nobody_waiting() {

@@ -51,7 +51,11 @@ fn reports_of_ranks_do_not_fill_the_screen() {
     let outcome = Run::new(&program, 1).preload(tool("call_counter")).run();
     assert_eq!(outcome.stderr.matches("# call-counter ").count(), 1, "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("other ranks"), "{}", outcome.stderr);
-    // A tool of another ABI cannot merge.
+}
+
+/// A tool of another ABI cannot merge.
+#[test]
+fn reports_of_a_tool_of_another_abi_do_not_fill_the_screen() {
     let other = if is_openmpi() { "mpich-5.0.2" } else { "openmpi-5.0.11" };
     let foreign = setting("MPI_TOOLS").with_file_name(other).join("libcall_counter.so");
     let program = compile("ring");

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use mpi_sys::MPI_Request;
 
-use super::{Call, Returns, Shape};
+use super::{Call, Completion, Pattern, Returns, Shape};
 use crate::FunctionId;
 
 /// Makes what belongs to one call unusable in another: the compiler neither shortens nor stretches
@@ -69,6 +69,8 @@ impl<'c, const FUNCTION: usize> KnownCall<'c, FUNCTION> {
 }
 
 impl<'c, const FUNCTION: usize> Call<'c> for KnownCall<'c, FUNCTION> {
+    const KNOWN_SHAPE: Option<Shape> = Some(Self::SHAPE);
+
     #[inline(always)]
     fn function(self) -> FunctionId {
         Self::ID
@@ -95,6 +97,23 @@ impl<'c, const FUNCTION: usize> Call<'c> for KnownCall<'c, FUNCTION> {
     }
 }
 
+/// Can a call of this type complete requests? Asked as a constant, before the call itself is: what a known function does not
+/// do is not compiled for it then.
+pub(crate) const fn may_complete<'c, C: Call<'c>>() -> bool {
+    match C::KNOWN_SHAPE {
+        Some(shape) => !matches!(shape.completion, Completion::None),
+        None => true,
+    }
+}
+
+/// Can a call of this type have a pattern? To be asked as a constant, too.
+pub(crate) const fn may_be<'c, C: Call<'c>>(pattern: Pattern) -> bool {
+    match C::KNOWN_SHAPE {
+        Some(shape) => shape.pattern as u8 == pattern as u8,
+        None => true,
+    }
+}
+
 /// A call of any function: what [`Call::erase`] makes. Its function is a value, so it can go
 /// through code that is compiled once, and through `dyn` functions; each question costs a look at
 /// the function's entry in a table.
@@ -109,6 +128,8 @@ pub struct AnyCall<'c> {
 }
 
 impl<'c> Call<'c> for AnyCall<'c> {
+    const KNOWN_SHAPE: Option<Shape> = None;
+
     #[inline]
     fn function(self) -> FunctionId {
         self.function

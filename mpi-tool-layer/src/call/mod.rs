@@ -33,12 +33,13 @@ use core::marker::PhantomData;
 use mpi_sys::{MPI_Request, MPI_Status};
 
 pub use kinds::AnyCall;
-pub(crate) use kinds::{Brand, KnownCall};
+pub(crate) use kinds::{Brand, KnownCall, may_complete};
 pub(crate) use mpi_facts::{Completion, Data, NONE, Pattern, Position, Shape, Timing};
 pub(crate) use once::Once;
 pub use returned::{Accepted, CallResult, ErrorCode, Returned};
 pub(crate) use returned::{Returns, code, code_with_statuses, result};
 pub use status::{received_bytes, received_bytes_at_once};
+pub(crate) use transfers::may_move_two;
 pub use transfers::{Flow, Transfer, Transfers};
 pub(crate) use values::{Communicator, File, Rank, RankKind, Tag, Window};
 pub use word::Word;
@@ -73,6 +74,10 @@ pub trait Call<'c>: Copy {
     fn class(self) -> FunctionClass {
         self.shape().class
     }
+
+    /// The shape of all calls of this type, if they are of one function.
+    #[doc(hidden)]
+    const KNOWN_SHAPE: Option<Shape>;
 
     /// Which parameter of the function is what. Hidden, since positions mean something only
     /// together with the words.

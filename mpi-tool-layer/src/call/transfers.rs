@@ -37,6 +37,7 @@ use mpi_sys::pmpi;
 use mpi_sys::{MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_PROC_NULL, MPI_ROOT};
 
 use super::asking::{Topology, UsedComm, UsedDatatype};
+use super::kinds::may_be;
 use super::{Accepted, AnyCall, Brand, Call, Data, NONE, Pattern, Rank, Timing};
 
 /// Which way data go, as this process sees it. The order is that of [`ALL`](Self::ALL), and `flow
@@ -143,19 +144,26 @@ impl<'c> Transfers<'c> {
 
 /// The pieces of a call that moves at most two, in this process and in any. `None` for all other collective operations.
 #[inline(always)]
-pub(super) fn few<'c>(
-    call: impl Call<'c>,
+pub(super) fn few<'c, C: Call<'c>>(
+    call: C,
     accepted: Accepted<'c>,
 ) -> Option<[Option<Transfer<'c>>; 2]> {
     let shape = call.shape();
+    // Each arm asks again, of the type: what a known function has not is not even compiled for it.
     Some(match shape.pattern {
         Pattern::Nothing | Pattern::SplitEnd => [None, None],
-        Pattern::Send => [message(call, Flow::Sent), None],
-        Pattern::Receive => [message(call, Flow::Received), None],
-        Pattern::SendReceive => [message(call, Flow::Sent), message(call, Flow::Received)],
+        Pattern::Send if const { may_be::<C>(Pattern::Send) } => [message(call, Flow::Sent), None],
+        Pattern::Receive if const { may_be::<C>(Pattern::Receive) } => {
+            [message(call, Flow::Received), None]
+        }
+        Pattern::SendReceive if const { may_be::<C>(Pattern::SendReceive) } => {
+            [message(call, Flow::Sent), message(call, Flow::Received)]
+        }
         Pattern::Read => [one(call, shape.received, Flow::Received, true, None), None],
         Pattern::Write => [one(call, shape.sent, Flow::Sent, true, None), None],
-        Pattern::Put | Pattern::Get | Pattern::Accumulate | Pattern::GetAccumulate => {
+        Pattern::Put | Pattern::Get | Pattern::Accumulate | Pattern::GetAccumulate
+            if const { may_access::<C>() } =>
+        {
             one_sided(call)
         }
         // Whichever process, in whichever communicator.
@@ -163,9 +171,24 @@ pub(super) fn few<'c>(
             one(call, shape.sent, Flow::Reduced, false, None),
             one(call, shape.received, Flow::Received, false, None),
         ],
-        Pattern::Broadcast => [broadcast(call, accepted), None],
+        Pattern::Broadcast if const { may_be::<C>(Pattern::Broadcast) } => {
+            [broadcast(call, accepted), None]
+        }
         _ => return None,
     })
+}
+
+/// Can a call of this type move two pieces of data?
+pub(crate) const fn may_move_two<'c, C: Call<'c>>() -> bool {
+    may_be::<C>(Pattern::SendReceive) || may_be::<C>(Pattern::Allreduce) || may_access::<C>()
+}
+
+/// Can a call of this type access a window?
+const fn may_access<'c, C: Call<'c>>() -> bool {
+    may_be::<C>(Pattern::Put)
+        || may_be::<C>(Pattern::Get)
+        || may_be::<C>(Pattern::Accumulate)
+        || may_be::<C>(Pattern::GetAccumulate)
 }
 
 /// The number of elements of a datatype, of data whose count is one number; 1 where the function

@@ -8,6 +8,7 @@
 //! stack calls MPI's own Fortran function, and the levels above see a C call all the same.
 
 mod conversion;
+mod exports;
 mod held;
 mod language;
 mod plan;

@@ -19,6 +19,7 @@ use mpi_sys::{ABI, Abi};
 use super::plan::Plan;
 use crate::FunctionId;
 use crate::host::linker::{clear_message, find};
+use crate::host::neighbours::complete_pmpi;
 
 /// The addresses that stand for something, as Fortran has them; 0 where it has none.
 #[derive(Clone, Copy, Default)]
@@ -69,6 +70,8 @@ pub(super) fn pointer(name: &CStr) -> usize {
 impl Fortran {
     /// `None` if this process's MPI is of another ABI, or its Fortran library out of reach.
     pub(super) fn new() -> Option<Self> {
+        // This may come before the tool's constructor.
+        complete_pmpi();
         let plans = || FunctionId::all().map(Plan::new).collect();
         match ABI {
             Abi::OpenMpi => {

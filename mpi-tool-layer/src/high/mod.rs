@@ -63,14 +63,23 @@ pub type Destination<'c> = RankOf<'c, arg::dest>;
 /// group.
 pub type Root<'c> = RankOf<'c, arg::root>;
 
-/// A layer's `around` for all functions that share it.
+/// A layer's `around` for all functions that share it, or `around_thoroughly`.
 #[inline(never)]
 fn around_any<'c, L: MpiInterceptionLayer + ?Sized>(
     layer: &L,
     call: AnyCall<'c>,
     next: Once<'_, CallResult<'c>>,
 ) -> CallResult<'c> {
+    if is_thorough(layer) {
+        return around_thoroughly(layer, call, next);
+    }
     layer.around(call, || next.call())
+}
+
+/// Do calls go through a layer's `around_thoroughly` now?
+#[inline(always)]
+fn is_thorough<L: MpiInterceptionLayer + ?Sized>(layer: &L) -> bool {
+    L::THOROUGH.is_some_and(|asks| asks(layer))
 }
 
 /// A layer's `around_thoroughly`, for all functions.
@@ -106,7 +115,19 @@ where
     L: MpiInterceptionLayer + ?Sized,
     F: FnOnce() -> CallResult<'c>,
 {
-    if layer.is_thorough() {
+    // `wide` is a constant in the methods of the two functions, into which this is inlined.
+    let shares = const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) };
+    if shares || wide && const { L::COMPILED.shares_large_counts() } {
+        // SAFETY: the slices and the place must be there until `around_any` has returned: the caller lends them for longer.
+        let call =
+            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };
+        let mut next = ManuallyDrop::new(next);
+        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
+        let next = unsafe { Once::new(&mut next) };
+        return around_any(layer, call, next);
+    }
+    // For most layers, the compiler sees at once that there is nothing behind this: it is compiled for each function.
+    if const { L::THOROUGH.is_some() } && is_thorough(layer) {
         const { assert!(KnownCall::<FUNCTION>::ID.parameters().len() <= WORDS) };
         // Copies, which exist in this branch only: if anybody had the address of the words or of the function itself, the
         // compiler would write them to memory in every call.
@@ -122,18 +143,7 @@ where
         let next = unsafe { Once::new(&mut next) };
         return around_thoroughly(layer, call, next);
     }
-    // `wide` is a constant in the methods of the two functions, into which this is inlined.
-    let shares = const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) };
-    if shares || wide && const { L::COMPILED.shares_large_counts() } {
-        // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
-        let call =
-            unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, before, returned) };
-        let mut next = ManuallyDrop::new(next);
-        // SAFETY: the variable must be used for nothing else afterwards, which it is not.
-        let next = unsafe { Once::new(&mut next) };
-        return around_any(layer, call, next);
-    }
-    // SAFETY: as above.
+    // SAFETY: the slices and the place must be there until `around` has returned: the caller lends them for longer.
     let call = unsafe { KnownCall::<FUNCTION>::branded(wide, words, before, returned) };
     layer.around(call, next)
 }
@@ -239,13 +249,11 @@ tool_macros::high_layer! {
         }
 
         /// Do calls go through [`around_thoroughly`](Self::around_thoroughly) instead of
-        /// [`around`](Self::around)? Each call asks: a layer answers by what the user has set.
-        #[inline(always)]
-        fn is_thorough(&self) -> bool {
-            false
-        }
+        /// [`around`](Self::around)? Each call asks this function, if there is one: a layer answers by what the user has
+        /// set. To be marked `#[inline(always)]`.
+        const THOROUGH: Option<fn(&Self) -> bool> = None;
 
-        /// What `around` is while the layer [is thorough](Self::is_thorough): for what a user must ask for and
+        /// What `around` is while the layer [is thorough](Self::THOROUGH): for what a user must ask for and
         /// what costs more. It is compiled once for all functions, and costs `around` nothing but the question.
         fn around_thoroughly<'c>(
             &self,
@@ -312,7 +320,8 @@ tool_macros::high_layer! {
 
         /// The application calls `MPI_Pcontrol` with this level, which is passed on afterwards. What a level means is
         /// the tool's own matter; the standard suggests that 0 switches profiling off, and 1 on. Further arguments of
-        /// the application's are not told, as nobody knows whether there are any.
+        /// the application's are not told, as nobody knows whether there are any; of an application that is known to give a
+        /// text, [`Caller::text_beside_level`](crate::Caller::text_beside_level) has it.
         #[inline(always)]
         fn profiling_level(&self, level: c_int) {
             let _ = level;

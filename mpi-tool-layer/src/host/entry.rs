@@ -15,19 +15,22 @@
 //! A function with a [quick way](crate::MpiInterceptionLayer::around_quickly) asks first whether a call is for that, in a
 //! preloaded tool, and jumps to one of two functions (`quick` and `outlined`), with the arguments where they are.
 
+#[macro_use]
+mod quickly;
+
 use core::ffi::{c_int, c_void};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::call::{
-    CallResult, KnownCall, Returned, Returns, Shape, code, code_with_statuses, result, word,
-};
+use crate::call::{KnownCall, Returned, Returns, Shape, code, code_with_statuses, word};
 use crate::high::{How, QuickRequests, Quickly};
-use crate::host::lifecycle::{Below, if_watched, is_watched};
+use crate::host::lifecycle::{Below, if_watched};
 use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
 use crate::registers::Answer;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
+
+use quickly::{is_quick, of_next};
 
 /// What a preloaded tool has of which there is one in a process: the statics that `install_pmpi_layer!` makes.
 ///
@@ -90,105 +93,6 @@ macro_rules! exported_function {
     };
 }
 
-macro_rules! always_quick_function {
-    (MPI_Pcontrol $($rest:tt)*) => {};
-    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
-        #[inline(always)]
-        pub unsafe fn $name<T: Preloaded, const HOW: u8>(
-            $($arg: $ty,)*
-            noting: unsafe extern "C" fn($($ty),*) -> $ret,
-        ) -> $ret {
-            // SAFETY: all want what this function does.
-            unsafe {
-                if const { is_quick::<T::Layer>(FunctionId::$c_name) } {
-                    ways::$name::<T, HOW>($($arg),*)
-                } else if HOW == How::WITH_CALLER {
-                    whole::$name::<T>($($arg),*)
-                } else {
-                    noting($($arg),*)
-                }
-            }
-        }
-    };
-}
-
-/// Has a layer a quick way for a function?
-const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -> bool {
-    let is_quick = L::QUICK[function as usize];
-    if is_quick {
-        assert!(!is_watched(function), "the tool itself watches this function");
-        assert!(Shape::of(function).returns_code, "a quick function returns a code");
-    }
-    is_quick
-}
-
-/// What the next function has returned, for a layer's quick way.
-#[inline(always)]
-fn of_next<'c>(returned: impl Returned) -> CallResult<'c> {
-    result(returned.as_code().expect("quick functions return a code"))
-}
-
-macro_rules! way_function {
-    (MPI_Pcontrol $($rest:tt)*) => {};
-    ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
-        #[inline(always)]
-        pub(super) unsafe fn $name<T: Preloaded, const HOW: u8>($($arg: $ty),*) -> $ret {
-            let words = [$(word!($kind $arg)),*];
-            // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's.
-            let before = unsafe { QuickRequests::of::<{ FunctionId::$c_name as usize }>(&words) };
-            let Some(before) = before else {
-                // SAFETY: it wants what this function does.
-                return unsafe { outlined::$name::<T>($($arg),*) };
-            };
-            let returned = Returns::nothing();
-            // SAFETY: the slices and the place must be there until the layer's method has returned, which is called here.
-            // They have the words of the arguments, the requests among them, and what the next function returns.
-            let call = unsafe {
-                KnownCall::<{ FunctionId::$c_name as usize }>::branded(
-                    false, &words, before.as_slice(), Some(&returned),
-                )
-            };
-            let way = Quickly::new(
-                // SAFETY: MPI's function wants what the MPI standard asks of the application, as the caller promises. The
-                // table's entry is a function of this prototype: its constructor and `link` ask for that.
-                || unsafe {
-                    type Function = unsafe extern "C" fn($($ty),*) -> $ret;
-                    let next = T::next().entry(FunctionId::$c_name);
-                    let result =
-                        of_next(core::mem::transmute::<*const c_void, Function>(next)($($arg),*));
-                    returned.set(code(result));
-                    result
-                },
-                // SAFETY: it wants what this function does. A layer takes one of the two ways, once.
-                || unsafe {
-                    let result = of_next(outlined::$name::<T>($($arg),*));
-                    returned.set(code(result));
-                    result
-                },
-                HOW,
-            );
-            let result = T::instance().layer.around_quickly(call, way);
-            let code = if const { Shape::of(FunctionId::$c_name).array_of_statuses } {
-                code_with_statuses(result, returned.get())
-            } else {
-                code(result)
-            };
-            Returned::from_code(code).expect("quick functions return a code")
-        }
-    };
-}
-
-macro_rules! quick_function {
-    (MPI_Pcontrol $($rest:tt)*) => {};
-    ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
-        #[inline(never)]
-        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
-            // SAFETY: it wants what this function does.
-            unsafe { ways::$name::<T, { How::WITH_CALLER }>($($arg),*) }
-        }
-    };
-}
-
 macro_rules! outlined_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
@@ -205,7 +109,7 @@ macro_rules! whole_function {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(always)]
         pub(super) unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
-            if const { T::Layer::COMPILED.shares(FunctionId::$c_name, T::Layer::SEES_RAW) } {
+            if const { T::Layer::COMPILED.shares_roles(FunctionId::$c_name, T::Layer::SEES_RAW) } {
                 let place = &T::places()[FunctionId::$c_name as usize];
                 // SAFETY: an entry wants MPI's arguments, as the caller promises, and a place with a function of
                 // this name and an instance of the layer, which `Preloaded` has.

@@ -11,6 +11,7 @@
 use mpi_sys::{mpi_functions, *};
 
 use crate::host::level::Level;
+use crate::table::call_entry;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, UnsafeBox};
 
 /// One of two pieces of code, by a function's name: for those that [`Lifecycle`] watches, or for all others.
@@ -67,7 +68,14 @@ macro_rules! below {
                         Lifecycle(self.level).$name(next_f, $($arg),*)
                     }
                 }
-                {}
+                {
+                    #[inline(never)]
+                    unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
+                        let next = self.next;
+                        // SAFETY: it wants what this function does.
+                        unsafe { call_entry! { next $c_name ($($arg: $ty),*) -> $ret } }
+                    }
+                }
             })*
         }
     };

@@ -20,15 +20,15 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{
-    AtomicPtr,
+    AtomicBool, AtomicPtr,
     Ordering::{Acquire, Relaxed, Release},
 };
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::host::launcher::launched_rank;
-use crate::host::linker::{clear_message, find, here, locate, open, open_again};
-use crate::host::objects::each_object;
+use crate::host::linker::{clear_message, find, here, open, open_again};
+use crate::host::objects::{Filter, each_object, hash_of, path_of};
 use crate::host::options::is_silent;
 use crate::host::output::say;
 use crate::host::slot::{Host, VERSION, find_next};
@@ -184,11 +184,17 @@ impl ToolInfo {
     /// Finds the tools behind this one, and fills the table with the functions behind it. False if
     /// there are none: a process without MPI, or one that will load it.
     ///
-    /// Runs in the tool's constructor. Looking up 700 names takes a fraction of a millisecond, once;
-    /// a process without MPI is left at the first.
+    /// Runs in the tool's constructor. Looking up 700 names takes a fraction of a millisecond, so the dynamic linker is asked
+    /// only where there may be somebody else; a process without MPI is left at the first.
     #[doc(hidden)]
     pub fn take_place(&self, table: &NextTable) -> bool {
         Host::take();
+        let library = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize)
+            .map_or(0..0, |init| object_of(init.as_ptr()));
+        let others = Others::find(&library);
+        if !library.is_empty() {
+            complete_from(&library, others.as_ref());
+        }
         let mut stranger = None;
         if Host::get().is_none() {
             match Self::look_up(libc::RTLD_NEXT) {
@@ -208,8 +214,15 @@ impl ToolInfo {
             !library.is_empty() || !next_init.is_null() && !own.contains(&next_init.addr());
         if is_mpi {
             let has_fortran = has_fortran();
+            // Only where there is somebody else it matters what is behind this tool. A host looks behind itself.
+            let others = others.filter(|_| Host::get().is_none());
             let next_of = |function: FunctionId| {
                 let known = library_function(function, has_fortran);
+                let is_alone =
+                    others.as_ref().is_some_and(|others| !others.first[function as usize]);
+                if !known.is_null() && is_alone {
+                    return known;
+                }
                 let next = find_next(function.c_name()).cast_const();
                 // The library itself is entered by PMPI_.
                 let is_library = !known.is_null() && library.contains(&next.addr());
@@ -233,6 +246,110 @@ impl ToolInfo {
     }
 }
 
+/// Which functions of MPI objects have that are neither this tool nor MPI's library.
+struct Others {
+    /// `MPI_X`.
+    first: [bool; FunctionId::COUNT],
+    /// `PMPI_X`, of objects before the library and behind it.
+    second: [[bool; 2]; FunctionId::COUNT],
+}
+
+static HASHES: [u32; FunctionId::COUNT] = hashes(false);
+static SECOND_HASHES: [u32; FunctionId::COUNT] = hashes(true);
+
+/// The hashes of all functions' names, or of those that begin with a P.
+const fn hashes(with_p: bool) -> [u32; FunctionId::COUNT] {
+    let mut hashes = [0; FunctionId::COUNT];
+    let mut index = 0;
+    while index < hashes.len() {
+        if let Some(function) = FunctionId::from_index(index) {
+            let name = if with_p { function.second_name() } else { function.name() };
+            hashes[index] = hash_of(name.as_bytes());
+        }
+        index += 1;
+    }
+    hashes
+}
+
+impl Others {
+    /// `None` if that cannot be seen: then only the dynamic linker knows, which takes ten times as long to say it.
+    fn find(library: &Range<usize>) -> Option<Self> {
+        static FILTER: Filter = Filter::EMPTY.with(&HASHES).with(&SECOND_HASHES);
+        let none = [false; FunctionId::COUNT];
+        let mut others = Self { first: none, second: [[false; 2]; FunctionId::COUNT] };
+        // An audit library may put any function in another's place, in what the dynamic linker finds.
+        if library.is_empty() {
+            return None;
+        }
+        let mut is_known = std::env::var_os("LD_AUDIT").is_none();
+        let own = object_of(here());
+        let mut is_behind = 0;
+        each_object(|object| {
+            let addresses = object.addresses();
+            if addresses == *library {
+                is_behind = 1;
+                is_known &= object.has_table();
+            } else if is_known && addresses != own {
+                is_known = object.each_defined(&FILTER, |name| {
+                    if ![&b"MPI_"[..], b"PMPI_"].iter().any(|of| name.to_bytes().starts_with(of)) {
+                        return;
+                    }
+                    let name = name.to_str().unwrap_or("");
+                    let second = name.strip_prefix('P').and_then(|name| name.parse().ok());
+                    match (second, name.parse()) {
+                        (Some::<FunctionId>(known), _) => {
+                            others.second[known as usize][is_behind] = true;
+                        }
+                        (None, Ok::<FunctionId, _>(known)) => others.first[known as usize] = true,
+                        _ => {}
+                    }
+                });
+            }
+        });
+        is_known.then_some(others)
+    }
+}
+
+/// Fills `mpi_sys::pmpi` where MPI is there already, as the dynamic linker would with references to all of it: with the first
+/// function of each name. As a rule, all are in the library that has `PMPI_Init`, whose table says where; the dynamic linker is
+/// asked of those that another object has.
+pub(crate) fn complete_pmpi() {
+    if let Some(init) = mpi_sys::pmpi::address(FunctionId::MPI_Init as usize) {
+        let library = object_of(init.as_ptr());
+        complete_from(&library, Others::find(&library).as_ref());
+    }
+}
+
+/// The same from a library, where it is known what others have.
+fn complete_from(library: &Range<usize>, others: Option<&Others>) {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Relaxed) {
+        return;
+    }
+    let mut known = [None; FunctionId::COUNT];
+    each_object(|object| {
+        if object.addresses() == *library {
+            let name = |index| FunctionId::from_index(index).map_or(c"", FunctionId::pmpi_name);
+            let note = |index: usize, address| known[index] = Some(address);
+            object.each_function(&SECOND_HASHES, name, note);
+        }
+    });
+    // SAFETY: `fill_each` wants the library's function of each name, or null. The standard keeps the names `PMPI_X` for what they
+    // are, and each function is looked up by its name.
+    unsafe {
+        mpi_sys::pmpi::fill_each(|function| {
+            let index = function as usize;
+            let second = others.map(|others| others.second[index]);
+            match (known[index], second) {
+                (Some(address), Some([false, _])) if !address.is_null() => address,
+                (None, Some([false, false])) => ptr::null_mut(),
+                _ => find(libc::RTLD_DEFAULT, function.pmpi_name()),
+            }
+        });
+    }
+    clear_message();
+}
+
 /// The version of a structure that another version of this framework has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherVersion(u32);
@@ -241,9 +358,8 @@ pub struct OtherVersion(u32);
 /// threads have addresses in it. For the constructor alone: in a call that comes earlier, `dlopen` would run the
 /// constructor first.
 pub fn stay() {
-    if let Some(own) = locate(here().addr()) {
-        // SAFETY: the object must stay loaded: it is this one, whose code runs.
-        open_again(unsafe { own.file() }, libc::RTLD_NODELETE);
+    if let Some(own) = path_of(here().addr()) {
+        open_again(&own, libc::RTLD_NODELETE);
     }
 }
 

@@ -9,6 +9,7 @@
 //! [hidden](Object::hide) from later look-ups, and references that were bound to such a symbol are [bound
 //! again](Object::rebind).
 
+mod symbols;
 #[cfg(feature = "call-sites")]
 mod unwinding;
 
@@ -17,6 +18,11 @@ use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::BTreeSet;
+use std::ffi::CString;
+
+pub(crate) use symbols::{Filter, hash_of};
+
+use symbols::SymbolTable;
 
 /// A loaded program or library.
 pub(crate) struct Object<'a>(&'a libc::dl_phdr_info);
@@ -95,12 +101,62 @@ impl Object<'_> {
         self.symbols().is_some_and(|table| table.find(name).is_some())
     }
 
+    /// Where functions are that it has itself: `note` gets the number of each name that its table has, and the address; 0 of
+    /// functions of which the object chooses when it is loaded which one they are (`STT_GNU_IFUNC`). `name` gives the names
+    /// whose hashes these are.
+    pub(crate) fn each_function<'n>(
+        &self,
+        hashes: &[u32],
+        name: impl Fn(usize) -> &'n CStr,
+        mut note: impl FnMut(usize, *mut c_void),
+    ) {
+        const NO_TYPE: u8 = 0;
+        const FUNCTION: u8 = 2;
+        let Some(table) = self.symbols() else { return };
+        for (index, hash) in hashes.iter().enumerate() {
+            let Some(symbol) = table.find_hashed(*hash, || name(index)) else { continue };
+            // SAFETY: the reads need an entry of the table, which `find_hashed` gives. Nobody writes to it: `hide` takes out
+            // functions of tools.
+            let (section, info, value) = unsafe {
+                let (section, info) = (&raw const (*symbol).st_shndx, &raw const (*symbol).st_info);
+                (section.read(), info.read(), (&raw const (*symbol).st_value).read())
+            };
+            if section != 0 && value != 0 {
+                let is_plain = [NO_TYPE, FUNCTION].contains(&(info & 0xf));
+                let address = if is_plain { self.0.dlpi_addr + value } else { 0 };
+                note(index, ptr::with_exposed_provenance_mut(address as usize));
+            }
+        }
+    }
+
+    /// Has it the table that tells what it exports? Linkers may leave it out (`--hash-style=sysv`).
+    pub(crate) fn has_table(&self) -> bool {
+        self.symbols().is_some()
+    }
+
+    /// Does it export a symbol of this name, or has it no table that tells?
+    pub(crate) fn may_export(&self, name: &CStr) -> bool {
+        self.symbols().is_none_or(|table| table.find(name).is_some())
+    }
+
     /// Does it have this function itself, and exports it?
     pub(crate) fn defines(&self, name: &CStr) -> bool {
         let Some(symbol) = self.symbols().and_then(|table| table.find(name)) else { return false };
         // A program may export the address by which it calls another object's function: then the symbol has no section.
         // SAFETY: the read needs an entry of the table, which `find` gives. Nobody writes to this field.
         unsafe { (&raw const (*symbol).st_shndx).read() != 0 }
+    }
+
+    /// Visits the names of what it exports and has itself, as far as a filter has their hashes. False if the object has no table
+    /// that tells.
+    pub(crate) fn each_defined(&self, filter: &Filter, visit: impl FnMut(&CStr)) -> bool {
+        // The kernel's object of this process has none of a library's functions, and another table in old kernels.
+        // SAFETY: `getauxval` takes any number.
+        if self.0.dlpi_addr == unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } {
+            return true;
+        }
+        let table = self.symbols();
+        table.map(|table| table.each_defined(filter, visit)).is_some()
     }
 
     /// Visits the names of other objects' symbols that it refers to.
@@ -139,7 +195,10 @@ impl Object<'_> {
             let size = self.dynamic().find(|entry| entry[0] == bytes).map_or(0, |entry| entry[1]);
             let Some(start) = self.part(start) else { continue };
             let count = size as usize / size_of::<libc::Elf64_Rela>();
-            for index in 0..count {
+            // The first ones, most often nearly all, name no symbol.
+            let relative = self.dynamic().find(|entry| entry[0] == DT_RELACOUNT);
+            let relative = relative.filter(|_| bytes == DT_RELASZ).map_or(0, |entry| entry[1]);
+            for index in relative as usize..count {
                 // SAFETY: the dynamic section says where the relocations are and how many bytes they have,
                 // and `index` is below their number. Each names a symbol of the object's table by its number.
                 // The dynamic linker has read the same.
@@ -219,8 +278,12 @@ impl Object<'_> {
         let hash = self.part(DT_GNU_HASH)? as *const u32;
         // SAFETY: the dynamic section says where the GNU hash table is; it begins with four words of 32 bits,
         // is aligned to more, and is never written.
-        let [buckets, first, bloom, _] = unsafe { *hash.cast::<[u32; 4]>() };
+        let [buckets, first, bloom, shift] = unsafe { *hash.cast::<[u32; 4]>() };
         Some(SymbolTable {
+            // SAFETY: the pointer must stay inside of the table: there are `bloom` words of 64 bits behind the four words.
+            bloom: unsafe { hash.add(4) }.cast(),
+            blooms: bloom,
+            shift,
             symbols: self.part(DT_SYMTAB)? as *mut libc::Elf64_Sym,
             strings: self.part(DT_STRTAB)? as *const c_char,
             // SAFETY: the pointer must stay inside of the table. Behind the four words there are `bloom`
@@ -288,6 +351,18 @@ pub(crate) struct Reference {
     pub(crate) bound: usize,
 }
 
+/// The path of the object that an address is in, empty of the program itself. `dladdr` would go through all symbols of the
+/// object, to find the one that is next.
+pub(crate) fn path_of(address: usize) -> Option<CString> {
+    let mut found = None;
+    each_object(|object| {
+        if found.is_none() && object.addresses().contains(&address) {
+            found = Some(object.path().to_owned());
+        }
+    });
+    found
+}
+
 /// Visits all of them, in the order in which they were loaded.
 pub(crate) fn each_object<F: FnMut(Object<'_>)>(mut visit: F) {
     unsafe extern "C" fn one<F: FnMut(Object<'_>)>(
@@ -312,71 +387,54 @@ const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const DT_RELACOUNT: u64 = 0x6fff_fff9;
 
 const R_64: u32 = 1;
 const R_GLOB_DAT: u32 = 6;
 const R_JUMP_SLOT: u32 = 7;
 
-/// The symbols of an object, and the hash table by which the dynamic linker finds the exported ones.
-struct SymbolTable {
-    symbols: *mut libc::Elf64_Sym,
-    strings: *const c_char,
-    /// For each bucket the number of its first symbol; then for each symbol from `first` on its hash,
-    /// whose lowest bit says that it is its bucket's last.
-    buckets: *const u32,
-    count: u32,
-    first: u32,
-}
-
-impl SymbolTable {
-    /// A symbol's section (0 of another object's), its kind (`st_info`), and its name. Its value is not read: `hide`
-    /// writes it.
-    ///
-    /// # Safety
-    /// The table has a symbol of this number. The object that it is of stays loaded as long as `self`.
-    unsafe fn symbol(&self, number: u32) -> (u16, u8, &CStr) {
-        // SAFETY: the caller promises that the table has this symbol, and it is aligned there; by the ELF
-        // format its name is the offset of a C string in the object's string table. Nobody writes to these
-        // fields.
-        unsafe {
-            let symbol = self.symbols.add(number as usize);
-            let name = CStr::from_ptr(self.strings.add((*symbol).st_name as usize));
-            ((*symbol).st_shndx, (*symbol).st_info, name)
-        }
-    }
-
-    fn find(&self, name: &CStr) -> Option<*mut libc::Elf64_Sym> {
-        let hash = name
-            .to_bytes()
-            .iter()
-            .fold(5381_u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
-        let bucket = hash.checked_rem(self.count)?;
-        // SAFETY: the table has `count` buckets, and the remainder of a division by `count` is below that.
-        let mut number = unsafe { *self.buckets.add(bucket as usize) };
-        while number >= self.first {
-            // SAFETY: a number in a bucket that is not below `first` is of a symbol that the table has, with
-            // a hash. Those of a bucket follow each other up to one that is marked as the last, behind which
-            // this does not go.
-            let (here, text) = unsafe {
-                let hashes = self.buckets.add(self.count as usize);
-                (*hashes.add((number - self.first) as usize), self.symbol(number).2)
-            };
-            if (here ^ hash) >> 1 == 0 && text == name {
-                // SAFETY: the symbol of this number was read just now: its entry is inside of the table.
-                return Some(unsafe { self.symbols.add(number as usize) });
-            }
-            if here & 1 != 0 {
-                return None;
-            }
-            number += 1;
-        }
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the dynamic linker finds in an object is in its table, and by the hashes; what it does not, is not.
+    #[test]
+    fn the_tables_have_what_the_dynamic_linker_finds() {
+        let names = [c"malloc", c"MPI_Init", c"qsort", c"no_such_function", c"strtok_r"];
+        let hashes = names.map(|name| hash_of(name.to_bytes()));
+        // The known one of the format's description.
+        assert_eq!(hash_of(b"printf"), 0x156b_2bb8);
+        let c_library = path_of(libc::getpid as *const c_void as usize).unwrap();
+        let library = crate::host::linker::open_again(&c_library, 0);
+        let mut seen = 0;
+        each_object(|object| {
+            if object.path() != &*c_library {
+                return;
+            }
+            seen += 1;
+            let (mut noted, mut addresses) = (Vec::new(), Vec::new());
+            let filter = Filter::EMPTY.with(&hashes);
+            let visit = |name: &CStr| noted.extend(names.iter().position(|known| *known == name));
+            assert!(object.each_defined(&filter, visit));
+            object.each_function(
+                &hashes,
+                |index| names[index],
+                |index, at| addresses.push((index, at)),
+            );
+            for (index, name) in names.into_iter().enumerate() {
+                // SAFETY: the library is open.
+                let found = unsafe { crate::host::linker::find_in(library, name) };
+                assert_eq!(noted.contains(&index), !found.is_null(), "{name:?}");
+                let address = addresses.iter().find(|(known, _)| *known == index);
+                assert_eq!(address.map_or(ptr::null_mut(), |(_, at)| *at), found, "{name:?}");
+                assert_eq!(object.defines(name), !found.is_null(), "{name:?}");
+                assert_eq!(object.exports(name), !found.is_null(), "{name:?}");
+            }
+        });
+        assert_eq!(seen, 1);
+        crate::host::linker::clear_message();
+        assert_eq!(path_of(8), None);
+    }
 
     /// A function's code is found to the end of what can be executed, and data is no code.
     #[test]

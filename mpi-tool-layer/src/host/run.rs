@@ -6,7 +6,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -88,10 +88,34 @@ fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
     Err(io::Error::other("it is not a folder that only this user can write to"))
 }
 
-/// The host's name.
+/// The host's name, as `/proc/sys/kernel/hostname` has it.
 pub fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().replace('/', "_")
+    // SAFETY: a `utsname` is arrays of bytes, for which zeros are right.
+    let mut names: libc::utsname = unsafe { core::mem::zeroed() };
+    // SAFETY: `uname` writes the structure that it is given.
+    unsafe { libc::uname(&raw mut names) };
+    let name: Vec<u8> =
+        names.nodename.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
+    String::from_utf8(name).unwrap_or_default().trim().replace('/', "_")
+}
+
+/// A process, as `/proc/PID/stat` has it.
+struct Process {
+    name: String,
+    started: u64,
+    parent: u64,
+}
+
+impl Process {
+    /// By three system calls: the kernel gives all of it at once.
+    fn of(pid: u64) -> Option<Self> {
+        let mut bytes = [0; 1024];
+        let length = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes[..length]);
+        let (started, parent) = started_and_parent(&text)?;
+        let name = text.split_once('(')?.1.rsplit_once(')')?.0;
+        Some(Self { name: name.to_owned(), started, parent })
+    }
 }
 
 /// What this process belongs to.
@@ -112,19 +136,18 @@ impl Job {
     /// to the same.
     pub fn of_this_process() -> Self {
         let own = u64::from(std::process::id());
-        let stat =
-            |pid: u64| started_and_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
-        let (started, parent) = stat(own).unwrap_or((0, 0));
+        let (started, parent) =
+            Process::of(own).map_or((0, 0), |process| (process.started, process.parent));
         let mut starter = None;
         let mut ancestor = parent;
         for _ in 0..16 {
-            let name = fs::read_to_string(format!("/proc/{ancestor}/comm")).unwrap_or_default();
-            let Some((begun, above)) = stat(ancestor) else { break };
-            if STARTERS.contains(&name.trim()) {
-                starter = Some(format!("{}-{ancestor}-{begun}", name.trim()));
+            let Some(process) = Process::of(ancestor) else { break };
+            let name = process.name.trim();
+            if STARTERS.contains(&name) {
+                starter = Some(format!("{name}-{ancestor}-{}", process.started));
                 break;
             }
-            ancestor = above;
+            ancestor = process.parent;
         }
         let set = |variable| env::var(variable).ok().filter(|value| !value.is_empty());
         let slurm = || Some(format!("slurm-{}.{}", set("SLURM_JOB_ID")?, set("SLURM_STEP_ID")?));
@@ -133,5 +156,31 @@ impl Job {
         let name = starter.or_else(slurm).or_else(|| space.clone()).unwrap_or_else(alone);
         let world = space.unwrap_or_else(|| name.clone());
         Self { name: name.replace('/', "_"), world, started, parent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same name that the kernel has elsewhere.
+    #[test]
+    fn the_host_has_the_kernels_name() {
+        let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        assert_eq!(host(), name.trim().replace('/', "_"));
+    }
+
+    /// Name and parent are those that the kernel has elsewhere.
+    #[test]
+    fn a_process_is_read_from_one_file() {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap().trim().to_owned()
+        };
+        let process = Process::of(std::process::id().into()).unwrap();
+        assert_eq!((process.name, process.parent.to_string()), (field("Name:"), field("PPid:")));
+        assert!(process.started > 0);
+        assert!(Process::of(u64::MAX).is_none());
     }
 }

@@ -13,12 +13,15 @@
 //! counters, and three reductions make sums, least and greatest values at rank 0. Errors return meanwhile
 //! ([`ErrorsReturn`]), and the application's error handler is put back.
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
+
+use std::sync::OnceLock;
 
 use mpi_sys::{ABI, Abi, pmpi};
 
 use crate::FunctionId;
-use crate::host::linker::{clear_message, find, locate, open_again};
+use crate::host::linker::{clear_message, find, open_again};
+use crate::host::objects::{each_object, path_of};
 use crate::host::report::Row;
 
 /// The ABI of the MPI in this process, if it is not the one that the tool was built for. Handles
@@ -27,16 +30,29 @@ pub fn wrong_abi() -> Option<Abi> {
     abi().filter(|actual| *actual != ABI)
 }
 
-/// The ABI of the MPI in this process, if there is one.
+/// The ABI of the MPI in this process, if there is one. Once there is, it stays.
 pub fn abi() -> Option<Abi> {
+    static FOUND: OnceLock<Abi> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Some(*found);
+    }
+    let found = find_abi()?;
+    Some(*FOUND.get_or_init(|| found))
+}
+
+fn find_abi() -> Option<Abi> {
+    const OPENMPI: &CStr = c"ompi_mpi_comm_world";
     let init = pmpi::address(FunctionId::MPI_Init as usize)?;
-    let located = locate(init.addr().get())?;
-    // SAFETY: the object must stay loaded: it is MPI's library, which tools take to stay.
-    let file = unsafe { located.file() };
-    // The library may be loaded such that only its own handle finds its symbols.
-    let library = open_again(file, 0);
-    let scope = if library.is_null() { libc::RTLD_DEFAULT } else { library };
-    let is_openmpi = !find(scope, c"ompi_mpi_comm_world").is_null();
+    let file = path_of(init.addr().get())?;
+    // Most often nobody has it, which is seen sooner than the dynamic linker is asked.
+    let mut may_be_openmpi = false;
+    each_object(|object| may_be_openmpi |= object.may_export(OPENMPI));
+    let is_openmpi = may_be_openmpi && {
+        // The library may be loaded such that only its own handle finds its symbols.
+        let library = open_again(&file, 0);
+        let scope = if library.is_null() { libc::RTLD_DEFAULT } else { library };
+        !find(scope, OPENMPI).is_null()
+    };
     clear_message();
     let by_name = || Abi::of_library(file.to_str().ok()?.rsplit('/').next()?);
     Some(if is_openmpi {

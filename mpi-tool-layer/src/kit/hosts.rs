@@ -85,14 +85,19 @@ impl Hosts {
 
     /// Load balance within and between hosts; none on one host, or if no rank has done anything of its own.
     pub(crate) fn balance(&self) -> Option<HostBalance> {
-        let all = self.0.values().map(|host| host.useful).reduce(Spread::and)?;
-        if self.0.len() < 2 || all.most.value == 0 {
-            return None;
-        }
-        let greatest = self.0.values().map(|host| host.useful.mean()).fold(0.0, f64::max);
-        let most = all.most.value as f64;
-        Some(HostBalance { within: greatest / most, between: all.mean() / greatest })
+        balance(self.0.values().map(|host| host.useful))
     }
+}
+
+/// The same of hosts whose ranks have this useful time.
+pub(crate) fn balance(useful: impl Iterator<Item = Spread> + Clone) -> Option<HostBalance> {
+    let all = useful.clone().reduce(Spread::and)?;
+    if useful.clone().nth(1).is_none() || all.most.value == 0 {
+        return None;
+    }
+    let greatest = useful.map(|useful| useful.mean()).fold(0.0, f64::max);
+    let most = all.most.value as f64;
+    Some(HostBalance { within: greatest / most, between: all.mean() / greatest })
 }
 
 /// How often the system has taken the processor away from this process's threads while they had work.

@@ -16,11 +16,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::hosts::{Hosts, preemptions};
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
+use super::phases::MergedPhase;
 use super::shard::Shard;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
 use super::timeline::MergedTimeline;
 use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
+use crate::host::options::host_name;
 
 /// So many rows a merged table has: what does not fit is merged under coarse keys, as in a full [`Table`](super::Table).
 pub(crate) const MOST_ROWS: usize = 1 << 16;
@@ -211,7 +213,7 @@ impl RunTimes {
         })
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             wall: self.wall.and(other.wall),
             inside: self.inside.and(other.inside),
@@ -241,7 +243,7 @@ pub(crate) struct Merged {
     /// When in the run the ranks were in MPI.
     pub(crate) timeline: MergedTimeline,
     /// The times of the program's phases, of the ranks that had them.
-    pub(crate) phases: BTreeMap<u32, RunTimes>,
+    pub(crate) phases: BTreeMap<u32, MergedPhase>,
 }
 
 /// Which parts of a key are numbers that each rank gives anew.
@@ -346,8 +348,9 @@ impl Merged {
         let (rows, lost, peers) = (merged, table.lost(), None);
         let timeline = MergedTimeline::of(&table.shares(), rank);
         let mut phases = BTreeMap::new();
-        table.each_phase(of_process, |number, wall, inside| {
-            phases.insert(number, RunTimes::of(wall, inside, rank));
+        table.each_phase(of_process, |number, name, wall, inside| {
+            let times = RunTimes::of(wall, inside, rank);
+            phases.insert(number, MergedPhase::of(name, times, host_name()));
         });
         Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases }
     }
@@ -412,9 +415,11 @@ impl Merged {
             self.peers.get_or_insert_default().add(peers);
         }
         self.timeline.add(other.timeline);
-        for (number, times) in other.phases {
-            let here = self.phases.entry(number);
-            here.and_modify(|here| *here = here.and(times)).or_insert(times);
+        for (number, phase) in other.phases {
+            match self.phases.get_mut(&number) {
+                Some(here) => here.add(phase),
+                None => _ = self.phases.insert(number, phase),
+            }
         }
         self.forget_unused(renumbered);
     }

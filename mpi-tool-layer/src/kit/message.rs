@@ -12,7 +12,8 @@
 //! * the events that were lost;
 //! * the list of the peers' numbers, which is empty if there are no peers;
 //! * the list of the timeline's numbers;
-//! * the list of the program's phases: of each its number, and its times as those of the run.
+//! * the list of the program's phases: of each its number, its name, its times as those of the run, and the list of hosts:
+//!   of each its name and the useful time of its ranks.
 //!
 //! All ranks have the same tool in the same version, which they make sure of before, so a message has no version of its
 //! own. What is read is still checked: each length against what there is, and that nothing is left over.
@@ -23,6 +24,7 @@ use super::hosts::{Host, Hosts, RankTimes};
 use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, Spread};
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
+use super::phases::MergedPhase;
 use super::table::Parts;
 use super::timeline::MergedTimeline;
 
@@ -74,9 +76,15 @@ impl Merged {
         out.number(timeline.len() as u64);
         timeline.into_iter().for_each(|number| out.number(number));
         out.number(self.phases.len() as u64);
-        for (number, times) in &self.phases {
+        for (number, MergedPhase { name, times, hosts }) in &self.phases {
             out.number((*number).into());
+            out.bytes(name.as_bytes());
             out.times(times);
+            out.number(hosts.len() as u64);
+            for (host, useful) in hosts {
+                out.bytes(host.as_bytes());
+                out.spread(useful);
+            }
         }
         out.0
     }
@@ -84,14 +92,11 @@ impl Merged {
     /// The table of bytes; `None` if they are of none.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader(bytes);
-        let files = from.list(|from| {
-            let path = String::from_utf8_lossy(from.bytes()?).into_owned();
-            Some((path, from.bytes()?.to_owned()))
-        })?;
+        let files = from.list(|from| Some((from.text()?, from.bytes()?.to_owned())))?;
         let sites = from.list(|from| from.list(|from| Some((from.number()?, from.number()?))))?;
         let communicators = from.list(|from| {
             let identity = from.number()?;
-            let name = String::from_utf8_lossy(from.bytes()?).into_owned();
+            let name = from.text()?;
             let sizes = [from.number()?, from.number()?];
             let [Ok(size), Ok(other)] = sizes.map(u32::try_from) else { return None };
             Some(NamedComm { identity, name, sizes: [size, other] })
@@ -106,7 +111,7 @@ impl Merged {
         })?;
         let times = from.times()?;
         let hosts = from.list(|from| {
-            let name = String::from_utf8_lossy(from.bytes()?).into_owned();
+            let name = from.text()?;
             let useful = from.spread()?;
             let ranks = from.list(|from| {
                 let (rank, wall, inside) = (from.number()?, from.number()?, from.number()?);
@@ -122,7 +127,12 @@ impl Merged {
             numbers => Some(MergedPeers::from_numbers(numbers)?),
         };
         let timeline = MergedTimeline::from_numbers(&from.list(Reader::number)?)?;
-        let phases = from.list(|from| Some((from.number()?.try_into().ok()?, from.times()?)))?;
+        let phases = from.list(|from| {
+            let number = from.number()?.try_into().ok()?;
+            let (name, times) = (from.text()?, from.times()?);
+            let hosts = from.list(|from| Some((from.text()?, from.spread()?)))?;
+            Some((number, MergedPhase { name, times, hosts: hosts.into_iter().collect() }))
+        })?;
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
         let phases = phases.into_iter().collect();
         let table =
@@ -176,6 +186,10 @@ impl<'a> Reader<'a> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*number))
+    }
+
+    fn text(&mut self) -> Option<String> {
+        Some(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
     fn bytes(&mut self) -> Option<&'a [u8]> {
@@ -249,7 +263,10 @@ mod tests {
             lost: 10,
             peers: Some(MergedPeers::default()),
             timeline: MergedTimeline::from_numbers(&[3, 7, 2, 3, 0, 1000, 5]).unwrap(),
-            phases: BTreeMap::from([(3, RunTimes::of(5, 4, 9))]),
+            phases: BTreeMap::from([(
+                3,
+                MergedPhase::of("solver", RunTimes::of(5, 4, 9), "node 1".into()),
+            )]),
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

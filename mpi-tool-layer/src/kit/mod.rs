@@ -36,6 +36,7 @@ mod clock;
 pub(crate) mod gather;
 mod hosts;
 mod layout;
+mod memory;
 pub(crate) mod merged;
 mod message;
 mod moments;
@@ -53,6 +54,7 @@ mod traffic;
 pub(crate) mod view;
 
 pub use clock::Clock;
+pub use memory::copy_memory;
 pub use moments::Moments;
 pub use peers::{Peer, PeerTable};
 pub use site::{Caller, CodePlace, Nesting, Site};

@@ -3,12 +3,12 @@
 use core::fmt::{self, Write};
 
 use super::hosts::{Host, HostBalance, Hosts, RankTimes};
-use super::merged::{Efficiency, Extreme, Measured, RunTimes, Spread};
+use super::merged::{Efficiency, Extreme, Measured, Spread};
 use super::peers::report::{self as peers, PeerView};
 use super::size::SizeClass;
 use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
 use super::tracking::{KnownComm, TrackedComm};
-use super::view::{RowView, ShareView, View};
+use super::view::{PhaseView, RowView, ShareView, View};
 use crate::FunctionId;
 use crate::host::options::Format;
 use crate::host::report::{Field, Heading, quote};
@@ -157,7 +157,7 @@ impl TableReport<'_> {
                 PartKind::Size => write!(out, "{}", SizeClass::from_number(number))?,
                 PartKind::Phase if number == 0 => {}
                 PartKind::Phase if number == u32::MAX => out.write_str(", other phases")?,
-                PartKind::Phase => write!(out, ", phase {number}")?,
+                PartKind::Phase => self.phase(out, number)?,
                 PartKind::Number => write!(out, " {} {number}", part.name)?,
             }
         }
@@ -180,6 +180,14 @@ impl TableReport<'_> {
             result = result.and_then(|()| write!(out, "{before}{name}+{offset:#x}"));
         });
         result
+    }
+
+    /// The phase of a call, by its number, and its name if it has one.
+    fn phase(&self, out: &mut dyn Write, number: u32) -> fmt::Result {
+        match self.view.phase_name(number) {
+            "" => write!(out, ", phase {number}"),
+            name => write!(out, ", phase {number} ({name})"),
+        }
     }
 
     /// The communicator of a call, by its name or how it is otherwise known; nothing if there is none, or if it is the
@@ -219,30 +227,17 @@ impl TableReport<'_> {
         spread(out, times.preempted)?;
         let mut phases = 0;
         let mut result = Ok(());
-        view.phases(&mut |number, times| {
+        view.phases(&mut |of| {
             let before = if phases == 0 { ",\n\"phases\":[\n  " } else { ",\n  " };
             phases += 1;
-            result = result
-                .and_then(|()| out.write_str(before))
-                .and_then(|()| phase(out, number, times));
+            result = result.and_then(|()| out.write_str(before)).and_then(|()| phase(out, of));
         });
         result?;
         if phases > 0 {
             out.write_str("\n]")?;
         }
         out.write_str(",\n\"efficiency\":")?;
-        match times.efficiency() {
-            None => out.write_str("null")?,
-            Some(Efficiency { parallel, load_balance, communication }) => {
-                write!(out, "{{\"parallel\":{parallel},\"load_balance\":{load_balance}")?;
-                write!(out, ",\"communication\":{communication}")?;
-                if let Some(HostBalance { within, between }) = view.hosts().and_then(Hosts::balance)
-                {
-                    write!(out, ",\"within_hosts\":{within},\"between_hosts\":{between}")?;
-                }
-                out.write_str("}")?;
-            }
-        }
+        efficiency(out, times.efficiency(), view.hosts().and_then(Hosts::balance))?;
         out.write_str(",\n\"hosts\":[")?;
         for (position, (name, Host { useful, ranks })) in
             view.hosts().iter().flat_map(|hosts| &hosts.0).enumerate()
@@ -486,19 +481,38 @@ fn spread(out: &mut dyn Write, spread: Spread) -> fmt::Result {
 }
 
 /// The times of a phase, of the ranks that had it.
-fn phase(out: &mut dyn Write, number: u32, times: &RunTimes) -> fmt::Result {
-    write!(out, "{{\"phase\":{number},\"ranks\":{}", times.wall.ranks)?;
+fn phase(out: &mut dyn Write, of: PhaseView<'_>) -> fmt::Result {
+    let PhaseView { number, name, times, balance } = of;
+    write!(out, "{{\"phase\":{number}")?;
+    if !name.is_empty() {
+        out.write_str(",\"name\":")?;
+        quote(out, name)?;
+    }
+    write!(out, ",\"ranks\":{}", times.wall.ranks)?;
     for (name, of) in [("wall", times.wall), ("inside", times.inside), ("useful", times.useful)] {
         write!(out, ",\"{name}\":")?;
         spread(out, of)?;
     }
-    match times.efficiency() {
-        None => out.write_str(",\"efficiency\":null}"),
-        Some(Efficiency { parallel, load_balance, communication }) => write!(
-            out,
-            ",\"efficiency\":{{\"parallel\":{parallel},\"load_balance\":{load_balance},\"communication\":{communication}}}}}"
-        ),
+    out.write_str(",\"efficiency\":")?;
+    efficiency(out, times.efficiency(), balance)?;
+    out.write_str("}")
+}
+
+/// Efficiencies, or null if they are not known; with those within and between hosts if there are several.
+fn efficiency(
+    out: &mut dyn Write,
+    of: Option<Efficiency>,
+    balance: Option<HostBalance>,
+) -> fmt::Result {
+    let Some(Efficiency { parallel, load_balance, communication }) = of else {
+        return out.write_str("null");
+    };
+    write!(out, "{{\"parallel\":{parallel},\"load_balance\":{load_balance}")?;
+    write!(out, ",\"communication\":{communication}")?;
+    if let Some(HostBalance { within, between }) = balance {
+        write!(out, ",\"within_hosts\":{within},\"between_hosts\":{between}")?;
     }
+    out.write_str("}")
 }
 
 /// The times of a host's ranks, as lists of numbers.

@@ -348,9 +348,21 @@ impl AnyTable {
         self.phases.begin(number, Clock::now());
     }
 
-    /// Calls `each` with the number of each phase, its time up to now, and how much of it is in `rows`, both in nanoseconds.
+    /// Tells the name of a phase that has begun, which the report has beside its number. The first one stays. Allocates, the
+    /// first time.
+    pub fn name_phase(&self, number: u32, name: &str) {
+        self.phases.name(number, name);
+    }
+
+    /// A phase's name; empty if it has none.
+    pub(crate) fn phase_name(&self, number: u32) -> &str {
+        self.phases.name_of(number)
+    }
+
+    /// Calls `each` with the number of each phase, its name, its time up to now, and how much of it is in `rows`, both in
+    /// nanoseconds.
     /// None is called for if there are rows of which the phase is not known, since there was no room.
-    pub(crate) fn each_phase(&self, rows: &Shard, mut each: impl FnMut(u32, u64, u64)) {
+    pub(crate) fn each_phase(&self, rows: &Shard, mut each: impl FnMut(u32, &str, u64, u64)) {
         let is_time = |measure: &Measure| measure.unit == MeasureUnit::Ticks;
         let (Some(part), Some(time)) = (
             self.parts.iter().position(|part| part.kind == PartKind::Phase),
@@ -364,10 +376,10 @@ impl AnyTable {
             return;
         }
         let nanoseconds = |ticks: u64| (ticks as f64 * rate) as u64;
-        self.phases.each(Clock::now(), |number, ticks| {
+        self.phases.each(Clock::now(), |number, name, ticks| {
             let of_phase = rows.rows().filter(|row| phase(row) == number);
             let inside = of_phase.map(|row| row.moments(time).sum).sum();
-            each(number, nanoseconds(ticks), nanoseconds(inside));
+            each(number, name, nanoseconds(ticks), nanoseconds(inside));
         });
     }
 

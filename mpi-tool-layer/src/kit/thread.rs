@@ -1,4 +1,4 @@
-//! What the kit keeps of each thread: five words in thread-local storage, and memory that one of them leads to.
+//! What the kit keeps of each thread: six words in thread-local storage, and memory that one of them leads to.
 //!
 //! The words are found at a distance from `fs` that the dynamic linker has put into the global offset table (the
 //! initial-exec model, see `counters/memory.rs`). All parts of the kit share them, so that a call of the application asks
@@ -25,15 +25,15 @@ pub(crate) struct ThreadMemory {
 }
 
 // The stack pointer at the last entry into the tool, the frame pointer there, the stack pointer of the outermost call,
-// the thread's memory, and a word of the tool's own.
+// the thread's memory, a word of the tool's own, and the second argument of the last `MPI_Pcontrol`.
 global_asm! {
     ".pushsection .tbss.mpi_tool_caller, \"awT\", @nobits",
     ".balign 8",
     ".hidden mpi_tool_caller",
     ".globl mpi_tool_caller",
     ".type mpi_tool_caller, @object",
-    ".size mpi_tool_caller, 40",
-    "mpi_tool_caller: .zero 40",
+    ".size mpi_tool_caller, 48",
+    "mpi_tool_caller: .zero 48",
     ".popsection",
 }
 
@@ -43,6 +43,7 @@ pub(crate) const FRAME: usize = 8;
 const OUTER: usize = 16;
 const MEMORY: usize = 24;
 const OWN: usize = 32;
+const BESIDE_LEVEL: usize = 40;
 
 /// How far the words are from `fs`: the same in all threads and all the time, so that the compiler may ask once.
 #[inline(always)]
@@ -63,10 +64,10 @@ fn words() -> usize {
 /// One of this thread's words.
 #[inline(always)]
 pub(crate) fn word<const AT: usize>() -> usize {
-    const { assert!(AT <= OWN, "there are five words") };
+    const { assert!(AT <= BESIDE_LEVEL, "there are six words") };
     let word;
     // SAFETY: the assembly may only read, from memory that is there: `words` says how far from `fs` this thread has
-    // five words, and `AT` is one of them. Neither stack nor flags change.
+    // six words, and `AT` is one of them. Neither stack nor flags change.
     unsafe {
         asm!(
             "mov {word}, qword ptr fs:[{words} + {at}]",
@@ -77,6 +78,23 @@ pub(crate) fn word<const AT: usize>() -> usize {
         );
     }
     word
+}
+
+/// What the last `MPI_Pcontrol` of this thread had as its second argument, if it had one, and 0 from now on.
+pub(crate) fn take_beside_level() -> usize {
+    let beside = word::<BESIDE_LEVEL>();
+    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. It loads the
+    // distance again, as in `end_outer`: see `words`.
+    unsafe {
+        asm!(
+            "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
+            "mov qword ptr fs:[{words} + {at}], 0",
+            words = out(reg) _,
+            at = const BESIDE_LEVEL,
+            options(nostack, preserves_flags),
+        );
+    }
+    beside
 }
 
 /// Is the stack pointer above the word of the outermost call? Without such a call, that is 0, below all stacks.

@@ -1,8 +1,9 @@
 //! What a report of a table reads: of all ranks, or of this process alone. Reading allocates nothing, so that
 //! a report of a process can be written in a signal handler.
 
-use super::hosts::Hosts;
+use super::hosts::{HostBalance, Hosts};
 use super::merged::{Measured, Merged, RunTimes};
+use super::phases::MergedPhase;
 use super::shard::Shard;
 use super::site::SITES;
 use super::table::{AnyTable, MeasureUnit, Parts};
@@ -34,6 +35,17 @@ pub(crate) struct ShareView<'a> {
     pub(crate) bins: &'a [Share],
 }
 
+/// A phase of which is known how long it took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PhaseView<'a> {
+    pub(crate) number: u32,
+    /// Empty if it has none.
+    pub(crate) name: &'a str,
+    pub(crate) times: &'a RunTimes,
+    /// Of several hosts.
+    pub(crate) balance: Option<HostBalance>,
+}
+
 /// A table to be reported.
 pub(crate) trait View {
     /// How long the ranks ran, and how much of it they were in MPI.
@@ -42,8 +54,10 @@ pub(crate) trait View {
     fn hosts(&self) -> Option<&Hosts>;
     /// Calls `each` with the rows of the timeline, by rank.
     fn timeline(&self, each: &mut dyn FnMut(ShareView<'_>));
-    /// Calls `each` with the number of each phase of which is known how long it took, and its times.
-    fn phases(&self, each: &mut dyn FnMut(u32, &RunTimes));
+    /// Calls `each` with each phase of which is known how long it took.
+    fn phases(&self, each: &mut dyn FnMut(PhaseView<'_>));
+    /// The name of a phase; empty if it has none.
+    fn phase_name(&self, number: u32) -> &str;
     /// Events that could not be counted.
     fn lost(&self) -> u64;
     /// Calls `each` with the rows, in any order, and a function that tells of a measure by its number.
@@ -75,8 +89,15 @@ impl View for Merged {
         }
     }
 
-    fn phases(&self, each: &mut dyn FnMut(u32, &RunTimes)) {
-        self.phases.iter().for_each(|(number, times)| each(*number, times));
+    fn phases(&self, each: &mut dyn FnMut(PhaseView<'_>)) {
+        for (number, phase) in &self.phases {
+            let MergedPhase { name, times, .. } = phase;
+            each(PhaseView { number: *number, name, times, balance: phase.balance() });
+        }
+    }
+
+    fn phase_name(&self, number: u32) -> &str {
+        self.phases.get(&number).map_or("", |phase| &phase.name)
     }
 
     fn lost(&self) -> u64 {
@@ -154,10 +175,15 @@ impl View for Process<'_> {
         }
     }
 
-    fn phases(&self, each: &mut dyn FnMut(u32, &RunTimes)) {
-        self.table.each_phase(self.rows, |number, wall, inside| {
-            each(number, &RunTimes::of(wall, inside, self.rank));
+    fn phases(&self, each: &mut dyn FnMut(PhaseView<'_>)) {
+        self.table.each_phase(self.rows, |number, name, wall, inside| {
+            let times = &RunTimes::of(wall, inside, self.rank);
+            each(PhaseView { number, name, times, balance: None });
         });
+    }
+
+    fn phase_name(&self, number: u32) -> &str {
+        self.table.phase_name(number)
     }
 
     fn lost(&self) -> u64 {

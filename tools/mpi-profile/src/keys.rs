@@ -3,7 +3,7 @@
 use mpi_tool_layer::SizeClass;
 
 /// What is told apart, as one number: how many places a call site has, whether communicators, sizes and peers are told
-/// apart, and waiting from the rest of the time, and whether anything is measured at all.
+/// apart, and waiting from the rest of the time, whether phases have names, and whether anything is measured at all.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys(pub(crate) u32);
 
@@ -18,6 +18,8 @@ impl Keys {
     pub(crate) const OFF: u32 = 1 << 11;
     /// The clock is another one than the cycle counter, or nobody has looked yet.
     pub(crate) const OTHER_CLOCK: u32 = 1 << 12;
+    /// The application gives its phases names.
+    pub(crate) const PHASE_NAMES: u32 = 1 << 14;
     /// Where it is in a key, too.
     pub(crate) const SIZE: u32 = 1 << 16;
 

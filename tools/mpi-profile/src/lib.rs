@@ -358,6 +358,12 @@ impl Profile {
         }
         result
     }
+
+    /// Is more wanted than most users want, or is the call in another one?
+    #[inline(always)]
+    fn is_thorough(&self) -> bool {
+        self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
+    }
 }
 
 #[inline(always)]
@@ -368,22 +374,25 @@ const fn is_end(function: FunctionId) -> bool {
 
 impl MpiInterceptionLayer for Profile {
     const WATCHES_COMPLETION: bool = true;
-    const COMPILED: Compiled = Compiled::ForCommunication;
+    const COMPILED: Compiled = Compiled::ForCommunicationInOneRole;
     const SEES_UNTYPED: bool = true;
+    const THOROUGH: Option<fn(&Self) -> bool> = Some(Self::is_thorough);
 
     /// 0 switches measuring off and 1 on, other levels begin a phase, and negative ones end it.
     fn profiling_level(&self, level: c_int) {
+        let is_named = self.keys().has(Keys::PHASE_NAMES);
+        let name = is_named.then(|| Caller::of_this_call().text_beside_level()).flatten();
         match level {
             0 => _ = self.keys.fetch_or(Keys::OFF, Relaxed),
             1 => _ = self.keys.fetch_and(!Keys::OFF, Relaxed),
             ..0 => self.begin_phase(0),
-            2.. => self.begin_phase(level.cast_unsigned()),
+            2.. => {
+                self.begin_phase(level.cast_unsigned());
+                if let Some(name) = name {
+                    self.calls.any().name_phase(level.cast_unsigned(), &name);
+                }
+            }
         }
-    }
-
-    #[inline(always)]
-    fn is_thorough(&self) -> bool {
-        self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
     }
 
     /// A call that is in no other one, as most are: others go through `around_thoroughly`.
@@ -537,6 +546,11 @@ impl Tool for Profile {
             help: "report how much each rank has sent to which, and received from which",
         },
         Setting {
+            name: "PHASE_NAMES",
+            default: SettingDefault::Switch(false),
+            help: "the program gives MPI_Pcontrol a name beside the level of a phase: MPI_Pcontrol(2, \"solver\")",
+        },
+        Setting {
             name: "WAIT",
             default: SettingDefault::Choice(&["off", "estimate", "sync"]),
             help: "tell waiting for other ranks from the rest: by the quickest call with data of this size, or by a \
@@ -554,7 +568,8 @@ impl Tool for Profile {
         let key = |name, key| if settings.is_on(name) { key } else { 0 };
         let keys = key("COMMUNICATOR", Keys::COMMUNICATOR)
             | key("SIZE", Keys::SIZE)
-            | key("PEER", Keys::PEER);
+            | key("PEER", Keys::PEER)
+            | key("PHASE_NAMES", Keys::PHASE_NAMES);
         let waiting = match settings.text("WAIT") {
             "sync" => Keys::WAIT,
             // `mpi-tool report` compares calls with data of one size.

@@ -230,7 +230,7 @@ impl Trace {
 
 impl MpiInterceptionLayer for Trace {
     const WATCHES_COMPLETION: bool = true;
-    const COMPILED: Compiled = Compiled::ForCommunication;
+    const COMPILED: Compiled = Compiled::ForCommunicationInOneRole;
     const SEES_UNTYPED: bool = true;
 
     fn profiling_level(&self, level: c_int) {

@@ -1,3 +1,4 @@
+use super::super::hosts::HostBalance;
 use super::*;
 
 const SITE: Renumbered = Renumbered { site: Some(1), communicator: Some(2) };
@@ -169,20 +170,29 @@ fn the_lowest_of_equal_ranks_is_named() {
     assert_eq!(spread, Some(Spread { ranks: 3, sum: 21, least: extreme, most: extreme }));
 }
 
+fn phase(name: &str, times: RunTimes, host: &str) -> MergedPhase {
+    MergedPhase::of(name, times, host.to_owned())
+}
+
 /// By hand: of phase 2, rank 0 has 10 with 4 in MPI, and rank 1 has 8 with 5, so 6 and 3 are useful: 4.5 in the mean, of a
 /// most of 6, and of 10. Phase 3 is of rank 1 only.
 #[test]
 fn phases_are_added_over_the_ranks_that_have_them() {
     let renumbered = Renumbered { site: None, communicator: None };
     let mut all = of_rank(0, &[], b"id");
-    all.phases.insert(2, RunTimes::of(10, 4, 0));
+    all.phases.insert(2, phase("", RunTimes::of(10, 4, 0), "a"));
     let mut other = of_rank(1, &[], b"id");
-    other.phases.insert(2, RunTimes::of(8, 5, 1));
-    other.phases.insert(3, RunTimes::of(7, 7, 1));
+    other.phases.insert(2, phase("solver", RunTimes::of(8, 5, 1), "b"));
+    other.phases.insert(3, phase("", RunTimes::of(7, 7, 1), "b"));
     all.add(other, renumbered, coarsen);
-    let both = all.phases[&2];
+    let both = all.phases[&2].times;
     assert_eq!((both.wall.ranks, both.wall.sum, both.inside.sum, both.useful.sum), (2, 18, 9, 9));
     let expected = Efficiency { parallel: 0.45, load_balance: 0.75, communication: 0.6 };
     assert_eq!(both.efficiency(), Some(expected));
-    assert_eq!((all.phases[&3].wall.ranks, all.phases[&3].efficiency()), (1, None));
+    let of_one = all.phases[&3].times;
+    assert_eq!((of_one.wall.ranks, of_one.efficiency()), (1, None));
+    assert_eq!([&*all.phases[&2].name, &*all.phases[&3].name], ["solver", ""]);
+    // The host with most work has 6 of a most of 6, and all ranks have 4.5 of that.
+    let expected = HostBalance { within: 1.0, between: 0.75 };
+    assert_eq!((all.phases[&2].balance(), all.phases[&3].balance()), (Some(expected), None));
 }

@@ -6,7 +6,11 @@ use core::marker::PhantomData;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use super::super::thread::{FRAME, STACK, begin_outer, end_outer, is_above_outer, word};
+use super::super::memory::text_at;
+use super::super::thread::{
+    FRAME, STACK, begin_outer, end_outer, is_above_outer, take_beside_level, word,
+};
+use crate::host::objects::each_object;
 
 /// The body of an exported function that notes its caller down and goes on to another function, with all
 /// arguments as they are. Only r11 is lost, which a call may change.
@@ -38,10 +42,18 @@ macro_rules! __export_noting_caller {
             }
         }
 
+        // Notes its second argument down, too, if there is one.
         #[unsafe(export_name = "MPI_Pcontrol")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            $crate::__note_caller! { Here::$name }
+            ::core::arch::naked_asm!(
+                "mov r11, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
+                "mov qword ptr fs:[r11], rsp",
+                "mov qword ptr fs:[r11 + 8], rbp",
+                "mov qword ptr fs:[r11 + 40], rsi",
+                "jmp {body}",
+                body = sym Here::$name,
+            )
         }
     };
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
@@ -186,7 +198,30 @@ impl Caller {
         self.is_near().then_some(self.stack)
     }
 
-    /// The same without the frame pointer: for a site that is known already.
+    /// The text that the program gives `MPI_Pcontrol` beside the level, as `MPI_Pcontrol(2, "solver")` does: of at most 63
+    /// bytes, in UTF-8. To be asked in [`profiling_level`](crate::MpiInterceptionLayer::profiling_level) at each call, of
+    /// programs only whose user says that they give one: nobody can tell whether there is a second argument, and where there is
+    /// none, there may be another text. What is no text is `None`, as in calls from Fortran, and in a level of a stack.
+    pub fn text_beside_level(&self) -> Option<String> {
+        let address = take_beside_level();
+        if address == 0 || !self.is_near() { None } else { text_at(address as u64, 64) }
+    }
+
+    /// Does MPI's own library make the call? Some libraries call functions of MPI by their public names, where they use what
+    /// they have made by the names of the profiling interface, which no tool sees: as MPICH 4.0's frees at the end what its
+    /// files have used. Visits the loaded objects: not to be asked at each call. `false` where the caller is not known.
+    #[cold]
+    pub fn is_mpi_itself(&self) -> bool {
+        let Some(returns_to) = self.returns_to() else { return false };
+        let mut is_mpi = false;
+        each_object(|object| {
+            is_mpi |= object.is_mpi_library()
+                && object.addresses().contains(&(returns_to as usize).wrapping_sub(1));
+        });
+        is_mpi
+    }
+
+    /// The caller without the frame pointer: for a site that is known already.
     #[inline(always)]
     pub(super) fn without_frame() -> Self {
         Self { stack: word::<STACK>(), frame: 0, not_send: PhantomData }

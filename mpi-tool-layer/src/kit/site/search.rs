@@ -15,6 +15,7 @@ use super::cache::MOST;
 use super::modules::{Modules, Role};
 use super::{Caller, CodePlace, File, PLACES, Site};
 use crate::counters::memory;
+use crate::host::linker::{clear_message, find};
 
 /// What is asked when a thread calls from a place for the first time.
 struct Search {
@@ -63,11 +64,20 @@ impl Search {
         let cache = memory::make_kit().map(|memory| &memory.sites);
         // The bounds of the thread's stack do not change, and are kept with what is on it.
         let stack = cache.map_or([0; 2], |cache| {
-            if cache.stack[1].load(Relaxed) == 0 {
-                let bounds = stack_of_this_thread();
+            let keep = |bounds: [u64; 2]| {
                 cache.stack.iter().zip(bounds).for_each(|(kept, bound)| kept.store(bound, Relaxed));
+                bounds
+            };
+            let stack = caller.stack as u64;
+            let [begin, end] = cache.stack.each_ref().map(|bound| bound.load(Relaxed));
+            // Deeper than what was found out quickly, or elsewhere.
+            let is_known = end != 0 && (begin <= stack || end - begin != NEAR);
+            if is_known {
+                [begin, end]
+            } else {
+                let near = end_of_first_stack().and_then(|end| near(end, stack));
+                keep(near.unwrap_or_else(stack_of_this_thread))
             }
-            cache.stack.each_ref().map(|bound| bound.load(Relaxed))
         });
         let mut frames = Frames::new(caller.stack as u64, returns_to);
         if (stack[0]..stack[1]).contains(&(caller.stack as u64)) {
@@ -171,6 +181,40 @@ impl Frames {
     }
 }
 
+/// So much of the first thread's stack, from its end, is its own for certain: the kernel maps nothing there, unless the stack's
+/// limit is less.
+const NEAR: u64 = 4 << 20;
+
+/// Bounds within which a part of the first thread's stack is that has an address, if it is near the stack's end.
+fn near(end: u64, address: u64) -> Option<[u64; 2]> {
+    let begin = end.checked_sub(NEAR)?;
+    (begin..end).contains(&address).then_some([begin, end])
+}
+
+/// Where the first thread's stack ends, if this is the first thread, and the stack may have [`NEAR`] bytes. The C library's own
+/// answer would read `/proc/self/maps`, which takes longer than all else at the start.
+fn end_of_first_stack() -> Option<u64> {
+    // SAFETY: both take nothing and always succeed.
+    if unsafe { libc::gettid() != libc::getpid() } {
+        return None;
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `getrlimit` writes the structure that it is given.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) };
+    if code != 0 || limit.rlim_cur < NEAR {
+        return None;
+    }
+    // Other C libraries do not have it.
+    let end = find(libc::RTLD_DEFAULT, c"__libc_stack_end").cast::<u64>();
+    if end.is_null() {
+        clear_message();
+        return None;
+    }
+    // SAFETY: a word must be there: glibc's symbol of this name, which no program may have for something else, is a pointer to
+    // where the stack was when the process began.
+    Some(unsafe { end.read() }).filter(|end| *end != 0)
+}
+
 /// Begin and end of this thread's stack; zeros if they are not known.
 fn stack_of_this_thread() -> [u64; 2] {
     // SAFETY: the functions want this thread, which runs, and attributes: `pthread_getattr_np` makes them, and
@@ -187,5 +231,38 @@ fn stack_of_this_thread() -> [u64; 2] {
             return [0; 2];
         }
         [start.addr() as u64, (start.addr() + length) as u64]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is near the end is the stack's, and what is elsewhere is left to the C library.
+    #[test]
+    fn only_what_is_near_the_end_is_taken_for_the_stack() {
+        let end = 0x7fff_0000_0000;
+        assert_eq!(near(end, end - 8), Some([end - NEAR, end]));
+        assert_eq!(near(end, end - NEAR), Some([end - NEAR, end]));
+        for elsewhere in [end, end + 8, end - NEAR - 8, 0] {
+            assert_eq!(near(end, elsewhere), None);
+        }
+        assert_eq!(near(NEAR - 1, 8), None);
+    }
+
+    /// The first thread's stack ends in the part of the memory that the kernel calls the stack; other threads have others.
+    #[test]
+    fn the_first_stack_ends_in_the_stack() {
+        let found = find(libc::RTLD_DEFAULT, c"__libc_stack_end").cast::<u64>();
+        assert!(!found.is_null());
+        // SAFETY: as in `end_of_first_stack`.
+        let end = unsafe { found.read() };
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let stack = maps.lines().find(|line| line.ends_with("[stack]")).unwrap();
+        let (begin, rest) = stack.split_once('-').unwrap();
+        let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let last = number(rest.split_once(' ').unwrap().0);
+        assert!((number(begin)..last).contains(&end));
+        std::thread::spawn(|| assert_eq!(end_of_first_stack(), None)).join().unwrap();
     }
 }

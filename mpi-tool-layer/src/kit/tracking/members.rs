@@ -28,7 +28,7 @@ pub enum Members {
 
 impl Members {
     /// Of the ranks that `MPI_Group_translate_ranks` gives: what is negative is not in the world.
-    pub(crate) fn of(ranks: &[c_int]) -> Self {
+    pub fn of(ranks: &[c_int]) -> Self {
         let ranks: Vec<u32> =
             ranks.iter().map(|rank| u32::try_from(*rank).unwrap_or(NOBODY)).collect();
         let size = ranks.len() as u32;
@@ -73,7 +73,7 @@ impl Members {
     }
 
     /// A number that is the same for the same members in the same order, however they are kept.
-    pub(crate) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         let ranks = (0..self.size()).map(|rank| self.world_rank(rank).unwrap_or(NOBODY).into());
         hash(ranks)
     }

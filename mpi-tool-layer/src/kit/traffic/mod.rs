@@ -13,6 +13,7 @@ use super::tracking::Groups;
 use whom::{Place, Whom, makes_place, receives_matched};
 
 use super::peers::Peer;
+use crate::call::{may_complete, may_move_two};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
     HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next,
@@ -151,14 +152,14 @@ impl<T: Copy + Send + Sync> Traffic<T> {
 
     /// Passes a call on, and tells `tally` of the data that have moved.
     #[inline(always)]
-    pub fn around<'c>(
+    pub fn around<'c, C: Call<'c>>(
         &self,
         tally: &impl Tally<T>,
         tag: impl FnOnce() -> T,
-        call: impl Call<'c>,
+        call: C,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        if call.completes_requests() {
+        if const { may_complete::<C>() } && call.completes_requests() {
             return self.requests.complete(call, next_f, |mut pending, status| {
                 if pending.finish() {
                     self.completed(tally, &pending, status);
@@ -193,7 +194,9 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             if let Some(transfer) = first {
                 self.moved_now(tally, tag, call, accepted, matched, transfer);
             }
-            if let Some(transfer) = second {
+            if const { may_move_two::<C>() }
+                && let Some(transfer) = second
+            {
                 self.moved_now(tally, tag, call, accepted, matched, transfer);
             }
         } else if call.moves_data() {

@@ -2,6 +2,7 @@
  * number of ranks from two on. */
 #include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -358,6 +359,52 @@ R(neighbors_at_a_border, int dims[1] = {0}, sent[2] = {0, 0}, got[2] = {0, 0}, a
 R(post_late, MPI_Win_create(b, 64, 4, MPI_INFO_NULL, W_, &w); MPI_Comm_group(W_, &g); if (r == 0) { MPI_Group_incl(g, 1, ones, &h); MPI_Win_start(h, 0, w); MPI_Put(c, 1, MPI_INT, 1, 0, 1, MPI_INT, w); MPI_Win_complete(w); MPI_Send(c, 1, MPI_INT, 1, 0, W_); MPI_Group_free(&h); } if (r == 1) { usleep(1500000); MPI_Group_incl(g, 1, zeros, &h); MPI_Win_post(h, 0, w); MPI_Recv(c, 1, MPI_INT, 0, 0, W_, &st); MPI_Win_wait(w); MPI_Group_free(&h); } MPI_Group_free(&g); MPI_Win_free(&w))
 R(posts_for_nobody_and_self, MPI_Win_create(b, 64, 4, MPI_INFO_NULL, W_, &w); MPI_Win_post(MPI_GROUP_EMPTY, 0, w); MPI_Win_start(MPI_GROUP_EMPTY, 0, w); MPI_Win_complete(w); MPI_Win_wait(w); MPI_Comm_group(W_, &g); MPI_Group_incl(g, 1, &r, &h); MPI_Win_post(h, 0, w); MPI_Win_start(h, 0, w); MPI_Put(c, 1, MPI_INT, r, 0, 1, MPI_INT, w); MPI_Win_complete(w); MPI_Win_wait(w); MPI_Group_free(&g); MPI_Group_free(&h); MPI_Win_free(&w))
 R(partitions_in_any_order, int list[2] = {3, 0}; MPI_Psend_init(b, 4, 3, MPI_INT, right_, 0, W_, MPI_INFO_NULL, qs); MPI_Precv_init(c, 4, 3, MPI_INT, left, 0, W_, MPI_INFO_NULL, qs + 1); for (int i = 0; i < 2; i++) { MPI_Startall(2, qs); MPI_Pready_list(2, list, qs[0]); MPI_Pready_range(1, 2, qs[0]); MPI_Parrived(qs[1], 2, &flag); MPI_Waitall(2, qs, sts); } MPI_Request_free(qs); MPI_Request_free(qs + 1))
+
+/* What is the same on all ranks, though it looks different. */
+R(cart_periods_are_logical, MPI_Cart_create(W_, 1, &n, (int[]){2 * (r + 1)}, 0, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm))
+R(split_type_undefined, MPI_Comm_split_type(W_, r == 1 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, r, MPI_INFO_NULL, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm))
+R(fence_own_assertions, MPI_Win_create(b, 64, r ? 4 : 1, MPI_INFO_NULL, W_, &w); MPI_Win_fence(r ? MPI_MODE_NOSTORE | MPI_MODE_NOPRECEDE : MPI_MODE_NOPRECEDE, w); MPI_Win_fence(r ? 0 : MPI_MODE_NOPUT, w); MPI_Win_free(&w))
+#define BETWEEN MPI_Comm_split(W_, r % 2, r, &sub); MPI_Intercomm_create(sub, 0, W_, 1 - r % 2, 7, &comm)
+R(roots_between_groups, BETWEEN; MPI_Bcast(b, 2, MPI_INT, r % 2 ? 0 : r ? MPI_PROC_NULL : MPI_ROOT, comm); MPI_Reduce(b, c, 2, MPI_INT, MPI_SUM, r % 2 == 0 ? 0 : r == 1 ? MPI_ROOT : MPI_PROC_NULL, comm); MPI_Allreduce(b, c, 1, MPI_INT, MPI_SUM, comm); MPI_Comm_free(&comm); MPI_Comm_free(&sub))
+R(intercomm_late, usleep(r * 300000); BETWEEN; MPI_Comm_free(&comm); MPI_Comm_free(&sub))
+R(create_group_of_two, MPI_Comm_group(W_, &g); MPI_Group_incl(g, 2, (int[]){1, 0}, &h); if (r < 2) { usleep(r * 1500000); MPI_Comm_create_group(W_, h, 3, &comm); MPI_Barrier(comm); MPI_Comm_free(&comm); } MPI_Group_free(&g); MPI_Group_free(&h))
+R(neighbors_late, MPI_Cart_create(W_, 1, &n, zeros, 0, &comm); usleep(r ? 0 : 1500000); MPI_Neighbor_allgather(b, 1, MPI_INT, c, 1, MPI_INT, comm); MPI_Comm_free(&comm))
+R(neighbors_of_nobody, int other = 1 - r; MPI_Dist_graph_create_adjacent(W_, r < 2, &other, MPI_UNWEIGHTED, r < 2, &other, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm); if (r == 2) MPI_Recv(d, 1, MPI_INT, 0, 0, comm, &st); MPI_Neighbor_alltoall(b, 1, MPI_INT, c, 1, MPI_INT, comm); if (!r && n > 2) MPI_Send(b, 1, MPI_INT, 2, 0, comm); MPI_Comm_free(&comm))
+R(locks_in_one_order, MPI_Win v; MPI_Win_create(b, 64, 4, MPI_INFO_NULL, W_, &w); MPI_Win_create(d, 64, 4, MPI_INFO_NULL, W_, &v); MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w); MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, v); MPI_Get(c, 1, MPI_INT, 0, 0, 1, MPI_INT, v); usleep(400000); MPI_Win_unlock(0, v); MPI_Win_unlock(0, w); MPI_Win_free(&v); MPI_Win_free(&w))
+R(lock_held_long, MPI_Win_create(b, 64, 4, MPI_INFO_NULL, W_, &w); if (!r) { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w); MPI_Barrier(W_); usleep(1800000); MPI_Win_unlock(0, w); } else { MPI_Barrier(W_); MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w); MPI_Win_unlock(0, w); } MPI_Win_free(&w))
+R(locks_shared_and_unchecked, MPI_Win_create(b, 64, 4, MPI_INFO_NULL, W_, &w); MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w); MPI_Barrier(W_); MPI_Win_unlock(0, w); MPI_Win_lock_all(MPI_MODE_NOCHECK, w); MPI_Barrier(W_); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+R(partitions_of_a_datatype, MPI_Type_contiguous(2, MPI_INT, &t); MPI_Type_commit(&t); MPI_Psend_init(b, 4, 1, t, right_, 0, W_, MPI_INFO_NULL, qs); MPI_Precv_init(c, 4, 2, MPI_INT, left, 0, W_, MPI_INFO_NULL, qs + 1); MPI_Type_free(&t); for (int i = 0; i < 3; i++) { MPI_Startall(2, qs); b[4] = i; MPI_Pready_range(0, 3, qs[0]); MPI_Waitall(2, qs, sts); b[0] = i; } MPI_Request_free(qs); MPI_Request_free(qs + 1))
+
+/* Keyvals, info objects, groups and datatypes at their limits. */
+static int copies(MPI_Comm of, int key, void *extra, void *in, void *out, int *is_copied) { (void)of, (void)key, (void)extra; *(void **)out = in; return *is_copied = 1, MPI_SUCCESS; }
+R(keyval_freed_in_use, int kv; int copy; void *of; MPI_Comm_dup(W_, &comm); MPI_Comm_create_keyval(copies, MPI_COMM_NULL_DELETE_FN, &kv, NULL); copy = kv; MPI_Comm_set_attr(comm, kv, b); MPI_Comm_free_keyval(&kv); MPI_Comm_dup(comm, &sub); MPI_Comm_get_attr(comm, copy, &of, &flag); MPI_Comm_delete_attr(comm, copy); MPI_Comm_free(&sub); MPI_Comm_free(&comm))
+R(view_from_here, MPI_File f; MPI_File_open(W_, "/tmp/check-right-sequential", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f); MPI_File_set_view(f, MPI_DISPLACEMENT_CURRENT, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL); MPI_File_close(&f))
+R(keyvals_one_by_one, int kv; for (int i = 0; i < 4; i++) { MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &kv, NULL); MPI_Comm_free_keyval(&kv); MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &kv, NULL); MPI_Type_dup(MPI_INT, &t); MPI_Type_set_attr(t, kv, b); MPI_Type_delete_attr(t, kv); MPI_Type_free(&t); MPI_Type_free_keyval(&kv); })
+static char text[MPI_MAX_INFO_VAL + 9];
+R(info_longest, MPI_Info_create(&info); memset(text, 'k', sizeof text); text[MPI_MAX_INFO_KEY - 1] = 0; MPI_Info_set(info, text, "a"); MPI_Info_set(info, text, "b"); MPI_Info_delete(info, text); memset(text, 'v', sizeof text); text[MPI_MAX_INFO_VAL - 1] = 0; MPI_Info_set(info, "key", text); MPI_Info_get_nthkey(info, 0, text); MPI_Info_get(info, "no", 1, text, &flag); MPI_Info_free(&info))
+R(ranges_of_all_kinds, MPI_Comm_group(W_, &g); int ranges[3][3] = {{n - 1, 1, -1}, {0, 0, 9}, {1, 0, 5}}; MPI_Group_range_incl(g, 2, ranges, &h); MPI_Group_translate_ranks(g, 2, (int[]){MPI_PROC_NULL, n - 1}, h, (int[2]){0}); MPI_Group_free(&h); MPI_Group_range_excl(g, 0, ranges, &h); MPI_Group_free(&h); MPI_Group_free(&g))
+R(view_freed_datatype, MPI_File f; MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &f); MPI_Type_contiguous(2, MPI_INT, &t); MPI_Type_commit(&t); MPI_File_set_view(f, 0, MPI_INT, t, "native", MPI_INFO_NULL); MPI_Type_free(&t); MPI_File_close(&f))
+R(dims_that_divide, int dims[3] = {0, n, 0}; MPI_Dims_create(2 * n, 3, dims); dims[0] = dims[2] = 1; MPI_Dims_create(n, 3, dims))
+R(file_modes, MPI_File f; MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &f); MPI_File_read_at(f, 0, c, 0, MPI_INT, &st); MPI_File_close(&f); MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_WRONLY, MPI_INFO_NULL, &f); MPI_File_write_at(f, 0, b, 1, MPI_INT, &st); MPI_File_close(&f))
+
+/* Buffers that are just large enough, and calls at their time. */
+R(pack_to_the_end, char to[20]; int at = 0; MPI_Pack(b, 3, MPI_INT, to, 20, &at, W_); MPI_Pack(d, 1, MPI_DOUBLE, to, 20, &at, W_); MPI_Pack(d, 0, MPI_DOUBLE, to, 20, &at, W_); at = 0; MPI_Unpack(to, 20, &at, c, 3, MPI_INT, W_); MPI_Unpack(to, 20, &at, e, 1, MPI_DOUBLE, W_))
+R(bsend_to_the_end, MPI_Pack_size(100, MPI_INT, W_, &value); value += MPI_BSEND_OVERHEAD; void *old; for (int i = 0; i < 2; i++) { MPI_Buffer_attach(c + 128 * i, value); MPI_Bsend(b, 100, MPI_INT, right_, 1, W_); MPI_Recv(c + 4096, 100, MPI_INT, left, 1, W_, &st); MPI_Buffer_detach(&old, &value); })
+R(idup_used_later, for (int i = 0; i < 3; i++) { MPI_Comm_idup(W_, &comm, &q); if (i == 1) do MPI_Test(&q, &flag, &st); while (!flag); else if (i) do MPI_Request_get_status(q, &flag, &st); while (!flag); else MPI_Wait(&q, &st); MPI_Comm_size(comm, &value); MPI_Wait(&q, &st); MPI_Comm_free(&comm); })
+R(handles_come_back, for (int i = 0; i < 40; i++) { MPI_Irecv(c, 1, MPI_INT, left, 0, W_, qs); MPI_Isend(b, 1, MPI_INT, right_, 0, W_, qs + 1); q = qs[i % 2]; MPI_Wait(&q, &st); qs[i % 2] = MPI_REQUEST_NULL; MPI_Waitall(2, qs, sts); MPI_Recv_init(c, 1, MPI_INT, MPI_PROC_NULL, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st); MPI_Wait(&q, &st); MPI_Request_free(&q); })
+R(got_then_sent, MPI_Win_create(b, 64, 4, MPI_INFO_NULL, W_, &w); MPI_Win_lock_all(0, w); MPI_Get(c, 4, MPI_INT, r, 0, 4, MPI_INT, w); MPI_Sendrecv(c + 4, 4, MPI_INT, right_, 0, c + 8, 4, MPI_INT, left, 0, W_, &st); MPI_Win_flush(r, w); MPI_Sendrecv(c, 4, MPI_INT, right_, 0, c + 8, 4, MPI_INT, left, 0, W_, &st); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+R(sent_and_put, MPI_Win_create(d, 64, 4, MPI_INFO_NULL, W_, &w); MPI_Win_fence(0, w); MPI_Isend(b, 4, MPI_INT, right_, 0, W_, &q); MPI_Put(b, 1, MPI_INT, r, 0, 1, MPI_INT, w); MPI_Recv(c, 4, MPI_INT, left, 0, W_, &st); MPI_Wait(&q, &st); MPI_Win_fence(0, w); MPI_Win_free(&w))
+static void *asks(void *is) { int level; MPI_Initialized(is); MPI_Query_thread(&level); MPI_Is_thread_main(is); return is; }
+R(other_thread_asks, pthread_t thread; pthread_create(&thread, NULL, asks, &flag); pthread_join(thread, NULL))
+R(grid_outside, int dims[2] = {n, 1}, periods[2] = {1, 0}, at[2] = {-3, 0}; MPI_Cart_create(W_, 2, dims, periods, 0, &comm); MPI_Cart_rank(comm, at, &value); at[0] = 2 * n + 1; MPI_Cart_rank(comm, at, &value); MPI_Cart_shift(comm, 1, 9, &value, &flag); MPI_Comm_free(&comm))
+R(grid_of_no_dimension, MPI_Cart_create(W_, 0, NULL, NULL, 0, &comm); if (comm != MPI_COMM_NULL) { MPI_Cart_rank(comm, zeros, &value); MPI_Comm_free(&comm); })
+R(gathered_side_by_side, MPI_Type_vector(2, 1, 64, MPI_INT, &t); MPI_Type_create_resized(t, 0, 4, &u); MPI_Type_commit(&u); int *counts = malloc(n * sizeof(int)), *places = malloc(n * sizeof(int)); for (int i = 0; i < n; i++) counts[i] = i != 1, places[i] = i == 1 ? 0 : n - 1 - i; MPI_Allgatherv(b, r == 1 ? 0 : 2, MPI_INT, c, counts, places, u, W_); MPI_Type_free(&t); MPI_Type_free(&u); free(counts); free(places))
+R(gathered_in_place, int *counts = malloc(n * sizeof(int)), *places = malloc(n * sizeof(int)); for (int i = 0; i < n; i++) counts[i] = 2, places[i] = 2 * (n - i); MPI_Gatherv(r ? b : MPI_IN_PLACE, 2, MPI_INT, c, r ? NULL : counts, r ? zeros : places, MPI_INT, 0, W_); free(counts); free(places))
+R(scattered_twice, int *counts = malloc(n * sizeof(int)); for (int i = 0; i < n; i++) counts[i] = 2; int *places = calloc(n, sizeof(int)); MPI_Scatterv(b, counts, places, MPI_INT, c, 2, MPI_INT, 0, W_); free(counts); free(places))
+#if MPI_VERSION >= 4
+R(isendrecv_from_anybody, MPI_Isendrecv_replace(b, 3, MPI_INT, right_, 1, left, MPI_ANY_TAG, W_, &q); MPI_Wait(&q, &st); MPI_Isendrecv(b, 1, MPI_INT, 0, 4, c, 1, MPI_INT, MPI_ANY_SOURCE, 4, MPI_COMM_SELF, &q); MPI_Wait(&q, &st))
+R(isendrecv_late, MPI_Isendrecv(b, 1, MPI_INT, right_, 1, c, 1, MPI_INT, left, 2, W_, &q); MPI_Recv(d, 1, MPI_INT, left, 1, W_, &st); usleep(2000); MPI_Send(b, 1, MPI_INT, right_, 2, W_); MPI_Wait(&q, &st))
+#endif
 
 int main(int argc, char **argv) {
     int level;

@@ -1,6 +1,7 @@
 /* Wrong programs: one in each line that begins with W, which says the class of the finding that must name the line.
  * `./wrong NAME` runs one of them, on two ranks. Errors return, so that what comes afterwards does not depend on MPI. */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -467,6 +468,96 @@ W(no_grid, "invalid-argument", MPI_Cart_sub(W_, ones, &comm))
 W(bsend_without_buffer, "invalid-argument", if (!r) MPI_Bsend(b, 1, MPI_INT, 1, 0, W_))
 W(fetch_of_derived, "invalid-argument", WIN; MPI_Type_contiguous(2, MPI_INT, &t); MPI_Type_commit(&t); MPI_Win_lock_all(0, w); MPI_Fetch_and_op(c, d, t, peer, 0, MPI_SUM, w); MPI_Win_unlock_all(w); MPI_Type_free(&t); MPI_Win_free(&w))
 W(accumulate_own_operation, "invalid-argument", WIN; MPI_Op_create(sum, 1, &op); MPI_Win_fence(0, w); MPI_Accumulate(c, 1, MPI_INT, peer, 0, 1, MPI_INT, op, w); MPI_Win_fence(0, w); MPI_Op_free(&op); MPI_Win_free(&w))
+
+/* Arguments that are the same on all ranks. */
+W(cart_dims_differ, "collective-mismatch", int dims[2] = {r ? 2 : 1, r ? 1 : 2}; MPI_Cart_create(W_, 2, dims, zeros, 0, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm))
+W(cart_periods_differ, "collective-mismatch", MPI_Cart_create(W_, 1, &n, r ? ones : zeros, 0, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm))
+W(graph_edges_differ, "collective-mismatch", int index[2] = {1, 2}, edges[2] = {r, 1 - r}; MPI_Graph_create(W_, 2, index, edges, 0, &comm); if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm))
+W(split_types_differ, "collective-mismatch", MPI_Comm_split_type(W_, r ? MPI_COMM_TYPE_SHARED : MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &comm))
+W(open_modes_differ, "collective-mismatch", MPI_File f; if (!MPI_File_open(W_, "/tmp/check-wrong-open", MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE | (r ? MPI_MODE_RDWR : MPI_MODE_WRONLY), MPI_INFO_NULL, &f)) MPI_File_close(&f))
+W(file_sizes_differ, "collective-mismatch", MPI_File f; OPEN(f, "sizes"); MPI_File_set_size(f, 8 + r); MPI_File_close(&f))
+W(fence_assertions_differ, "collective-mismatch", WIN; MPI_Win_fence(r ? MPI_MODE_NOSUCCEED : 0, w); MPI_Win_free(&w))
+#define BETWEEN MPI_Intercomm_create(MPI_COMM_SELF, 0, W_, peer, 7, &comm)
+W(roots_between, "collective-mismatch", BETWEEN; MPI_Bcast(b, 1, MPI_INT, 0, comm); MPI_Comm_free(&comm))
+W(data_between, "collective-mismatch", BETWEEN; MPI_Bcast(b, 1, r ? MPI_INT : MPI_FLOAT, r ? 0 : MPI_ROOT, comm); MPI_Comm_free(&comm))
+
+/* What only some of a group come to, and what others hold. */
+W(create_group_missing, "deadlock", MPI_Comm_group(W_, &g); if (r) MPI_Comm_create_group(W_, g, 3, &comm); MPI_Barrier(W_); MPI_Group_free(&g))
+W(create_group_tags, "deadlock", MPI_Comm_group(W_, &g); MPI_Comm_create_group(W_, g, r, &comm); MPI_Comm_free(&comm); MPI_Group_free(&g))
+W(intercomm_tags, "deadlock", MPI_Intercomm_create(MPI_COMM_SELF, 0, W_, peer, r, &comm); MPI_Comm_free(&comm))
+W(neighbors_not_all, "deadlock", MPI_Cart_create(W_, 1, &n, ones, 0, &comm); if (r) MPI_Recv(b, 1, MPI_INT, 0, 9, comm, &st); MPI_Neighbor_allgather(b, 1, MPI_INT, c, 1, MPI_INT, comm); if (!r) MPI_Send(b, 1, MPI_INT, 1, 9, comm); MPI_Comm_free(&comm))
+W(locks_cross, "deadlock", MPI_Win v; WIN; MPI_Win_create(d, sizeof d, 8, MPI_INFO_NULL, W_, &v); MPI_Win first = r ? w : v, second = r ? v : w; MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, first); MPI_Get(c, 1, MPI_INT, 0, 0, 1, MPI_INT, first); MPI_Win_flush(0, first); MPI_Barrier(W_); MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, second); MPI_Get(c + 8, 1, MPI_INT, 0, 0, 1, MPI_INT, second); MPI_Win_unlock(0, second); MPI_Win_unlock(0, first); MPI_Win_free(&w); MPI_Win_free(&v))
+W(lock_held, "deadlock", WIN; if (r) { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, w); MPI_Get(c, 1, MPI_INT, 1, 0, 1, MPI_INT, w); MPI_Win_flush(1, w); MPI_Barrier(W_); MPI_Recv(b + 9, 1, MPI_INT, 0, 0, W_, &st); MPI_Win_unlock(1, w); } else { MPI_Barrier(W_); MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, w); MPI_Get(c, 1, MPI_INT, 1, 0, 1, MPI_INT, w); MPI_Win_unlock(1, w); MPI_Send(c, 1, MPI_INT, 1, 0, W_); } MPI_Win_free(&w))
+W(partitions_not_ready, "deadlock", PARTS(4, MPI_Start(&q); MPI_Pready_range(0, 2, q)))
+W(partitions_not_started, "deadlock", PARTS(4, MPI_Wait(&q, &st)))
+W(partitions_too_long, "truncation", if (!r) { MPI_Psend_init(b, 4, 2, MPI_INT, 1, 3, W_, MPI_INFO_NULL, &q); MPI_Start(&q); MPI_Pready_range(0, 3, q); } else { MPI_Precv_init(b, 2, 3, MPI_INT, 0, 3, W_, MPI_INFO_NULL, &q); MPI_Start(&q); } MPI_Wait(&q, &st); MPI_Request_free(&q))
+W(partitions_of_others, "datatype-mismatch", if (!r) { MPI_Psend_init(b, 4, 2, MPI_INT, 1, 3, W_, MPI_INFO_NULL, &q); MPI_Start(&q); MPI_Pready_range(0, 3, q); } else { MPI_Precv_init(b, 4, 2, MPI_FLOAT, 0, 3, W_, MPI_INFO_NULL, &q); MPI_Start(&q); } MPI_Wait(&q, &st); MPI_Request_free(&q))
+W(partition_changed, "buffer-in-use", PARTS(4, MPI_Start(&q); MPI_Pready(2, q); b[2] = 77; MPI_Pready_range(0, 1, q); MPI_Pready(3, q)))
+
+/* Keyvals. */
+#define KEYVAL int kv, copy; MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &kv, NULL); copy = kv
+W(keyval_freed, "invalid-argument", KEYVAL; MPI_Comm_free_keyval(&kv); MPI_Comm_set_attr(W_, copy, b))
+W(keyval_freed_twice, "invalid-argument", KEYVAL; MPI_Comm_free_keyval(&kv); MPI_Comm_free_keyval(&copy))
+W(keyval_of_communicators, "invalid-argument", KEYVAL; MPI_Type_dup(MPI_INT, &t); MPI_Type_set_attr(t, copy, b); MPI_Type_free(&t); MPI_Comm_free_keyval(&kv))
+W(keyval_freed_as_another, "invalid-argument", KEYVAL; MPI_Win_free_keyval(&kv))
+W(keyval_predefined, "invalid-argument", MPI_Comm_delete_attr(W_, MPI_TAG_UB))
+
+/* Info objects, groups by ranges, datatypes. */
+static char text[MPI_MAX_INFO_VAL + 9];
+#define INFO(length) memset(text, 'x', sizeof text); text[length] = 0; MPI_Info_create(&info)
+W(info_key_long, "invalid-argument", INFO(MPI_MAX_INFO_KEY + 1); MPI_Info_set(info, text, "1"); MPI_Info_free(&info))
+W(info_value_long, "invalid-argument", INFO(MPI_MAX_INFO_VAL + 1); MPI_Info_set(info, "key", text); MPI_Info_free(&info))
+W(info_key_empty, "invalid-argument", INFO(0); MPI_Info_set(info, text, "1"); MPI_Info_free(&info))
+W(info_key_missing, "invalid-argument", INFO(9); MPI_Info_set(info, "key", "1"); MPI_Info_delete(info, "other"); MPI_Info_free(&info))
+W(info_key_number, "invalid-argument", INFO(9); MPI_Info_set(info, "key", "1"); MPI_Info_get_nthkey(info, 1, text); MPI_Info_free(&info))
+#define RANGE(function, ...) MPI_Comm_group(W_, &g); MPI_Group h; int ranges[][3] = {__VA_ARGS__}; if (!function(g, sizeof ranges / 12, ranges, &h)) MPI_Group_free(&h); MPI_Group_free(&g)
+W(range_large, "invalid-argument", RANGE(MPI_Group_range_incl, {0, n, 1}))
+W(range_distance, "invalid-argument", RANGE(MPI_Group_range_excl, {0, 1, 0}))
+W(range_twice, "invalid-argument", RANGE(MPI_Group_range_incl, {0, 1, 1}, {1, 1, 1}))
+W(translate_large, "invalid-argument", MPI_Comm_group(W_, &g); MPI_Group_translate_ranks(g, 1, &n, g, &value); MPI_Group_free(&g))
+W(struct_length, "invalid-argument", int lengths[2] = {1, -1}; MPI_Aint at[2] = {0, 8}; MPI_Datatype types[2] = {MPI_INT, MPI_INT}; if (!MPI_Type_create_struct(2, lengths, at, types, &t)) MPI_Type_free(&t))
+W(subarray_empty, "invalid-argument", int sizes[2] = {4, 4}, parts[2] = {2, 0}; if (!MPI_Type_create_subarray(2, sizes, parts, zeros, MPI_ORDER_C, MPI_INT, &t)) MPI_Type_free(&t))
+W(view_uncommitted, "invalid-argument", MPI_File f; OPEN(f, "view"); MPI_Type_vector(2, 1, 2, MPI_INT, &t); MPI_File_set_view(f, 0, MPI_INT, t, "native", MPI_INFO_NULL); MPI_File_close(&f); MPI_Type_free(&t))
+W(op_free_maximum, "invalid-argument", op = MPI_MAX; MPI_Op_free(&op))
+W(dims_do_not_divide, "invalid-argument", int dims[2] = {n + 1, 0}; MPI_Dims_create(n, 2, dims))
+W(file_read_write_only, "invalid-argument", MPI_File f; MPI_File_open(W_, "/tmp/check-wrong-wronly", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f); MPI_File_read_at(f, 0, b, 0, MPI_INT, &st); MPI_File_close(&f))
+W(file_write_read_only, "invalid-argument", MPI_File f; MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &f); MPI_File_write_all(f, b, 0, MPI_INT, &st); MPI_File_close(&f))
+
+/* Packing, and buffers for buffered sends. */
+static char packed[64];
+W(pack_too_much, "invalid-argument", int at = 0; MPI_Pack(b, 3, MPI_INT, packed, 8, &at, W_))
+W(pack_position, "invalid-argument", int at = 60; MPI_Pack(b, 2, MPI_INT, packed, 64, &at, W_))
+W(unpack_too_much, "invalid-argument", int at = 4; MPI_Unpack(packed, 16, &at, b, 4, MPI_INT, W_))
+W(pack_uncommitted, "invalid-argument", int at = 0; MPI_Type_contiguous(2, MPI_INT, &t); MPI_Pack(b, 1, t, packed, 64, &at, W_); MPI_Type_free(&t))
+W(bsend_too_long, "invalid-argument", void *old; MPI_Buffer_attach(c, MPI_BSEND_OVERHEAD + 64); if (!r) MPI_Bsend(b, 17, MPI_INT, 1, 0, W_); MPI_Buffer_detach(&old, &value))
+W(bsend_detached, "invalid-argument", void *old; MPI_Buffer_attach(c, MPI_BSEND_OVERHEAD + 64); MPI_Buffer_detach(&old, &value); if (!r) MPI_Bsend(b, 1, MPI_INT, 1, 0, W_))
+W(attach_twice, "invalid-argument", void *old; MPI_Buffer_attach(c, 4096); MPI_Buffer_attach(c + 2048, 4096); MPI_Buffer_detach(&old, &value))
+
+/* Requests, communicators and buffers before and after their time. */
+W(idup_used_early, "invalid-argument", MPI_Comm_idup(W_, &comm, &q); MPI_Comm_size(comm, &value); MPI_Wait(&q, &st); MPI_Comm_free(&comm))
+W(wait_copy, "request-lifecycle", MPI_Irecv(c, 1, MPI_INT, peer, 0, W_, &q); qs[0] = q; MPI_Send(b, 1, MPI_INT, peer, 0, W_); MPI_Wait(&q, &st); MPI_Wait(qs, &st))
+W(start_freed, "request-lifecycle", MPI_Recv_init(c, 1, MPI_INT, peer, 0, W_, &q); qs[0] = q; MPI_Request_free(&q); MPI_Start(qs))
+W(startall_twice, "request-lifecycle", MPI_Recv_init(c, 1, MPI_INT, MPI_PROC_NULL, 0, W_, qs); qs[1] = qs[0]; MPI_Startall(2, qs); MPI_Wait(qs, &st); MPI_Request_free(qs))
+W(collective_freed, "request-lifecycle", MPI_Ibarrier(W_, &q); MPI_Request_free(&q); MPI_Barrier(W_))
+W(collective_cancelled, "request-lifecycle", MPI_Ibarrier(W_, &q); MPI_Cancel(&q); MPI_Wait(&q, &st))
+W(get_into_sent, "buffer-in-use", WIN; MPI_Win_fence(0, w); MPI_Isend(c, 4, MPI_INT, peer, 0, W_, &q); MPI_Get(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w); MPI_Recv(d, 4, MPI_INT, peer, 0, W_, &st); MPI_Wait(&q, &st); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(send_what_is_got, "rma-conflict", WIN; MPI_Win_fence(0, w); MPI_Get(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w); MPI_Send(c, 4, MPI_INT, peer, 0, W_); MPI_Recv(d, 4, MPI_INT, peer, 0, W_, &st); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(message_taken, "lost-message", MPI_Message m; MPI_Send(b, 1, MPI_INT, peer, 0, W_); MPI_Mprobe(peer, 0, W_, &m, &st))
+static void *calls(void *);
+W(other_thread, "call-order", pthread_t thread; pthread_create(&thread, NULL, calls, &value); pthread_join(thread, NULL)) static void *calls(void *rank) { MPI_Comm_rank(W_, rank); return rank; }
+
+/* Grids, blocks and files once more. */
+#define GRID(length, period) int dims[1] = {length}, periods[1] = {period}; MPI_Cart_create(W_, 1, dims, periods, 0, &comm)
+W(grid_behind, "invalid-argument", int at[1] = {2}; GRID(2, 0); MPI_Cart_rank(comm, at, &value); MPI_Comm_free(&comm))
+W(grid_before, "invalid-argument", int at[1] = {-1}; GRID(2, 0); MPI_Cart_rank(comm, at, &value); MPI_Comm_free(&comm))
+W(grid_direction, "invalid-argument", int from, to; GRID(2, 1); MPI_Cart_shift(comm, 1, 1, &from, &to); MPI_Comm_free(&comm))
+W(gathered_twice, "invalid-argument", int counts[2] = {4, 4}, places[2] = {0, 3}; MPI_Gatherv(b, 4, MPI_INT, c, counts, places, MPI_INT, 0, W_))
+W(allgathered_twice, "invalid-argument", int counts[2] = {4, 4}, places[2] = {2, 0}; MPI_Allgatherv(b, 4, MPI_INT, c, counts, places, MPI_INT, W_))
+W(intercomm_scan, "invalid-argument", BETWEEN; MPI_Scan(b, c, 1, MPI_INT, MPI_SUM, comm); MPI_Comm_free(&comm))
+W(intercomm_window, "invalid-argument", BETWEEN; if (!MPI_Win_create(b, 4, 4, MPI_INFO_NULL, comm, &w)) MPI_Win_free(&w); MPI_Comm_free(&comm))
+W(view_before, "invalid-argument", MPI_File f; OPEN(f, "before"); MPI_File_set_view(f, -4, MPI_INT, MPI_INT, "native", MPI_INFO_NULL); MPI_File_close(&f))
+W(sequential_at, "invalid-argument", MPI_File f; MPI_File_open(W_, "/tmp/check-wrong-sequential", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f); MPI_File_write_at(f, 0, b, 1, MPI_INT, &st); MPI_File_close(&f))
+W(isendrecv_tags, "deadlock", MPI_Isendrecv(b, 1, MPI_INT, peer, 1, c, 1, MPI_INT, peer, 2, W_, &q); MPI_Wait(&q, &st))
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */

@@ -3,17 +3,20 @@
 //!
 //! What is not significant in this process is not looked at, and what cannot be known counts as right.
 
+mod attributes;
 mod buffers;
+mod handles;
+mod infos;
 mod known;
 mod lists;
 mod meaning;
+mod packed;
 
 use core::cell::Cell;
 
 use mpi_facts::{Data, NONE, Pattern, Position, Shape};
 use mpi_tool_layer::mpi_sys::{
-    ABI, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT, MPI_UNDEFINED, c_int,
-    pmpi,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT, MPI_UNDEFINED, c_int, pmpi,
 };
 use mpi_tool_layer::{
     AnyCall, Call as _, Direction, FunctionClass, FunctionId, Parameter, ParameterKind, Site, Word,
@@ -25,7 +28,10 @@ use crate::functions::{Facts, facts};
 use crate::objects::{self, Kind};
 use crate::operations;
 use crate::types::TypeInfo;
+pub(crate) use attributes::other_kind;
 pub(crate) use meaning::datatype;
+pub(crate) use packed::attached;
+
 use meaning::{datatype_name, special, tag_bound};
 
 /// A call whose arguments are looked at.
@@ -45,49 +51,6 @@ pub(crate) struct Checked<'c> {
 /// Is the parameter an address or an array?
 fn is_address(parameter: &Parameter) -> bool {
     parameter.rust_type().starts_with('*')
-}
-
-/// The null handle, a freed one, or no handle at all.
-enum Fault {
-    Null,
-    Freed(FunctionId, Site),
-    Garbage,
-}
-
-/// What is wrong with a handle, as far as that is known.
-fn fault(kind: Kind, handle: u64) -> Option<Fault> {
-    if handle == kind.null() {
-        return Some(Fault::Null);
-    }
-    if let Some(object) = objects::get(kind, handle) {
-        return object.is_freed().then_some(Fault::Freed(object.function, object.site));
-    }
-    is_garbage(kind, handle).then_some(Fault::Garbage)
-}
-
-/// Can the number not be a handle of the kind? In MPICH's ABI handles say their kind, in others they are addresses.
-fn is_garbage(kind: Kind, handle: u64) -> bool {
-    if kind == Kind::Keyval {
-        return false;
-    }
-    match ABI {
-        mpi_facts::Abi::Mpich => {
-            let number = match kind {
-                Kind::Communicator => 1,
-                Kind::Group => 2,
-                Kind::Datatype => 3,
-                Kind::File => return handle < 4096,
-                Kind::Errhandler => 5,
-                Kind::Operation => 6,
-                Kind::Info => 7,
-                Kind::Window => 8,
-                _ => return false,
-            };
-            (handle as u32) >> 30 == 0 || (handle as u32) >> 26 & 0xf != number
-        }
-        mpi_facts::Abi::OpenMpi => handle < 4096 || !handle.is_multiple_of(4),
-        _ => handle == 0,
-    }
 }
 
 impl<'c> Checked<'c> {
@@ -120,6 +83,11 @@ impl<'c> Checked<'c> {
     /// Reports an argument.
     fn wrong(&mut self, what: &str, message: &str, other: Option<Other<'_>>) {
         self.is_sound = false;
+        self.tell(what, message, other);
+    }
+
+    /// The same of what hides nothing: the call is still compared with those of other ranks, which may show why it is wrong.
+    fn tell(&self, what: &str, message: &str, other: Option<Other<'_>>) {
         let message = format!("{message}, in {}", self.describe());
         report(Class::InvalidArgument, self.function, self.site, what, &message, other);
     }
@@ -277,79 +245,6 @@ impl<'c> Checked<'c> {
         !(matches!(self.shape.class, FunctionClass::Collective)
             && self.word(data.buffer) == Some(in_place)
             && data.buffer != position as Position)
-    }
-
-    fn check_handle(&mut self, position: usize, kind: Kind, word: u64) {
-        use FunctionId::{
-            MPI_Abort, MPI_Comm_get_name, MPI_File_call_errhandler, MPI_File_get_errhandler,
-            MPI_File_set_errhandler, MPI_Intercomm_create, MPI_Intercomm_create_from_groups,
-            MPI_Type_get_name, MPI_Win_get_name,
-        };
-        // What is always there is right, and the most frequent by far.
-        if matches!(kind, Kind::Communicator | Kind::Datatype)
-            && word != kind.null()
-            && kind.is_predefined(word)
-        {
-            return;
-        }
-        let name = self.name_of(position);
-        // Where null is allowed, or not significant everywhere.
-        let may_be_null = match kind {
-            Kind::Info => self.shape.class != FunctionClass::Info,
-            Kind::File => matches!(
-                self.function,
-                MPI_File_get_errhandler | MPI_File_set_errhandler | MPI_File_call_errhandler
-            ),
-            Kind::Communicator => {
-                matches!(self.function, MPI_Abort | MPI_Comm_get_name) || name == "peer_comm"
-            }
-            Kind::Datatype => {
-                self.function == MPI_Type_get_name
-                    || !self.is_significant(position)
-                    || self.has_no_data(position)
-            }
-            Kind::Window => self.function == MPI_Win_get_name,
-            Kind::Group => {
-                self.function == MPI_Intercomm_create_from_groups
-                    || self.function == MPI_Intercomm_create
-            }
-            Kind::Session => true,
-            _ => false,
-        };
-        if kind == Kind::Datatype && !self.is_significant(position) {
-            return;
-        }
-        let what = kind.name();
-        match fault(kind, word) {
-            None => {}
-            Some(Fault::Null) if may_be_null => {}
-            Some(_) if name == "peer_comm" => {}
-            // A keyval lives on as long as an attribute has it, which is deleted by it.
-            Some(Fault::Freed(..)) if kind == Kind::Keyval => {}
-            Some(Fault::Null) => {
-                let message = format!("the {what} ({name}) is {}", kind.null_name());
-                self.wrong(name, &message, None);
-            }
-            Some(Fault::Freed(by, site)) => {
-                let message = format!("the {what} ({name}) was freed before, by {by}");
-                self.wrong(name, &message, Some(Other::new("freed at", site)));
-            }
-            Some(Fault::Garbage) => {
-                let message =
-                    format!("the {what} ({name}) is no handle of a {what}: {:#x}", word as u32);
-                self.wrong(name, &message, None);
-            }
-        }
-        if kind == Kind::Datatype
-            && self.is_sound
-            && self.shape.pattern != Pattern::Nothing
-            && !self.has_no_data(position)
-            && let Some(object) = objects::get(kind, word)
-            && object.datatype.as_ref().is_some_and(|info| !info.is_committed)
-        {
-            let message = format!("the datatype ({name}) was not committed (MPI_Type_commit)");
-            self.wrong(name, &message, Some(Other::new("made at", object.site)));
-        }
     }
 
     /// Is the count 0 that belongs to a datatype, or is it not for a peer?

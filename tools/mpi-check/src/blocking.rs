@@ -1,7 +1,7 @@
 //! Calls that wait for others.
 
 use mpi_facts::Timing;
-use mpi_tool_layer::{AnyCall, Call as _, FunctionId};
+use mpi_tool_layer::{AnyCall, Call as _, FunctionClass, FunctionId};
 
 use crate::arguments::Checked;
 use crate::{epochs, hosts, messages, requests, waits};
@@ -17,7 +17,7 @@ pub(crate) fn enter(
 ) {
     use FunctionId::{
         MPI_Mprobe, MPI_Probe, MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome, MPI_Win_complete,
-        MPI_Win_start, MPI_Win_wait,
+        MPI_Win_lock, MPI_Win_lock_all, MPI_Win_start, MPI_Win_wait,
     };
     let function = checked.function;
     match function {
@@ -48,7 +48,19 @@ pub(crate) fn enter(
         MPI_Win_start | MPI_Win_complete | MPI_Win_wait => {
             waits::enter(checked, &epochs::needs(checked), false);
         }
+        MPI_Win_lock | MPI_Win_lock_all => {
+            if let Some(lock) = epochs::lock_of(checked) {
+                waits::enter(checked, &[waits::Need::Unlocked(lock)], false);
+            }
+        }
         FunctionId::MPI_Finalize => waits::enter(checked, &[], false),
+        // They have said already what they wait for.
+        _ if checked.facts.is_of_group => {}
+        _ if checked.shape.class == FunctionClass::Neighborhood
+            && checked.shape.timing == Timing::Blocking =>
+        {
+            waits::enter(checked, &waits::of_neighbors(checked, number), false);
+        }
         _ if checked.shape.timing == Timing::Blocking => {
             waits::enter(checked, &[collective], false);
             if number != 0 && hosts::is_on() {

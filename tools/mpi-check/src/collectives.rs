@@ -3,17 +3,18 @@
 //!
 //! The first rank that comes writes what it calls, all others compare. When all have come, the entry is free again.
 
+mod contribution;
 mod left;
 mod pairs;
+mod values;
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use mpi_facts::{NONE, Pattern};
-use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
-use mpi_tool_layer::{FunctionClass, FunctionId, Word};
+use mpi_facts::{NONE, Timing};
+use mpi_tool_layer::{FunctionClass, FunctionId};
 
 use crate::arguments::Checked;
 use crate::comms::{Comm, CommRef};
@@ -26,6 +27,8 @@ use crate::types::Signature;
 use crate::waits;
 use pairs::Pairs;
 
+pub(crate) use contribution::Contribution;
+use contribution::contribution;
 pub(crate) use left::report_left;
 
 /// How many ranks of an operation with a count for each are compared pairwise.
@@ -70,17 +73,6 @@ mod has {
     pub(super) const UNKNOWN_PAIRS: u32 = 4;
 }
 
-/// What this rank calls.
-#[derive(Default)]
-pub(crate) struct Contribution {
-    pub(crate) root: Option<i64>,
-    pub(crate) operation: Option<u64>,
-    pub(crate) signature: Option<Signature>,
-    pub(crate) counts: Option<u64>,
-    pub(crate) own_block: Option<(usize, u64)>,
-    pub(crate) root_blocks: Vec<u64>,
-}
-
 /// In what two calls differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
@@ -89,11 +81,30 @@ pub(crate) enum What {
     Operations,
     Data,
     Counts,
+    Values,
 }
 
 impl What {
-    const ALL: [Self; 5] =
-        [Self::Functions, Self::Roots, Self::Operations, Self::Data, Self::Counts];
+    const ALL: [Self; 6] =
+        [Self::Functions, Self::Roots, Self::Operations, Self::Data, Self::Counts, Self::Values];
+
+    /// The difference of hashes that calls of a function have.
+    pub(crate) fn of_hashes(function: FunctionId) -> Self {
+        match function.class() {
+            FunctionClass::Collective | FunctionClass::Neighborhood => Self::Counts,
+            _ => Self::Values,
+        }
+    }
+
+    /// What a side has that has one of them, in words.
+    pub(crate) fn side(self, function: FunctionId, is_other: bool) -> String {
+        match self {
+            Self::Values if is_other => format!("other {}", values::name(function)),
+            Self::Values => values::name(function).into(),
+            _ if is_other => "another array".into(),
+            _ => "an array".into(),
+        }
+    }
 
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|what| *what as u64 == number)
@@ -107,6 +118,7 @@ impl What {
             Self::Operations => "the operations",
             Self::Data => "the data",
             Self::Counts => "the arrays of counts",
+            Self::Values => "the arguments",
         }
     }
 }
@@ -123,32 +135,41 @@ pub(crate) fn is_ordered(checked: &Checked<'_>) -> bool {
 /// Compares a call with those of the others. To be called before it is passed on.
 pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
     let number = comm.next();
+    enter_as(checked, comm, number);
+    number
+}
+
+/// The same as the operation of a number.
+pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
     let expected =
         u64::from(comm.size) + if comm.is_inter { u64::from(comm.peer_count()) } else { 0 };
     let shared = shared();
     pairs::check_own(checked, comm);
     if expected == 1 {
-        return number;
+        return;
     }
     if !shared.is_whole() {
         if !hosts::is_on() {
             if shared.size.load(Relaxed) > 1 {
                 shared.reached(limit::HOSTS);
             }
-            return number;
+            return;
         }
         waits::entering(comm.identity, number, expected as u32);
         if let Some(shadow) = comm.shadow.get() {
             hosts::compare(checked, comm, *shadow, number, &contribution(checked, comm));
-            return number;
+            return;
         }
         if !comm.is_here() {
             shared.reached(limit::SHADOWS);
-            return number;
+            return;
         }
     }
+    if shape_is_of_neighbors(checked) && shared.is_whole() {
+        waits::entering(comm.identity, number, expected as u32);
+    }
     if shared.has_reached(limit::COLLECTIVES) || is_broken(comm.identity) {
-        return number;
+        return;
     }
     let own = contribution(checked, comm);
     match meet(shared, checked, comm, number, expected as u32, &own) {
@@ -156,7 +177,11 @@ pub(crate) fn enter(checked: &Checked<'_>, comm: &CommRef) -> u64 {
         Some(Found::Pairs(ranks)) => pairs::tell(checked, comm, &ranks),
         None => {}
     }
-    number
+}
+
+/// Is the call one in which a process waits for its neighbours only?
+fn shape_is_of_neighbors(checked: &Checked<'_>) -> bool {
+    checked.shape.class == FunctionClass::Neighborhood && checked.shape.timing != Timing::Persistent
 }
 
 /// What is found when a rank comes to an operation.
@@ -323,6 +348,12 @@ impl Slot {
         if self.has.load(Relaxed) & has::SIGNATURE == 0 {
             self.add_signature(own);
         }
+        if let Some(root) = own.root.filter(|_| self.root.load(Relaxed) == u64::MAX) {
+            self.root.store(root as u64, Relaxed);
+        }
+        if let Some(counts) = own.counts.filter(|_| self.counts.load(Relaxed) == 0) {
+            self.counts.store(counts, Relaxed);
+        }
         self.add_blocks(own);
         let (what, ours, theirs) = problem?;
         // One finding for one operation.
@@ -383,7 +414,10 @@ impl Slot {
             && counts != 0
             && ours != counts
         {
-            return Some((What::Counts, "an array".into(), "another array".into()));
+            let what = What::of_hashes(checked.function);
+            let [ours, theirs] =
+                [false, true].map(|is_other| what.side(checked.function, is_other));
+            return Some((what, ours, theirs));
         }
         if let Some((at, ours)) = own.own_block
             && let Some(theirs) = self.root_blocks.get(at).map(|block| block.load(Relaxed))
@@ -406,126 +440,6 @@ impl Slot {
         }
         None
     }
-}
-
-/// Signature of a buffer with one count and one datatype.
-fn signature(checked: &Checked<'_>, count: u8, datatype: u8) -> Option<Signature> {
-    let count = u64::try_from(checked.int(count)?).ok()?;
-    Some(checked.datatype(datatype)?.signature.times(count))
-}
-
-/// What a rank says of an operation.
-fn contribution(checked: &Checked<'_>, comm: &Comm) -> Contribution {
-    let mut own = Contribution::default();
-    let shape = checked.shape;
-    if shape.class != FunctionClass::Collective || comm.is_inter {
-        return own;
-    }
-    own.root = checked.int(shape.root);
-    own.operation = checked.word(shape.operation).map(operations::number);
-    if !checked.is_sound {
-        return own;
-    }
-    let (sent, received) = (shape.sent, shape.received);
-    let in_place = |position| checked.word(position) == Some(MPI_IN_PLACE.to_word());
-    let simple_sent = || signature(checked, sent.count, sent.datatype);
-    let simple_received = || signature(checked, received.count, received.datatype);
-    let is_root = checked.is_root();
-    match shape.pattern {
-        Pattern::Broadcast => own.signature = simple_received(),
-        Pattern::Reduce | Pattern::Allreduce | Pattern::Exscan => {
-            let (count, datatype) = one_description(checked);
-            own.signature = signature(checked, count, datatype);
-        }
-        Pattern::ReduceScatter => {
-            let (count, datatype) = one_description(checked);
-            if checked.shape.received.array_of_counts || checked.shape.sent.array_of_counts {
-                own.counts = counts_hash(checked, comm, count);
-                own.signature = checked.datatype(datatype).map(|info| info.signature);
-            } else {
-                own.signature = signature(checked, count, datatype);
-            }
-        }
-        Pattern::Gather | Pattern::Scatter => {
-            let is_gather = shape.pattern == Pattern::Gather;
-            // The many blocks are at the root.
-            let (at_root, elsewhere) = if is_gather { (received, sent) } else { (sent, received) };
-            if !at_root.array_of_counts {
-                let of = if is_root { at_root } else { elsewhere };
-                own.signature = signature(checked, of.count, of.datatype);
-            } else if is_root {
-                own.root_blocks = block_elements(checked, comm, at_root.count, at_root.datatype);
-                if !in_place(elsewhere.buffer) {
-                    own.own_block = own_block(checked, comm, elsewhere.count, elsewhere.datatype);
-                }
-            } else {
-                own.own_block = own_block(checked, comm, elsewhere.count, elsewhere.datatype);
-            }
-        }
-        Pattern::Allgather if received.array_of_counts => {
-            own.counts = blocks_hash(checked, comm, received.count, received.datatype);
-        }
-        Pattern::Allgather | Pattern::Alltoall if !received.array_of_counts => {
-            own.signature = simple_received().or_else(simple_sent);
-        }
-        _ => {}
-    }
-    own
-}
-
-/// Count and datatype of a reduction.
-fn one_description(checked: &Checked<'_>) -> (u8, u8) {
-    let shape = checked.shape;
-    match shape.received.datatype {
-        NONE => (shape.sent.count, shape.sent.datatype),
-        datatype if shape.received.count != NONE => (shape.received.count, datatype),
-        datatype => (shape.sent.count, datatype),
-    }
-}
-
-fn counts_hash(checked: &Checked<'_>, comm: &Comm, position: u8) -> Option<u64> {
-    let address = checked.word(position).filter(|address| *address != 0)?;
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for index in 0..comm.size as usize {
-        hash = (hash ^ checked.count_at(address, index) as u64).wrapping_mul(0x100_0000_01b3);
-    }
-    Some(hash | 1)
-}
-
-/// A hash of what each rank gives, as signatures: datatypes may differ from rank to rank.
-fn blocks_hash(checked: &Checked<'_>, comm: &Comm, counts: u8, datatype: u8) -> Option<u64> {
-    let address = checked.word(counts).filter(|address| *address != 0)?;
-    let signature = checked.datatype(datatype)?.signature;
-    if signature.is_any {
-        return None;
-    }
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for index in 0..comm.size as usize {
-        let count = u64::try_from(checked.count_at(address, index)).ok()?;
-        let block = signature.times(count);
-        for part in [block.elements, block.hash] {
-            hash = (hash ^ part).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            hash ^= hash >> 32;
-        }
-    }
-    Some(hash | 1)
-}
-
-fn own_block(checked: &Checked<'_>, comm: &Comm, count: u8, datatype: u8) -> Option<(usize, u64)> {
-    let signature = signature(checked, count, datatype).filter(|found| !found.is_any)?;
-    Some((usize::try_from(comm.rank).ok()?, signature.elements))
-}
-
-fn block_elements(checked: &Checked<'_>, comm: &Comm, counts: u8, datatype: u8) -> Vec<u64> {
-    let (Some(address), Some(info)) = (checked.word(counts), checked.datatype(datatype)) else {
-        return Vec::new();
-    };
-    if address == 0 || info.signature.is_any || comm.size as usize > BLOCKS {
-        return Vec::new();
-    }
-    (0..comm.size as usize)
-        .map(|index| checked.count_at(address, index).max(0) as u64 * info.signature.elements)
-        .collect()
 }
 
 /// The ranks of a communicator do not agree any more: what comes on it would only repeat that.

@@ -90,6 +90,17 @@ impl Comm {
         }
     }
 
+    /// Some of its processes, which are told from others by an identity, with a call of their own.
+    pub(crate) fn with_members(&self, identity: u64, size: u32) -> Self {
+        let name = format!("a group of {size} processes on {}", self.describe());
+        Self { identity, name, size, ..self.with_object("group", 0) }
+    }
+
+    /// The last collective operation's number.
+    pub(crate) fn last(&self) -> u64 {
+        self.collectives.load(Relaxed)
+    }
+
     /// The name, or what it is.
     pub(crate) fn describe(&self) -> String {
         match &*self.name {

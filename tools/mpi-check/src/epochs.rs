@@ -6,6 +6,8 @@
 //! other one reads, at the target or in this process. That the same place is written twice is not told, as
 //! benchmarks do so and do not look at it.
 
+mod fetched;
+mod locks;
 mod operation;
 mod posts;
 
@@ -25,6 +27,8 @@ use crate::knowledge;
 use crate::operations;
 use crate::places::Mark;
 use crate::shared::{limit, shared};
+pub(crate) use fetched::{check_pending, may_fetch};
+pub(crate) use locks::lock_of;
 use operation::Operation;
 pub(crate) use posts::needs;
 
@@ -308,12 +312,14 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
         wrong(checked, what, &message, (!told.is_empty()).then_some((told, site)));
     }
     posts::entering(checked, window);
+    locks::entering(checked, window);
     let (closed, is_all) = with(window, |window| {
         let is_all = window.operations.len() < MOST;
         window.over_by(function, rank);
         (window.closed_by(function, rank), is_all)
     });
     closed.iter().for_each(|operation| operation.check_unchanged(function));
+    fetched::over(&closed);
     let completes = matches!(
         function,
         MPI_Win_unlock
@@ -345,6 +351,7 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         }
         return;
     }
+    locks::left(checked);
     with(window, |window| match function {
         MPI_Win_fence => {
             if let Some(common) = &mut window.common {
@@ -417,6 +424,9 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
             Some((what, old.function, old.site))
         });
         if window.operations.len() < MOST {
+            if new.written.is_some() {
+                fetched::begun();
+            }
             window.operations.push(new);
         }
         conflict

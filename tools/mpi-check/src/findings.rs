@@ -17,7 +17,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::options::{Format, Output, report_options};
-use mpi_tool_layer::{FunctionId, Site, launched_rank, say};
+use mpi_tool_layer::{Caller, FunctionId, Site, launched_rank, say};
 
 use crate::collectives;
 use crate::hosts;
@@ -202,6 +202,10 @@ pub(crate) fn report_of(
     };
     if let Some(key) = known {
         count_again(key, ranks, times);
+        return;
+    }
+    // What MPI's library does with what it has made itself is no fault of the program's.
+    if matches!(place, Place::Here(_)) && Caller::of_this_call().is_mpi_itself() {
         return;
     }
     let text = match place {

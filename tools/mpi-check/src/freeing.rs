@@ -2,6 +2,7 @@
 
 use mpi_tool_layer::{AnyCall, Call as _, FunctionId, Site};
 
+use crate::arguments;
 use crate::findings::{self, Class, Other};
 use crate::objects::{self, Kind};
 
@@ -14,9 +15,6 @@ pub(crate) fn handle_of(call: AnyCall<'_>, kind: Kind) -> Option<(Kind, u64)> {
 
 /// Is the handle one that can be freed?
 pub(crate) fn check(kind: Kind, handle: u64, function: FunctionId, site: Site) {
-    if kind == Kind::Keyval {
-        return;
-    }
     let name = kind.name();
     if handle == kind.null() {
         let message = format!("{function} of {}", kind.null_name());
@@ -25,6 +23,12 @@ pub(crate) fn check(kind: Kind, handle: u64, function: FunctionId, site: Site) {
         let message = format!("the {name} was freed before, by {}", object.function);
         let other = Other::new("freed at", object.site);
         findings::report(Class::InvalidArgument, function, site, "freed", &message, Some(other));
+    } else if kind == Kind::Keyval {
+        if let Some((theirs, ours, object)) = arguments::other_kind(function, handle) {
+            let message = format!("the keyval is one for {theirs}, and not for {ours}");
+            let other = Other::new("made at", object.site);
+            findings::report(Class::InvalidArgument, function, site, "kind", &message, Some(other));
+        }
     } else if kind.is_predefined(handle) && !matches!(kind, Kind::Group | Kind::Errhandler) {
         let message = format!("{function} of a predefined {name}");
         findings::report(Class::InvalidArgument, function, site, "predefined", &message, None);

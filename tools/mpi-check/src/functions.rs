@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use mpi_tool_layer::{Direction, FunctionId, Parameter};
 
+use crate::noted;
 use crate::objects::Kind;
 use crate::order;
 
@@ -17,10 +18,12 @@ pub(crate) struct Facts {
     pub(crate) makes: bool,
     /// It may be called at any time.
     pub(crate) is_free: bool,
-    /// It asks for the state of requests without completing them.
-    pub(crate) looks_at_requests: bool,
+    /// Something follows from it once MPI has accepted it.
+    pub(crate) is_followed: bool,
     /// It sets an attribute of a communicator, or cancels a request.
     pub(crate) is_noted: bool,
+    /// The processes of a group call it.
+    pub(crate) is_of_group: bool,
     /// All processes of its window or file call it in the same order.
     pub(crate) is_on_object: bool,
     /// In a scan, a process waits for those before it only.
@@ -46,10 +49,14 @@ impl Facts {
                     FunctionId::MPI_Type_commit | FunctionId::MPI_Type_get_contents
                 ),
             is_free: order::is_free(function),
-            looks_at_requests: name.starts_with("MPI_Request_get_status"),
+            is_followed: noted::is_noted(function),
             is_noted: matches!(
                 function,
                 FunctionId::MPI_Comm_set_attr | FunctionId::MPI_Attr_put | FunctionId::MPI_Cancel
+            ),
+            is_of_group: matches!(
+                function,
+                FunctionId::MPI_Comm_create_group | FunctionId::MPI_Intercomm_create
             ),
             is_on_object: mpi_facts::is_collective_on_object(function),
             is_scan: name.to_ascii_lowercase().contains("scan"),

@@ -5,9 +5,9 @@
 //! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
 //! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `neighbors.rs`, `requests.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `exposures.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
-//! * `collectives.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
+//! * `collectives.rs`, `groups.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common; `hosts/`: the same with ranks of other hosts.
-//! * `functions.rs`: what is known of a function. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
+//! * `functions.rs`, `noted.rs`: what is known of a function, and what follows from its calls. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
 //!   `wrappers.rs`: what is said.
 
 mod accesses;
@@ -17,9 +17,11 @@ mod collectives;
 mod comms;
 mod epochs;
 mod exposures;
+mod extensions;
 mod findings;
 mod freeing;
 mod functions;
+mod groups;
 mod hosts;
 mod knowledge;
 mod layouts;
@@ -28,6 +30,7 @@ mod made_types;
 mod memory;
 mod messages;
 mod neighbors;
+mod noted;
 mod objects;
 mod operations;
 mod order;
@@ -48,15 +51,13 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::{NONE, Timing};
-use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_Request, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi,
-};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi};
 use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionClass,
-    FunctionId, InOut, MpiInterceptionLayer, ParameterKind, Setting, SettingDefault, Settings,
-    Site, Tool, Word, install_qmpi_layer, launched_rank, next, say, world_position,
+    FunctionId, InOut, MpiInterceptionLayer, Setting, SettingDefault, Settings, Site, Tool, Word,
+    install_qmpi_layer, launched_rank, next, say, world_position,
 };
 
 use arguments::Checked;
@@ -190,10 +191,13 @@ impl Check {
         let freed = checked.facts.frees.and_then(|kind| freeing::handle_of(call, kind));
         if let Some((kind, handle)) = freed {
             freeing::check(kind, handle, checked.function, site);
+            if kind == Kind::Group {
+                groups::GROUPS.freed(call);
+            }
             entered.freed = freed;
         }
         if checked.function == FunctionId::MPI_Request_free
-            && let Some(handle) = first_request(call)
+            && let Some(handle) = requests::first(call)
         {
             requests::freeing(handle, site);
         }
@@ -250,13 +254,18 @@ impl Check {
             entered.need = together::need(checked, &object, number);
         }
         knowledge::entering(checked, entered.number);
+        if checked.facts.is_of_group {
+            let needs = groups::entering(checked, &self.communicators);
+            waits::enter(checked, &needs, false);
+        }
         blocking::enter(call, checked, number, entered.need, send.as_ref(), receive.as_ref());
         if call.completes_requests() {
             entered.ids = requests::ids_of(call.requests());
+            requests::check_all_gone(call.requests(), &entered.ids, checked.function, checked.site);
         }
         if checked.facts.is_noted {
             if checked.function == FunctionId::MPI_Cancel {
-                requests::cancelling(first_request(call));
+                requests::cancelling(requests::first(call), checked.site);
             } else if call.communicator().map(|comm| comm.raw()) == Some(pmpi::MPI_COMM_SELF) {
                 objects::note_callback();
             }
@@ -297,6 +306,9 @@ impl Check {
         }
         let Ok(accepted) = result else {
             receive.iter().for_each(messages::failed);
+            if call.completes_requests() || checked.shape.new_request != NONE {
+                requests::refused();
+            }
             return;
         };
         if matches!(function, FunctionId::MPI_Mprobe | FunctionId::MPI_Improbe)
@@ -335,18 +347,23 @@ impl Check {
             let need = match (&*send, &*receive) {
                 _ if checked.shape.timing == Timing::Persistent => waits::Need::Nothing,
                 (Some(send), None) => waits::of_send(send),
-                (None, Some(receive)) => waits::of_receive(receive),
+                // What it sends may be gone, whoever receives it: only what it receives is known to be needed.
+                (_, Some(receive)) => waits::of_receive(receive),
                 _ => *need,
             };
             requests::made(checked, request, *buffers, receive.take(), send.take(), need);
         }
-        if checked.facts.looks_at_requests {
-            requests::looked_at();
-        }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
             made::note(call, checked, accepted, *number, *made);
+            groups::GROUPS.made(call, accepted);
+            if checked.facts.is_of_group {
+                groups::left(checked);
+            }
             self.follow(call, checked, accepted);
+        }
+        if checked.facts.is_followed {
+            noted::note(call, checked, accepted);
         }
         if matches!(
             function,
@@ -379,6 +396,9 @@ impl Check {
             // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and
             // writes one `int`.
             unsafe { pmpi::MPI_Query_thread(&mut level) };
+            if level <= MPI_THREAD_FUNNELED {
+                order::only_this_thread();
+            }
             if level == MPI_THREAD_MULTIPLE {
                 messages::set_has_threads();
                 knowledge::set_has_threads();
@@ -395,14 +415,6 @@ impl Check {
             waits::started(watches, IS_FIRST.load(Relaxed));
         }
     }
-}
-
-/// The request whose address a call has.
-fn first_request(call: AnyCall<'_>) -> Option<MPI_Request> {
-    let (_, address) =
-        call.arguments().find(|(parameter, _)| parameter.kind == ParameterKind::Request)?;
-    // SAFETY: the address must be that of a request, unless it is null: MPI, which the call goes to next, reads it.
-    unsafe { <*const MPI_Request>::from_word(address).as_ref() }.copied()
 }
 
 /// Does the function start MPI?

@@ -34,7 +34,11 @@ pub(crate) fn note<'c>(
         // SAFETY: the address must be that of a handle of the parameter's kind, which MPI has written: it has accepted
         // the call, and this is the parameter by which the function returns what it makes.
         let handle = unsafe { kind.read(address) };
-        let size = checked.comm.as_ref().map_or(0, |comm| comm.size);
+        let size = match kind {
+            // The access mode.
+            Kind::File => checked.call.words()[2] as u32,
+            _ => checked.comm.as_ref().map_or(0, |comm| comm.size),
+        };
         objects::made(kind, handle, function, checked.site, size);
         if kind == Kind::Datatype {
             made_types::note(call, handle);

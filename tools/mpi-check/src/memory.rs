@@ -1,6 +1,6 @@
 //! What is in the application's memory: copied by the kernel, so that memory that is gone is no fault of the checker's.
 
-use mpi_tool_layer::Word;
+use mpi_tool_layer::copy_memory;
 
 /// May this process's checker read what programs send? Not where it may be in the memory of a graphics processor.
 fn may_read() -> bool {
@@ -49,7 +49,7 @@ pub(crate) fn checksum(begin: u64, end: u64) -> Option<u64> {
         while at < to {
             let mut piece = [0; 1024];
             let length = piece.len().min((to - at) as usize);
-            let bytes = copy(at, &mut piece[..length])?;
+            let bytes = copy_memory(at, &mut piece[..length])?;
             for word in bytes.chunks(8) {
                 let mut whole = [0; 8];
                 whole[..word.len()].copy_from_slice(word);
@@ -67,16 +67,4 @@ pub(crate) fn checksum(begin: u64, end: u64) -> Option<u64> {
         take(end - LOOKED_AT, end)?;
     }
     Some(hash)
-}
-
-/// Copies memory of the application's: by the kernel, which finds out whether it is there. A wrong program may have freed
-/// it.
-fn copy(from: u64, to: &mut [u8]) -> Option<&[u8]> {
-    let length = to.len();
-    let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: length };
-    let remote = libc::iovec { iov_base: <*mut libc::c_void>::from_word(from), iov_len: length };
-    // SAFETY: `process_vm_readv` takes two lists of one `iovec` each, which these are, and memory to write to: `to`, of
-    // which it writes `length` bytes at most. The address that it reads from the kernel checks itself.
-    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
-    (usize::try_from(copied) == Ok(length)).then_some(to)
 }

@@ -8,6 +8,7 @@
 mod doubt;
 mod elsewhere;
 mod matched;
+mod partitioned;
 mod pending;
 mod problem;
 mod races;
@@ -18,8 +19,8 @@ mod under_way;
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
-use mpi_facts::NONE;
-use mpi_tool_layer::mpi_sys::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Status};
+use mpi_facts::{NONE, Pattern, Timing};
+use mpi_tool_layer::mpi_sys::{self, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Status};
 use mpi_tool_layer::{FunctionId, received_bytes};
 use rustc_hash::FxHashMap;
 
@@ -83,6 +84,10 @@ pub(crate) struct Receive {
     order: u64,
     /// The message's number on its channel, where it was known from the start.
     number: Option<u64>,
+    /// It comes in partitions: its status says nothing.
+    is_partitioned: bool,
+    /// Its status says nothing: MPICH, to 5.0.2 at least, writes none for `MPI_Isendrecv`.
+    is_untold: bool,
     comm: CommRef,
 }
 
@@ -145,6 +150,8 @@ struct Counts {
     order: u64,
     /// How many records are still to come of messages from other hosts of which nobody knows which they were.
     owed: FxHashMap<Channel, u64>,
+    /// How many partitioned sends and receives were made for each channel.
+    partitioned: [FxHashMap<Channel, u64>; 2],
     /// Which thread uses a channel, where several may.
     senders: Threads,
     receivers: Threads,
@@ -181,8 +188,11 @@ fn content(checked: &Checked<'_>, count: u8, datatype: u8) -> Option<Content> {
 /// What a call sends, or a persistent request will.
 pub(crate) fn send_of(checked: &Checked<'_>) -> Option<Send> {
     let shape = checked.shape;
-    if shape.destination == NONE || shape.sent.partitions != NONE || !checked.is_sound || !is_on() {
+    if shape.destination == NONE || !checked.is_sound || !is_on() {
         return None;
+    }
+    if shape.sent.partitions != NONE {
+        return partitioned::send_of(checked);
     }
     let comm = checked.comm.as_ref()?;
     let target = comm.world_rank(i32::try_from(checked.int(shape.destination)?).ok()?)?;
@@ -199,13 +209,11 @@ pub(crate) fn send_of(checked: &Checked<'_>) -> Option<Send> {
 /// What a call receives, or a persistent request will.
 pub(crate) fn receive_of(checked: &Checked<'_>) -> Option<Receive> {
     let shape = checked.shape;
-    if shape.source == NONE
-        || shape.received.datatype == NONE
-        || shape.received.partitions != NONE
-        || !checked.is_sound
-        || !is_on()
-    {
+    if shape.source == NONE || shape.received.datatype == NONE || !checked.is_sound || !is_on() {
         return None;
+    }
+    if shape.received.partitions != NONE {
+        return partitioned::receive_of(checked);
     }
     let comm = checked.comm.as_ref()?;
     let source = checked.int(shape.source)?;
@@ -222,6 +230,10 @@ pub(crate) fn receive_of(checked: &Checked<'_>) -> Option<Receive> {
         tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
         order: 0,
         number: None,
+        is_partitioned: false,
+        is_untold: shape.pattern == Pattern::SendReceive
+            && shape.timing == Timing::Started
+            && !matches!(mpi_sys::ABI, mpi_sys::Abi::OpenMpi),
         comm: comm.clone(),
     })
 }
@@ -348,6 +360,26 @@ pub(crate) fn failed(receive: &Receive) {
 /// have been, it was that one.
 fn failed_from_anybody(receive: &Receive) {
     hosts::drain();
+    let Some((key, slot)) = only_fitting(receive) else { return };
+    let bytes = slot.sent.bytes.load(Relaxed);
+    if bytes == u64::MAX || bytes <= receive.content.bytes {
+        return;
+    }
+    take_only(key, slot, receive);
+}
+
+/// A receive is complete of which nobody knows what it has got: it got the only message that it may have got. If there are
+/// several, nothing is known of messages any more.
+fn arrived_untold(receive: &Receive) {
+    with(|counts| counts.pending.remove(receive.order));
+    match only_fitting(receive).filter(|_| !hosts::is_on()) {
+        Some((key, slot)) => take_only(key, slot, receive),
+        None => cancelling(),
+    }
+}
+
+/// The message of this host that nobody has asked for by its number and that a receive may get, if there is one only.
+fn only_fitting(receive: &Receive) -> Option<(u64, &'static Slot)> {
     let mut fitting = shared().messages.all().filter(|(_, slot)| {
         slot.is_lost()
             && slot.identity.load(Relaxed) == receive.identity
@@ -355,11 +387,11 @@ fn failed_from_anybody(receive: &Receive) {
             && receive.source.is_none_or(|source| source == slot.source.load(Relaxed))
             && receive.tag.is_none_or(|tag| tag == slot.tag.load(Relaxed) as i64)
     });
-    let (Some((key, slot)), None) = (fitting.next(), fitting.next()) else { return };
-    let bytes = slot.sent.bytes.load(Relaxed);
-    if bytes == u64::MAX || bytes <= receive.content.bytes {
-        return;
-    }
+    let first = fitting.next()?;
+    fitting.next().is_none().then_some(first)
+}
+
+fn take_only(key: u64, slot: &Slot, receive: &Receive) {
     let channel = slot.channel();
     with(|counts| *counts.received.entry(channel).or_default() += 1);
     take(key, channel, &receive.content);
@@ -386,7 +418,13 @@ fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, C
         failed(receive);
         return None;
     };
-    let Some(bytes) = received_bytes(status) else {
+    if receive.is_untold && receive.number.is_none() {
+        arrived_untold(receive);
+        return None;
+    }
+    let says_nothing = receive.is_partitioned || receive.is_untold;
+    let bytes = if says_nothing { Some(0) } else { received_bytes(status) };
+    let Some(bytes) = bytes else {
         withdrawn(receive);
         return None;
     };

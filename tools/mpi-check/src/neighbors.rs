@@ -51,6 +51,33 @@ fn ranks(numbers: &[c_int]) -> Vec<u32> {
     numbers.iter().map(|rank| u32::try_from(*rank).unwrap_or(u32::MAX)).collect()
 }
 
+/// How many places a grid has in each dimension, and whether it is periodic there.
+pub(crate) fn grid(comm: MPI_Comm) -> Option<Vec<(c_int, bool)>> {
+    if has_grid(comm) != Some(true) {
+        return None;
+    }
+    let mut count = 0;
+    // SAFETY: the communicator has a grid, as `has_grid` has said; the call writes one `int`.
+    let code = unsafe { pmpi::MPI_Cartdim_get(comm, &mut count) };
+    if code != MPI_SUCCESS || !(1..=MOST).contains(&count) {
+        return None;
+    }
+    let mut lengths = vec![0; count as usize];
+    let (mut periods, mut own) = (lengths.clone(), lengths.clone());
+    // SAFETY: as above, and each array has `count` elements, which the call writes at most.
+    let code = unsafe {
+        pmpi::MPI_Cart_get(
+            comm,
+            count,
+            lengths.as_mut_ptr(),
+            periods.as_mut_ptr(),
+            own.as_mut_ptr(),
+        )
+    };
+    let places = lengths.into_iter().zip(periods);
+    (code == MPI_SUCCESS).then(|| places.map(|(length, period)| (length, period != 0)).collect())
+}
+
 /// Two in each dimension: the one before, and the one behind.
 fn of_grid(comm: MPI_Comm) -> Option<Neighbors> {
     let mut dimensions = 0;

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
+use crate::operations;
 use crate::order;
 use crate::types::{self, Family, TypeInfo};
 
@@ -113,6 +114,7 @@ impl Kind {
             Self::Datatype => {
                 PredefinedDatatype::of_handle(MPI_Datatype::from_word(handle)).is_some()
             }
+            Self::Operation => operations::number(handle) != 0,
             Self::Info => handle == pmpi::MPI_INFO_ENV.to_word(),
             Self::Errhandler => {
                 [pmpi::MPI_ERRORS_ARE_FATAL, pmpi::MPI_ERRORS_RETURN, pmpi::MPI_ERRORS_ABORT]
@@ -162,7 +164,11 @@ pub(crate) struct Object {
     pub(crate) datatype: Option<Arc<TypeInfo>>,
     /// Where its data lie.
     layout: Option<Arc<Layout>>,
-    /// The number of processes of a window or a communicator; 0 if that is not known.
+    /// Of a communicator: the call that makes it is not complete.
+    pub(crate) is_pending: bool,
+    /// Of a keyval: an attribute has had it.
+    is_used: bool,
+    /// The number of processes of a window or a communicator, 0 if that is not known; of a file, how it may be used.
     pub(crate) size: u32,
 }
 
@@ -170,6 +176,11 @@ impl Object {
     /// Has the application freed it?
     pub(crate) fn is_freed(&self) -> bool {
         self.references == 0
+    }
+
+    /// Was the handle given to the application once, and not freed since?
+    pub(crate) fn is_only_one(&self) -> bool {
+        self.references == 1
     }
 }
 
@@ -184,6 +195,11 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 /// A number that is another one when anything may be another object, or none, or committed.
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Relaxed)
+}
+
+/// Something else that calls depend on has changed.
+pub(crate) fn changed() {
+    GENERATION.fetch_add(1, Relaxed);
 }
 
 /// Changes something.
@@ -252,11 +268,15 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
             is_owned,
             datatype: None,
             layout: None,
+            is_pending: false,
+            is_used: false,
             size,
         });
         if object.references == 0 {
             object.datatype = None;
             object.layout = None;
+            object.is_used = false;
+            object.is_pending = false;
             object.is_owned = is_owned;
             object.site = site;
             object.function = function;
@@ -264,6 +284,34 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
         }
         object.references += 1;
     });
+}
+
+/// The call that makes a communicator is not complete, or is.
+pub(crate) fn set_pending(comm: u64, is_pending: bool) {
+    change(|objects| {
+        if let Some(object) = objects.get_mut(&(Kind::Communicator, comm)) {
+            object.is_pending = is_pending;
+        }
+    });
+}
+
+/// Nobody knows whether calls that make communicators are complete.
+pub(crate) fn none_pending() {
+    change(|objects| objects.values_mut().for_each(|object| object.is_pending = false));
+}
+
+/// An attribute has a keyval from now on.
+pub(crate) fn used(keyval: u64) {
+    with_all(|objects| {
+        if let Some(object) = objects.get_mut(&(Kind::Keyval, keyval)) {
+            object.is_used = true;
+        }
+    });
+}
+
+/// May an attribute have a keyval, which then lives on until the attribute is deleted (MPI-4.0, 7.7.2)?
+pub(crate) fn is_in_use(keyval: u64) -> bool {
+    with(Kind::Keyval, keyval, |object| object.is_used) == Some(true)
 }
 
 /// The application has got a handle once more that it had before, which it may free once more.

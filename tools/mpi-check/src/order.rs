@@ -1,8 +1,8 @@
 //! Whether a call comes at a time at which the standard allows it.
 
 use core::sync::atomic::{
-    AtomicI32, AtomicU8,
-    Ordering::{AcqRel, Acquire, Release},
+    AtomicI32, AtomicU8, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
@@ -16,6 +16,38 @@ const AFTER: u8 = 2;
 
 static WORLD: AtomicU8 = AtomicU8::new(BEFORE);
 static SESSIONS: AtomicI32 = AtomicI32::new(0);
+
+/// The thread that may call MPI, if only one may; 0 if all may, or if nobody knows.
+static ONLY_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// The world gives no more than `MPI_THREAD_FUNNELED`: only the thread that has started it, which this is, may call MPI from
+/// now on (MPI-4.0, 11.6).
+pub(crate) fn only_this_thread() {
+    if SESSIONS.load(Acquire) == 0 {
+        ONLY_THREAD.store(this_thread(), Relaxed);
+    }
+}
+
+#[inline]
+fn this_thread() -> usize {
+    // SAFETY: `pthread_self` asks for nothing, and returns the calling thread's number.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// Tells of a call by another thread than the one that may call MPI.
+#[cold]
+fn by_another_thread(function: FunctionId, site: Site) {
+    use FunctionId::{MPI_Is_thread_main, MPI_Query_thread};
+    let is_free = functions::facts(function).is_free
+        || matches!(function, MPI_Is_thread_main | MPI_Query_thread);
+    if is_free {
+        return;
+    }
+    let message = format!(
+        "{function} is called by another thread than the one that has started MPI, which has given no more than MPI_THREAD_FUNNELED"
+    );
+    report(Class::CallOrder, function, site, "thread", &message, None);
+}
 
 /// Does MPI run?
 pub(crate) fn is_running() -> bool {
@@ -80,7 +112,13 @@ pub(crate) fn check(function: FunctionId, site: Site) -> bool {
         }
         MPI_Finalize if world == AFTER => "MPI_Finalize is called a second time".into(),
         MPI_Finalize if world == BEFORE => "MPI_Finalize is called before MPI_Init".into(),
-        _ if is_running() => return true,
+        _ if is_running() => {
+            let only = ONLY_THREAD.load(Relaxed);
+            if only != 0 && only != this_thread() {
+                by_another_thread(function, site);
+            }
+            return true;
+        }
         _ if functions::facts(function).is_free => return false,
         _ if world == BEFORE => format!("{function} is called before MPI_Init"),
         _ => format!("{function} is called after MPI_Finalize"),
@@ -99,6 +137,8 @@ pub(crate) fn accepted(function: FunctionId) {
         MPI_Finalize => WORLD.store(AFTER, Release),
         MPI_Session_init => {
             SESSIONS.fetch_add(1, AcqRel);
+            // Sessions have a level of their own.
+            ONLY_THREAD.store(0, Relaxed);
         }
         MPI_Session_finalize => {
             SESSIONS.fetch_sub(1, AcqRel);

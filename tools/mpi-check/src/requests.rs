@@ -1,5 +1,6 @@
 //! Requests from their start to their completion, and the buffers that MPI uses meanwhile.
 
+mod faults;
 mod partitions;
 mod places;
 
@@ -13,10 +14,13 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::arguments::Checked;
+use crate::epochs;
 use crate::findings::{Class, Other, report};
 use crate::memory::checksum;
 use crate::messages::Receive;
 use crate::waits::Need;
+use faults::check_gone;
+pub(crate) use faults::{check_all_gone, first, refused};
 use partitions::Partitions;
 pub(crate) use partitions::naming;
 use places::Places;
@@ -53,6 +57,8 @@ pub(crate) struct Request {
     /// What its completion needs.
     need: Need,
     partitions: Option<Box<Partitions>>,
+    /// The communicator that is there when it is complete.
+    made: Option<u64>,
 }
 
 /// The numbers of a call's requests: without memory from elsewhere for the few that most calls have.
@@ -144,33 +150,43 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
     [sent, received]
 }
 
-/// What a one-sided operation with a request reads here. Programs get to one place again and again, and look at it at the
-/// end.
+/// What a one-sided operation reads here, and, without a request, what it writes. Programs get to one place again and again
+/// with requests, and look at it at the end.
 fn one_sided_buffers(checked: &Checked<'_>) -> Buffers {
     let (shape, data) = (checked.shape, checked.shape.sent);
     let no_op = pmpi::MPI_NO_OP.to_word();
-    let is_used = shape.timing == Timing::Started
-        && checked.is_sound
-        && !checked.is_for_nobody()
-        && checked.word(shape.operation) != Some(no_op);
-    let range = || {
+    let is_used = checked.is_sound && !checked.is_for_nobody();
+    let reads = is_used && checked.word(shape.operation) != Some(no_op);
+    let writes = is_used && shape.timing == Timing::Epoch;
+    let one = |data: &Data, is_received: bool| {
         let buffer = checked.word(data.buffer).filter(|buffer| *buffer != 0)?;
-        let count = u64::try_from(checked.int(data.count)?).ok()?;
+        let count = match data.count {
+            NONE => 1,
+            count => u64::try_from(checked.int(count)?).ok()?,
+        };
         let info = checked.datatype(data.datatype).filter(|info| info.is_dense)?;
-        info.range(buffer, count)
+        let (begin, end) = info.range(buffer, count)?;
+        Some(Buffer { begin, end, is_received, checksum: None })
     };
-    let range = if is_used { range() } else { None };
-    [range.map(|(begin, end)| Buffer { begin, end, is_received: false, checksum: None }), None]
+    let sent = if reads { one(&data, false) } else { None };
+    [sent, if writes { one(&shape.received, true) } else { None }]
 }
 
 /// A call is about to be passed on that uses buffers: none of them may be in use. The buffers of a call that has or makes
 /// a request, with what is in them if the operation starts now.
 pub(crate) fn check_buffers(checked: &Checked<'_>) -> Buffers {
     let timing = checked.shape.timing;
-    if timing == Timing::Blocking && KNOWN.load(Relaxed) == 0 {
+    if timing == Timing::Blocking && KNOWN.load(Relaxed) == 0 && !epochs::may_fetch() {
+        return [None, None];
+    }
+    if timing == Timing::Epoch {
+        if KNOWN.load(Relaxed) != 0 {
+            check_overlap(&one_sided_buffers(checked), checked.function, checked.site);
+        }
         return [None, None];
     }
     let own = buffers(checked);
+    epochs::check_pending(checked, own.iter().flatten().map(|own| (own.begin, own.end)));
     if own.iter().all(Option::is_none) || timing == Timing::Persistent {
         return own;
     }
@@ -227,7 +243,9 @@ pub(crate) fn made(
         send,
         need,
         partitions: Partitions::of(checked),
+        made: None,
     };
+    faults::is_back(handle.to_word());
     with_places(|requests| {
         if let Some(places) = requests.places.as_mut().filter(|_| request.is_active) {
             places.add(&request, handle.to_word());
@@ -240,6 +258,14 @@ pub(crate) fn made(
             all.iter_mut().for_each(|request| request.buffers = [None, None]);
         }
     });
+}
+
+/// A request that was just made is that of a call that makes a communicator. Is it known?
+pub(crate) fn set_made(handle: MPI_Request, comm: u64) -> bool {
+    with(|requests| {
+        let request = requests.get_mut(&handle.to_word()).and_then(|all| all.last_mut());
+        request.map(|request| request.made = Some(comm)).is_some()
+    })
 }
 
 fn is_send(request: &Request) -> bool {
@@ -261,6 +287,9 @@ pub(crate) fn ids_of(handles: &[MPI_Request]) -> Ids {
 
 /// `MPI_Start` and `MPI_Startall` are about to be passed on.
 pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site) {
+    if handles.len() > 1 {
+        faults::check_twice(handles, function, site);
+    }
     for handle in handles {
         let state = with(|requests| {
             let request = requests.get(&handle.to_word())?.first()?;
@@ -277,7 +306,10 @@ pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site
             report(Class::InvalidArgument, function, site, "null", &message, None);
             continue;
         }
-        let Some((made_by, is_persistent, is_active, started, buffers)) = state else { continue };
+        let Some((made_by, is_persistent, is_active, started, buffers)) = state else {
+            check_gone(*handle, function, site);
+            continue;
+        };
         if !is_persistent {
             let message = format!("{function} of a request of {made_by}, which is not persistent");
             let other = Other::new("made at", started);
@@ -296,7 +328,10 @@ pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site
 pub(crate) fn needs_of(handles: &[MPI_Request]) -> SmallVec<[Need; 4]> {
     with(|requests| {
         let of = |handle: &MPI_Request| match requests.get(&handle.to_word()).map(|all| &all[..]) {
-            Some([request]) if request.is_active => request.need,
+            Some([request]) if request.is_active => match &request.partitions {
+                Some(partitions) if partitions.wait_for_more() => Need::Unready,
+                _ => request.need,
+            },
             _ => Need::Nothing,
         };
         let handles = handles.iter().filter(|handle| **handle != pmpi::MPI_REQUEST_NULL);
@@ -384,11 +419,15 @@ pub(crate) fn completed(
         all.iter_mut().for_each(|request| request.buffers = [None, None]);
         if all.is_empty() {
             requests.remove(&key);
+            faults::gone(key);
         }
         Some((request, others))
     })?;
     for request in others.iter().chain([&request]) {
         request.check_unchanged(function, site);
+    }
+    if let Some(comm) = request.made {
+        crate::objects::set_pending(comm, false);
     }
     Some(request)
 }
@@ -402,12 +441,13 @@ impl Request {
 
     /// What is sent must be as it was.
     fn check_unchanged(&self, function: FunctionId, site: Site) {
-        let changed = self.buffers.iter().flatten().any(|buffer| {
-            // Memory that is gone is not what this finding is about.
-            let is_other =
-                |before| checksum(buffer.begin, buffer.end).is_some_and(|now| now != before);
-            buffer.checksum.is_some_and(is_other)
-        });
+        let changed =
+            self.buffers.iter().flatten().any(|buffer| {
+                // Memory that is gone is not what this finding is about.
+                let is_other =
+                    |before| checksum(buffer.begin, buffer.end).is_some_and(|now| now != before);
+                buffer.checksum.is_some_and(is_other)
+            }) || self.partitions.as_ref().is_some_and(|partitions| partitions.are_changed());
         if changed {
             let message = format!(
                 "the buffer that {} sends was changed before the operation was complete, as {function} says here",
@@ -429,7 +469,8 @@ pub(crate) fn looked_at() {
 }
 
 /// The application cancels a request. If that is of a send, its message may never come.
-pub(crate) fn cancelling(handle: Option<MPI_Request>) {
+pub(crate) fn cancelling(handle: Option<MPI_Request>, site: Site) {
+    handle.into_iter().for_each(|handle| faults::check_cancelled(handle, site));
     let receive = handle.and_then(|handle| {
         with(|requests| requests.get(&handle.to_word())?.last()?.receive.clone())
     });
@@ -461,10 +502,12 @@ pub(crate) fn freeing(handle: MPI_Request, site: Site) {
         all.iter_mut().for_each(|request| request.buffers = [None, None]);
         if all.is_empty() {
             requests.remove(&key);
+            faults::gone(key);
         }
         Some(request)
     });
-    let Some(request) = request else { return };
+    let Some(request) = request else { return check_gone(handle, function, site) };
+    request.check_must_end(function, site);
     if request.is_active
         && let Some(receive) = &request.receive
     {

@@ -6,6 +6,7 @@
 //! that are left, and have been at the same call in five looks, wait for ever, however busy the machine is.
 
 mod hosts;
+mod locks;
 mod seen;
 
 use core::sync::atomic::{
@@ -18,14 +19,17 @@ use std::time::Duration;
 use mpi_facts::{Pattern, Timing};
 use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
 use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
+use smallvec::SmallVec;
 
 use crate::arguments::Checked;
 use crate::findings::rank;
 use crate::messages::{Receive, Send, Wanted};
+use crate::neighbors::Neighbors;
 use crate::objects;
 use crate::places::Mark;
 use crate::shared::{RANKS, limit, shared};
 pub(crate) use hosts::remove as remove_exchanged;
+pub(crate) use locks::{Lock, locked, unlocked};
 use seen::Seen;
 
 /// How many needs of one call are kept.
@@ -54,6 +58,8 @@ pub(crate) struct RankState {
     entered: [EnteredState; ENTERED],
     /// There were more communicators.
     has_forgotten: AtomicBool,
+    /// Windows that it has locked.
+    locks: locks::Locks,
 }
 
 /// Of how many communicators of a rank the last collective operation is known.
@@ -89,6 +95,12 @@ pub(crate) enum Need {
     Post { key: u64, count: u64, rank: u32 },
     /// A rank that completes its epoch with this one so often.
     Completion { key: u64, count: u64, rank: u32 },
+    /// A rank that comes to a collective operation.
+    Entered { identity: u64, number: u64, rank: u32 },
+    /// All who have locked a target of a window, or all of them, in a way that excludes this lock.
+    Unlocked(locks::Lock),
+    /// Partitions that are not ready, which only this process can make ready.
+    Unready,
 }
 
 impl Need {
@@ -106,6 +118,9 @@ impl Need {
             }
             Self::Post { key, count, rank } => (4, [key, count, rank.into()]),
             Self::Completion { key, count, rank } => (5, [key, count, rank.into()]),
+            Self::Entered { identity, number, rank } => (6, [identity, number, rank.into()]),
+            Self::Unlocked(lock) => (7, lock.to_words()),
+            Self::Unready => (8, [0; 3]),
         }
     }
 
@@ -124,6 +139,9 @@ impl Need {
             },
             4 => Self::Post { key: one, count: two, rank: three as u32 },
             5 => Self::Completion { key: one, count: two, rank: three as u32 },
+            6 => Self::Entered { identity: one, number: two, rank: three as u32 },
+            7 => Self::Unlocked(locks::Lock::from_words([one, two, three])),
+            8 => Self::Unready,
             _ => Self::Nothing,
         }
     }
@@ -240,6 +258,28 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
         _ => None,
     };
     Need::Collective { identity: comm.identity, number, root }
+}
+
+/// What a neighbourhood collective operation needs: all who give this process something.
+pub(crate) fn of_neighbors(checked: &Checked<'_>, number: u64) -> SmallVec<[Need; 4]> {
+    let received = checked.shape.received;
+    let is_simple = number != 0
+        && checked.is_sound
+        && shared().is_whole()
+        && !received.array_of_counts
+        && !received.array_of_datatypes
+        && checked.int(received.count).is_some_and(|count| count > 0)
+        && checked.datatype(received.datatype).is_some_and(|info| info.size > 0);
+    let Some(comm) = checked.comm.as_ref().filter(|comm| is_simple && !comm.is_inter) else {
+        return SmallVec::new();
+    };
+    let Some(neighbors) = comm.neighbors(checked) else { return SmallVec::new() };
+    let need = |(_, source): (usize, u32)| {
+        let source = comm.world_rank(i32::try_from(source).ok()?)?;
+        let need = Need::Entered { identity: comm.identity, number, rank: source };
+        (source != rank()).then_some(need)
+    };
+    Neighbors::there(&neighbors.sources).filter_map(need).collect()
 }
 
 /// A call is about to be passed on.

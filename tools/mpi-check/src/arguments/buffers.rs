@@ -7,6 +7,7 @@ use mpi_tool_layer::{Call as _, FunctionClass, Word as _};
 use super::Checked;
 use crate::layouts::Layout;
 use crate::objects;
+use crate::types::TypeInfo;
 
 impl Checked<'_> {
     /// Buffers: `MPI_IN_PLACE`, null, and such as overlap.
@@ -58,6 +59,39 @@ impl Checked<'_> {
             }
         }
         self.check_overlap();
+        self.check_blocks();
+    }
+
+    /// No place of the receive buffer may be written twice (MPI-4.0, 6.5).
+    fn check_blocks(&self) {
+        let (sent, received) = (self.shape.sent, self.shape.received);
+        let is_gathered = self.shape.class == FunctionClass::Collective
+            && matches!(self.shape.pattern, Pattern::Gather | Pattern::Allgather)
+            && received.array_of_counts
+            && !received.array_of_datatypes
+            && !self.is_inter()
+            && (self.shape.root == NONE || self.is_root());
+        let Some(comm) = self.comm.as_ref().filter(|_| is_gathered) else { return };
+        // What is there already is not written.
+        let in_place = self.word(sent.buffer) == Some(MPI_IN_PLACE.to_word());
+        let own = usize::try_from(comm.rank).ok().filter(|_| in_place);
+        let size = comm.size as usize;
+        let Some(blocks) = self.blocks() else { return };
+        let mut hulls: Vec<_> = (0..size)
+            .filter(|index| Some(*index) != own)
+            .filter_map(|index| blocks.hull(self, index).map(|hull| (hull, index)))
+            .collect();
+        hulls.sort_unstable();
+        let meeting = hulls.windows(2).find(|pair| {
+            pair[1].0.0 < pair[0].0.1 && {
+                let [one, two] = [pair[0].1, pair[1].1].map(|index| blocks.memory(self, index));
+                one.zip(two).is_some_and(|(one, two)| one.meets(&two))
+            }
+        });
+        if let Some([(_, one), (_, two)]) = meeting {
+            let message = format!("what ranks {one} and {two} give is put at the same place");
+            self.tell("blocks", &message, None);
+        }
     }
 
     /// Does this process give or take these data?
@@ -149,27 +183,53 @@ impl Checked<'_> {
 
     /// Does a block that is received, of which each rank has one with a count and a place of its own, meet some memory?
     fn meets_blocks(&self, memory: &Memory, size: u64) -> bool {
+        let Some(blocks) = self.blocks() else { return false };
+        (0..size as usize)
+            .any(|index| blocks.memory(self, index).is_some_and(|block| memory.meets(&block)))
+    }
+
+    /// What is received from each rank, with a count and a place of its own.
+    fn blocks(&self) -> Option<Blocks> {
         let received = self.shape.received;
-        let places = self.function.parameters().iter().zip(self.call.words());
-        let places = places
-            .into_iter()
-            .find(|(parameter, _)| matches!(parameter.name(), "displs" | "rdispls"));
-        let (Some((_, places)), Some(counts), Some(base), Some(info)) = (
-            places.filter(|(_, address)| **address != 0),
-            self.word(received.count).filter(|address| *address != 0),
-            self.word(received.buffer),
-            self.datatype(received.datatype),
-        ) else {
-            return false;
-        };
-        (0..size as usize).any(|index| {
-            let place = self.count_at(*places, index).checked_mul(info.extent);
-            let address = place.and_then(|place| base.checked_add_signed(place));
-            let count = u64::try_from(self.count_at(counts, index)).unwrap_or(0);
-            let block =
-                address.and_then(|address| Memory::at(self, address, count, received.datatype));
-            block.is_some_and(|block| memory.meets(&block))
+        let mut places = self.function.parameters().iter().zip(self.call.words());
+        let (_, places) =
+            places.find(|(parameter, _)| matches!(parameter.name(), "displs" | "rdispls"))?;
+        let is_there = |address: &u64| *address != 0;
+        Some(Blocks {
+            places: Some(*places).filter(is_there)?,
+            counts: self.word(received.count).filter(is_there)?,
+            base: self.word(received.buffer)?,
+            info: self.datatype(received.datatype)?,
         })
+    }
+}
+
+/// Blocks of a buffer, one for each rank.
+struct Blocks {
+    /// Addresses of arrays.
+    places: u64,
+    counts: u64,
+    base: u64,
+    info: TypeInfo,
+}
+
+impl Blocks {
+    /// Where a rank's block begins, and how many elements it has.
+    fn block(&self, checked: &Checked<'_>, index: usize) -> Option<(u64, u64)> {
+        let place = checked.count_at(self.places, index).checked_mul(self.info.extent)?;
+        let count = u64::try_from(checked.count_at(self.counts, index)).unwrap_or(0);
+        Some((self.base.checked_add_signed(place)?, count))
+    }
+
+    /// The first byte, and the one behind the last, if there is any.
+    fn hull(&self, checked: &Checked<'_>, index: usize) -> Option<(u64, u64)> {
+        let (address, count) = self.block(checked, index)?;
+        self.info.range(address, count).filter(|(begin, end)| begin < end)
+    }
+
+    fn memory(&self, checked: &Checked<'_>, index: usize) -> Option<Memory> {
+        let (address, count) = self.block(checked, index)?;
+        Memory::at(checked, address, count, checked.shape.received.datatype)
     }
 }
 

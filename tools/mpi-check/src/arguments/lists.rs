@@ -1,11 +1,10 @@
 //! Arguments of single functions: lists of ranks and sizes, access modes, buffers that must be there.
 
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use mpi_facts::Pattern;
 use mpi_tool_layer::mpi_sys::{
-    MPI_Datatype, MPI_Group, MPI_IN_PLACE, MPI_MODE_CREATE, MPI_MODE_EXCL, MPI_MODE_RDONLY,
-    MPI_MODE_RDWR, MPI_MODE_SEQUENTIAL, MPI_MODE_WRONLY, MPI_SUCCESS, c_int, pmpi,
+    MPI_Comm, MPI_DISPLACEMENT_CURRENT, MPI_Datatype, MPI_Group, MPI_IN_PLACE, MPI_MODE_CREATE,
+    MPI_MODE_EXCL, MPI_MODE_RDONLY, MPI_MODE_RDWR, MPI_MODE_SEQUENTIAL, MPI_MODE_WRONLY,
+    MPI_Offset, MPI_PROC_NULL, MPI_SUCCESS, c_int, pmpi,
 };
 use mpi_tool_layer::{Call as _, FunctionClass, FunctionId, Word as _};
 
@@ -15,9 +14,6 @@ use crate::neighbors;
 use crate::objects::{self, Kind};
 use crate::operations;
 use crate::types::Family;
-
-/// The application has given MPI a buffer for buffered sends, now or before.
-static HAS_BUFFER: AtomicBool = AtomicBool::new(false);
 
 /// How many elements of a list are looked at.
 const MOST: u64 = 1 << 16;
@@ -29,19 +25,32 @@ impl Checked<'_> {
         if !self.is_sound {
             return;
         }
+        self.check_one_group();
         match self.function {
-            MPI_Group_incl | MPI_Group_excl => self.check_group_ranks(),
+            MPI_Group_incl | MPI_Group_excl | MPI_Group_translate_ranks => self.check_group_ranks(),
+            MPI_Group_range_incl | MPI_Group_range_excl => self.check_group_ranges(),
             MPI_Type_create_subarray => self.check_subarray(),
             MPI_File_open => self.check_mode(),
             MPI_Cart_coords | MPI_Cart_get | MPI_Cart_rank | MPI_Cart_shift | MPI_Cart_sub
             | MPI_Cartdim_get => self.check_grid(),
-            MPI_Buffer_attach
-            | MPI_Buffer_attach_c
-            | MPI_Comm_attach_buffer
-            | MPI_Comm_attach_buffer_c
-            | MPI_Session_attach_buffer
-            | MPI_Session_attach_buffer_c => HAS_BUFFER.store(true, Relaxed),
+            MPI_Dims_create => self.check_division(),
+            MPI_Buffer_attach | MPI_Buffer_attach_c => self.check_attach(),
             MPI_Bsend | MPI_Bsend_c | MPI_Ibsend | MPI_Ibsend_c => self.check_attached(),
+            MPI_Pack | MPI_Pack_c | MPI_Unpack | MPI_Unpack_c => self.check_packed(),
+            MPI_File_set_view => {
+                let [etype, filetype] = [2, 3].map(|at| self.call.words()[at]);
+                self.check_committed(etype, "etype");
+                self.check_committed(filetype, "filetype");
+                let place = self.call.words()[1] as MPI_Offset;
+                if place < 0 && place != MPI_DISPLACEMENT_CURRENT {
+                    self.wrong("disp", &format!("disp is {place}, and must not be negative"), None);
+                }
+            }
+            MPI_Type_indexed
+            | MPI_Type_create_hindexed
+            | MPI_Type_create_struct
+            | MPI_Type_hindexed
+            | MPI_Type_struct => self.check_block_lengths(),
             _ => {}
         }
         match self.shape.pattern {
@@ -49,8 +58,12 @@ impl Checked<'_> {
             _ if self.shape.received.array_of_datatypes => self.check_datatypes(),
             _ => {}
         }
-        if self.shape.class == FunctionClass::Neighborhood {
-            self.check_topology();
+        match self.shape.class {
+            FunctionClass::Neighborhood => self.check_topology(),
+            FunctionClass::Attribute => self.check_attribute(),
+            FunctionClass::Info => self.check_info(),
+            FunctionClass::Io => self.check_access(),
+            _ => {}
         }
     }
 
@@ -66,29 +79,86 @@ impl Checked<'_> {
         (0..length as usize).map(|index| i64::from(unsafe { *array.add(index) })).collect()
     }
 
-    /// The ranks of a group: each one once, and such as the group has.
-    fn check_group_ranks(&mut self) {
-        let [group, length] = [self.call.words()[0], self.call.words()[1]];
+    /// How many processes the call's first group has; `None` if nobody may ask.
+    fn group_size(&self) -> Option<i64> {
+        let group = self.call.words()[0];
         if !objects::is_there(Kind::Group, group) {
-            return;
+            return None;
         }
         let mut size = 0;
         // SAFETY: the function wants a valid group, and writes one `int`. This one is predefined, or MPI has made it, and the
         // application has not freed it.
         let code = unsafe { pmpi::MPI_Group_size(MPI_Group::from_word(group), &mut size) };
-        let ranks = self.list(2, length);
-        if code != MPI_SUCCESS {
+        (code == MPI_SUCCESS).then(|| i64::from(size))
+    }
+
+    /// The ranks of a group: such as the group has, and each one once if they make a group.
+    fn check_group_ranks(&mut self) {
+        let Some(size) = self.group_size() else { return };
+        let makes_group = self.function != FunctionId::MPI_Group_translate_ranks;
+        let is_allowed = |rank: &i64| {
+            (0..size).contains(rank) || !makes_group && *rank == i64::from(MPI_PROC_NULL)
+        };
+        let ranks = self.list(2, self.call.words()[1]);
+        let name = self.name_of(2);
+        if let Some(rank) = ranks.iter().find(|rank| !is_allowed(rank)) {
+            let message = format!("{name} has rank {rank}, but the group has {size} processes");
+            self.wrong(name, &message, None);
+        } else if makes_group {
+            self.check_once(ranks, name);
+        }
+    }
+
+    fn check_once(&mut self, mut ranks: Vec<i64>, name: &str) {
+        ranks.sort_unstable();
+        if let Some(twice) = ranks.windows(2).find(|pair| pair[0] == pair[1]) {
+            self.wrong(name, &format!("{name} has rank {} twice", twice[0]), None);
+        }
+    }
+
+    /// The same of ranks that are given as the first one, the last one and the distance (MPI-4.0, 7.3.2).
+    fn check_group_ranges(&mut self) {
+        let Some(size) = self.group_size() else { return };
+        let ranges = self.list(2, self.call.words()[1].saturating_mul(3));
+        let mut ranks = Vec::new();
+        for range in ranges.chunks_exact(3) {
+            let (first, last, distance) = (range[0], range[1], range[2]);
+            if distance == 0 {
+                self.wrong("ranges", "the distance in ranges is 0", None);
+                return;
+            }
+            // One that leads away from the last rank names nobody, or is refused.
+            let steps = (last - first) / distance;
+            if (last - first) % distance != 0 && (last < first) != (distance < 0) || steps < 0 {
+                continue;
+            }
+            let end = first + steps * distance;
+            if let Some(rank) = [first, end].into_iter().find(|rank| !(0..size).contains(rank)) {
+                let message = format!("ranges has rank {rank}, but the group has {size} processes");
+                self.wrong("ranges", &message, None);
+                return;
+            }
+            ranks.extend((0..=steps).map(|step| first + step * distance));
+            // No group has more.
+            if ranks.len() as i64 > 2 * size {
+                break;
+            }
+        }
+        self.check_once(ranks, "ranges");
+    }
+
+    /// Lengths of a datatype's blocks.
+    fn check_block_lengths(&mut self) {
+        let [count, lengths] = [self.call.words()[0], self.call.words()[1]];
+        if lengths == 0 || count > MOST {
             return;
         }
-        if let Some(rank) = ranks.iter().find(|rank| !(0..i64::from(size)).contains(*rank)) {
-            let message = format!("ranks has rank {rank}, but the group has {size} processes");
-            self.wrong("ranks", &message, None);
-            return;
-        }
-        let mut sorted = ranks;
-        sorted.sort_unstable();
-        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            self.wrong("ranks", &format!("ranks has rank {} twice", twice[0]), None);
+        let lengths = (0..count as usize).map(|index| self.count_at(lengths, index));
+        let wrong = lengths.enumerate().find(|(_, length)| *length < 0);
+        if let Some((index, length)) = wrong {
+            let name = self.name_of(1);
+            let message = format!("{name}[{index}] is {length}, and must not be negative");
+            self.wrong(name, &message, None);
         }
     }
 
@@ -97,7 +167,7 @@ impl Checked<'_> {
         let length = self.call.words()[0];
         let [sizes, parts, starts] = [1, 2, 3].map(|position| self.list(position, length));
         for (at, ((size, part), start)) in sizes.iter().zip(&parts).zip(&starts).enumerate() {
-            if *start < 0 || *part > *size || start + part > *size {
+            if *start < 0 || *part < 1 || *part > *size || start + part > *size {
                 let message = format!(
                     "a part of {part} from {start} on is not in an array of {size} (dimension {at})"
                 );
@@ -124,10 +194,101 @@ impl Checked<'_> {
         self.wrong("amode", message, None);
     }
 
+    /// A file that is opened for writing only must not be read, and the other way round (MPI-4.0, 14.2.1).
+    fn check_access(&mut self) {
+        let reads = self.shape.pattern == Pattern::Read;
+        if !reads && self.shape.pattern != Pattern::Write {
+            return;
+        }
+        let file = self.call.file().and_then(|file| objects::get(Kind::File, file.raw().to_word()));
+        // Such a file has a shared pointer only (MPI-4.0, 14.4).
+        let name = self.function.name();
+        if let Some(file) = &file
+            && file.size & MPI_MODE_SEQUENTIAL as u32 != 0
+            && !name.contains("_shared")
+            && !name.contains("_ordered")
+        {
+            let message = "the file was opened with MPI_MODE_SEQUENTIAL, which allows the shared file pointer only";
+            self.wrong("fh", message, Some(Other::new("opened at", file.site)));
+            return;
+        }
+        let forbids = if reads { MPI_MODE_WRONLY } else { MPI_MODE_RDONLY };
+        let Some(file) = file.filter(|file| file.size & forbids as u32 != 0) else { return };
+        let message = if reads {
+            "the file was opened for writing only (MPI_MODE_WRONLY)"
+        } else {
+            "the file was opened for reading only (MPI_MODE_RDONLY)"
+        };
+        self.wrong("fh", message, Some(Other::new("opened at", file.site)));
+    }
+
+    /// The dimensions that are given must divide the number of processes (MPI-4.0, 8.5.2).
+    fn check_division(&mut self) {
+        let (nodes, count) = (self.call.words()[0] as i64, self.call.words()[1]);
+        let given: Vec<i64> = self.list(2, count).into_iter().filter(|one| *one > 0).collect();
+        let product = given.iter().try_fold(1_i64, |product, one| product.checked_mul(*one));
+        if nodes > 0 && product.is_none_or(|product| nodes % product != 0) {
+            let message = format!("the product of dims that are not 0 does not divide {nodes}");
+            self.wrong("dims", &message, None);
+        }
+    }
+
     fn check_grid(&mut self) {
         let Some(comm) = self.call.communicator().filter(|_| self.comm.is_some()) else { return };
         if neighbors::has_grid(comm.raw()) == Some(false) {
             self.wrong("comm", "the communicator has no grid (MPI_Cart_create)", None);
+            return;
+        }
+        match self.function {
+            FunctionId::MPI_Cart_rank => self.check_coordinates(comm.raw()),
+            FunctionId::MPI_Cart_shift => {
+                let dimension = self.call.words()[1] as c_int;
+                let count = neighbors::grid(comm.raw()).map(|grid| grid.len());
+                if let Some(count) = count
+                    && usize::try_from(dimension).is_ok_and(|at| at >= count)
+                {
+                    let message = format!("direction is {dimension}, but the grid has {count}");
+                    self.wrong("direction", &message, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Coordinates must be in the grid where it is not periodic (MPI-4.0, 8.5.5).
+    fn check_coordinates(&mut self, comm: MPI_Comm) {
+        let Some(grid) = neighbors::grid(comm) else { return };
+        let coordinates = self.list(1, grid.len() as u64);
+        for (at, (coordinate, (length, is_periodic))) in coordinates.iter().zip(&grid).enumerate() {
+            if !is_periodic && !(0..i64::from(*length)).contains(coordinate) {
+                let message = format!(
+                    "coords[{at}] is {coordinate}, but the grid has {length} places there and is not periodic"
+                );
+                self.wrong("coords", &message, None);
+                return;
+            }
+        }
+    }
+
+    /// Functions that are not defined for communicators of two groups (MPI-4.0, 6.2.3 and 12.2.1).
+    fn check_one_group(&mut self) {
+        use FunctionId::*;
+        let is_for_one = self.facts.is_scan
+            || matches!(
+                self.function,
+                MPI_Cart_create
+                    | MPI_Graph_create
+                    | MPI_Dist_graph_create
+                    | MPI_Dist_graph_create_adjacent
+                    | MPI_Win_create
+                    | MPI_Win_allocate
+                    | MPI_Win_allocate_shared
+                    | MPI_Win_create_dynamic
+                    | MPI_File_open
+            );
+        if is_for_one && self.comm.as_ref().is_some_and(|comm| comm.is_inter) {
+            let message = format!("{} is not for an inter-communicator", self.function);
+            self.wrong("comm", &message, None);
         }
     }
 
@@ -137,17 +298,6 @@ impl Checked<'_> {
         if comm.neighbors(self).is_none() && neighbors::has_none(handle.raw()) {
             self.wrong("comm", "the communicator has no topology", None);
         }
-    }
-
-    /// A buffered send needs a buffer.
-    fn check_attached(&mut self) {
-        let count = self.int(self.shape.sent.count).unwrap_or(0);
-        let has_data = self.datatype(self.shape.sent.datatype).is_some_and(|info| info.size > 0);
-        if HAS_BUFFER.load(Relaxed) || count <= 0 || !has_data || self.is_for_nobody() {
-            return;
-        }
-        let message = "there is no buffer for buffered sends (MPI_Buffer_attach)";
-        self.wrong("buffer", message, None);
     }
 
     /// Operations at the target are predefined ones, and some are for basic datatypes only (MPI-4.0, 12.3.4).

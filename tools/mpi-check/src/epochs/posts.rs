@@ -1,43 +1,30 @@
 //! Epochs that are started with some, posted for some, and wait for each other.
 
-use mpi_tool_layer::mpi_sys::{MPI_Group, MPI_SUCCESS, MPI_Win, c_int, pmpi};
-use mpi_tool_layer::{Call as _, FunctionId, Word};
+use mpi_tool_layer::FunctionId;
+use mpi_tool_layer::mpi_sys::c_int;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Common, Window, window_of, with};
 use crate::accesses;
 use crate::arguments::Checked;
 use crate::exposures::{self, What};
-use crate::objects::{self, Kind};
+use crate::groups;
 use crate::shared::{limit, shared};
 use crate::waits::Need;
 
-/// The ranks of a group in a window; `None` if nobody knows.
-fn members(window: u64, group: u64) -> Option<Vec<u32>> {
-    if !objects::is_there(Kind::Window, window) || !objects::is_there(Kind::Group, group) {
-        return None;
+/// The ranks in a window of the processes of a call's group; `None` if nobody knows.
+fn members(checked: &Checked<'_>, window: u64) -> Option<Vec<u32>> {
+    let named = groups::world_ranks(checked.call)?;
+    let comm = with(window, |window| window.common.as_ref().map(|common| common.comm.clone()))?;
+    let rank_of = |it: u32| comm.world_rank(c_int::try_from(it).ok()?);
+    // Most often, all have the same rank there.
+    if named.iter().all(|rank| rank_of(*rank) == Some(*rank)) {
+        return Some(named);
     }
-    let (mut size, mut whole) = (0, pmpi::MPI_GROUP_NULL);
-    let group = MPI_Group::from_word(group);
-    // SAFETY: the calls want a window and a group, which are there, and places for a number and a group.
-    let codes = unsafe {
-        [
-            pmpi::MPI_Group_size(group, &mut size),
-            pmpi::MPI_Win_get_group(MPI_Win::from_word(window), &mut whole),
-        ]
-    };
-    if codes != [MPI_SUCCESS; 2] {
-        return None;
-    }
-    let own: Vec<c_int> = (0..size).collect();
-    let mut translated = vec![-1; own.len()];
-    // SAFETY: both arrays have `size` elements, the ranks of the first are those of the group, and the second group is the
-    // one that `MPI_Win_get_group` has made, which is freed once.
-    unsafe {
-        pmpi::MPI_Group_translate_ranks(group, size, own.as_ptr(), whole, translated.as_mut_ptr());
-        pmpi::MPI_Group_free(&mut whole);
-    }
-    translated.into_iter().map(|rank| u32::try_from(rank).ok()).collect()
+    let all: FxHashMap<u32, u32> =
+        (0..comm.size).filter_map(|it| Some((rank_of(it)?, it))).collect();
+    named.into_iter().map(|rank| all.get(&rank).copied()).collect()
 }
 
 /// A call is about to be passed on: whom an epoch is with, and what others may wait for.
@@ -47,9 +34,12 @@ pub(super) fn entering(checked: &Checked<'_>, window: u64) {
     if !matches!(function, MPI_Win_start | MPI_Win_post | MPI_Win_complete) || !checked.is_sound {
         return;
     }
+    if with(window, |window| window.common.is_none()) {
+        return;
+    }
     let named = match function {
         MPI_Win_complete => Some(Vec::new()),
-        _ => members(window, checked.call.words()[0]),
+        _ => members(checked, window),
     };
     with(window, |window| {
         let Some(named) = named else {

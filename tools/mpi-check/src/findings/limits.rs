@@ -39,7 +39,8 @@ pub(super) fn limits(shared: &Shared) -> Vec<&'static str> {
         ),
         (
             limit::EXPOSURES,
-            "windows were posted for so many pairs of processes that deadlocks by MPI_Win_post were not looked for",
+            "windows were posted for so many pairs of processes, or for groups that are not known, as after those of sessions, that \
+             deadlocks by MPI_Win_post were not looked for",
         ),
         (
             limit::UNSEEN,

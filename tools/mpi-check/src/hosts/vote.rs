@@ -118,7 +118,7 @@ impl Side {
         } else if both & has::SIGNATURE != 0 && !self.signature().may_equal(other.signature()) {
             Some(What::Data)
         } else if both & has::COUNTS != 0 && self.counts != other.counts {
-            Some(What::Counts)
+            Some(self.function().map_or(What::Counts, What::of_hashes))
         } else {
             None
         }
@@ -149,7 +149,9 @@ impl Side {
             What::Roots => format!("root {}", self.root as i64),
             What::Operations => operations::name_of_number(self.operation).into(),
             What::Data => self.signature().describe(),
-            What::Counts => "an array".into(),
+            What::Counts | What::Values => {
+                self.function().map_or_else(|| "an array".into(), |of| what.side(of, false))
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::problem::Problem;
 use super::{Channel, Content, Receive, arrived, content, is_on, with};
 use crate::arguments::Checked;
-use crate::findings::{Class, Place, report_of};
+use crate::findings::{Class, Other, Place, report_of};
 use crate::places::{self, Mark};
 use crate::shared::{limit, shared};
 use crate::types::Signature;
@@ -18,7 +18,10 @@ use crate::types::Signature;
 const MOST: usize = 1 << 12;
 
 /// By their handles.
-static TAKEN: Mutex<Option<FxHashMap<u64, (Channel, Content)>>> = Mutex::new(None);
+static TAKEN: Mutex<Option<FxHashMap<u64, Taken>>> = Mutex::new(None);
+
+/// From whom to whom, what was sent, and where it was taken.
+type Taken = (Channel, Content, Mark);
 
 /// A probe has taken a message out of the queue: it can be received by its handle only.
 pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
@@ -51,14 +54,16 @@ pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
         tag: (tag != i64::from(MPI_ANY_TAG)).then_some(tag),
         order,
         number: None,
+        is_partitioned: false,
+        is_untold: false,
         comm: comm.clone(),
     };
-    let Some(sent) = arrived(&receive, Some(status)) else { return };
+    let Some((channel, sent)) = arrived(&receive, Some(status)) else { return };
     if let Some(handle) = message(checked) {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = taken.get_or_insert_default();
         if taken.len() < MOST {
-            taken.insert(handle, sent);
+            taken.insert(handle, (channel, sent, receive.content.mark));
         }
     }
 }
@@ -70,7 +75,7 @@ pub(crate) fn receive_matched(checked: &Checked<'_>) {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         taken.get_or_insert_default().remove(&handle)
     };
-    let Some((channel, sent)) = sent.filter(|_| checked.is_sound && is_on()) else { return };
+    let Some((channel, sent, _)) = sent.filter(|_| checked.is_sound && is_on()) else { return };
     let received = checked.shape.received;
     let Some(posted) = content(checked, received.count, received.datatype) else { return };
     if let Some(problem) = Problem::of(sent, posted) {
@@ -87,7 +92,7 @@ pub(crate) fn report_taken() {
     if shared().has_reached(limit::DOUBT) {
         return;
     }
-    for (channel, sent) in taken.into_values() {
+    for (channel, sent, mark) in taken.into_values() {
         let (source, target) = (channel.source, channel.target);
         let message = format!(
             "the message of {} with tag {} from rank {source} was taken by MPI_Mprobe on rank {target}, and never received",
@@ -96,7 +101,8 @@ pub(crate) fn report_taken() {
         );
         let place = places::of_mark(sent.mark);
         let place = Place::Text(&place);
-        report_of(Class::LostMessage, sent.function, place, "taken", &message, None, &[source]);
+        let other = Some(Other::at("taken at", mark));
+        report_of(Class::LostMessage, sent.function, place, "taken", &message, other, &[source]);
     }
 }
 

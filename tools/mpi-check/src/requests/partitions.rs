@@ -7,6 +7,7 @@ use mpi_tool_layer::{Call as _, FunctionId, Site, Word as _};
 use super::with;
 use crate::arguments::Checked;
 use crate::findings::{Class, Other, report};
+use crate::memory::checksum;
 
 /// The partitions of a request.
 #[derive(Debug, Clone)]
@@ -15,10 +16,17 @@ pub(super) struct Partitions {
     is_sent: bool,
     /// Which are ready, since the request was started: a bit for each.
     ready: Vec<u64>,
+    count_ready: u64,
+    /// Where the first one begins, and how many bytes each has; `None` if that is not known.
+    place: Option<(u64, u64)>,
+    /// What was in those that are ready: where it begins, and a checksum.
+    sums: Vec<(u64, u64)>,
 }
 
 /// How many partitions of one call are looked at.
 const MOST: u64 = 1 << 16;
+/// Of how many it is kept what was in them.
+const MOST_SUMS: usize = 256;
 
 impl Partitions {
     /// Those of a request that a call makes.
@@ -27,12 +35,36 @@ impl Partitions {
         let is_sent = sent.partitions != NONE;
         let position = if is_sent { sent.partitions } else { received.partitions };
         let count = u64::try_from(checked.int(position)?).ok()?;
-        Some(Box::new(Self { count, is_sent, ready: Vec::new() }))
+        let place = || {
+            let base = checked.word(sent.buffer).filter(|base| *base != 0)?;
+            let info = checked.datatype(sent.datatype).filter(|info| info.is_dense)?;
+            let (begin, end) = info.range(base, u64::try_from(checked.int(sent.count)?).ok()?)?;
+            Some((begin, end - begin))
+        };
+        let place = if is_sent && checked.is_sound { place() } else { None };
+        let (ready, sums) = (Vec::new(), Vec::new());
+        Some(Box::new(Self { count, is_sent, ready, count_ready: 0, place, sums }))
+    }
+
+    /// Must more of them be ready before the request can be complete?
+    pub(super) fn wait_for_more(&self) -> bool {
+        self.is_sent && self.count_ready < self.count
+    }
+
+    /// Is something else in one that is ready than was there?
+    pub(super) fn are_changed(&self) -> bool {
+        let Some((_, bytes)) = self.place else { return false };
+        let is_other = |(begin, before): &(u64, u64)| {
+            checksum(*begin, begin + bytes).is_some_and(|now| now != *before)
+        };
+        self.sums.iter().any(is_other)
     }
 
     /// The request is started.
     pub(super) fn start(&mut self) {
         self.ready.clear();
+        self.sums.clear();
+        self.count_ready = 0;
     }
 
     /// Is the partition ready already? It is from now on.
@@ -43,6 +75,16 @@ impl Partitions {
         }
         let was = self.ready[at] & bit != 0;
         self.ready[at] |= bit;
+        if !was {
+            self.count_ready += 1;
+            if let Some((base, bytes)) = self.place
+                && self.sums.len() < MOST_SUMS
+                && let Some(begin) = partition.checked_mul(bytes).map(|offset| base + offset)
+                && let Some(sum) = checksum(begin, begin + bytes)
+            {
+                self.sums.push((begin, sum));
+            }
+        }
         was
     }
 }

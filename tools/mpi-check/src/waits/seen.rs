@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use mpi_tool_layer::FunctionId;
 
+use super::locks::{self, Lock};
 use super::{NEEDS, Need, NeedState, RankState, state};
 use crate::collectives;
 use crate::exposures;
@@ -29,6 +30,8 @@ pub(super) struct SeenRank {
     /// Identities of communicators, the last collective operation on each, and how many processes it has.
     pub(super) entered: Vec<[u64; 3]>,
     pub(super) has_forgotten: bool,
+    /// Windows that it has locked. Not told to other hosts.
+    pub(super) locks: Vec<Lock>,
 }
 
 impl SeenRank {
@@ -50,6 +53,7 @@ impl SeenRank {
             sent: rank.sent.load(Relaxed),
             entered: entered.filter(|[identity, ..]| *identity != 0).collect(),
             has_forgotten: rank.has_forgotten.load(Relaxed),
+            locks: locks::of(&rank.locks),
         }
     }
 
@@ -152,7 +156,20 @@ impl Seen {
             Need::Post { key, count, rank } | Need::Completion { key, count, rank } => {
                 exposures::has_happened(key, count) || goes(rank)
             }
+            Need::Entered { identity, number, rank } => {
+                let of_rank = self.ranks.get(rank as usize);
+                of_rank.is_none_or(|of| of.may_have_entered(identity, number)) || goes(rank)
+            }
+            Need::Unlocked(lock) => self.holders(rank, lock).all(|holder| can_go[holder]),
+            Need::Unready => false,
         }
+    }
+
+    /// The other ranks that have a lock which excludes one.
+    fn holders(&self, rank: usize, lock: Lock) -> impl Iterator<Item = usize> {
+        let others = self.ranks.iter().enumerate().filter(move |(other, _)| *other != rank);
+        let holders = others.filter(move |(_, of)| of.locks.iter().any(|it| it.excludes(lock)));
+        holders.map(|(holder, _)| holder)
     }
 
     /// Does a rank wait for the receiver of a message on another host that does not know of it?
@@ -217,6 +234,22 @@ impl Seen {
             }
             Some(Need::Completion { rank, .. }) => {
                 write!(text, " waits for rank {rank} to complete its epoch{}", over(*rank))
+            }
+            Some(Need::Entered { rank, .. }) => {
+                write!(text, " waits for rank {rank} to call it, too{}", over(*rank))
+            }
+            Some(Need::Unlocked(lock)) => match self.holders(rank, *lock).next() {
+                Some(holder) => {
+                    write!(
+                        text,
+                        " waits for the lock that rank {holder} has{}",
+                        over(holder as u32)
+                    )
+                }
+                None => Ok(()),
+            },
+            Some(Need::Unready) => {
+                write!(text, " waits for partitions that are not ready (MPI_Pready)")
             }
             _ => Ok(()),
         };

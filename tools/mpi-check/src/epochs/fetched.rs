@@ -1,0 +1,55 @@
+//! Buffers that operations of an epoch write, which nothing else may use before its end.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::PoisonError;
+
+use super::{Operation, WINDOWS};
+use crate::arguments::Checked;
+use crate::findings::{Class, Other, report};
+
+/// How many operations that write to buffers of this process are not complete.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Is there one?
+pub(crate) fn may_fetch() -> bool {
+    UNDER_WAY.load(Relaxed) != 0
+}
+
+/// One more is under way.
+pub(super) fn begun() {
+    UNDER_WAY.fetch_add(1, Relaxed);
+}
+
+/// Operations are complete.
+pub(super) fn over(operations: &[Operation]) {
+    let those = operations.iter().filter(|operation| operation.written.is_some()).count();
+    if those > 0 {
+        UNDER_WAY.fetch_sub(those, Relaxed);
+    }
+}
+
+/// A call of messages or a collective operation is about to be passed on that uses buffers: an operation that is not
+/// complete may have to write there.
+pub(crate) fn check_pending(checked: &Checked<'_>, buffers: impl Iterator<Item = (u64, u64)>) {
+    if !may_fetch() {
+        return;
+    }
+    let buffers: Vec<_> = buffers.filter(|(begin, end)| begin < end).collect();
+    let found = {
+        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = windows.get_or_insert_default().values().flat_map(|one| &one.operations);
+        let meets = |(begin, end): (u64, u64)| {
+            buffers.iter().any(|(own_begin, own_end)| *own_begin < end && begin < *own_end)
+        };
+        let found = all.find(|operation| operation.written.is_some_and(meets));
+        found.map(|operation| (operation.function, operation.site))
+    };
+    if let Some((function, site)) = found {
+        let message = format!(
+            "{} uses a buffer that {function} writes to in an epoch that is not over",
+            checked.function
+        );
+        let other = Some(Other::new("the operation at", site));
+        report(Class::RmaConflict, checked.function, checked.site, "fetched", &message, other);
+    }
+}

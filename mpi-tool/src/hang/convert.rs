@@ -104,6 +104,7 @@ fn message(snapshot: &Snapshot, is_sent: bool, comm: u64, rank: i32, tag: Option
         is_sent,
         with: who(snapshot, comm, rank),
         tag: tag.filter(|tag| *tag != snapshot.any_tag),
+        is_ready: true,
         comm: snapshot.group(kind::COMMUNICATOR, comm).map(|group| group.identity),
     }
 }
@@ -115,7 +116,8 @@ fn message_of(snapshot: &Snapshot, request: &Request) -> Option<Message> {
         Pattern::Receive => false,
         _ => return None,
     };
-    Some(message(snapshot, is_sent, request.comm, request.peer, Some(request.tag)))
+    let found = message(snapshot, is_sent, request.comm, request.peer, Some(request.tag));
+    Some(Message { is_ready: request.is_ready, ..found })
 }
 
 fn collective(
@@ -146,12 +148,32 @@ fn collective(
     (number > 0).then_some(Collective { on, number, failed, start, function, members, needs })
 }
 
+/// A call that some processes make together.
+fn meeting(
+    snapshot: &Snapshot,
+    identity: u64,
+    number: Count,
+    function: FunctionId,
+) -> Option<Collective> {
+    collective(snapshot, snapshot.meeting(identity)?, number, function, None)
+}
+
+/// What `MPI_Intercomm_create` waits for.
+fn between(snapshot: &Snapshot, thread: &Thread) -> What {
+    let function = thread.function;
+    let [identity, number, leader] = thread.handles[..] else { return What::Nothing };
+    let leaders = meeting(snapshot, identity, Count::of(number), function);
+    meeting(snapshot, thread.object, thread.number, function).map_or(What::Nothing, |group| {
+        What::Between { group, leaders, leader: u32::try_from(leader).ok() }
+    })
+}
+
 /// What a call waits for.
 fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     use FunctionId::{
-        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join, MPI_Finalize, MPI_Init,
-        MPI_Init_thread, MPI_Mprobe, MPI_Probe, MPI_Waitall, MPI_Win_complete, MPI_Win_start,
-        MPI_Win_wait,
+        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_group, MPI_Comm_join,
+        MPI_Finalize, MPI_Init, MPI_Init_thread, MPI_Intercomm_create, MPI_Mprobe, MPI_Probe,
+        MPI_Waitall, MPI_Win_complete, MPI_Win_start, MPI_Win_wait,
     };
     let function = thread.function;
     let shape = Shape::looked_up(function);
@@ -168,6 +190,11 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
         MPI_Comm_accept | MPI_Comm_connect | MPI_Comm_join => {
             return What::Outside("another program to connect");
         }
+        MPI_Comm_create_group => {
+            let found = meeting(snapshot, thread.object, thread.number, function);
+            return found.map_or(What::Nothing, What::Collective);
+        }
+        MPI_Intercomm_create => return between(snapshot, thread),
         _ => {}
     }
     // A flag says that the function does not wait.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::watch::{
-    MAGIC, NO_TIME, UNKNOWN, VERSION, WORDS, epoch, group, has_no_number, header, lock, members,
-    module, request, site, slot,
+    MAGIC, NO_TIME, UNKNOWN, VERSION, WORDS, epoch, group, has_no_number, header, kind, lock,
+    members, module, request, site, slot,
 };
 
 use super::graph::{Epochs, Members};
@@ -96,7 +96,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    fn of(word: u64) -> Self {
+    pub(super) fn of(word: u64) -> Self {
         let failed = word >> group::FAILED_SHIFT;
         Self { failed, all: word & ((1 << group::FAILED_SHIFT) - 1) }
     }
@@ -131,6 +131,8 @@ pub(super) struct Request {
     pub(super) tag: i32,
     pub(super) comm: u64,
     pub(super) number: Count,
+    /// Are all parts ready of a message that is sent in parts? That of others is.
+    pub(super) is_ready: bool,
     pub(super) site: Vec<Place>,
 }
 
@@ -150,6 +152,15 @@ const MOST_MEMBERS: u64 = 1 << 22;
 struct Words(Vec<u64>);
 
 impl Words {
+    /// Those of a file of the right length.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let words: Vec<u64> = bytes
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("a word has eight bytes")))
+            .collect();
+        (words.len() == WORDS).then_some(Self(words))
+    }
+
     fn text(&self, at: usize, words: usize) -> String {
         let bytes: Vec<u8> =
             self.0[at..at + words].iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -269,17 +280,22 @@ impl Words {
             return None;
         }
         let function = usize::try_from(state >> request::FUNCTION_SHIFT).ok()?;
+        let function = FunctionId::from_index(function)?;
+        let has_parts = function == FunctionId::MPI_Psend_init;
+        let number = word(request::NUMBER);
+        let is_ready = number >> request::READY_SHIFT >= number & request::PARTITIONS;
         Some(Request {
             handle: word(request::HANDLE),
             is_active: state & request::ACTIVE != 0,
             is_persistent: state & request::PERSISTENT != 0,
             is_shared: state & request::SHARED != 0,
             starts: word(request::STARTS),
-            function: FunctionId::from_index(function)?,
+            function,
             peer: word(request::PEER) as i32,
             tag: word(request::TAG) as i32,
             comm: word(request::COMM),
-            number: Count::of(word(request::NUMBER)),
+            number: Count::of(if has_parts { 0 } else { number }),
+            is_ready: is_ready || !has_parts,
             site: self.site(word(request::SITE)),
         })
     }
@@ -321,22 +337,16 @@ impl Snapshot {
 
     /// What a file's contents say.
     pub(super) fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|word| u64::from_le_bytes(word.try_into().expect("a word has eight bytes")))
-            .collect();
-        if words.len() != WORDS || words[header::MAGIC] != MAGIC {
-            bail!("{}: not a state file of mpi-watch", path.display());
-        }
-        if words[header::VERSION] != VERSION {
+        let words = Words::of(bytes).filter(|words| words.0[header::MAGIC] == MAGIC);
+        let Some(words) = words else { bail!("{}: not a state file of mpi-watch", path.display()) };
+        if words.0[header::VERSION] != VERSION {
             bail!(
                 "{}: written by another version of mpi-watch (layout {}, this program reads {VERSION}); \
                  use the mpi-tool of that version",
                 path.display(),
-                words[header::VERSION]
+                words.0[header::VERSION]
             );
         }
-        let words = Words(words);
         let word = |at: usize| words.0[at];
         if [header::RANK, header::SIZE]
             .iter()
@@ -408,6 +418,26 @@ impl Snapshot {
     pub(super) fn steps(&self) -> u64 {
         let nested = |sum: u64, thread: &Thread| sum.wrapping_add(thread.nested_calls);
         self.threads.iter().fold(self.calls(), nested)
+    }
+
+    /// What calls of some processes are operations of, by its identity.
+    pub(super) fn meeting(&self, identity: u64) -> Option<&Group> {
+        let is_it = |group: &&Group| group.kind == kind::MEETING && group.identity == identity;
+        self.groups.iter().find(is_it)
+    }
+
+    /// Where an operation of a communicator, window or file was called. The file is asked, which only gets more sites; nothing
+    /// if it is gone, if the operation was long ago, or if the site had no room.
+    pub(super) fn site_of(&self, identity: u64, number: u64) -> Vec<Place> {
+        let group = self.groups.iter().find(|group| group.identity == identity);
+        let is_kept = |group: &&Group| {
+            let later = group.number.all.checked_sub(number);
+            later.is_some_and(|later| later < group::HISTORY_WORDS as u64)
+        };
+        let Some(group) = group.filter(is_kept) else { return vec![] };
+        let word = group.history[number as usize % group::HISTORY_WORDS];
+        let words = fs::read(&self.path).ok().and_then(|bytes| Words::of(&bytes));
+        words.map_or_else(Vec::new, |words| words.site(word >> 32))
     }
 
     /// A communicator, window or file by its handle.

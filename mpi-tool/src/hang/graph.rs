@@ -98,6 +98,9 @@ pub(super) enum What {
     Requests { of: Vec<Operation>, is_all: bool, is_known: bool },
     /// That all come to a collective operation.
     Collective(Collective),
+    /// That all of the own group come to `MPI_Intercomm_create`, and the other group's leader if this one is a leader; `leader`
+    /// is the own group's.
+    Between { group: Collective, leaders: Option<Collective>, leader: Option<u32> },
     /// That a window is unlocked by others, or that what one does at these targets is done there. `target` is `None` if
     /// that is all of them.
     Lock { window: u64, target: Option<u32>, targets: Members, is_exclusive: bool },
@@ -127,6 +130,8 @@ pub(super) struct Message {
     pub(super) with: Who,
     /// `None` of any.
     pub(super) tag: Option<i32>,
+    /// Are all of its parts ready? Most messages have one, which is.
+    pub(super) is_ready: bool,
     /// The communicator's identity.
     pub(super) comm: Option<u64>,
 }
@@ -210,11 +215,15 @@ pub(super) struct Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// It is to call another function as the same operation on a communicator.
-    Mismatch { number: u64, ours: FunctionId, theirs: FunctionId },
+    Mismatch { on: u64, number: u64, ours: FunctionId, theirs: FunctionId },
     /// It is to begin a collective operation.
     Missing { number: u64, function: FunctionId },
     /// It is to start a persistent collective operation, so many times in all.
     Again { number: u64, start: u64, function: FunctionId },
+    /// It is the leader of this one's group, and is to find the other group's.
+    Lead,
+    /// It is to make all parts of its message ready.
+    Ready,
     /// It is to send.
     Send,
     /// It is to receive.
@@ -254,6 +263,8 @@ pub(super) struct Verdict {
     /// The ranks that can never go on.
     pub(super) stuck: BTreeSet<u32>,
     pub(super) culprits: Vec<Culprit>,
+    /// Of ranks that have threads in several calls: which of these calls it is for which they are named.
+    pub(super) calls: BTreeMap<u32, usize>,
 }
 
 /// Which sort of verdict.
@@ -383,7 +394,8 @@ impl<'a> World<'a> {
         culprits.sort_by_key(|culprit| {
             (culprit.why == Why::InVain, culprit.why == Why::Cycle, culprit.rank)
         });
-        Verdict { kind: Kind::Deadlock, edges, path, stuck, culprits }
+        let calls = path.iter().filter_map(|edge| Some((edge.from, self.call_of(edge)?))).collect();
+        Verdict { kind: Kind::Deadlock, edges, path, stuck, culprits, calls }
     }
 
     /// Does a rank wait for several messages, each of which has a rank that it comes from or goes to?
@@ -493,7 +505,8 @@ impl<'a> World<'a> {
         }
         let kind =
             if edges.is_empty() && culprits.is_empty() { Kind::Running } else { Kind::Waiting };
-        Verdict { kind, edges, path: Vec::new(), stuck: BTreeSet::new(), culprits }
+        let (path, stuck, calls) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+        Verdict { kind, edges, path, stuck, culprits, calls }
     }
 }
 

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::convert::peers_of;
 use super::graph::{Kind, Reason};
 use super::reading::{Reading, World};
-use super::text::{doing, frames, groups, name, number, verdict, wait, why, why_word, word};
+use super::text::{
+    doing, frames, groups, name, number, site_of_other, verdict, wait, why, why_word, word,
+};
 use crate::report::symbols::{Frame, Symbols};
 use mpi_facts::watch::kind;
 use mpi_facts::{NONE, Shape};
@@ -57,6 +59,8 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
             let reason = match edge.reason {
                 Reason::Mismatch { .. } => "mismatch",
                 Reason::Missing { .. } | Reason::Again { .. } => "collective",
+                Reason::Lead => "lead",
+                Reason::Ready => "ready",
                 Reason::Send => "send",
                 Reason::Receive => "receive",
                 Reason::Unlock => "unlock",
@@ -73,7 +77,16 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
         .verdict
         .path
         .iter()
-        .map(|edge| json!({"from": edge.from, "to": edge.to, "sentence": wait(world, edge, symbols)}))
+        .map(|edge| {
+            let other = site_of_other(world, edge, symbols);
+            let mut value = json!({
+                "from": edge.from, "to": edge.to, "sentence": wait(world, edge, symbols),
+            });
+            if let Reason::Mismatch { theirs, .. } = edge.reason {
+                value["called"] = json!({"function": theirs.to_string(), "site": site(&other)});
+            }
+            value
+        })
         .collect();
     let verdict_word = match world.verdict.kind {
         Kind::Deadlock => "deadlock",

@@ -276,7 +276,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
         }
         let largest = ranks.values().filter_map(|rank| rank.snapshot.size).max().unwrap_or(0);
         let size = largest.max(ranks.keys().next_back().map_or(0, |rank| rank + 1));
-        let states: BTreeMap<u32, State> = ranks
+        let mut states: BTreeMap<u32, State> = ranks
             .iter()
             .map(|(number, rank)| {
                 // A thread outside of MPI that has a processor may do what others wait for.
@@ -292,6 +292,13 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             })
             .collect();
         let verdict = Graph::new(size, &states).judge();
+        // The thread that is named for its call comes first.
+        for (rank, call) in &verdict.calls {
+            if let (Some(rank), Some(state)) = (ranks.get_mut(rank), states.get_mut(rank)) {
+                rank.inside.swap(0, *call);
+                state.calls.swap(0, *call);
+            }
+        }
         let had_little = |rank: &u32| {
             let Some(rank) = ranks.get(rank) else { return false };
             !rank.inside.iter().all(|thread| {

@@ -232,7 +232,7 @@ fn with_tag(world: &World, edge: &Edge) -> String {
 }
 
 /// `to send it a message with tag 5`
-fn reason(world: &World, edge: &Edge) -> String {
+fn reason(world: &World, edge: &Edge, symbols: &mut Symbols) -> String {
     match edge.reason {
         Reason::Send => format!("to send it a message{}", with_tag(world, edge)),
         Reason::Receive => format!("to receive its message{}", with_tag(world, edge)),
@@ -241,9 +241,16 @@ fn reason(world: &World, edge: &Edge) -> String {
             let times = if start == 1 { String::new() } else { format!(" for the {start}. time") };
             format!("to start what {function} #{number} has made{times}")
         }
-        Reason::Mismatch { number, ours, theirs } => {
-            format!("to call {ours} as operation #{number}, but that rank has called {theirs}")
+        Reason::Mismatch { number, ours, theirs, .. } => {
+            let site = site_of_other(world, edge, symbols);
+            let place = site.first().map(|frame| format!(" at {}", frame.short()));
+            let place = place.unwrap_or_default();
+            format!(
+                "to call {ours} as operation #{number}, but that rank has called {theirs}{place}"
+            )
         }
+        Reason::Lead => "to find the other group's leader".into(),
+        Reason::Ready => "to make all parts of its message ready (MPI_Pready)".into(),
         Reason::Unlock => "to unlock the window".into(),
         Reason::Post => "to open its window (MPI_Win_post)".into(),
         Reason::Complete => "to be ready with its window (MPI_Win_complete)".into(),
@@ -251,6 +258,15 @@ fn reason(world: &World, edge: &Edge) -> String {
         Reason::Start => "to start MPI".into(),
         Reason::Finalize => "to come to MPI_Finalize".into(),
     }
+}
+
+/// Where the rank that is waited for has called another operation than this one; nothing if it is another reason, or if that
+/// is not known.
+pub(super) fn site_of_other(world: &World, edge: &Edge, symbols: &mut Symbols) -> Vec<Frame> {
+    let Reason::Mismatch { on, number, .. } = edge.reason else { return vec![] };
+    let rank = world.ranks.get(&edge.to);
+    let places = rank.map_or_else(Vec::new, |rank| rank.snapshot.site_of(on, number));
+    places.iter().flat_map(|place| symbols.of(place)).collect()
 }
 
 /// A wait in a sentence.
@@ -262,7 +278,7 @@ pub(super) fn wait(world: &World, edge: &Edge, symbols: &mut Symbols) -> String 
 fn waiting(world: &World, edge: &Edge, symbols: &mut Symbols) -> String {
     let choice = if edge.is_choice { " or others" } else { "" };
     let doing = what(world, edge.from, symbols);
-    format!("{doing}, waits for rank {}{choice} {}", edge.to, reason(world, edge))
+    format!("{doing}, waits for rank {}{choice} {}", edge.to, reason(world, edge, symbols))
 }
 
 /// Why a rank is named, in a sentence.

@@ -21,7 +21,7 @@ fn whole() -> Value {
             "between_hosts": 0.9},
         "hosts": [{"name": "h", "ranks": 2, "useful": spread,
             "by_rank": {"rank": [0, 1], "wall": [3, 4], "inside": [1, 2]}}],
-        "phases": [{"phase": 2, "ranks": 2, "wall": spread, "inside": spread, "useful": spread,
+        "phases": [{"phase": 2, "name": "solver", "ranks": 2, "wall": spread, "inside": spread, "useful": spread,
             "efficiency": {"parallel": 0.5, "load_balance": 0.7, "communication": 0.8}},
             {"phase": 3, "ranks": 1, "wall": spread, "inside": spread, "useful": spread, "efficiency": null}],
         "lost": 0, "events": "calls",

@@ -66,6 +66,8 @@ struct Merged {
     shares: Vec<(u64, f64)>,
     /// The same times of each phase, by its number.
     phases: BTreeMap<u64, [Vec<(u64, u64)>; 3]>,
+    /// The names of those that have one.
+    phase_names: BTreeMap<u64, Value>,
     lost: u64,
 }
 
@@ -83,6 +85,9 @@ impl Merged {
         self.shares.push((rank, report["share"]["most"].as_f64().context("no share")?));
         for phase in report["phases"].as_array().into_iter().flatten() {
             let number = phase["phase"].as_u64().context("a phase has no number")?;
+            if phase["name"].is_string() {
+                self.phase_names.entry(number).or_insert_with(|| phase["name"].clone());
+            }
             for (name, spread) in SPREADS.iter().zip(self.phases.entry(number).or_default()) {
                 let sum = phase[*name]["sum"].as_u64();
                 spread.push((rank, sum.with_context(|| format!("a phase has no {name}"))?));
@@ -144,6 +149,9 @@ impl Merged {
         report["efficiency"] = efficiency(&report["wall"], &report["useful"]);
         let phases = self.phases.into_iter().map(|(number, spreads)| {
             let mut phase = json!({"phase": number, "ranks": spreads[0].len()});
+            if let Some(name) = self.phase_names.get(&number) {
+                phase["name"] = name.clone();
+            }
             for (name, values) in SPREADS.iter().zip(&spreads) {
                 phase[*name] = spread(values);
             }
@@ -265,7 +273,7 @@ mod tests {
             json!({"schema": "mpi-tool-report/2", "tool": "t", "version": "1", "complete": false, "ranks": 4,
                 "rank": rank, "reason": "the program is still running", "wall": one(100), "inside": one(40),
                 "useful": one(60), "share": {"least": 0.4, "least_rank": rank, "most": 0.4, "most_rank": rank},
-                "phases": [{"phase": 2, "ranks": 1, "wall": one(10 - rank), "inside": one(4), "useful": one(6 - rank),
+                "phases": [{"phase": 2, "name": "solver", "ranks": 1, "wall": one(10 - rank), "inside": one(4), "useful": one(6 - rank),
                     "efficiency": null}],
                 "efficiency": null, "hosts": [], "lost": 0, "events": "calls",
                 "keys": [{"name": "function", "type": "function"}, {"name": "site", "type": "site"}],
@@ -306,6 +314,7 @@ mod tests {
         // Of 10 and 7 ns, 6 and 3 are useful.
         let phase = &all["phases"][0];
         assert_eq!((&phase["ranks"], &phase["wall"]["sum"]), (&json!(2), &json!(17)));
+        assert_eq!(phase["name"], "solver");
         let expected = json!({"parallel": 0.45, "load_balance": 0.75, "communication": 0.6});
         assert_eq!(phase["efficiency"], expected);
         assert_eq!(all["reason"], "2 of 4 ranks' own reports: the program is still running");

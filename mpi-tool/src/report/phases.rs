@@ -23,6 +23,8 @@ pub(super) struct Efficiency {
 pub(super) struct Phase {
     #[serde(rename = "phase")]
     pub(super) number: u64,
+    /// What the program calls it, if it was asked.
+    pub(super) name: Option<String>,
     pub(super) ranks: u64,
     pub(super) wall: Extremes,
     pub(super) inside: Extremes,
@@ -34,6 +36,15 @@ impl Phase {
     /// The part of its time that the ranks were in MPI.
     pub(super) fn share(&self) -> f64 {
         if self.wall.sum > 0.0 { self.inside.sum / self.wall.sum } else { 0.0 }
+    }
+}
+
+/// A phase by its number and, if it has one, by its name: `phase 2 (solver)`.
+pub(super) fn title(table: &Table, number: u64) -> String {
+    let of = table.phases.iter().find(|phase| phase.number == number);
+    match of.and_then(|phase| phase.name.as_deref()) {
+        Some(name) => format!("phase {number} ({name})"),
+        None => format!("phase {number}"),
     }
 }
 
@@ -61,7 +72,8 @@ pub(super) fn write(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let Phase { number, ranks, wall, useful, efficiency, .. } = phase;
         write!(
             out,
-            "phase {number}: {:.3} s, in MPI {:.1} % of it",
+            "{}: {:.3} s, in MPI {:.1} % of it",
+            title(table, *number),
             wall.most / 1e9,
             phase.share() * 100.0
         )?;
@@ -71,15 +83,30 @@ pub(super) fn write(out: &mut dyn Write, table: &Table) -> io::Result<()> {
         }
         match efficiency {
             None => writeln!(out, "; no time of the program's own")?,
-            Some(Efficiency { parallel, load_balance, communication, .. }) => {
+            Some(Efficiency {
+                parallel,
+                load_balance,
+                communication,
+                within_hosts,
+                between_hosts,
+            }) => {
                 let [parallel, load_balance, communication] =
                     [parallel, load_balance, communication].map(|part| part * 100.0);
-                writeln!(
+                write!(
                     out,
                     "; parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has most work) \
                      times communication efficiency {communication:.1} %",
                     useful.most_rank
                 )?;
+                match within_hosts.zip(*between_hosts) {
+                    None => writeln!(out)?,
+                    Some((within, between)) => writeln!(
+                        out,
+                        "; load balance within hosts {:.1} %, between hosts {:.1} %",
+                        within * 100.0,
+                        between * 100.0
+                    )?,
+                }
             }
         }
     }
@@ -132,6 +159,14 @@ mod tests {
              times communication efficiency 60.0 %\n\
              phase 3: 7.000 s, in MPI 100.0 % of it; no time of the program's own\n"
         );
+        let mut named = two.clone();
+        named["name"] = "solver".into();
+        named["efficiency"]["within_hosts"] = 1.0.into();
+        named["efficiency"]["between_hosts"] = 0.75.into();
+        let said = written(&json!([named, three]));
+        assert!(said.starts_with("phase 2 (solver): 10.000 s, in MPI 50.0 % of it; "), "{said}");
+        let of_hosts = "60.0 %; load balance within hosts 100.0 %, between hosts 75.0 %\n";
+        assert!(said.contains(of_hosts), "{said}");
         // That is the run, nearly.
         assert_eq!(written(&json!([two])), "");
         let mut of_one = three;

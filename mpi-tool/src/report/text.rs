@@ -175,7 +175,7 @@ pub(super) fn name(table: &Table, key: &Key, frames: &[Vec<Frame>]) -> String {
             format!("{function}, {}", known.map_or(String::new(), Communicator::short))
         }
         What::Size(most) => format!("{function}, up to {}", amount(most, "bytes")),
-        What::Phase(phase) => format!("{function}, phase {phase}"),
+        What::Phase(phase) => format!("{function}, {}", phases::title(table, phase)),
     }
 }
 

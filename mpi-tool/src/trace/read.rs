@@ -7,12 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
-    CALL, DEFINES, EXTENSION, FOUND, Fields, HEADER, MAGIC, MATCHED, MOST_DEFINED, Moved, PAGE,
-    Partner, REPEATS, Reader, STARTS, UNKNOWN, VERSION, chunk, define, header,
+    CALL, DEFINES, EXTENSION, FOUND, Fields, HEADER, MAGIC, MATCHED, MOST_DEFINED, Moved, Partner,
+    REPEATS, Reader, STARTS, UNKNOWN, VERSION, define, header,
 };
 
+mod chunks;
 #[cfg(test)]
 pub(super) mod made_up;
+#[cfg(test)]
+mod rounded;
+
+use chunks::{Chunk, chunks, text, word};
 
 /// A run.
 pub(super) struct Trace {
@@ -317,19 +322,6 @@ impl Clock {
     }
 }
 
-/// A word of bytes that are long enough.
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    let bytes = bytes.get(at * 8..at * 8 + 8)?;
-    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
-}
-
-/// The text that begins at a word.
-fn text(bytes: &[u8], at: usize, words: usize) -> Option<String> {
-    let bytes = bytes.get(at * 8..(at + words) * 8)?;
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
-}
-
 impl Process {
     /// When tracing was switched off and on.
     pub(super) fn off_times(&mut self) -> impl Iterator<Item = &mut i64> {
@@ -466,7 +458,9 @@ impl Process {
         }
         thread.sequence = chunk.sequence.wrapping_add(1);
         let mut next = chunk.first;
+        // The end of the last call: as the next distance counts from it, and as it is told.
         let mut last = chunk.time;
+        let mut ended = last;
         let mut records = Reader::new(chunk.records);
         while !records.is_empty() {
             let mut one = || {
@@ -497,6 +491,7 @@ impl Process {
                     let (number, distance, duration) = records.repeat()?;
                     let begin = last.wrapping_add(distance.into());
                     last = begin.wrapping_add(duration.into());
+                    ended = last;
                     // What it repeats was overwritten, of a call that was under way when its thread went on to another
                     // chunk.
                     let Some(call) = thread.defined.get(&number.into()) else {
@@ -517,12 +512,18 @@ impl Process {
                 let function = *functions.get(&(kind - CALL))?;
                 let begin = (last >> shift).wrapping_add(records.signed()?.cast_unsigned());
                 let duration = records.number()?;
-                let end = begin.wrapping_add(duration >> 1);
-                last = end << shift;
+                let end = begin.wrapping_add(duration >> 1) << shift;
+                last = end;
+                let mut begin = begin << shift;
+                // A repeated call before it has ended in the same unit, and exactly: that was earlier.
+                if ended.wrapping_sub(begin) >> shift == 0 {
+                    begin = ended;
+                }
+                ended = end.max(begin);
                 let call = Call::read(function, &mut records)?;
                 thread.calls.push(Call {
-                    begin: (begin << shift).cast_signed(),
-                    end: last.cast_signed(),
+                    begin: begin.cast_signed(),
+                    end: ended.cast_signed(),
                     has_failed: duration & 1 == 1,
                     number: next,
                     data,
@@ -538,53 +539,4 @@ impl Process {
         }
         Ok(())
     }
-}
-
-/// A piece of the file.
-struct Chunk<'a> {
-    thread: u64,
-    sequence: u64,
-    first: u64,
-    time: u64,
-    records: &'a [u8],
-}
-
-/// All pieces that have been begun.
-fn chunks(bytes: &[u8]) -> Result<Vec<Chunk<'_>>> {
-    let mut chunks = Vec::new();
-    let mut at = HEADER;
-    while at + PAGE <= bytes.len() {
-        let whole = &bytes[at..];
-        let word = |number| word(whole, number).unwrap_or(0);
-        let length = word(chunk::LENGTH);
-        if length == 0 {
-            // The process was killed between making room and using it.
-            at += PAGE;
-            continue;
-        }
-        let length = usize::try_from(length).ok().filter(|length| length % PAGE == 0);
-        let Some(whole) = length.and_then(|length| whole.get(..length)) else {
-            bail!(
-                "it is damaged at byte {at}, or not whole: a piece of it is longer than the rest"
-            );
-        };
-        let used = usize::try_from(word(chunk::USED)).ok();
-        let Some(records) = used
-            .and_then(|used| used.checked_add(chunk::RECORDS))
-            .and_then(|end| whole.get(chunk::RECORDS..end))
-        else {
-            bail!(
-                "it is damaged at byte {at}: more is said to be in a piece of it than it has room for"
-            );
-        };
-        chunks.push(Chunk {
-            thread: word(chunk::THREAD),
-            sequence: word(chunk::SEQUENCE),
-            first: word(chunk::FIRST),
-            time: word(chunk::TIME),
-            records,
-        });
-        at += whole.len();
-    }
-    Ok(chunks)
 }

@@ -128,6 +128,52 @@ static void persistent(void) {
 #endif
 }
 
+/* The second rank does not make a communicator with the first one for the second time. */
+static void create_group(void) {
+    MPI_Group world, two;
+    MPI_Comm pair;
+    int both[2] = {0, 1};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 2, both, &two);
+    for (int round = 0; rank < 2 && round < 2; round++) {
+        if (rank == 1 && round == 1) MPI_Recv(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* makes no pair */
+        MPI_Comm_create_group(MPI_COMM_WORLD, two, 7, &pair); /* makes a pair */
+        MPI_Comm_free(&pair);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* One rank, the other group's leader or a member of the first one, does not make a communicator between the two. */
+static void between(int who) {
+    MPI_Comm part, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 2, rank, &part);
+    if (rank == who) MPI_Recv(buffer, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* makes nothing between */
+    MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, rank == 2 ? 0 : 2, 9, &both); /* between two */
+}
+
+/* Of a message in parts, one part is never ready, or the receiver does not start. */
+static void parts(int is_started) {
+#if HAS_PERSISTENT
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Psend_init(buffer, 4, 1, MPI_CHAR, 1, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Pready_range(0, 2, request);
+        if (is_started) MPI_Recv(buffer + 8, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* keeps a part */
+        MPI_Pready(3, request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits for who takes the parts */
+    } else if (rank == 1) {
+        MPI_Precv_init(buffer, 4, 1, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        if (!is_started) MPI_Recv(buffer + 8, 1, MPI_CHAR, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* takes no parts */
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* waits for all parts */
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+#else
+    (void)is_started;
+#endif
+}
+
 /* The first rank has sent a little to all, which is complete at once, before it waits for who never sends. */
 static void small_sends(void) {
     MPI_Request requests[4];
@@ -347,6 +393,11 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "exited") == 0) dead(1);
     else if (strcmp(what, "request") == 0) request();
     else if (strcmp(what, "persistent") == 0) persistent();
+    else if (strcmp(what, "create group") == 0) create_group();
+    else if (strcmp(what, "no leader") == 0) between(2);
+    else if (strcmp(what, "no member") == 0) between(1);
+    else if (strcmp(what, "no part") == 0) parts(1);
+    else if (strcmp(what, "no parts") == 0) parts(0);
     else if (strcmp(what, "small sends") == 0) small_sends();
     else if (strcmp(what, "jumped") == 0) jumped();
     else if (strcmp(what, "last callback") == 0) last_callback();

@@ -47,6 +47,27 @@ static void partitioned(void) {
 
 #endif
 
+/* Communicators of some, again and again with one group and tag, and between two groups: those that have made theirs go on. */
+static void made_again(void) {
+    MPI_Group world, group;
+    MPI_Comm comm;
+    int some[3] = {3, 0, 1};
+    MPI_Comm_group(WORLD, &world);
+    MPI_Group_incl(world, 3, some, &group);
+    for (int round = 0; round < 60; round++) {
+        if (rank != 2) {
+            if (round == 58) stand_at(3);
+            MPI_Comm_create_group(WORLD, group, 7 + round % 3, &comm);
+            MPI_Comm_free(&comm);
+            if (rank == 1) receive_from(0);
+            if (rank == 0) send_to(1);
+        }
+        if (round == 59) stand_at(1);
+        comm = halves();
+        MPI_Comm_free(&comm);
+    }
+}
+
 static void between_barrier(void) {
     MPI_Comm both = halves();
     stand_at(3);
@@ -396,6 +417,7 @@ int main(int argc, char **argv) {
     else if (IS("persistent collective")) persistent_collective();
     else if (IS("partitioned")) partitioned();
 #endif
+    else if (IS("made again")) made_again();
     else if (IS("between barrier")) between_barrier();
     else if (IS("between broadcast")) between_broadcast();
     else if (IS("idup")) idup();

@@ -17,7 +17,7 @@ fn faults(folder: &Path) -> Vec<(u32, Vec<String>, &'static str)> {
     let sleeper = folder.join("sleeper");
     write_program(&sleeper, "#!/bin/sh\nexec sleep 100\n");
     let file = folder.join("file");
-    let faults: [(u32, &[&str], _); 13] = [
+    let faults: [(u32, &[&str], _); 16] = [
         (3, &["receive cycle"], "deadlock"),
         (3, &["missing collective"], "deadlock"),
         (3, &["other order"], "deadlock"),
@@ -27,6 +27,9 @@ fn faults(folder: &Path) -> Vec<(u32, Vec<String>, &'static str)> {
         (2, &["request"], "deadlock"),
         (3, &["small sends"], "deadlock"),
         (3, &["window lock"], "deadlock"),
+        (3, &["create group"], "deadlock"),
+        (3, &["no leader"], "deadlock"),
+        (3, &["no member"], "deadlock"),
         (3, &["endless loop"], "waiting"),
         (3, &["stopped"], "waiting"),
         (2, &["file lock", text(&file)], "waiting"),
@@ -40,6 +43,7 @@ fn faults(folder: &Path) -> Vec<(u32, Vec<String>, &'static str)> {
         .collect();
     if has_persistent_collectives() {
         faults.push((3, vec!["persistent".to_owned()], "deadlock"));
+        faults.push((2, vec!["no part".to_owned()], "deadlock"));
     }
     faults
 }
@@ -243,6 +247,49 @@ fn a_persistent_collective_that_is_not_started_is_named() {
     let said = answer["worlds"][0]["text"].to_string();
     let start = "waits for rank 1 to start what MPI_Allreduce_init #1 has made for the 2. time";
     assert!(said.contains(start), "{said}");
+}
+
+/// Of those who make a communicator together, the one that does not come is named.
+#[test]
+fn who_does_not_make_a_communicator_of_some_is_named() {
+    let waits = (0, "MPI_Comm_create_group", "makes a pair", "cycle");
+    let missing = (1, "MPI_Recv", "makes no pair", "cycle");
+    let (_job, answer) = named(3, &["create group"], "deadlock", &[waits, missing]);
+    let said = answer["worlds"][0]["text"].to_string();
+    let wait = "waits for rank 1 to come to MPI_Comm_create_group #2";
+    assert!(said.contains(wait), "{said}");
+}
+
+/// Between two groups it is the other leader, or one of the own group.
+#[test]
+fn who_makes_no_communicator_between_two_groups_is_named() {
+    let waits = (0, "MPI_Intercomm_create", "between two", "cycle");
+    for (what, who) in [("no leader", 2), ("no member", 1)] {
+        let missing = (who, "MPI_Recv", "makes nothing between", "cycle");
+        let (_job, answer) = named(3, &[what], "deadlock", &[waits, missing]);
+        let said = answer["worlds"][0]["text"].to_string();
+        let wait = format!("waits for rank {who} to come to MPI_Intercomm_create #1");
+        assert!(said.contains(&wait), "{said}");
+    }
+}
+
+/// Who keeps a part of a message is named, and who does not take it.
+#[test]
+fn parts_of_messages_that_are_not_ready_are_named() {
+    if !has_persistent_collectives() {
+        return;
+    }
+    let waits = (1, "MPI_Wait", "waits for all parts", "cycle");
+    let keeps = (0, "MPI_Recv", "keeps a part", "cycle");
+    let (_job, answer) = named(2, &["no part"], "deadlock", &[waits, keeps]);
+    let said = answer["worlds"][0]["text"].to_string();
+    assert!(said.contains("to make all parts of its message ready (MPI_Pready)"), "{said}");
+    let waits = (0, "MPI_Wait", "waits for who takes the parts", "cycle");
+    let takes_none = (1, "MPI_Recv", "takes no parts", "cycle");
+    // Open MPI's may be on its way all the same.
+    if crate::common::abi() != "openmpi" {
+        named(2, &["no parts"], "deadlock", &[waits, takes_none]);
+    }
 }
 
 /// Sends that are complete at once, to which MPICH and Open MPI give one request handle, are not what a rank waits for.

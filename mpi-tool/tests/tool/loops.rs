@@ -1,18 +1,18 @@
-//! `mpi-watch` makes no system call for a call, which `strace` counts.
+//! `mpi-watch` makes no system call for a call, and few at the start, which `strace` counts.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::{Outcome, compile, launcher, limited, text, tool};
 
-/// How many system calls a rank makes while it goes round a loop of calls so many times.
-fn system_calls(
+/// The system calls that a rank makes that goes round a loop of calls so many times.
+fn all_system_calls(
     folder: &Path,
     what: &str,
     rounds: &str,
     tool: Option<&Path>,
     depth: &str,
-) -> usize {
+) -> String {
     let log = folder.join("log");
     let [mpiexec, option, ranks] = launcher("1");
     let mut command = limited(mpiexec);
@@ -24,7 +24,18 @@ fn system_calls(
     command.arg(compile("loops")).args([what, rounds]);
     let outcome = Outcome::of(&mut command);
     assert_eq!(outcome.status, Some(0), "{outcome:?}");
-    let log = fs::read_to_string(log).unwrap();
+    fs::read_to_string(log).unwrap()
+}
+
+/// How many of these it makes in the loop.
+fn system_calls(
+    folder: &Path,
+    what: &str,
+    rounds: &str,
+    tool: Option<&Path>,
+    depth: &str,
+) -> usize {
+    let log = all_system_calls(folder, what, rounds, tool, depth);
     let of_loop = log.lines().skip_while(|line| !line.starts_with("write(1, \"begin"));
     let calls = of_loop.skip(1).take_while(|line| !line.starts_with("write(1, \"end"));
     let is_signal = |line: &&str| line.starts_with("---");
@@ -52,4 +63,26 @@ fn strace_sees_no_system_calls() {
             );
         }
     }
+}
+
+/// A rank opens its own file, three libraries and a few files of the kernel's. What takes long is not among these: the list of
+/// all of its memory, and names and states of processes in files of their own.
+#[test]
+fn strace_sees_a_short_start() {
+    let tool = tool("mpi_watch");
+    let opened = |tool: Option<&Path>| {
+        let folder = tempfile::tempdir().unwrap();
+        let log = all_system_calls(folder.path(), "messages", "1", tool, "4");
+        let is_there = |line: &&str| line.starts_with("open") && !line.contains(" = -1 ");
+        log.lines().filter(is_there).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of = |lines: &[String], what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    let (without, with) = (opened(None), opened(Some(&tool)));
+    for what in ["/maps\"", "/comm\"", "/kernel/hostname\""] {
+        assert!(of(&with, what) <= of(&without, what), "{what}: {with:#?}");
+    }
+    // Up to the launcher there is another process.
+    assert!(of(&with, "/stat\"") <= of(&without, "/stat\"") + 3, "{with:#?}");
+    assert_eq!(of(&with, ".watch\""), 1, "{with:#?}");
+    assert!(with.len() <= without.len() + 12, "{with:#?}\n{without:#?}");
 }

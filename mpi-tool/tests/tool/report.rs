@@ -287,7 +287,8 @@ fn a_line_with_several_calls_is_one_site() {
     let rows = report["rows"].as_array().unwrap().iter();
     assert!(rows.filter(|row| row["function"] == "MPI_Barrier").count() >= 4, "{report:#}");
     for options in [&[][..], &["--to", "html"]] {
-        let text = printed(&folder, options);
+        // The advice may name it once more, if the ranks waited long in it.
+        let text = printed(&folder, options).replace("Look at MPI_Barrier, one_line.c:6", "");
         assert_eq!(text.matches(", one_line.c:6 several").count(), 1, "{text}");
     }
 }

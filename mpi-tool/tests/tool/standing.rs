@@ -73,6 +73,7 @@ fn operations_of_all_accuse_nobody() {
         "idup",
         "neighbours",
         "some make one",
+        "made again",
         "leaders",
         "scan",
         "attribute",

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use mpi_facts::watch::{epoch, full};
+use mpi_tool_layer::mpi_sys::c_int;
 use mpi_tool_layer::{Accepted, AnyCall, Call, FunctionId, KnownGroups, Word as _};
 
 use crate::state::{Words, file};
@@ -47,6 +48,11 @@ pub(crate) fn end<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) {
 #[inline(always)]
 pub(crate) fn note_group<'c>(call: impl Call<'c>, accepted: Accepted<'c>) {
     GROUPS.made(call, accepted);
+}
+
+/// The world ranks of the processes of a call's group, if they are known.
+pub(crate) fn group_of(call: AnyCall<'_>) -> Option<Vec<c_int>> {
+    GROUPS.world_ranks(call)
 }
 
 /// A group is about to be freed.

@@ -52,12 +52,8 @@ impl Group {
 
     /// One more collective operation begins: its number.
     #[inline(always)]
-    pub(crate) fn next(self, file: &Words, function: u64, site: u64) -> u64 {
-        let number = file.get(self.0 + group::NUMBER).wrapping_add(1);
-        let at = self.0 + group::HISTORY + number as usize % group::HISTORY_WORDS;
-        file.set(at, function | site << 32);
-        file.set(self.0 + group::NUMBER, number);
-        number
+    pub(crate) fn next(self, file: &'static Words, function: u64, site: u64) -> u64 {
+        QuickGroup(file.group(self.0)).next(function, site)
     }
 
     /// A collective operation has returned an error: whether the others have counted it, too, is not known.
@@ -69,6 +65,11 @@ impl Group {
     /// The identity, and the number of the last collective operation.
     pub(crate) fn last(self, file: &Words) -> (u64, u64) {
         (file.get(self.0 + group::IDENTITY), file.get(self.0 + group::NUMBER))
+    }
+
+    /// The call of some processes is over: what is known of it stays, as long as there is room.
+    pub(crate) fn end(self, file: &Words) {
+        file.set(self.0 + group::KIND, kind::GONE);
     }
 
     /// The communicator has got a name.
@@ -115,27 +116,25 @@ impl QuickGroup {
 /// Is a word this handle? What is loaded atomically is not compared in the same instruction.
 #[inline(always)]
 fn is_handle(word: &AtomicU64, comm: MPI_Comm) -> bool {
-    // SAFETY: the assembly reads a word that is there, or its lower half, whole: it is aligned.
-    unsafe {
-        if size_of::<MPI_Comm>() == size_of::<i32>() {
-            core::arch::asm!(
-                "cmp dword ptr [{word}], {comm:e}",
-                "jne {other}",
-                word = in(reg) word,
-                comm = in(reg) comm.to_word(),
-                other = label { return false },
-                options(readonly, nostack),
-            );
-        } else {
-            core::arch::asm!(
-                "cmp qword ptr [{word}], {comm}",
-                "jne {other}",
-                word = in(reg) word,
-                comm = in(reg) comm.to_word(),
-                other = label { return false },
-                options(readonly, nostack),
-            );
-        }
+    macro_rules! compare {
+        ($compare:literal) => {
+            // SAFETY: the assembly reads a word that is there, or its lower half, whole: it is aligned.
+            unsafe {
+                core::arch::asm!(
+                    $compare,
+                    "jne {other}",
+                    word = in(reg) word,
+                    comm = in(reg) comm.to_word(),
+                    other = label { return false },
+                    options(readonly, nostack),
+                );
+            }
+        };
+    }
+    if size_of::<MPI_Comm>() == size_of::<i32>() {
+        compare!("cmp dword ptr [{word}], {comm:e}");
+    } else {
+        compare!("cmp qword ptr [{word}], {comm}");
     }
     true
 }
@@ -216,6 +215,36 @@ pub(crate) fn add_object(what: u64, handle: u64, parent: Group) {
     }
     file.set(at + group::KIND, what);
     OBJECTS.insert(handle as i64, at);
+}
+
+/// What calls of some processes are operations of, by its identity.
+pub(crate) fn meeting(file: &Words, identity: u64) -> Option<Group> {
+    let all = (0..group::COUNT).map(|number| group::AREA + number * group::LENGTH);
+    let is_it = |at: &usize| {
+        file.get(at + group::IDENTITY) == identity && file.get(at + group::KIND) == kind::MEETING
+    };
+    all.filter(|_| identity != 0).find_map(|at| is_it(&at).then_some(Group(at)))
+}
+
+/// One more call of some processes begins: its number. `None` if there is no room.
+pub(crate) fn meet(identity: u64, who: &Members, function: u64, site: u64) -> Option<u64> {
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = file()?;
+    let mut all = (0..group::COUNT).map(|number| group::AREA + number * group::LENGTH);
+    let known = all
+        .find(|at| file.get(at + group::IDENTITY) == identity && file.get(at + group::KIND) != 0);
+    let at = match known {
+        Some(at) => at,
+        None => {
+            let at = fill(file, group::NO_HANDLE, identity)?;
+            set_members(file, at + group::OWN, who);
+            at
+        }
+    };
+    // Before the kind, so that nobody sees it without the number.
+    let number = Group(at).next(file, function, site);
+    file.set(at + group::KIND, kind::MEETING);
+    Some(number)
 }
 
 /// A communicator is gone.

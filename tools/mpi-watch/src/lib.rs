@@ -5,7 +5,7 @@
 //! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`: communicators, windows and files.
 //! * `callbacks.rs`: functions of the application's. `aside.rs`: how rare things are kept out of the way. `run.rs`: the file,
 //!   and the folder that it is in.
-//! * `epochs.rs`: epochs of windows. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
+//! * `epochs.rs`: epochs of windows. `meetings.rs`: calls that some processes make together. `partitions.rs`: messages in parts. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
@@ -15,6 +15,8 @@ mod callbacks;
 mod epochs;
 mod groups;
 mod guard;
+mod meetings;
+mod partitions;
 mod places;
 mod quick;
 mod requests;
@@ -25,9 +27,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use mpi_facts::watch::{QUICK, UNKNOWN, has_no_number, kind, slot};
 use mpi_facts::{NONE, Shape};
-use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_File, MPI_LOCK_EXCLUSIVE, MPI_Request, MPI_Win, c_int, pmpi,
-};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_File, MPI_Request, MPI_Win, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
     FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly, Setting,
@@ -35,7 +35,7 @@ use mpi_tool_layer::{
 };
 
 use groups::Group;
-use requests::NewRequest;
+use requests::{NewRequest, is_exclusive, note_lock};
 use state::{MEMORY, Slot, file};
 
 struct Watch {
@@ -170,6 +170,12 @@ impl Watch {
         if epochs::is_about_epochs(function) {
             epochs::begin(call.erase());
         }
+        if meetings::is_meeting(function) {
+            meetings::begin(call.erase(), &self.communicators, slot);
+        }
+        if partitions::is_about_them(function) {
+            partitions::ready(call.erase());
+        }
         if function == FunctionId::MPI_Group_free {
             epochs::forget_group(call.erase());
         }
@@ -246,6 +252,9 @@ impl Watch {
     #[inline(always)]
     fn after<'c>(&self, call: impl Call<'c>, entered: Entered, result: CallResult<'c>) {
         Self::end_requests(call, result);
+        if meetings::is_meeting(call.function()) {
+            meetings::end(entered.slot, result.is_err());
+        }
         let Ok(accepted) = result else {
             if epochs::is_about_epochs(call.function()) {
                 epochs::fail();
@@ -301,7 +310,8 @@ impl Watch {
     fn note_failure(&self, slot: &Slot) {
         let index = (slot.get(slot::FUNCTION) & !slot::OUTSIDE) as usize;
         let Some((function, file)) = FunctionId::from_index(index).zip(file()) else { return };
-        if has_no_number(function.class()) || slot.get(slot::NUMBER) == 0 {
+        let is_counted = !has_no_number(function.class()) && !meetings::is_meeting(function);
+        if !is_counted || slot.get(slot::NUMBER) == 0 {
             return;
         }
         let shape = Shape::looked_up(function);
@@ -405,38 +415,14 @@ fn keep_request<'c>(call: impl Call<'c>, entered: Entered, accepted: Accepted<'c
         tag: call.tag().map_or(UNKNOWN, |tag| tag.raw().to_word()),
         comm: call.communicator().map_or(0, |comm| comm.raw().to_word()),
         site: entered.slot.get(slot::SITE),
-        number: entered.number,
+        number: partitions::number_of(call).unwrap_or(entered.number),
     };
     MEMORY.add_request(new, entered.is_alone);
 }
 
-/// Is the lock that `MPI_Win_lock` wants exclusive?
-#[inline(always)]
-fn is_exclusive<'c>(call: impl Call<'c>) -> bool {
-    let first = call.arguments().next().map_or(0, |(_, word)| word);
-    c_int::from_word(first) == MPI_LOCK_EXCLUSIVE
-}
-
-/// A window may have been locked or unlocked.
-#[inline(always)]
-fn note_lock<'c>(call: impl Call<'c>, slot: &Slot) {
-    use FunctionId::{MPI_Win_lock, MPI_Win_lock_all, MPI_Win_unlock, MPI_Win_unlock_all};
-    let (Some(file), Some(window)) = (file(), call.window()) else { return };
-    let window = window.raw().to_word();
-    let target = call.destination().map_or(UNKNOWN, |target| target.raw().to_word());
-    match call.function() {
-        MPI_Win_lock => {
-            file.add_lock(window, target, is_exclusive(call), slot.get(slot::SITE));
-        }
-        MPI_Win_lock_all => file.add_lock(window, target, false, slot.get(slot::SITE)),
-        MPI_Win_unlock | MPI_Win_unlock_all => file.end_lock(window, target),
-        _ => {}
-    }
-}
-
 impl MpiInterceptionLayer for Watch {
     const WATCHES_COMPLETION: bool = true;
-    const COMPILED: Compiled = Compiled::ForCommunication;
+    const COMPILED: Compiled = Compiled::ForCommunicationInOneRole;
 
     #[inline(always)]
     fn around<'c>(

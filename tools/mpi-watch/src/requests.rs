@@ -5,10 +5,11 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Relaxed, Release},
 };
 
-use mpi_facts::watch::{full, header, lock, request};
-use mpi_tool_layer::mpi_sys::MPI_Request;
+use mpi_facts::watch::{UNKNOWN, full, header, lock, request, slot};
+use mpi_tool_layer::mpi_sys::{MPI_LOCK_EXCLUSIVE, MPI_Request, c_int};
+use mpi_tool_layer::{Call, FunctionId, Word};
 
-use crate::state::Words;
+use crate::state::{Slot, Words, file};
 
 /// A request that a call has made.
 #[derive(Clone, Copy)]
@@ -137,7 +138,18 @@ impl Words {
         if let Some(at) = self.request(handle) {
             let starts = self.get(at + request::STARTS);
             self.set(at + request::STARTS, starts.wrapping_add(1));
+            let of = self.get(at + request::STATE) >> request::FUNCTION_SHIFT;
+            if of == FunctionId::MPI_Psend_init as u64 {
+                self.word(at + request::NUMBER).fetch_and(request::PARTITIONS, AcqRel);
+            }
             self.word(at + request::STATE).fetch_or(request::ACTIVE, AcqRel);
+        }
+    }
+
+    /// Parts of a message are ready: several threads may say so at once.
+    pub(crate) fn add_ready(&self, handle: u64, parts: u64) {
+        if let Some(at) = self.request(handle) {
+            self.word(at + request::NUMBER).fetch_add(parts, AcqRel);
         }
     }
 
@@ -207,5 +219,29 @@ impl Words {
                 return;
             }
         }
+    }
+}
+
+/// Is the lock that `MPI_Win_lock` wants exclusive?
+#[inline(always)]
+pub(crate) fn is_exclusive<'c>(call: impl Call<'c>) -> bool {
+    let first = call.arguments().next().map_or(0, |(_, word)| word);
+    c_int::from_word(first) == MPI_LOCK_EXCLUSIVE
+}
+
+/// A window may have been locked or unlocked.
+#[inline(always)]
+pub(crate) fn note_lock<'c>(call: impl Call<'c>, slot: &Slot) {
+    use FunctionId::{MPI_Win_lock, MPI_Win_lock_all, MPI_Win_unlock, MPI_Win_unlock_all};
+    let (Some(file), Some(window)) = (file(), call.window()) else { return };
+    let window = window.raw().to_word();
+    let target = call.destination().map_or(UNKNOWN, |target| target.raw().to_word());
+    match call.function() {
+        MPI_Win_lock => {
+            file.add_lock(window, target, is_exclusive(call), slot.get(slot::SITE));
+        }
+        MPI_Win_lock_all => file.add_lock(window, target, false, slot.get(slot::SITE)),
+        MPI_Win_unlock | MPI_Win_unlock_all => file.end_lock(window, target),
+        _ => {}
     }
 }

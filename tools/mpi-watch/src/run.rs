@@ -204,11 +204,17 @@ fn make_file(folder: &Path) -> io::Result<((), PathBuf)> {
     let mut name = OsString::from(host());
     name.push(format!("-{}.{EXTENSION}", std::process::id()));
     let path = folder.join(name);
-    // Of an earlier process with this number.
-    let _ = fs::remove_file(&path);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
-    let file = options.custom_flags(libc::O_NOFOLLOW).open(&path)?;
+    options.custom_flags(libc::O_NOFOLLOW);
+    let file = match options.open(&path) {
+        // Of an earlier process with this number.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(&path)?;
+            options.open(&path)
+        }
+        opened => opened,
+    }?;
     let mapped = map(&file);
     if mapped.is_err() {
         let _ = fs::remove_file(&path);

@@ -1,16 +1,23 @@
 //! Whom a call needs to go on: by messages, requests, collective operations and windows.
 
 use super::{
-    Collective, Condition, Edge, Epochs, MOST, Members, Message, Need, Needs, Operation, Reason,
-    State, What, Who, World,
+    Collective, Condition, Doing, Edge, Epochs, MOST, Members, Message, Need, Needs, Operation,
+    Reason, State, What, Who, World,
 };
 
+/// Is one message the other side of another one, which a rank sends or receives?
+fn fits(from: u32, message: &Message, other: &Message) -> bool {
+    other.is_sent != message.is_sent && other.with.may_be(from) && message.is_alike(other)
+}
+
 impl World<'_> {
-    /// Is a rank in its own code, though it lives? It does not go on then with what others have asked of its MPI.
+    /// Is a rank in its own code, though it lives, or stopped wherever it is? It does not go on then with what others have
+    /// asked of its MPI.
     pub(super) fn is_outside(&self, rank: u32) -> bool {
-        self.states.get(&rank).is_some_and(|state| {
-            matches!(state.condition, Condition::Still | Condition::Stopped)
-                && state.calls.is_empty()
+        self.states.get(&rank).is_some_and(|state| match state.condition {
+            Condition::Still => state.calls.is_empty(),
+            Condition::Stopped => true,
+            _ => false,
         })
     }
 
@@ -30,11 +37,14 @@ impl World<'_> {
     /// there are some, nobody waits in vain.
     fn matches(&self, from: u32, message: &Message, with: u32) -> usize {
         let Some(state) = self.states.get(&with) else { return 0 };
-        let fits = |other: &&Message| {
-            other.is_sent != message.is_sent && other.with.may_be(from) && message.is_alike(other)
-        };
         // A call to oneself is its own other side in `MPI_Sendrecv` only.
-        state.messages().filter(fits).count()
+        state.messages().filter(|other| other.is_ready && fits(from, message, other)).count()
+    }
+
+    /// Has a rank begun to send what another one receives, of which not all parts are ready?
+    fn is_unready(&self, from: u32, message: &Message, with: u32) -> bool {
+        let Some(state) = self.states.get(&with) else { return false };
+        state.messages().any(|other| !other.is_ready && fits(from, message, other))
     }
 
     /// Is one of several requests surely complete by now, if nobody has moved for a while? The other side waits in MPI,
@@ -59,12 +69,18 @@ impl World<'_> {
         let edge = |to, is_choice| Edge { from, to, reason, is_choice };
         match &message.with {
             Who::Nobody | Who::Unknown => Need::Nothing,
+            // Another thread of this process may make the rest ready.
+            _ if !message.is_ready => Need::Nothing,
             Who::Rank(to) if self.matches(from, message, *to) > 0 => {
                 if !self.is_outside(*to) {
                     return Need::Nothing;
                 }
                 let reason = Reason::Progress;
                 let edges = vec![Edge { from, to: *to, reason, is_choice: false }];
+                Need::Ranks { edges, any: false }
+            }
+            Who::Rank(to) if self.is_unready(from, message, *to) => {
+                let edges = vec![Edge { from, to: *to, reason: Reason::Ready, is_choice: false }];
                 Need::Ranks { edges, any: false }
             }
             Who::Rank(to) => Need::Ranks { edges: vec![edge(*to, false)], any: false },
@@ -111,6 +127,36 @@ impl World<'_> {
         if edges.is_empty() { Need::Nothing } else { Need::Ranks { edges, any } }
     }
 
+    /// Whom `MPI_Intercomm_create` needs: all of the own group, and, by way of its leader, the other group's leader.
+    fn need_of_two_groups(
+        &self,
+        from: u32,
+        group: &Collective,
+        leaders: Option<&Collective>,
+        leader: Option<u32>,
+    ) -> Need {
+        let mut all = Vec::new();
+        for collective in [Some(group), leaders].into_iter().flatten() {
+            if let Need::Ranks { edges, any: false } = self.need_of_collective(from, collective) {
+                all.extend(edges);
+            }
+        }
+        // A leader that has gone on has found the other one.
+        let is_in_it = |call: &super::Doing| match &call.what {
+            What::Between { group: theirs, .. } => {
+                theirs.on == group.on && theirs.number == group.number
+            }
+            _ => false,
+        };
+        let leads = |to: &u32| {
+            *to != from && self.states.get(to).is_some_and(|state| state.calls.iter().any(is_in_it))
+        };
+        if let Some(to) = leader.filter(leads) {
+            all.push(Edge { from, to, reason: Reason::Lead, is_choice: false });
+        }
+        if all.is_empty() { Need::Nothing } else { Need::Ranks { edges: all, any: false } }
+    }
+
     fn need(&self, from: u32, what: &What) -> Need {
         match what {
             What::Nothing | What::Outside(_) => Need::Nothing,
@@ -132,6 +178,9 @@ impl World<'_> {
                 self.any_of(needs.collect())
             }
             What::Collective(collective) => self.need_of_collective(from, collective),
+            What::Between { group, leaders, leader } => {
+                self.need_of_two_groups(from, group, leaders.as_ref(), *leader)
+            }
             What::Lock { window, target, targets, is_exclusive } => {
                 self.need_of_lock(from, *window, *target, targets, *is_exclusive)
             }
@@ -252,6 +301,18 @@ impl World<'_> {
             Some(others) => Need::OneOf { edges: all, all: others },
             None => Need::Ranks { edges: all, any: true },
         }
+    }
+
+    /// Which of a rank's calls waits for the other rank; `None` if there is only one.
+    pub(super) fn call_of(&self, edge: &Edge) -> Option<usize> {
+        let calls = self.states.get(&edge.from).map(|state| &state.calls)?;
+        let waits = |call: &Doing| match self.need(edge.from, &call.what) {
+            Need::Nothing => false,
+            Need::Ranks { edges, .. } | Need::OneOf { edges, .. } => {
+                edges.iter().any(|other| (other.to, other.reason) == (edge.to, edge.reason))
+            }
+        };
+        (calls.len() > 1).then(|| calls.iter().position(waits))?
     }
 
     /// Whom a rank needs, by all its threads: one that can go on is enough.

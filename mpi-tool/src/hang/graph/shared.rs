@@ -54,7 +54,7 @@ pub(super) struct Standing {
     /// Those of whom one that can go on is enough, with those that have come and do not go on with it. Nothing if they are so
     /// many that this cannot be said.
     pub(super) some: Option<Vec<(u32, Reason)>>,
-    /// Those that have come, and do not go on with it before their next call.
+    /// Those that have come, and do not go on with it before their next call, or were stopped.
     pub(super) outside: Vec<u32>,
 }
 
@@ -100,13 +100,15 @@ impl World<'_> {
                     let starts = state.starts.get(&(*on, *number)).copied();
                     match (theirs, start.zip(starts)) {
                         (Some(theirs), _) => {
-                            Reason::Mismatch { number: *number, ours: *function, theirs: *theirs }
+                            let (on, number) = (*on, *number);
+                            Reason::Mismatch { on, number, ours: *function, theirs: *theirs }
                         }
                         (None, Some((start, starts))) if starts < start => {
                             Reason::Again { number: *number, start, function: *function }
                         }
                         _ => {
-                            if !is_blocking && self.is_outside(to) {
+                            let is_stopped = state.condition == Condition::Stopped;
+                            if is_stopped || !is_blocking && self.is_outside(to) {
                                 standing.outside.push(to);
                             }
                             continue;

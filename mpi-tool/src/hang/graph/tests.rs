@@ -30,7 +30,7 @@ fn inside(function: FunctionId, what: What) -> State {
 }
 
 fn message(is_sent: bool, with: Who, tag: i32) -> Message {
-    Message { is_sent, with, tag: Some(tag), comm: Some(WORLD) }
+    Message { is_sent, with, tag: Some(tag), comm: Some(WORLD), is_ready: true }
 }
 
 fn receives(from: u32, tag: i32) -> State {
@@ -142,7 +142,7 @@ fn operations_in_another_order_are_named() {
     let verdict = judge([collective(2, &[MPI_Bcast, MPI_Barrier]), collective(2, &[MPI_Barrier])]);
     assert_eq!(verdict.kind, Kind::Deadlock);
     assert_eq!(culprits(&verdict), [(0, Why::Mismatch), (1, Why::Mismatch)]);
-    let reason = Reason::Mismatch { number: 1, ours: MPI_Barrier, theirs: MPI_Bcast };
+    let reason = Reason::Mismatch { on: WORLD, number: 1, ours: MPI_Barrier, theirs: MPI_Bcast };
     assert_eq!(verdict.path, [Edge { from: 1, to: 0, reason, is_choice: false }]);
     // The same operation, at which all are: it is under way.
     let all = || collective(2, &[MPI_Bcast, MPI_Barrier]);
@@ -506,4 +506,87 @@ fn what_is_outside_of_mpi_is_told() {
     let verdict =
         judge([inside(FunctionId::MPI_File_write_at, what), collective(2, &[MPI_Barrier])]);
     assert_eq!(culprits(&verdict), [(0, Why::Outside("a file"))]);
+}
+
+/// In `MPI_Intercomm_create` of the first two ranks and the third one; `is_leader` says whether this one is its group's leader.
+fn makes_between(number: u64, is_leader: bool) -> State {
+    let function = FunctionId::MPI_Intercomm_create;
+    let on = |on, members| Collective {
+        on,
+        number,
+        failed: 0,
+        start: None,
+        function,
+        members: [members, Members::NONE],
+        needs: Needs::All,
+    };
+    let what = What::Between {
+        group: on(10, all(2)),
+        leaders: is_leader.then(|| on(11, Members::regular(0, 2, 2).unwrap())),
+        leader: Some(0),
+    };
+    let come = |identity| (identity, Progress { number, failed: 0, last: BTreeMap::new() });
+    let known = if is_leader { vec![come(10), come(11)] } else { vec![come(10)] };
+    State { progress: known.into_iter().collect(), ..inside(function, what) }
+}
+
+/// By way of its leader, a group needs the other group's leader; who has made it before, and goes on, is not waited for.
+#[test]
+fn a_group_waits_for_the_other_groups_leader() {
+    let verdict = judge([makes_between(1, true), makes_between(1, false), receives(1, 0)]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    let path: Vec<_> = verdict.path.iter().map(|edge| (edge.from, edge.to)).collect();
+    assert_eq!(path, [(0, 2), (2, 1), (1, 0)]);
+    assert_eq!(verdict.stuck.len(), 3);
+    // The leader has what it needs: it goes on, and so do the others.
+    let come = |identity| (identity, Progress { number: 1, failed: 0, last: BTreeMap::new() });
+    let gone_on = State { progress: [come(11), come(12)].into(), ..receives(1, 0) };
+    let verdict = judge([makes_between(1, true), makes_between(1, false), gone_on]);
+    assert_ne!(verdict.kind, Kind::Deadlock);
+    // It has found the other one and has gone on: it is not waited for any more.
+    let met = State { progress: makes_between(1, true).progress, ..receives(1, 0) };
+    let verdict = judge([met, makes_between(1, false), outside()]);
+    assert_ne!(verdict.kind, Kind::Deadlock);
+    // One of its own that computes.
+    let verdict = judge([makes_between(1, true), outside(), receives(1, 0)]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Computing)]));
+}
+
+/// A message of which a part is not ready is waited for at its sender, and nobody is stuck where that may make it ready.
+#[test]
+fn a_part_that_is_not_ready_is_waited_for() {
+    let part = Message { is_ready: false, ..message(true, Who::Rank(0), 5) };
+    let keeps = State { pending: vec![part.clone()], ..receives(0, 7) };
+    let verdict = judge([receives(1, 5), keeps]);
+    assert_eq!(culprits(&verdict), [(0, Why::Cycle), (1, Why::Cycle)]);
+    assert_eq!(verdict.path[0].reason, Reason::Ready);
+    // It computes, or waits for the message itself, which another thread may make ready.
+    let computes = State { pending: vec![part.clone()], ..outside() };
+    assert_eq!(culprits(&judge([receives(1, 5), computes])), [(1, Why::Computing)]);
+    let operation = Operation::Message(part.clone());
+    let what = What::Requests { of: vec![operation], is_all: false, is_known: true };
+    let waits = State { pending: vec![part], ..inside(MPI_Wait, what) };
+    assert_ne!(judge([receives(1, 5), waits]).kind, Kind::Deadlock);
+}
+
+/// A process that is stopped does nothing, wherever it is.
+#[test]
+fn who_was_stopped_in_a_call_is_waited_for() {
+    let stopped = State { condition: Condition::Stopped, ..receives(0, 5) };
+    let verdict = judge([sends(1, 5), stopped]);
+    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Stopped)]));
+    let waits: Vec<_> = verdict.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    assert_eq!(waits, [(0, 1)]);
+}
+
+/// Of a rank that waits in several threads, the call is told that is on the way.
+#[test]
+fn the_call_of_the_cycle_is_told() {
+    let mut first = receives(2, 0);
+    first.calls.extend(receives(1, 7).calls);
+    let verdict = judge([first, receives(0, 7), receives(0, 1)]);
+    assert_eq!(verdict.kind, Kind::Deadlock);
+    for edge in verdict.path.iter().filter(|edge| edge.from == 0) {
+        assert_eq!(verdict.calls.get(&0), Some(&usize::from(edge.to == 1)));
+    }
 }

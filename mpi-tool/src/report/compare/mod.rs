@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::advice::preemptions;
+use super::phases::title;
 use super::read::Run;
 use super::symbols::Symbols;
 use super::{By, Key, What, frames, lines, sites};
@@ -210,7 +211,7 @@ impl Comparison {
                     if let What::Phase(phase) = key.what {
                         let value = line.first() as f64 / 1e9 / ranks_of(run);
                         named.add(
-                            format!("phase {phase}"),
+                            title(&run.table, phase),
                             side,
                             number,
                             value,

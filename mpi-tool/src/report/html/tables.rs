@@ -6,7 +6,7 @@ use anyhow::Result;
 use maud::{Markup, html};
 use mpi_facts::{FunctionClass, FunctionId};
 
-use super::super::phases::{Efficiency, Phase, unknown};
+use super::super::phases::{Efficiency, Phase, title, unknown};
 use super::super::sites::lines as sites_lines;
 use super::super::symbols::Frame;
 use super::super::text::{amount, name, shown, sorted};
@@ -142,6 +142,11 @@ fn efficiencies(table: &Table) -> Markup {
     let known = |phase: &Phase, part: fn(&Efficiency) -> f64| {
         phase.efficiency.as_ref().map_or(String::new(), |of| percent(part(of)))
     };
+    let of_hosts = |phase: &Phase, part: fn(&Efficiency) -> Option<f64>| {
+        phase.efficiency.as_ref().and_then(part).map_or(String::new(), percent)
+    };
+    let has_hosts =
+        table.phases.iter().any(|phase| !of_hosts(phase, |of| of.within_hosts).is_empty());
     html! {
         @if !table.phases.is_empty() {
             p { "The efficiencies are those of " a href="#efficiency" { "the run" } ", of the time in the phase and of the ranks that had it." }
@@ -149,20 +154,26 @@ fn efficiencies(table: &Table) -> Markup {
                 table.phases {
                     thead {
                         tr {
-                            @for name in ["phase", "ranks", "wall time", "in MPI", "parallel efficiency", "load balance", "communication efficiency"] {
+                            @for name in ["phase", "ranks", "wall time", "in MPI", "parallel efficiency", "load balance"] {
                                 th scope="col" { (name) }
                             }
+                            @if has_hosts { th scope="col" { "within hosts" } th scope="col" { "between hosts" } }
+                            th scope="col" { "communication efficiency" }
                         }
                     }
                     tbody {
                         @for phase in &table.phases {
                             tr {
-                                th scope="row" { "phase " (phase.number) }
+                                th scope="row" { (title(table, phase.number)) }
                                 td { (phase.ranks) }
                                 td { (seconds(phase.wall.most)) }
                                 td { (percent(phase.share())) }
                                 td { (known(phase, |of| of.parallel)) }
                                 td { (known(phase, |of| of.load_balance)) }
+                                @if has_hosts {
+                                    td { (of_hosts(phase, |of| of.within_hosts)) }
+                                    td { (of_hosts(phase, |of| of.between_hosts)) }
+                                }
                                 td { (known(phase, |of| of.communication)) }
                             }
                         }

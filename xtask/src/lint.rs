@@ -18,6 +18,7 @@ pub(crate) fn run_all() -> Result<()> {
         cargo
     };
     step("Files", files)?;
+    step("The way from the list to a tool", reading_path)?;
     step("Crates for crates.io", publish::lint)?;
     step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
     step("Lints", || {
@@ -75,10 +76,46 @@ fn is_strange(path: &str, contents: &[u8]) -> Option<&'static str> {
     if !is_named && !extension.is_some_and(|extension| SOURCES.contains(&extension)) {
         return Some("neither source nor data that xtask/src/lint.rs names");
     }
-    if contents.contains(&0) || std::str::from_utf8(contents).is_err() {
+    let Ok(text) = std::str::from_utf8(contents) else { return Some("not text") };
+    if text.contains('\0') {
         return Some("not text");
     }
-    None
+    let is_long = extension == Some("rs") && text.lines().count() > MOST_LINES;
+    (is_long && path != THE_LIST).then_some("too long to be read at once: more than 600 lines")
+}
+
+/// So many lines has a file in Rust, but for the list of MPI's functions.
+const MOST_LINES: usize = 600;
+const THE_LIST: &str = "rmpi/facts/src/list.rs";
+
+/// The files that a page names between backquotes in the numbered lines of a section.
+fn named_in_order<'a>(page: &'a str, section: &str) -> Vec<&'a str> {
+    let lines = page.lines().skip_while(|line| *line != section).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with("## "));
+    let is_numbered = |line: &&str| line.starts_with(|first: char| first.is_ascii_digit());
+    // A file may be named in the second line of a number.
+    let lines = lines.skip_while(|line| !is_numbered(line)).take_while(|line| !line.is_empty());
+    lines
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter(|name| name.ends_with(".rs") && name.contains('/'))
+        .collect()
+}
+
+/// A newcomer reads what leads from the list to a tool in an hour: at most ten files and 2,500 lines.
+fn reading_path() -> Result<()> {
+    let root = environment::root();
+    let page = "docs/architecture.md";
+    let text = fs::read_to_string(root.join(page)).context(page)?;
+    let files = named_in_order(&text, "## From the list to a tool");
+    let mut lines = 0;
+    for file in &files {
+        let text = fs::read_to_string(root.join(file)).with_context(|| (*file).to_owned())?;
+        lines += text.lines().count();
+    }
+    if files.len() > 10 || lines > 2500 || !files.contains(&THE_LIST) {
+        bail!("{page} names {} files with {lines} lines to be read first: {files:?}", files.len());
+    }
+    Ok(())
 }
 
 /// Refuses what is neither source nor data that is known here: packages, programs, what a test left behind.
@@ -120,6 +157,20 @@ mod tests {
         ] {
             assert!(is_strange(path, contents).is_some(), "{path}");
         }
+    }
+
+    #[test]
+    fn long_files_are_refused() {
+        let of = |lines: usize| "//\n".repeat(lines).into_bytes();
+        assert_eq!(is_strange("src/lib.rs", &of(600)), None);
+        assert!(is_strange("src/lib.rs", &of(601)).is_some());
+        assert_eq!([THE_LIST, "docs/page.md"].map(|path| is_strange(path, &of(999))), [None; 2]);
+    }
+
+    #[test]
+    fn files_are_named_in_numbered_lines() {
+        let page = "## One\n1. `no/way.rs`\n## Two\ntext `a/b.rs`\n\n1. `a/c.rs`: `word`\n   and `d/e.rs`\n2. `f.rs`\n\n`g/h.rs`\n";
+        assert_eq!(named_in_order(page, "## Two"), ["a/c.rs", "d/e.rs"]);
     }
 
     #[test]

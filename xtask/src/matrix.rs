@@ -132,7 +132,7 @@ impl Matrix {
         }
         if self.suites {
             if !self.no_build {
-                build_serving(&mpis)?;
+                build_serving(&mpis, false)?;
             }
             return suites::run(&mpis, &absent, self.mpi.is_none());
         }

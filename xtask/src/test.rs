@@ -11,7 +11,7 @@ use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, run, run_reading, step};
 use crate::surroundings;
 use crate::tally::Tally;
-use crate::tools::{build_serving, build_tools, build_universal, serving, tools_folder};
+use crate::tools::{build_serving, build_tools, serving, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Test {
@@ -88,8 +88,7 @@ impl Test {
             }
         }
         if !self.no_build {
-            build_serving(&mpis)?;
-            build_universal()?;
+            build_serving(&mpis, self.is_quick())?;
         }
         let hosts = environment::hosts();
         if let Err(reason) = &hosts {
@@ -143,9 +142,10 @@ impl Test {
             }
             if self.is_quick() {
                 left_out.push(format!(
-                    "{name}: what takes longest: {}; and what runs under Debian's MPI, and with AddressSanitizer \
-                     (--all)",
-                    self.slow(mpi).map(|(_, what)| what).collect::<Vec<_>>().join(", ")
+                    "{name}: what takes longest: {}; five of six wrong programs for mpi-check; the packages {}; \
+                     and what runs under Debian's MPI, and with AddressSanitizer (--all)",
+                    self.slow(mpi).map(|(_, what)| what).collect::<Vec<_>>().join(", "),
+                    SLOW_PACKAGES.join(", ")
                 ));
             }
             for (_, test, reason) in self.tests_left_out(mpi) {
@@ -358,6 +358,8 @@ impl Test {
             .env("LONG", if self.long { "1" } else { "0" });
         if self.saves_time_on(mpi) {
             tests.env("RMPI_RANDOM_SECONDS", "15").env("CHECK_EVERY", "3");
+        } else if self.is_quick() {
+            tests.env("CHECK_EVERY", "6");
         }
         run_reading(&mut tests, |line| tally.read(line))
     }
@@ -417,6 +419,9 @@ impl Test {
             Some(packages) => tests.args(packages.map(|package| format!("--package={package}"))),
             None => tests.arg("--workspace"),
         };
+        if self.is_quick() {
+            tests.args(SLOW_PACKAGES.map(|package| format!("--exclude={package}")));
+        }
         Ok(tests)
     }
 }
@@ -451,13 +456,24 @@ const FORTRAN_TESTS: &str = "gfortran_";
 const STANDING: (&str, &str) = ("standing::", "programs that stand still for a while");
 
 /// What a quick run leaves out beside these.
-const SLOW: [(&str, &str); 5] = [
+const SLOW: [(&str, &str); 13] = [
+    ("another_abi", "tools of another ABI"),
+    ("every_command_of_the_pages", "the command lines of the pages"),
+    ("guard::", "runs that are watched for hangs"),
+    ("innocent::", "ranks that look as if they hung"),
+    ("many_ranks_are_judged", "a hang of 65,536 ranks"),
+    ("faults::", "most faults that make ranks hang"),
+    ("doctor::", "mpi-tool doctor"),
+    ("hosts::", "several hosts"),
     (MPI4PY_TESTS, "mpi4py and its suite"),
     (IMB_TEST, "the Intel MPI Benchmarks"),
     ("projects::", "projects that cargo builds"),
     STANDING,
     ("random_types_for_a_minute", "a minute of random datatypes"),
 ];
+
+/// Packages that a quick run leaves out.
+const SLOW_PACKAGES: [&str; 4] = ["bench-harness", "rmpi-actors", "rmpi-pgas", "xtask"];
 
 /// Of `mpi-tool`.
 const HOSTS_TESTS: [&str; 4] = ["--skip", "hosts::", "--skip", "mounts::"];

@@ -20,11 +20,26 @@ pub(crate) fn serving(mpi: &Mpi) -> &str {
     }
 }
 
-/// Builds the tools that the tests on some MPIs take.
-pub(crate) fn build_serving(mpis: &[Mpi]) -> Result<()> {
-    // Tools of other ABIs are tested too: these are built, whatever was asked for.
+/// Builds the tools that the tests on some MPIs take, and the universal builds.
+pub(crate) fn build_serving(mpis: &[Mpi], is_quick: bool) -> Result<()> {
     for mpi in [environment::mpich()?, environment::openmpi()?] {
-        build_tools(&mpi)?;
+        let mut packages = if mpis.iter().any(|tested| serving(tested) == mpi.name) {
+            tool_packages()?
+        } else if is_quick {
+            continue;
+        } else {
+            // A tool of another ABI is tested, too.
+            vec![FOREIGN.to_owned()]
+        };
+        let has_universal = mpi.abi() == "mpich";
+        if has_universal {
+            // By itself, it would keep one processor busy and leave the other one idle.
+            packages.push(UNIVERSAL.to_owned());
+        }
+        build(&mpi, &packages)?;
+        if has_universal {
+            lay_out_universal(&mpi)?;
+        }
     }
     for mpi in mpis {
         if serving(mpi) == mpi.name && !is_first(mpi) {
@@ -35,6 +50,12 @@ pub(crate) fn build_serving(mpis: &[Mpi]) -> Result<()> {
     }
     Ok(())
 }
+
+/// The tool whose builds for other ABIs are tested.
+const FOREIGN: &str = "call-counter";
+
+/// The package of the universal builds.
+pub(crate) const UNIVERSAL: &str = "mpi-tool-universal";
 
 /// Where the tools are that are built for an MPI.
 pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
@@ -52,6 +73,14 @@ pub(crate) fn tool_packages() -> Result<Vec<String>> {
     for entry in fs::read_dir(environment::root().join("tools"))? {
         packages.push(entry?.file_name().to_string_lossy().into_owned());
     }
+    Ok(packages)
+}
+
+/// Those of them that users get: without the tools that do nothing, which are for measuring interception itself.
+pub(crate) fn shipped_packages() -> Result<Vec<String>> {
+    let mut packages = tool_packages()?;
+    packages.retain(|package| !package.starts_with("empty-"));
+    packages.sort();
     Ok(packages)
 }
 
@@ -76,28 +105,29 @@ pub(crate) fn release_folder(mpi: &Mpi) -> PathBuf {
 /// Makes universal builds of some tools, which take what [`build_tools`] makes for each ABI.
 pub(crate) fn build_universal() -> Result<()> {
     let mpi = environment::mpich()?;
-    let folder = tools_folder("universal");
     step("Building for any MPI", || {
-        let mut build = release_build(&mpi);
-        run(build.args(["--quiet", "--package=mpi-tool-universal"]))?;
-        fs::create_dir_all(&folder)?;
-        for tool in ["call_counter", "bandwidth_counter", "empty_raw", "qmpi"] {
-            let file = folder.join(format!("lib{tool}.so"));
-            let _ = fs::remove_file(&file);
-            fs::copy(release_folder(&mpi).join("libuniversal.so"), file)?;
-        }
-        let builds = [
-            ("mpich", "mpich-5.0.2"),
-            ("openmpi", "openmpi-5.0.11"),
-            ("standard", "mpich-5.0.2-abi"),
-        ];
-        for (abi, mpi) in builds {
-            let link = folder.join(abi);
-            let _ = fs::remove_file(&link);
-            symlink(Path::new("..").join(mpi), link)?;
-        }
-        Ok(())
+        run(release_build(&mpi).args(["--quiet", "--package", UNIVERSAL]))?;
+        lay_out_universal(&mpi)
     })
+}
+
+/// Puts them where they find the builds for each ABI.
+fn lay_out_universal(mpi: &Mpi) -> Result<()> {
+    let folder = tools_folder("universal");
+    fs::create_dir_all(&folder)?;
+    for tool in ["call_counter", "bandwidth_counter", "empty_raw", "qmpi"] {
+        let file = folder.join(format!("lib{tool}.so"));
+        let _ = fs::remove_file(&file);
+        fs::copy(release_folder(mpi).join("libuniversal.so"), file)?;
+    }
+    let builds =
+        [("mpich", "mpich-5.0.2"), ("openmpi", "openmpi-5.0.11"), ("standard", "mpich-5.0.2-abi")];
+    for (abi, mpi) in builds {
+        let link = folder.join(abi);
+        let _ = fs::remove_file(&link);
+        symlink(Path::new("..").join(mpi), link)?;
+    }
+    Ok(())
 }
 
 /// The same for some of them.
@@ -108,7 +138,7 @@ pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
         build.arg("--quiet");
         run(build.args(packages.iter().map(|package| format!("--package={package}"))))?;
         fs::create_dir_all(&folder)?;
-        for package in packages {
+        for package in packages.iter().filter(|package| *package != UNIVERSAL) {
             let library = match package.as_str() {
                 "qmpi-shim" => "libqmpi.so".to_owned(),
                 tool => format!("lib{}.so", tool.replace('-', "_")),

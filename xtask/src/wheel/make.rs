@@ -13,6 +13,7 @@ use super::stage::Stage;
 use super::tarball::Tarball;
 use crate::environment;
 use crate::step::{cargo, output, run, step};
+use crate::tools::{UNIVERSAL, shipped_packages};
 
 /// The ABIs that tools are built for.
 const ABIS: [&str; 3] = ["mpich", "openmpi", "standard"];
@@ -56,11 +57,10 @@ fn folder() -> PathBuf {
 /// Builds everything, and puts it where it is below a prefix.
 fn staged(toolchain: &Toolchain) -> Result<Stage> {
     let mut stage = Stage::default();
-    let mut tools = tools()?;
-    tools.extend(["qmpi-shim".to_owned()]);
+    let tools = shipped_packages()?;
     for (index, abi) in ABIS.into_iter().enumerate() {
         // A universal build has no ABI: one is enough.
-        let universal = (index == 0).then_some("mpi-tool-universal");
+        let universal = (index == 0).then_some(UNIVERSAL);
         let packages: Vec<_> = tools.iter().map(String::as_str).chain(universal).collect();
         let built =
             step(&format!("Building the tools for the {abi} ABI, {} of 3", index + 1), || {
@@ -81,21 +81,6 @@ fn staged(toolchain: &Toolchain) -> Result<Stage> {
     stage.reject(&private_paths())?;
     stage.reject_symbols()?;
     Ok(stage)
-}
-
-/// The packages in `tools/`, without those that do nothing: they are for measuring interception itself.
-fn tools() -> Result<Vec<String>> {
-    let entries = fs::read_dir(environment::root().join("tools"))?;
-    let mut tools = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().context("a name")?.to_string_lossy().into_owned();
-        if path.join("Cargo.toml").is_file() && !name.starts_with("empty-") {
-            tools.push(name);
-        }
-    }
-    tools.sort();
-    Ok(tools)
 }
 
 /// Paths of this machine, which nobody else is to see: they also make two builds differ.

@@ -19,15 +19,15 @@ fn run(ranks: usize, rows: usize, columns: usize, steps: usize) -> serde_json::V
     let library = folder.path().join("libmessages.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/messages.c");
     compile::compile(&setting("MPICC"), &source, &library, compile::GRID_FLAGS).unwrap();
-    let output = Command::new("timeout")
+    let mut command = Command::new("timeout");
+    command
         .args(["--kill-after=5", "60"])
         .arg(setting("MPIEXEC"))
         .args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_messages")])
         .arg(&library)
         .arg("grid")
-        .args([rows / ranks, columns, steps].map(|number| number.to_string()))
-        .output()
-        .unwrap();
+        .args([rows / ranks, columns, steps].map(|number| number.to_string()));
+    let output = test_support::output(&mut command);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_str(said.lines().find(|line| line.starts_with('{')).unwrap()).unwrap()

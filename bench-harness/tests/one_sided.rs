@@ -20,15 +20,15 @@ fn sor_is_the_same_in_c_on_rmpi_and_on_one_process() {
         .unwrap();
     assert!(compiled.success());
     for ranks in [1, 2, 4] {
-        let output = Command::new("timeout")
+        let mut command = Command::new("timeout");
+        command
             .args(["--kill-after=5", "60"])
             .arg(setting("MPIEXEC"))
             .args(["-n", &ranks.to_string()])
             .arg(env!("CARGO_BIN_EXE_one_sided"))
             .arg(&library)
-            .arg("check")
-            .output()
-            .unwrap();
+            .arg("check");
+        let output = test_support::output(&mut command);
         let said = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(&format!("the same on {ranks} ranks")), "{said}\n{errors}");

@@ -151,11 +151,8 @@ fn through_a_shell_script() {
     let program = test_support::compile("ring");
     let mut launcher = Command::new(setting("MPIEXEC"));
     let script = format!("for i in 1 2; do true; done; exec {}", program.display());
-    let output = launcher
-        .args(["-n", "2", "bash", "-c", &script])
-        .env("LD_PRELOAD", tool("call_counter"))
-        .output()
-        .unwrap();
+    launcher.args(["-n", "2", "bash", "-c", &script]).env("LD_PRELOAD", tool("call_counter"));
+    let output = test_support::output(&mut launcher);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     assert_eq!(errors.matches("MPI_Send: 2000").count(), 1, "{errors}");

@@ -57,7 +57,7 @@ fn the_launcher_is_left_alone() {
         if preload {
             command.env("LD_PRELOAD", tool("call_counter"));
         }
-        command.output().unwrap()
+        test_support::output(&mut command)
     };
     let (plain, with) = (run(false), run(true));
     assert_eq!(plain.status, with.status);
@@ -372,7 +372,7 @@ fn a_tool_on_some_ranks_only_reports_without_merging() {
         launcher.arg("LD_PRELOAD").arg(tool("call_counter"));
     }
     launcher.arg(&program).args([":", "-n", "1"]).arg(&program).arg(none);
-    let output = launcher.env("MPI_TOOL_MERGE", "0").output().unwrap();
+    let output = test_support::output(launcher.env("MPI_TOOL_MERGE", "0"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     assert!(errors.contains("calls of rank 0 of 2 only, partial: MPI_TOOL_MERGE=0"), "{errors}");

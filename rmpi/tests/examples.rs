@@ -33,16 +33,15 @@ fn run_in(
     OURS.iter().for_each(|name| {
         command.env_remove(name);
     });
-    let output = command
+    command
         .args(["--kill-after=5", seconds])
         .arg(mpiexec)
         .args(["-n", &ranks.to_string()])
         .args(wrapper)
         .arg(examples().join(name))
         .args(arguments)
-        .envs(settings.iter().copied())
-        .output()
-        .unwrap();
+        .envs(settings.iter().copied());
+    let output = test_support::output(&mut command);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),

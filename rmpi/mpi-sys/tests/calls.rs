@@ -13,12 +13,12 @@ fn setting(name: &str) -> PathBuf {
 fn tools_see_mpi_and_not_pmpi() {
     let tests = std::env::current_exe().unwrap();
     let program = tests.parent().unwrap().parent().unwrap().join("examples/both_ways");
-    let output = Command::new(setting("MPIEXEC"))
+    let mut launcher = Command::new(setting("MPIEXEC"));
+    launcher
         .args(["-n", "3"])
         .arg(program)
-        .env("LD_PRELOAD", setting("MPI_TOOLS").join("libcall_counter.so"))
-        .output()
-        .unwrap();
+        .env("LD_PRELOAD", setting("MPI_TOOLS").join("libcall_counter.so"));
+    let output = test_support::output(&mut launcher);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");

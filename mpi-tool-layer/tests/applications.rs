@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mpi_tool_layer::mpi_sys::{ABI, Abi};
+use test_support::profile::{is_as_counted, profile, profiled};
 use test_support::{Run, TOOLS, setting, tool};
 
 /// The Intel MPI Benchmarks, whose binaries are of MPICH's ABI: all benchmarks of all programs (but
@@ -74,8 +75,15 @@ fn intel_mpi_benchmarks() {
             for name in &tools {
                 tooled = tooled.preload(tool(name));
             }
+            let are_all = tools.len() == TOOLS.len();
+            if are_all {
+                tooled = profiled(tooled).variable("MPI_TOOL_MPI_PROFILE_SIZE", "1");
+            }
             let outcome = tooled.run();
             outcome.expect_success(&what);
+            if are_all {
+                is_as_counted(&profile(&tooled), &outcome, &what);
+            }
             assert_eq!(self::rows(&outcome.stdout), rows, "{what}");
             // The check of IMB-MT says so, and lets the program end well.
             assert!(!outcome.stdout.contains("CHECK FAILURES"), "{what}:\n{}", outcome.stdout);

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use test_support::profile::{is_as_counted, profiled, profiles};
 use test_support::{Outcome, Run, TOOLS, build_folder, is_openmpi, setting, tool};
 
 /// The part of a program's words that is the same in every run.
@@ -40,6 +41,8 @@ struct Result {
     outcome: Outcome,
     printed: Vec<String>,
     files: Vec<Vec<u8>>,
+    /// Reports of mpi-profile, if it was there.
+    profiles: Vec<serde_json::Value>,
 }
 
 impl Case {
@@ -80,7 +83,7 @@ impl Case {
         let files = self.outputs.iter().map(file).collect();
         let mut printed = (self.printed)(&outcome.stdout);
         printed.sort_unstable();
-        Result { outcome, printed, files }
+        Result { outcome, printed, files, profiles: profiles(&run) }
     }
 
     /// Runs it without tools, with the independent counter, the call counter, both, and all tools. Returns
@@ -125,7 +128,7 @@ impl Case {
             let report = run.folder.path().join("report-%t.json").display().to_string();
             TOOLS
                 .iter()
-                .fold(run, |run, (name, _)| run.preload(tool(name)))
+                .fold(profiled(run), |run, (name, _)| run.preload(tool(name)))
                 .variable("MPI_TOOL_FORMAT", "json")
                 .variable("MPI_TOOL_ALL_RANKS", "1")
                 .variable("MPI_TOOL_OUTPUT", &report)
@@ -133,6 +136,9 @@ impl Case {
         same(&all, "all tools");
         let of_all = counts_of(&all.outcome, "call-counter", self.ranks);
         assert_eq!(self.stable(&of_all), expected_stable, "{what} with all tools");
+        let [profile] = &all.profiles[..] else { panic!("{what}: {:?}", all.profiles) };
+        assert_eq!(profile["lost"], 0, "{what}");
+        is_as_counted(profile, &all.outcome, &what.to_string());
         // Nothing is lost on the way.
         let bytes = |way: &str| {
             let counters = counters(&all.outcome, "bandwidth-counter", self.ranks);

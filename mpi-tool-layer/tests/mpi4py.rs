@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use test_support::profile::{is_as_counted, profiled, profiles};
 use test_support::{Outcome, Run, TOOLS, is_openmpi, setting, tool};
 
 /// Tests and modules that fail on their own: on how many ranks and more, and why.
@@ -77,6 +78,8 @@ fn same_with_tools(ranks: u32) {
         (plain(), tools())
     };
     tools.expect_reports(ranks, &all);
+    let [profile] = &tools.profiles[..] else { panic!("{:?}", tools.profiles) };
+    is_as_counted(profile, &tools.outcome, "mpi4py's suite");
     tools.expect_same(&plain, "all tools");
     if long() {
         for one in all {
@@ -101,6 +104,8 @@ struct Suite {
     outcome: Outcome,
     /// What came of each test, on each rank.
     results: Vec<BTreeMap<String, String>>,
+    /// Reports of mpi-profile, which runs beside all other tools.
+    profiles: Vec<serde_json::Value>,
     folder: tempfile::TempDir,
 }
 
@@ -132,12 +137,16 @@ impl Suite {
         for (name, _) in tools {
             run = run.preload(tool(name));
         }
+        if tools.len() == TOOLS.len() {
+            run = profiled(run);
+        }
         if load == Load::First && is_openmpi() {
             run = run.preload(openmpi_library());
         }
         let outcome = run.run();
         let results = (0..ranks).map(|rank| results(&run, rank, &outcome)).collect();
-        Suite { outcome, results, folder: run.folder }
+        let profiles = profiles(&run);
+        Suite { outcome, results, profiles, folder: run.folder }
     }
 
     /// The tools that report have written one merged report, of all ranks.

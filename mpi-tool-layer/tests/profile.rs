@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use test_support::profile::{
-    by_function, profile, profiled, profiles, source_lines, sum, without_twin,
+    by_function, is_as_counted, profile, profiled, profiles, source_lines, sum,
 };
 use test_support::{Run, compile, compile_with, example, tool};
 
@@ -29,33 +29,7 @@ fn agreeing(name: &str, ranks: u32) -> serde_json::Value {
     let profile = profile(&run);
     assert_eq!(profile["complete"], true, "{name}");
 
-    let merged = |tool: &str| {
-        let report = outcome
-            .reports
-            .iter()
-            .find(|report| report["tool"] == tool && report["complete"] == true);
-        report.unwrap_or_else(|| panic!("{name}: no report of {tool}"))["counters"].clone()
-    };
-    let mut calls = BTreeMap::new();
-    for counter in merged("call-counter").as_array().unwrap() {
-        let name = without_twin(counter["name"].as_str().unwrap()).to_owned();
-        *calls.entry(name).or_default() += counter["total"].as_u64().unwrap();
-    }
-    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap()), calls, "{name}");
-
-    let moved = merged("bandwidth-counter");
-    let counted = |flows: &[&str]| {
-        let counters = moved.as_array().unwrap().iter();
-        let bytes = counters.filter(|counter| {
-            let flow = counter["name"].as_str().unwrap().split(' ').next().unwrap();
-            counter["unit"] == "bytes" && flows.contains(&flow)
-        });
-        bytes.map(|counter| counter["total"].as_u64().unwrap()).sum::<u64>()
-    };
-    let measured =
-        |measure: &str| by_function(&profile, |row| sum(row, measure)).values().sum::<u64>();
-    assert_eq!(measured("sent"), counted(&["sent", "reduced"]), "{name}");
-    assert_eq!(measured("received"), counted(&["received"]), "{name}");
+    is_as_counted(&profile, &outcome, name);
 
     // Nobody is in MPI for longer than the run takes, but for several threads at once.
     if name != "threads" {

@@ -8,7 +8,7 @@ use mpi_facts::FunctionId;
 use serde_json::Value;
 
 use crate::schema::report;
-use crate::{Run, tool};
+use crate::{Outcome, Run, tool};
 
 /// Has mpi-profile preloaded and report in JSON into the folder.
 pub fn profiled(run: Run) -> Run {
@@ -77,4 +77,33 @@ pub fn source_lines(profile: &Value, row: &Value) -> String {
         lines += "/ ";
     }
     lines
+}
+
+/// What mpi-profile has measured is what the call counter and the bandwidth counter have, which ran beside it and reported in
+/// JSON: calls by function, and bytes sent and received.
+pub fn is_as_counted(profile: &Value, outcome: &Outcome, what: &str) {
+    let counters = |tool: &str| {
+        let is_it = |report: &&Value| report["tool"] == tool && report["complete"] == true;
+        let report = outcome.reports.iter().find(is_it);
+        let report = report.unwrap_or_else(|| panic!("{what}: no report of {tool}"));
+        report["counters"].as_array().unwrap()
+    };
+    let mut calls = BTreeMap::new();
+    for counter in counters("call-counter") {
+        let name = without_twin(counter["name"].as_str().unwrap()).to_owned();
+        *calls.entry(name).or_default() += counter["total"].as_u64().unwrap();
+    }
+    assert_eq!(by_function(profile, |row| row["calls"].as_u64().unwrap()), calls, "{what}");
+
+    let counted = |flows: &[&str]| {
+        let bytes = counters("bandwidth-counter").iter().filter(|counter| {
+            let flow = counter["name"].as_str().unwrap().split(' ').next().unwrap();
+            counter["unit"] == "bytes" && flows.contains(&flow)
+        });
+        bytes.map(|counter| counter["total"].as_u64().unwrap()).sum::<u64>()
+    };
+    let measured =
+        |measure: &str| by_function(profile, |row| sum(row, measure)).values().sum::<u64>();
+    assert_eq!(measured("sent"), counted(&["sent", "reduced"]), "{what}");
+    assert_eq!(measured("received"), counted(&["received"]), "{what}");
 }

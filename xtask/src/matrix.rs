@@ -15,9 +15,9 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::environment::{self, Mpi};
-use crate::step::{cargo, output, step};
+use crate::step::{Priority, cargo, output, step};
 use crate::suites;
-use crate::tools::{build, build_serving, build_universal, tools_folder};
+use crate::tools::{build, build_universal, serving_builds, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -132,7 +132,8 @@ impl Matrix {
         }
         if self.suites {
             if !self.no_build {
-                build_serving(&mpis, false)?;
+                let mut builds = serving_builds(&mpis, false)?.into_iter().flatten();
+                builds.try_for_each(|builds| builds.run(Priority::Usual))?;
             }
             return suites::run(&mpis, &absent, self.mpi.is_none());
         }
@@ -172,7 +173,7 @@ impl Matrix {
                 let mpi = find()?;
                 if mpis.iter().any(|other| other.abi() == mpi.abi()) {
                     if !self.no_build {
-                        build(&mpi, &TOOLS.map(|(tool, _)| tool.into()))?;
+                        build(&mpi, &TOOLS.map(|(tool, _)| tool.into()), Priority::Usual)?;
                     }
                     builds.push(Build { abi: Some(mpi.abi()), name: mpi.name });
                 }

@@ -24,6 +24,35 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     result
 }
 
+/// When a command gets a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    Usual,
+    /// When nobody else wants it: what runs beside tests.
+    Lowest,
+}
+
+impl Priority {
+    /// The command, with this priority.
+    pub(crate) fn of(self, command: Command) -> Command {
+        if self == Self::Usual {
+            return command;
+        }
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
+        if let Some(folder) = command.get_current_dir() {
+            nice.current_dir(folder);
+        }
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => nice.env(name, value),
+                None => nice.env_remove(name),
+            };
+        }
+        nice
+    }
+}
+
 /// Runs a command with its output on the terminal.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);

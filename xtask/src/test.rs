@@ -1,17 +1,26 @@
 //! All tests, on all MPIs.
 
+mod left_out;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::environment::{self, Mpi};
-use crate::step::{cargo, output, run, run_reading, step};
+use crate::step::{Priority, cargo, output, run, run_reading, step};
 use crate::surroundings;
 use crate::tally::Tally;
-use crate::tools::{build_serving, build_tools, serving, tools_folder};
+use crate::tools::{Builds, build_tools, serving, serving_builds, tools_folder};
+
+pub(crate) use left_out::tests_left_out;
+use left_out::{
+    BROWSER_TESTS, DEBUGGER_TESTS, FORTRAN_TESTS, HOSTS_TESTS, IMB_TEST, LONG_TESTS, MPI4PY_TESTS,
+    ONE_RANK_TESTS, OPENMPI_TESTS, PROGRAMS_TESTS, SLOW_PACKAGES, TRACER_TESTS, VALGRIND_TEST,
+};
 
 #[derive(Args)]
 pub(crate) struct Test {
@@ -42,22 +51,22 @@ pub(crate) struct Test {
     arguments: Vec<String>,
 }
 
-impl Test {
-    /// Why mpi4py, and its own tests, do not run with tools.
-    fn no_mpi4py(&self, mpi: &Mpi) -> Option<&'static str> {
-        match mpi.name.as_str() {
-            "mpich-5.0.2-abi" => Some("whose wheel is for the ABIs of MPICH and of Open MPI"),
-            "mpich-debian" => {
-                Some("which spawns processes, what this MPI fails to do, and knows it by no name")
-            }
-            // Four of the sixty minutes.
-            name if self.more && name.starts_with("openmpi") => {
-                Some("which --more runs on MPICH only (--all)")
-            }
-            _ => None,
-        }
-    }
+/// What this machine has for tests that not every machine has.
+struct Found {
+    hosts: bool,
+    debugger: bool,
+    tracer: bool,
+}
 
+/// What has come of the tests.
+#[derive(Default)]
+struct Results {
+    left_out: Vec<String>,
+    failures: Vec<String>,
+    tally: Tally,
+}
+
+impl Test {
     pub(crate) fn run(self) -> Result<()> {
         let wanted = |name: &str| match &self.mpi {
             // A whole name stands for this one only.
@@ -87,9 +96,11 @@ impl Test {
                 Err(reason) => return Err(reason),
             }
         }
+        let mut builds = Vec::new();
         if !self.no_build {
-            build_serving(&mpis, self.is_quick())?;
+            builds = serving_builds(&mpis, self.is_quick())?;
         }
+        builds.resize_with(mpis.len(), Vec::new);
         let hosts = environment::hosts();
         if let Err(reason) = &hosts {
             left_out.push(format!("several hosts: {reason}"));
@@ -109,110 +120,33 @@ impl Test {
                 left_out.push(format!("{what}: {program} is not installed"));
             }
         }
-        let mut failures = Vec::new();
-        let mut tally = Tally::default();
-        for mpi in &mpis {
-            let name = &mpi.name;
-            if let Some(reason) = self.no_benchmarks(mpi) {
-                left_out.push(format!("{name}: Intel MPI Benchmarks, {reason}"));
-            }
-            if let Some(reason) = self.no_mpi4py(mpi) {
-                left_out.push(format!("{name}: mpi4py and its suite, {reason}"));
-            } else if !self.long && !self.is_quick() {
-                left_out.push(format!(
-                    "{name}: mpi4py's suite on four ranks, what takes long of it, each tool alone \
-                     (--long; mpi-tool-layer/tests/mpi4py.rs has a list)"
-                ));
-            }
-            if self.packages(mpi).is_some() {
-                left_out.push(format!(
-                    "{name}: the command-line program, the benchmarks, actors and global arrays, examples in \
-                     documentation, and what must not compile (--long)"
-                ));
-            }
-            if self.saves_time_on(mpi) {
-                left_out.push(format!(
-                    "{name}: two thirds of the wrong programs for mpi-check, three quarters of the minute of random \
-                     datatypes, and {} (--all, --long)",
-                    STANDING.1
-                ));
-            }
-            if self.more && self.no_mpi4py(mpi).is_none() {
-                left_out.push(format!("{name}: mpi4py's suite on one rank (--all)"));
-            }
-            if self.is_quick() {
-                left_out.push(format!(
-                    "{name}: what takes longest: {}; five of six wrong programs for mpi-check; the packages {}; \
-                     and what runs under Debian's MPI, and with AddressSanitizer (--all)",
-                    self.slow(mpi).map(|(_, what)| what).collect::<Vec<_>>().join(", "),
-                    SLOW_PACKAGES.join(", ")
-                ));
-            }
-            for (_, test, reason) in self.tests_left_out(mpi) {
-                left_out.push(format!("{name}: {test}, {reason}"));
-            }
-            let result = step(&format!("Building the tests for {name}"), || self.build_tests(mpi));
-            let executables = match result {
-                Ok(executables) => executables,
-                Err(error) => {
-                    failures.push(format!("{name}: {error:#}"));
-                    continue;
-                }
+        let found = Found {
+            hosts: hosts.is_ok(),
+            debugger: debugger.is_ok(),
+            tracer: environment::find_program("strace").is_some(),
+        };
+        let mut results = Results { left_out, ..Results::default() };
+        thread::scope(|scope| {
+            let prepare = |index: usize, priority| {
+                move || self.prepare(&mpis[index], &builds[index], priority)
             };
-            for _ in 0..self.times {
-                let result = step(&format!("Testing on {name}"), || {
-                    self.test_on(mpi, hosts.is_ok(), debugger.is_ok(), &mut tally)
-                });
-                failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
-            }
-            if self.is_quick() {
-                continue;
-            }
-            // What runs under Debian's MPI of the same ABI: the wheels are without Fortran, and Debian's
-            // programs are linked to it.
-            for (what, test, part, variables) in [
-                ("Fortran", "fortran", "", environment::fortran(mpi)),
-                ("Fortran programs that hang", "tool", FORTRAN_TESTS, environment::fortran(mpi)),
-                ("Debian's programs", "debian", "", programs(mpi)),
-            ] {
-                // `mpi-tool` is tested on the first MPI. A test that is named is one of these, or not.
-                let is_asked_for =
-                    !self.has_names() || self.names().any(|name| name.contains(part));
-                if test == "tool" && !(executables.contains_key(test) && is_asked_for) {
-                    continue;
-                }
-                let variables = match variables {
-                    Ok(variables) => variables,
-                    Err(reason) => {
-                        left_out.push(format!("{name}: {what}, {reason}"));
-                        continue;
-                    }
+            let mut next: Option<thread::ScopedJoinHandle<Result<_>>> = None;
+            for (index, mpi) in mpis.iter().enumerate() {
+                let tests = match next.take() {
+                    Some(next) => next.join().expect("no build panics"),
+                    None => prepare(index, Priority::Usual)(),
                 };
-                if self.suite.as_deref().is_some_and(|suite| suite != test) {
-                    continue;
+                // Tests wait often: what the next MPI's take is built meanwhile.
+                if index + 1 < mpis.len() {
+                    next = Some(scope.spawn(prepare(index + 1, Priority::Lowest)));
                 }
-                for _ in 0..self.times {
-                    let result = step(&format!("Testing {what} with tools for {name}"), || {
-                        let file = executables.get(test).context("no such test was built")?;
-                        tally.begin(name, &format!("tests/{test}.rs, {what} under Debian's MPI"));
-                        self.test_under_debian(mpi, file, part, &variables, &mut tally)
-                    });
-                    failures.extend(result.err().map(|error| format!("{name}, {what}: {error:#}")));
+                match tests {
+                    Ok(tests) => self.test_all_on(mpi, &tests, &found, &mut results),
+                    Err(error) => results.failures.push(format!("{}: {error:#}", mpi.name)),
                 }
             }
-            if name == "mpich-5.0.2" && self.suite.is_none() {
-                left_out.push(format!(
-                    "{name}: of Debian's programs LAMMPS and HPCC, which are linked to Open MPI, NetPIPE -z, \
-                     which hangs there, and ScaLAPACK on four ranks, which takes minutes there"
-                ));
-                let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
-                    self.test_sanitized(mpi, &mut tally)
-                });
-                if let Err(error) = result {
-                    failures.push(format!("{name}, AddressSanitizer: {error:#}"));
-                }
-            }
-        }
+        });
+        let Results { left_out, failures, mut tally } = results;
         let tested: Vec<_> = mpis.iter().map(|mpi| mpi.name.as_str()).collect();
         if tested.is_empty() {
             let all = environment::MPIS.map(|(_, name, _)| name);
@@ -238,6 +172,85 @@ impl Test {
         Ok(())
     }
 
+    /// Builds what the tests on an MPI take, and returns where the test programs are, by name.
+    fn prepare(
+        &self,
+        mpi: &Mpi,
+        builds: &[Builds],
+        priority: Priority,
+    ) -> Result<BTreeMap<String, PathBuf>> {
+        builds.iter().try_for_each(|builds| builds.run(priority))?;
+        step(&format!("Building the tests for {}", mpi.name), || self.build_tests(mpi, priority))
+    }
+
+    /// All tests on an MPI, of which these are the programs.
+    fn test_all_on(
+        &self,
+        mpi: &Mpi,
+        tests: &BTreeMap<String, PathBuf>,
+        found: &Found,
+        results: &mut Results,
+    ) {
+        let name = &mpi.name;
+        results.left_out.extend(self.left_out_on(mpi));
+        for _ in 0..self.times {
+            let result = step(&format!("Testing on {name}"), || {
+                self.test_on(mpi, found, &mut results.tally)
+            });
+            results.failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
+        }
+        if self.is_quick() {
+            return;
+        }
+        // What runs under Debian's MPI of the same ABI: the wheels are without Fortran, and Debian's
+        // programs are linked to it.
+        for (what, test, part, variables) in [
+            ("Fortran", "fortran", "", environment::fortran(mpi)),
+            ("Fortran programs that hang", "tool", FORTRAN_TESTS, environment::fortran(mpi)),
+            ("Debian's programs", "debian", "", programs(mpi)),
+        ] {
+            // `mpi-tool` is tested on the first MPI. A test that is named is one of these, or not.
+            let is_asked_for = !self.has_names() || self.names().any(|name| name.contains(part));
+            if test == "tool" && !(tests.contains_key(test) && is_asked_for) {
+                continue;
+            }
+            let variables = match variables {
+                Ok(variables) => variables,
+                Err(reason) => {
+                    results.left_out.push(format!("{name}: {what}, {reason}"));
+                    continue;
+                }
+            };
+            if self.suite.as_deref().is_some_and(|suite| suite != test) {
+                continue;
+            }
+            for _ in 0..self.times {
+                let result = step(&format!("Testing {what} with tools for {name}"), || {
+                    let file = tests.get(test).context("no such test was built")?;
+                    results
+                        .tally
+                        .begin(name, &format!("tests/{test}.rs, {what} under Debian's MPI"));
+                    self.test_under_debian(mpi, file, part, &variables, &mut results.tally)
+                });
+                results
+                    .failures
+                    .extend(result.err().map(|error| format!("{name}, {what}: {error:#}")));
+            }
+        }
+        if name == "mpich-5.0.2" && self.suite.is_none() {
+            results.left_out.push(format!(
+                "{name}: of Debian's programs LAMMPS and HPCC, which are linked to Open MPI, NetPIPE -z, \
+                 which hangs there, and ScaLAPACK on four ranks, which takes minutes there"
+            ));
+            let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
+                self.test_sanitized(mpi, &mut results.tally)
+            });
+            if let Err(error) = result {
+                results.failures.push(format!("{name}, AddressSanitizer: {error:#}"));
+            }
+        }
+    }
+
     /// Is nothing chosen? Then a part is tested that takes about ten minutes.
     fn is_quick(&self) -> bool {
         !self.all
@@ -246,16 +259,6 @@ impl Test {
             && self.mpi.is_none()
             && self.suite.is_none()
             && self.arguments.is_empty()
-    }
-
-    /// What is left out on an MPI, since it takes long: parts of tests' names, and what they are.
-    fn slow(&self, mpi: &Mpi) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let quick = self.is_quick();
-        let compiler = quick || self.packages(mpi).is_some();
-        let chosen = |yes, tests: &'static [_]| if yes { tests } else { &[] };
-        let stands = !quick && self.saves_time_on(mpi);
-        let of_choice = chosen(quick, &SLOW).iter().chain(chosen(stands, &[STANDING]));
-        chosen(compiler, &COMPILER_TESTS).iter().chain(of_choice).copied()
     }
 
     /// rmpi's pure parts and its examples with AddressSanitizer, which comes with the compiler.
@@ -296,44 +299,9 @@ impl Test {
         run_reading(&mut tests, |line| tally.read(line))
     }
 
-    /// The packages that are tested on an MPI, where it is not all: what differs from one ABI and one
-    /// version to another.
-    fn packages(&self, mpi: &Mpi) -> Option<[&'static str; 4]> {
-        (!is_first(mpi) && !self.long).then_some([
-            "rmpi-sys",
-            "rmpi",
-            "mpi-tool-layer",
-            "qmpi-shim",
-        ])
-    }
-
-    /// Is there a sample only of what runs on other MPIs as a whole, so that `--more` takes less than an hour?
-    fn saves_time_on(&self, mpi: &Mpi) -> bool {
-        self.more && !self.long && mpi.name != USUAL[0]
-    }
-
-    /// Tests that do not run on an MPI: the suite that has each, its name, and why.
-    fn tests_left_out(&self, mpi: &Mpi) -> Vec<(&'static str, &'static str, &'static str)> {
-        let mut tests = tests_left_out(mpi);
-        if tests.is_empty() && self.more && !self.long {
-            tests.push(("examples", VALGRIND_TEST, "which takes minutes (--mpi mpich-debian)"));
-        }
-        tests
-    }
-
-    /// Why the Intel MPI Benchmarks do not run.
-    fn no_benchmarks(&self, mpi: &Mpi) -> Option<&'static str> {
-        match mpi.abi() {
-            "mpich" if is_first(mpi) || self.long => None,
-            "mpich" => Some("which take a minute (--long)"),
-            _ => Some("binaries of MPICH's ABI"),
-        }
-    }
-
-    fn test_on(&self, mpi: &Mpi, hosts: bool, debugger: bool, tally: &mut Tally) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, found: &Found, tally: &mut Tally) -> Result<()> {
         tally.begin(&mpi.name, "");
         let browser = environment::chromium();
-        let tracer = environment::find_program("strace").is_some();
         let mut tests = self.cargo_test(mpi)?;
         tests
             .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
@@ -341,9 +309,9 @@ impl Test {
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
             .args(if self.no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(self.tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
-            .args(if hosts { &[][..] } else { &HOSTS_TESTS })
-            .args(if debugger { &[][..] } else { &["--skip", DEBUGGER_TESTS] })
-            .args(if debugger && tracer { &[][..] } else { &["--skip", TRACER_TESTS] })
+            .args(if found.hosts { &[][..] } else { &HOSTS_TESTS })
+            .args(if found.debugger { &[][..] } else { &["--skip", DEBUGGER_TESTS] })
+            .args(if found.debugger && found.tracer { &[][..] } else { &["--skip", TRACER_TESTS] })
             .args(self.slow(mpi).flat_map(|(test, _)| ["--skip", test]))
             .args(if self.long { &[][..] } else { &["--skip", LONG_TESTS] })
             .args(if self.more && !self.long { &["--skip", ONE_RANK_TESTS][..] } else { &[] })
@@ -395,11 +363,11 @@ impl Test {
     }
 
     /// Builds what `test_on` runs, and returns where the tests are, by name.
-    fn build_tests(&self, mpi: &Mpi) -> Result<BTreeMap<String, PathBuf>> {
+    fn build_tests(&self, mpi: &Mpi, priority: Priority) -> Result<BTreeMap<String, PathBuf>> {
         let mut build = self.cargo_test(mpi)?;
         build.args(["--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
         let mut executables = BTreeMap::new();
-        for message in output(&mut build)?.lines() {
+        for message in output(&mut priority.of(build))?.lines() {
             let message: serde_json::Value = serde_json::from_str(message)?;
             if let (Some(executable), Some("test"), Some(name)) = (
                 message["executable"].as_str(),
@@ -431,7 +399,8 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
     let packages = environment::site_packages(&environment::checks()?)?;
     let mut tests = cargo();
     tests
-        .args(["test", "--no-fail-fast"])
+        .args(["test", "--no-fail-fast", "--target-dir"])
+        .arg(tests_folder(mpi))
         .current_dir(environment::root())
         .envs(mpi.variables())
         .envs(surroundings::own_home()?)
@@ -441,55 +410,15 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
     Ok(tests)
 }
 
+/// Where the tests for an MPI are built: a folder each for those that one run tests, since the tests of one are built while those
+/// of another one run.
+fn tests_folder(mpi: &Mpi) -> PathBuf {
+    let target = environment::root().join("target");
+    let has_own = USUAL[1..].iter().chain(&MORE).any(|name| *name == mpi.name);
+    if has_own { target.join("test-builds").join(&mpi.name) } else { target }
+}
+
 type Variables = Vec<(&'static str, String)>;
-
-/// What asks the compiler more than the MPI: parts of tests' names (documentation's examples are named by files), and
-/// what they are.
-const COMPILER_TESTS: [(&str, &str); 2] =
-    [("src/", "examples in documentation"), ("promises", "what must not compile")];
-
-/// Tests that want a browser, which a machine may be without.
-const BROWSER_TESTS: &str = "pages::";
-
-const FORTRAN_TESTS: &str = "gfortran_";
-
-const STANDING: (&str, &str) = ("standing::", "programs that stand still for a while");
-
-/// What a quick run leaves out beside these.
-const SLOW: [(&str, &str); 13] = [
-    ("another_abi", "tools of another ABI"),
-    ("every_command_of_the_pages", "the command lines of the pages"),
-    ("guard::", "runs that are watched for hangs"),
-    ("innocent::", "ranks that look as if they hung"),
-    ("many_ranks_are_judged", "a hang of 65,536 ranks"),
-    ("faults::", "most faults that make ranks hang"),
-    ("doctor::", "mpi-tool doctor"),
-    ("hosts::", "several hosts"),
-    (MPI4PY_TESTS, "mpi4py and its suite"),
-    (IMB_TEST, "the Intel MPI Benchmarks"),
-    ("projects::", "projects that cargo builds"),
-    STANDING,
-    ("random_types_for_a_minute", "a minute of random datatypes"),
-];
-
-/// Packages that a quick run leaves out.
-const SLOW_PACKAGES: [&str; 4] = ["bench-harness", "rmpi-actors", "rmpi-pgas", "xtask"];
-
-/// Of `mpi-tool`.
-const HOSTS_TESTS: [&str; 4] = ["--skip", "hosts::", "--skip", "mounts::"];
-
-/// Tests that look at processes with a debugger.
-const DEBUGGER_TESTS: &str = "faults::gdb_";
-
-/// Tests that look at system calls.
-const TRACER_TESTS: &str = "loops::strace_";
-
-const PROGRAMS_TESTS: &str = "debian_";
-
-/// Of these, what does not run under MPICH.
-const OPENMPI_TESTS: &str = "_of_openmpi";
-
-const IMB_TEST: &str = "intel_mpi_benchmarks";
 
 /// What Debian's programs want, under the MPI whose tools they run with.
 fn programs(mpi: &Mpi) -> Result<Variables> {
@@ -497,26 +426,6 @@ fn programs(mpi: &Mpi) -> Result<Variables> {
         bail!("which run with {}'s tools", serving(mpi));
     }
     environment::programs(mpi)
-}
-
-const VALGRIND_TEST: &str = "valgrind_finds_nothing";
-
-/// Of mpi4py's suite, those on two ranks have what these have.
-const ONE_RANK_TESTS: &str = "mpi4py_suite_on_one_rank";
-
-const LONG_TESTS: &str = "mpi4py_suite_on_four_ranks";
-
-const MPI4PY_TESTS: &str = "mpi4py_";
-
-/// Tests that do not run on an MPI: the suite that has each, its name, and why.
-pub(crate) fn tests_left_out(mpi: &Mpi) -> Vec<(&'static str, &'static str, &'static str)> {
-    let mut tests = Vec::new();
-    if mpi.name != "mpich-debian" {
-        tests.push(("examples", VALGRIND_TEST, "valgrind finds something in this MPI itself"));
-    } else if environment::find_program("valgrind").is_none() {
-        tests.push(("examples", VALGRIND_TEST, "valgrind is not installed"));
-    }
-    tests
 }
 
 /// The MPIs that are tested if nothing else is said: all that fits into half an hour.

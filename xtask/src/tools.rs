@@ -1,5 +1,6 @@
 //! Builds of the tools, in a folder for each MPI.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::environment::{self, Mpi};
-use crate::step::{cargo, run, step};
+use crate::step::{Priority, cargo, run, step};
 use crate::test::is_first;
 
 /// The MPI whose build of the tools an MPI's tests take.
@@ -20,35 +21,54 @@ pub(crate) fn serving(mpi: &Mpi) -> &str {
     }
 }
 
-/// Builds the tools that the tests on some MPIs take, and the universal builds.
-pub(crate) fn build_serving(mpis: &[Mpi], is_quick: bool) -> Result<()> {
-    for mpi in [environment::mpich()?, environment::openmpi()?] {
-        let mut packages = if mpis.iter().any(|tested| serving(tested) == mpi.name) {
-            tool_packages()?
-        } else if is_quick {
-            continue;
-        } else {
-            // A tool of another ABI is tested, too.
-            vec![FOREIGN.to_owned()]
-        };
-        let has_universal = mpi.abi() == "mpich";
-        if has_universal {
-            // By itself, it would keep one processor busy and leave the other one idle.
-            packages.push(UNIVERSAL.to_owned());
-        }
-        build(&mpi, &packages)?;
-        if has_universal {
-            lay_out_universal(&mpi)?;
-        }
+/// Builds of some packages for an MPI.
+pub(crate) struct Builds {
+    mpi: Mpi,
+    packages: Vec<String>,
+}
+
+impl Builds {
+    pub(crate) fn run(&self, priority: Priority) -> Result<()> {
+        let has_universal = self.packages.iter().any(|package| package == UNIVERSAL);
+        build(&self.mpi, &self.packages, priority)?;
+        if has_universal { lay_out_universal(&self.mpi) } else { Ok(()) }
     }
-    for mpi in mpis {
-        if serving(mpi) == mpi.name && !is_first(mpi) {
+}
+
+/// For each of some MPIs, the builds of tools that its tests take and that no MPI before it has: its own, the universal ones,
+/// and a tool of another ABI.
+pub(crate) fn serving_builds(mpis: &[Mpi], is_quick: bool) -> Result<Vec<Vec<Builds>>> {
+    let (mpich, openmpi) = (environment::mpich()?, environment::openmpi()?);
+    let mut all = Vec::new();
+    let mut planned = BTreeSet::new();
+    for tested in mpis {
+        let mut builds = Vec::new();
+        let mut plan = |mpi: &Mpi, mut packages: Vec<String>| {
+            packages.retain(|package| planned.insert((mpi.name.clone(), package.clone())));
+            if !packages.is_empty() {
+                builds.push(Builds { mpi: mpi.clone(), packages });
+            }
+        };
+        for mpi in [&mpich, &openmpi] {
+            let is_serving = serving(tested) == mpi.name;
+            let mut packages = if is_serving { tool_packages()? } else { Vec::new() };
+            if !is_serving && !is_quick {
+                packages.push(FOREIGN.to_owned());
+            }
+            if mpi.abi() == "mpich" && !packages.is_empty() {
+                // By itself, it would keep one processor busy and leave the other one idle.
+                packages.push(UNIVERSAL.to_owned());
+            }
+            plan(mpi, packages);
+        }
+        if serving(tested) == tested.name && !is_first(tested) {
             // Only the tests of `mpi-tool`, which run on the first ones, take these.
             let is_wanted = |tool: &String| !["mpi-trace", "mpi-watch"].contains(&tool.as_str());
-            build(mpi, &tool_packages()?.into_iter().filter(is_wanted).collect::<Vec<_>>())?;
+            plan(tested, tool_packages()?.into_iter().filter(is_wanted).collect());
         }
+        all.push(builds);
     }
-    Ok(())
+    Ok(all)
 }
 
 /// The tool whose builds for other ABIs are tested.
@@ -64,7 +84,7 @@ pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.
 pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
-    build(mpi, &tool_packages()?)
+    build(mpi, &tool_packages()?, Priority::Usual)
 }
 
 /// The packages of all tools, and of the library that runs stacks of them.
@@ -131,12 +151,13 @@ fn lay_out_universal(mpi: &Mpi) -> Result<()> {
 }
 
 /// The same for some of them.
-pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
+pub(crate) fn build(mpi: &Mpi, packages: &[String], priority: Priority) -> Result<PathBuf> {
     let folder = tools_folder(&mpi.name);
     step(&format!("Building the tools for {}", mpi.name), || {
         let mut build = release_build(mpi);
         build.arg("--quiet");
-        run(build.args(packages.iter().map(|package| format!("--package={package}"))))?;
+        build.args(packages.iter().map(|package| format!("--package={package}")));
+        run(&mut priority.of(build))?;
         fs::create_dir_all(&folder)?;
         for package in packages.iter().filter(|package| *package != UNIVERSAL) {
             let library = match package.as_str() {

@@ -150,6 +150,25 @@ fn frames_of_a_debugger_are_understood() {
     assert_eq!(read("[Thread debugging using libthread_db enabled]"), None);
 }
 
+/// The last part of a function's name: of `a::b::waitall::h422743167ee56921`, as the symbol table has it, and of
+/// `waitall<a::Layer>`, as debugging information has it.
+fn own_name(name: &str) -> &str {
+    let name = name.split('<').next().unwrap_or(name);
+    let is_hash = |part: &str| {
+        part.len() == 17
+            && part.starts_with('h')
+            && part[1..].bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    name.rsplit("::").find(|part| !is_hash(part)).unwrap_or(name)
+}
+
+#[test]
+fn names_of_functions_are_understood() {
+    assert_eq!(own_name("a::b::waitall::h422743167ee56921"), "waitall");
+    assert_eq!(own_name("waitall<a::Layer>"), "waitall");
+    assert_eq!(own_name("PMPI_Recv"), "PMPI_Recv");
+}
+
 /// The frames of a rank's call site that are in `hang.c`.
 fn frames_of_site(rank: &Value) -> Vec<Frame> {
     let site = rank["site"].as_array().unwrap().iter();
@@ -178,7 +197,7 @@ fn gdb_sees_the_same() {
             // MPI's name for it, or the tool's.
             let of_tool = function.trim_start_matches("MPI_").to_lowercase();
             let is_call = |name: &str| {
-                let name = name.split('<').next().unwrap_or(name);
+                let name = own_name(name);
                 name.trim_start_matches('P') == function || name == of_tool
             };
             let is_in_it = of_mpi.iter().any(|frame| is_call(&frame.function));

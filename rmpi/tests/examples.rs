@@ -172,12 +172,12 @@ fn refusals_without_the_checks_of_mpi() {
 fn a_panic_ends_all_processes() {
     let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
     for ranks in ["1", "2", "4"] {
-        let output = Command::new("timeout")
+        let mut command = Command::new("timeout");
+        command
             .args(["--kill-after=5", "60", &mpiexec, "-n", ranks])
             .arg(examples().join("panics"))
-            .arg("alone")
-            .output()
-            .unwrap();
+            .arg("alone");
+        let output = test_support::output(&mut command);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("the first process panics alone"), "{ranks} ranks: {said}");
         // That of a panic; the limit of time would be 124.
@@ -211,7 +211,7 @@ fn unequal_lengths_write_nothing_behind() {
                 command.env_remove(name);
             });
             let output = command
-                .args(["--kill-after=2", "10", &mpiexec, "-n", "2"])
+                .args(["--kill-after=2", "5", &mpiexec, "-n", "2"])
                 .arg(examples().join("unequal_lengths"))
                 .args([operation, long])
                 .output()

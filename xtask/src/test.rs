@@ -126,19 +126,18 @@ impl Test {
             tracer: environment::find_program("strace").is_some(),
         };
         let mut results = Results { left_out, ..Results::default() };
+        let prepare =
+            &|index: usize, priority| self.prepare(&mpis[index], &builds[index], priority);
         thread::scope(|scope| {
-            let prepare = |index: usize, priority| {
-                move || self.prepare(&mpis[index], &builds[index], priority)
-            };
-            let mut next: Option<thread::ScopedJoinHandle<Result<_>>> = None;
+            let mut next: Option<thread::ScopedJoinHandle<'_, Result<_>>> = None;
             for (index, mpi) in mpis.iter().enumerate() {
                 let tests = match next.take() {
                     Some(next) => next.join().expect("no build panics"),
-                    None => prepare(index, Priority::Usual)(),
+                    None => prepare(index, Priority::Usual),
                 };
                 // Tests wait often: what the next MPI's take is built meanwhile.
                 if index + 1 < mpis.len() {
-                    next = Some(scope.spawn(prepare(index + 1, Priority::Lowest)));
+                    next = Some(scope.spawn(move || prepare(index + 1, Priority::Lowest)));
                 }
                 match tests {
                     Ok(tests) => self.test_all_on(mpi, &tests, &found, &mut results),

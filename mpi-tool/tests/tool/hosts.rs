@@ -373,3 +373,34 @@ fn nothing_is_found_in_a_right_program_on_two_hosts() {
         );
     }
 }
+
+/// Load balance within and between hosts, of each phase: the mean of the host that works longest over what the longest rank works,
+/// and the mean of all over that mean.
+#[test]
+fn phases_have_load_balance_within_and_between_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = format!(
+        "{} -tmpi-profile -fjson -oprofile.json -- {} {}",
+        mpi_tool_run(),
+        on_hosts(2),
+        text(&compile("host_phases"))
+    );
+    let outcome = run(folder.path(), 2, &command, &[]);
+    expect_everywhere(&outcome, 2);
+    let report = fs::read_to_string(folder.path().join("profile.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let phases = report["phases"].as_array().unwrap();
+    // Seconds: 0.4 and 0.2 on the first host, twice 0.2 on the second one; then twice 0.4 and twice 0.2.
+    for (number, within, between) in [(2, 0.3 / 0.4, 0.25 / 0.3), (3, 1.0, 0.3 / 0.4)] {
+        let phase = phases.iter().find(|phase| phase["phase"] == number).unwrap();
+        let efficiency = &phase["efficiency"];
+        for (name, expected) in [("within_hosts", within), ("between_hosts", between)] {
+            let told = efficiency[name].as_f64().unwrap();
+            // A busy machine wakes a rank late.
+            assert!((told - expected).abs() < 0.08, "phase {number}, {name}: {phase:#}");
+        }
+        let [balance, within, between] = ["load_balance", "within_hosts", "between_hosts"]
+            .map(|name| efficiency[name].as_f64().unwrap());
+        assert!((balance - within * between).abs() < 1e-6, "phase {number}: {phase:#}");
+    }
+}

@@ -24,26 +24,27 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     result
 }
 
-/// When a command gets a processor.
+/// How much of the machine a build takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Priority {
-    Usual,
-    /// When nobody else wants it: what runs beside tests.
-    Lowest,
+pub(crate) enum Share {
+    All,
+    /// One processor at most, and that after others of the session: what runs beside tests.
+    Little,
 }
 
-impl Priority {
-    /// The command, with this priority.
-    pub(crate) fn of(self, command: Command) -> Command {
-        if self == Self::Usual {
-            return command;
+impl Share {
+    /// The build, with this share.
+    pub(crate) fn of(self, build: Command) -> Command {
+        if self == Self::All {
+            return build;
         }
         let mut nice = Command::new("nice");
-        nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
-        if let Some(folder) = command.get_current_dir() {
+        nice.args(["-n", "19"]).arg(build.get_program()).args(build.get_args());
+        nice.env("CARGO_BUILD_JOBS", "1");
+        if let Some(folder) = build.get_current_dir() {
             nice.current_dir(folder);
         }
-        for (name, value) in command.get_envs() {
+        for (name, value) in build.get_envs() {
             match value {
                 Some(value) => nice.env(name, value),
                 None => nice.env_remove(name),

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::environment::{self, Mpi};
-use crate::step::{Priority, cargo, output, run, run_reading, step};
+use crate::step::{Share, cargo, output, run, run_reading, step};
 use crate::surroundings;
 use crate::tally::Tally;
 use crate::tools::{Builds, build_tools, serving, serving_builds, tools_folder};
@@ -126,18 +126,17 @@ impl Test {
             tracer: environment::find_program("strace").is_some(),
         };
         let mut results = Results { left_out, ..Results::default() };
-        let prepare =
-            &|index: usize, priority| self.prepare(&mpis[index], &builds[index], priority);
+        let prepare = &|index: usize, share| self.prepare(&mpis[index], &builds[index], share);
         thread::scope(|scope| {
             let mut next: Option<thread::ScopedJoinHandle<'_, Result<_>>> = None;
             for (index, mpi) in mpis.iter().enumerate() {
                 let tests = match next.take() {
                     Some(next) => next.join().expect("no build panics"),
-                    None => prepare(index, Priority::Usual),
+                    None => prepare(index, Share::All),
                 };
                 // Tests wait often: what the next MPI's take is built meanwhile.
                 if index + 1 < mpis.len() {
-                    next = Some(scope.spawn(move || prepare(index + 1, Priority::Lowest)));
+                    next = Some(scope.spawn(move || prepare(index + 1, Share::Little)));
                 }
                 match tests {
                     Ok(tests) => self.test_all_on(mpi, &tests, &found, &mut results),
@@ -176,10 +175,10 @@ impl Test {
         &self,
         mpi: &Mpi,
         builds: &[Builds],
-        priority: Priority,
+        share: Share,
     ) -> Result<BTreeMap<String, PathBuf>> {
-        builds.iter().try_for_each(|builds| builds.run(priority))?;
-        step(&format!("Building the tests for {}", mpi.name), || self.build_tests(mpi, priority))
+        builds.iter().try_for_each(|builds| builds.run(share))?;
+        step(&format!("Building the tests for {}", mpi.name), || self.build_tests(mpi, share))
     }
 
     /// All tests on an MPI, of which these are the programs.
@@ -362,11 +361,11 @@ impl Test {
     }
 
     /// Builds what `test_on` runs, and returns where the tests are, by name.
-    fn build_tests(&self, mpi: &Mpi, priority: Priority) -> Result<BTreeMap<String, PathBuf>> {
+    fn build_tests(&self, mpi: &Mpi, share: Share) -> Result<BTreeMap<String, PathBuf>> {
         let mut build = self.cargo_test(mpi)?;
         build.args(["--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
         let mut executables = BTreeMap::new();
-        for message in output(&mut priority.of(build))?.lines() {
+        for message in output(&mut share.of(build))?.lines() {
             let message: serde_json::Value = serde_json::from_str(message)?;
             if let (Some(executable), Some("test"), Some(name)) = (
                 message["executable"].as_str(),

@@ -1,25 +1,25 @@
 //! Questions to MPI about the application's objects: the only place that asks them.
 //!
-//! MPI answers a question about a handle that it does not know by an error, and an error goes to an
-//! error handler of the application's, which ends the application by default. A tool that asks about
-//! such a handle breaks a program that is right: `MPI_DATATYPE_NULL` passes MPICH where the count is 0,
-//! and an argument that is significant at a root only may be anything elsewhere.
+//! MPI answers a question about a handle that it does not know by an error, and an error goes to an error handler of the
+//! application's, which ends the application by default. A tool that asks about such a handle breaks a program that is
+//! right: `MPI_DATATYPE_NULL` passes MPICH where the count is 0, and an argument that is significant at a root only may be
+//! anything elsewhere.
 //!
-//! So the functions here do not take handles. They take [`UsedDatatype`] and [`UsedComm`], which are
-//! made only from a call that MPI has accepted and that cannot have been accepted without a valid
-//! handle. Handles of what may be null, freed or never set are then asked about by nobody, whoever
-//! adds a question. They are not made either where MPI has another ABI than the tool was built for:
-//! handles mean something else there. `tests/questions.rs` reads the sources: no other file calls MPI's functions about
-//! datatypes and communicators.
+//! So the functions here do not take handles. They take [`UsedDatatype`] and [`UsedComm`], which are made only from a call
+//! that MPI has accepted and that cannot have been accepted without a valid handle. Handles of what may be null, freed or
+//! never set are then asked about by nobody, whoever adds a question. They are not made either where MPI has another ABI
+//! than the tool was built for: handles mean something else there. `tests/questions.rs` reads the sources: no other file
+//! calls MPI's functions about datatypes and communicators.
 //!
-//! What remains is an application that frees an object in one thread while another one's call with it
-//! is not over, or that passes wrong handles to an MPI that was built to check none. MPI itself may then
-//! do anything.
+//! What remains is an application that frees an object in one thread while another one's call with it is not over, or that
+//! passes wrong handles to an MPI that was built to check none. MPI itself may then do anything.
 
 use core::ffi::c_int;
 use std::sync::OnceLock;
 
-use mpi_sys::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Group, MPI_Status, pmpi};
+use mpi_sys::{
+    MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Group, MPI_Session, MPI_Status, pmpi,
+};
 
 use super::{Accepted, AnyCall, Call, Transfer};
 use crate::FunctionId;
@@ -33,9 +33,8 @@ fn is_understood() -> bool {
     *UNDERSTOOD.get_or_init(|| wrong_abi().is_none())
 }
 
-/// A datatype that MPI has used: at least one element of it has moved, or will when the request of
-/// the call is complete. So its handle is valid as long as the call is not over, and MPI can be
-/// asked about it.
+/// A datatype that MPI has used: at least one element of it has moved, or will when the request of the call is complete. So
+/// its handle is valid as long as the call is not over, and MPI can be asked about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedDatatype(MPI_Datatype);
 
@@ -110,19 +109,17 @@ impl UsedDatatype {
         envelope
     }
 
-    /// What a derived datatype was made with: the numbers, of whichever width, and the datatypes,
-    /// which MPI has made anew and [`free`](Self::free) frees, unless they are predefined. `None`
-    /// if MPI does not say so. The envelope must be this datatype's, and not that of a predefined
-    /// or Fortran's parametrised one, which has no contents.
+    /// What a derived datatype was made with: the numbers, of whichever width, and the datatypes, which MPI has made anew
+    /// and [`free`](Self::free) frees, unless they are predefined. `None` if MPI does not say so. The envelope must be this
+    /// datatype's, and not that of a predefined or Fortran's parametrised one, which has no contents.
     pub(crate) fn contents(self, envelope: &Envelope) -> Option<(Vec<MPI_Count>, Vec<Self>)> {
         let length = |count: MPI_Count| usize::try_from(count).ok();
         let mut integers = vec![0 as c_int; length(envelope.integers)?];
         let mut addresses = vec![0 as MPI_Aint; length(envelope.addresses)?];
         let mut large_counts = vec![0 as MPI_Count; length(envelope.large_counts)?];
         let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(envelope.datatypes)?];
-        // SAFETY: the datatype must be valid, which a `UsedDatatype` is, and derived, for which the
-        // caller's envelope is. MPI writes no more numbers than it is told that the arrays have,
-        // which are as long as the envelope says.
+        // SAFETY: the datatype must be valid, which a `UsedDatatype` is, and derived, for which the caller's envelope is.
+        // MPI writes no more numbers than it is told that the arrays have, which are as long as the envelope says.
         let code = unsafe {
             if pmpi::available(FunctionId::MPI_Type_get_contents_c as usize) {
                 pmpi::MPI_Type_get_contents_c(
@@ -185,8 +182,7 @@ pub(crate) struct Envelope {
     large_counts: MPI_Count,
     /// How many datatypes.
     datatypes: MPI_Count,
-    /// Which function made it: `MPI_COMBINER_VECTOR`, or `MPI_COMBINER_NAMED` of what is
-    /// predefined.
+    /// Which function made it: `MPI_COMBINER_VECTOR`, or `MPI_COMBINER_NAMED` of what is predefined.
     pub(crate) combiner: c_int,
 }
 
@@ -238,10 +234,101 @@ impl UsedGroup {
     }
 }
 
+/// A session that MPI has opened, and that the application has not finalized. Its methods ask for ranks in the process set
+/// `mpi://WORLD`, which each session has: a group of it is made for that, and freed at once, as a session may refuse to end while
+/// there are groups of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedSession(MPI_Session);
+
+impl UsedSession {
+    /// The session that an accepted call of `MPI_Session_init` has opened. `None` where MPI has another ABI.
+    pub(crate) fn made(call: AnyCall<'_>, _: Accepted<'_>) -> Option<Self> {
+        if call.function() != FunctionId::MPI_Session_init {
+            return None;
+        }
+        let new: *const MPI_Session = call.get(2)?;
+        if new.is_null() || !is_understood() {
+            return None;
+        }
+        // SAFETY: the pointer must lead to a handle. It is the argument by which the function returns the session, and MPI has
+        // written it, since it has accepted this call, which has not returned yet.
+        unsafe { Self::assume(*new) }
+    }
+
+    /// For a session that is known to be open by other means. `None` of the null handle.
+    ///
+    /// # Safety
+    /// MPI has opened the session, and the application does not finalize it as long as this value is there.
+    pub(crate) unsafe fn assume(session: MPI_Session) -> Option<Self> {
+        (session != pmpi::MPI_SESSION_NULL).then_some(Self(session))
+    }
+
+    /// The handle.
+    pub(crate) fn handle(self) -> MPI_Session {
+        self.0
+    }
+
+    /// This process's rank in `mpi://WORLD`, and how many there are; `None` if MPI does not say it.
+    pub(crate) fn position(self) -> Option<(c_int, c_int)> {
+        self.in_world(|world| {
+            let (mut rank, mut size) = (mpi_sys::MPI_UNDEFINED, 0);
+            // SAFETY: both functions want a valid group, which `in_world` has made, and write one `int`.
+            let codes = unsafe {
+                [pmpi::MPI_Group_rank(world, &mut rank), pmpi::MPI_Group_size(world, &mut size)]
+            };
+            (codes == [pmpi::MPI_SUCCESS; 2]).then_some((rank, size))
+        })
+    }
+
+    /// The ranks in `mpi://WORLD` of the processes of a group of this session: `MPI_UNDEFINED` of those that are not in it.
+    /// `None` if MPI does not say it.
+    pub(crate) fn ranks_of_group(self, group: UsedGroup) -> Option<Vec<c_int>> {
+        // SAFETY: both groups must be valid: a `UsedGroup` is, and `in_world` has made the other one. Both are of one session,
+        // says the caller.
+        self.in_world(|world| unsafe { translated(group.0, world) })
+    }
+
+    /// The same of all processes of a communicator of this session, or of the other group if it is between two.
+    pub(crate) fn ranks_of_comm(self, comm: UsedComm, of_other_group: bool) -> Option<Vec<c_int>> {
+        self.in_world(|world| {
+            let mut group = pmpi::MPI_GROUP_NULL;
+            // SAFETY: the functions want a valid communicator: a `UsedComm` is one, between two groups where `is_inter` has said
+            // so. They write one group, which is asked about and freed if it was written, once.
+            unsafe {
+                if comm.group_of(of_other_group)(comm.0, &mut group) != pmpi::MPI_SUCCESS {
+                    return None;
+                }
+                let ranks = translated(group, world);
+                pmpi::MPI_Group_free(&mut group);
+                ranks
+            }
+        })
+    }
+
+    /// Does something with the group of `mpi://WORLD`. `None` if there is none.
+    fn in_world<T>(self, ask: impl FnOnce(MPI_Group) -> Option<T>) -> Option<T> {
+        if !pmpi::available(FunctionId::MPI_Group_from_session_pset as usize) {
+            return None;
+        }
+        let (name, mut world) = (c"mpi://WORLD".as_ptr(), pmpi::MPI_GROUP_NULL);
+        // SAFETY: the function is there, and wants a session that is open, which a `UsedSession` is, and the name of a process
+        // set, which each session has. It communicates with nobody, and writes one group, which is freed here, once.
+        unsafe {
+            let code = pmpi::MPI_Group_from_session_pset(self.0, name, &mut world);
+            if code != pmpi::MPI_SUCCESS || world == pmpi::MPI_GROUP_NULL {
+                return None;
+            }
+            let answer = ask(world);
+            pmpi::MPI_Group_free(&mut world);
+            answer
+        }
+    }
+}
+
 /// The ranks in another group of all processes of a group; `None` if MPI does not say it.
 ///
 /// # Safety
-/// Both groups are valid, and none of them is a session's.
+/// Both groups are valid, and none of them is a session's, or both are of one session.
 unsafe fn translated(group: MPI_Group, other: MPI_Group) -> Option<Vec<c_int>> {
     let mut size = 0;
     // SAFETY: the functions want valid groups, as the caller promises. `MPI_Group_translate_ranks` reads and writes as many
@@ -258,8 +345,7 @@ unsafe fn translated(group: MPI_Group, other: MPI_Group) -> Option<Vec<c_int>> {
     }
 }
 
-/// The communicator of an operation that MPI has accepted. Its methods are questions to MPI, none
-/// of which communicates.
+/// The communicator of an operation that MPI has accepted. Its methods are questions to MPI, none of which communicates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedComm(MPI_Comm);
 
@@ -307,8 +393,7 @@ impl UsedComm {
         if !has_handles() || !is_active() {
             return None;
         }
-        let group_of =
-            if of_other_group { pmpi::MPI_Comm_remote_group } else { pmpi::MPI_Comm_group };
+        let group_of = self.group_of(of_other_group);
         let mut groups = [pmpi::MPI_GROUP_NULL; 2];
         let [group, world] = &mut groups;
         let mut ranks = None;
@@ -328,6 +413,11 @@ impl UsedComm {
         ranks
     }
 
+    /// The function that makes the group of its processes, or of the other ones.
+    fn group_of(self, of_other_group: bool) -> unsafe fn(MPI_Comm, *mut MPI_Group) -> c_int {
+        if of_other_group { pmpi::MPI_Comm_remote_group } else { pmpi::MPI_Comm_group }
+    }
+
     /// The communicator's name; empty if it has none.
     pub(crate) fn name(self) -> String {
         let mut name = [0_u8; mpi_sys::MPI_MAX_OBJECT_NAME as usize + 1];
@@ -344,9 +434,8 @@ impl UsedComm {
     pub(crate) fn rank(self) -> c_int {
         // What no root is, in case that MPI does not answer.
         let mut rank = -1;
-        // SAFETY: `MPI_Comm_rank` wants a valid communicator, and writes one `int` to `rank`. MPI
-        // has accepted the handle in a call (`of`), or the application's own call is about to hand
-        // it to MPI (`assume`).
+        // SAFETY: `MPI_Comm_rank` wants a valid communicator, and writes one `int` to `rank`. MPI has accepted the handle
+        // in a call (`of`), or the application's own call is about to hand it to MPI (`assume`).
         unsafe { pmpi::MPI_Comm_rank(self.0, &mut rank) };
         rank
     }
@@ -471,9 +560,8 @@ impl UsedComm {
     /// In the order of dimensions they are the order of the neighbours' blocks.
     pub(crate) fn neighbours(self, dimension: c_int) -> [c_int; 2] {
         let (mut below, mut above) = (mpi_sys::MPI_PROC_NULL, mpi_sys::MPI_PROC_NULL);
-        // SAFETY: `MPI_Cart_shift` wants a communicator with a Cartesian topology and a dimension
-        // below its number of dimensions, which the caller has asked MPI for; it writes one `int`
-        // to each result.
+        // SAFETY: `MPI_Cart_shift` wants a communicator with a Cartesian topology and a dimension below its number of
+        // dimensions, which the caller has asked MPI for; it writes one `int` to each result.
         unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
         [below, above]
     }
@@ -497,10 +585,9 @@ pub(crate) fn bytes_and_cancelled(status: &MPI_Status) -> (u64, bool) {
     if !is_understood() {
         return (0, false);
     }
-    // SAFETY: both functions read a status and write one number. MPI has set the status, or it is
-    // zeros, which is a status of no bytes, or it is the application's, whatever that has put there:
-    // a status is numbers only, which these functions turn into other numbers; the datatype, `MPI_BYTE`, is predefined. Every MPI
-    // since 3.0 has the functions.
+    // SAFETY: both functions read a status and write one number. MPI has set the status, or it is zeros, which is a status
+    // of no bytes, or it is the application's, whatever that has put there: a status is numbers only, which these functions
+    // turn into other numbers; the datatype, `MPI_BYTE`, is predefined. Every MPI since 3.0 has the functions.
     unsafe {
         pmpi::MPI_Test_cancelled(status, &mut cancelled);
         pmpi::MPI_Get_elements_x(status, pmpi::MPI_BYTE, &mut bytes);

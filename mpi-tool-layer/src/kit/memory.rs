@@ -19,6 +19,12 @@ pub fn copy_memory(from: u64, to: &mut [u8]) -> Option<&[u8]> {
 /// The text at an address: a C string in UTF-8, not empty, without control characters, and of at most so many bytes with its
 /// end.
 pub(crate) fn text_at(address: u64, most: usize) -> Option<String> {
+    let text = String::from_utf8(bytes_at(address, most)?).ok()?;
+    (!text.is_empty() && !text.contains(char::is_control)).then_some(text)
+}
+
+/// The bytes of a C string at an address, without its end: of at most so many bytes with it. `None` if it is not there.
+pub(crate) fn bytes_at(address: u64, most: usize) -> Option<Vec<u8>> {
     /// What lies in one page is there or not as a whole.
     const PAGE: u64 = 4096;
     let mut bytes = Vec::new();
@@ -30,8 +36,7 @@ pub(crate) fn text_at(address: u64, most: usize) -> Option<String> {
         let end = piece.iter().position(|byte| *byte == 0);
         bytes.extend(&piece[..end.unwrap_or(length)]);
         if end.is_some() {
-            let text = String::from_utf8(bytes).ok()?;
-            return (!text.is_empty() && !text.contains(char::is_control)).then_some(text);
+            return Some(bytes);
         }
     }
     None

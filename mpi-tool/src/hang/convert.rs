@@ -8,7 +8,7 @@ use mpi_facts::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Tim
 
 use super::file::{Count, Group, Request, Snapshot, Thread};
 use super::graph::{
-    Collective, Condition, Doing, Epochs, Lock, Members, Message, Needs, Operation, Progress,
+    Collective, Condition, Doing, Epochs, Far, Lock, Members, Message, Needs, Operation, Progress,
     State, What, Who,
 };
 
@@ -168,12 +168,41 @@ fn between(snapshot: &Snapshot, thread: &Thread) -> What {
     })
 }
 
+/// Processes of another world that one communicates with by a communicator, or one of them by its rank there; `None` if it has
+/// no such processes, or others beside them.
+fn far(snapshot: &Snapshot, comm: u64, rank: Option<i32>) -> Option<Far> {
+    let group = snapshot.group(kind::COMMUNICATOR, comm)?;
+    let others = group.other.as_ref().filter(|others| others.iter().next().is_none())?;
+    let rank = rank.filter(|rank| *rank != snapshot.any_source);
+    let rank = rank.and_then(|rank| u32::try_from(rank).ok());
+    let is_there = rank.is_none_or(|rank| (rank as usize) < others.size());
+    let have_spawned = group.identity == group::PARENT;
+    is_there.then_some(Far { have_spawned, rank, size: group.sizes[1] })
+}
+
+/// The same of a call that waits for them.
+fn far_of_call(snapshot: &Snapshot, thread: &Thread, shape: &Shape) -> Option<Far> {
+    let function = thread.function;
+    let is_probe = matches!(function, FunctionId::MPI_Probe | FunctionId::MPI_Mprobe);
+    let rank = match shape.pattern {
+        _ if function == FunctionId::MPI_Comm_disconnect => None,
+        _ if shape.communicator == NONE => return None,
+        Pattern::Send => Some(thread.peer),
+        Pattern::Receive | Pattern::SendReceive if shape.source != NONE => Some(thread.source),
+        _ if is_probe => Some(thread.source),
+        _ if thread.number.all > 0 => None,
+        _ => return None,
+    };
+    if rank == Some(snapshot.proc_null) { None } else { far(snapshot, thread.comm, rank) }
+}
+
 /// What a call waits for.
 fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     use FunctionId::{
-        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_group, MPI_Comm_join,
-        MPI_Finalize, MPI_Init, MPI_Init_thread, MPI_Intercomm_create, MPI_Mprobe, MPI_Probe,
-        MPI_Waitall, MPI_Win_complete, MPI_Win_start, MPI_Win_wait,
+        MPI_Bsend, MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_create_from_group,
+        MPI_Comm_create_group, MPI_Comm_disconnect, MPI_Comm_join, MPI_Finalize, MPI_Init,
+        MPI_Init_thread, MPI_Intercomm_create, MPI_Intercomm_create_from_groups, MPI_Mprobe,
+        MPI_Probe, MPI_Waitall, MPI_Win_complete, MPI_Win_start, MPI_Win_wait,
     };
     let function = thread.function;
     let shape = Shape::looked_up(function);
@@ -186,15 +215,20 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
         // Callbacks may do what others wait for.
         MPI_Finalize if snapshot.has_last_callbacks || thread.is_nested => return What::Nothing,
         MPI_Finalize => return What::Finalize,
+        MPI_Comm_disconnect => {
+            return far_of_call(snapshot, thread, shape).map_or(What::Nothing, What::World);
+        }
         MPI_Bsend => return What::Nothing,
         MPI_Comm_accept | MPI_Comm_connect | MPI_Comm_join => {
             return What::Outside("another program to connect");
         }
-        MPI_Comm_create_group => {
+        MPI_Comm_create_group | MPI_Comm_create_from_group => {
             let found = meeting(snapshot, thread.object, thread.number, function);
             return found.map_or(What::Nothing, What::Collective);
         }
-        MPI_Intercomm_create => return between(snapshot, thread),
+        MPI_Intercomm_create | MPI_Intercomm_create_from_groups => {
+            return between(snapshot, thread);
+        }
         _ => {}
     }
     // A flag says that the function does not wait.
@@ -203,6 +237,9 @@ fn what(snapshot: &Snapshot, thread: &Thread) -> What {
     }
     if shape.timing != Timing::Blocking && shape.timing != Timing::Epoch || shape.flag != NONE {
         return What::Nothing;
+    }
+    if let Some(far) = far_of_call(snapshot, thread, shape) {
+        return What::World(far);
     }
     let has_comm = shape.communicator != NONE;
     let sent = || message(snapshot, true, thread.comm, thread.peer, Some(thread.tag));
@@ -303,6 +340,7 @@ fn lock(snapshot: &Snapshot, thread: &Thread, window: &Group, has_target: bool) 
 /// What the requests of a call are for.
 fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
     let mut of = Vec::new();
+    let mut of_world = None;
     let mut is_known = thread.requests as usize == thread.handles.len();
     let Snapshot { request_null, request_empty, has_int_handles, .. } = *snapshot;
     let is_complete = |handle: u64| {
@@ -319,6 +357,11 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
         }
         if request.is_shared {
             is_known = false;
+            continue;
+        }
+        let has_root = request.number.all == 0 && request.peer != snapshot.proc_null;
+        if let Some(far) = far(snapshot, request.comm, Some(request.peer).filter(|_| has_root)) {
+            of_world = Some(far);
             continue;
         }
         let group = snapshot.group(kind::COMMUNICATOR, request.comm);
@@ -341,7 +384,11 @@ fn requests(snapshot: &Snapshot, thread: &Thread, is_all: bool) -> What {
             None => is_known = false,
         }
     }
-    What::Requests { of, is_all, is_known }
+    match of_world {
+        Some(far) if of.is_empty() && is_known => What::World(far),
+        Some(_) => What::Requests { of, is_all, is_known: false },
+        None => What::Requests { of, is_all, is_known },
+    }
 }
 
 /// The ranks of the world that a call communicates with, as far as it says so.

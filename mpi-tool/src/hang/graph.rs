@@ -4,13 +4,13 @@
 //! begun), or any (a receive from any source, several requests of which nobody knows which are complete). A rank can
 //! go on if it does not wait, or if those that it needs can go on. Ranks of which that cannot be said are stuck, and
 //! whoever waits for them is, too. What is not known counts as able to go on: a miss is better than a false alarm.
-
 //!
 //! Worlds may have many ranks, and most of them wait for the same: what that is, is found out once, and of many ranks
 //! that one waits for, a few are kept.
 
 mod members;
 mod needs;
+mod path;
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use mpi_facts::FunctionId;
 
 pub(super) use members::Members;
+use path::{OnPath, shortest};
 use shared::Shared;
 
 /// What is known of a rank.
@@ -110,8 +111,21 @@ pub(super) enum What {
     Start,
     /// That all finalize.
     Finalize,
+    /// That processes of another world do something. What they do is not judged.
+    World(Far),
     /// Something outside of MPI, in words.
     Outside(&'static str),
+}
+
+/// Processes of another world: those that were spawned, or have connected, or have spawned this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Far {
+    /// Have they spawned this world?
+    pub(super) have_spawned: bool,
+    /// Which one of them, if it is one.
+    pub(super) rank: Option<u32>,
+    /// How many they are.
+    pub(super) size: u64,
 }
 
 /// What a request is for.
@@ -306,6 +320,8 @@ pub(super) enum Why {
     Stopped,
     /// It is in its own code.
     Computing,
+    /// It waits for processes of another world.
+    World(Far),
     /// It waits for something outside of MPI's ranks.
     Outside(&'static str),
     /// It is in a call of which nobody knows whom it waits for.
@@ -484,16 +500,18 @@ impl<'a> World<'a> {
         for rank in 0..self.size {
             let calls = self.states.get(&rank).map_or(&[][..], |state| &state.calls);
             let outside = calls.iter().find_map(|call| match call.what {
-                What::Outside(what) => Some(what),
+                What::Outside(what) => Some(Why::Outside(what)),
+                What::World(far) => Some(Why::World(far)),
                 What::Collective(_) if is_spawn(call.function) && !waiting.contains(&rank) => {
-                    Some("the processes that it spawns, which have not started MPI")
+                    let what = "the processes that it spawns, which have not started MPI";
+                    Some(Why::Outside(what))
                 }
                 _ => None,
             });
             let why = match (self.condition(rank), outside) {
                 (Condition::Stopped, _) => Why::Stopped,
                 (Condition::Dead, _) => Why::Dead,
-                (Condition::Still, Some(what)) => Why::Outside(what),
+                (Condition::Still, Some(why)) => why,
                 _ if !awaited.contains(&rank) => continue,
                 (Condition::Moving, _) => continue,
                 (Condition::Finalized, _) => Why::Finalized,
@@ -510,84 +528,9 @@ impl<'a> World<'a> {
     }
 }
 
-/// What is asked of a path for each rank on it.
-struct OnPath {
-    /// Those that have called something else than another one.
-    turned_away: BTreeSet<u32>,
-    /// Does each of its ranks wait?
-    is_circle: bool,
-}
-
-impl OnPath {
-    fn of(path: &[Edge]) -> Self {
-        let mismatch = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
-        let turned_away = path.iter().filter(mismatch).flat_map(|edge| [edge.from, edge.to]);
-        let begins: BTreeSet<u32> = path.iter().map(|edge| edge.from).collect();
-        Self {
-            turned_away: turned_away.collect(),
-            is_circle: path.iter().all(|edge| begins.contains(&edge.to)),
-        }
-    }
-}
-
 /// Does a function wait for processes that are not in the world?
 const fn is_spawn(function: FunctionId) -> bool {
     matches!(function, FunctionId::MPI_Comm_spawn | FunctionId::MPI_Comm_spawn_multiple)
-}
-
-/// Of the ways that lead from stuck ranks round in a circle, or to who is gone, the shortest one.
-fn shortest(
-    needs: &BTreeMap<u32, Wait>,
-    stuck: &BTreeSet<u32>,
-    is_gone: impl Fn(u32) -> bool,
-) -> Vec<Edge> {
-    let mut best: Vec<Edge> = Vec::new();
-    // Of many ranks, ways that lead into earlier ones are not followed to their ends again.
-    let has_many = stuck.len() > 16 * MOST;
-    let mut earlier = BTreeSet::new();
-    for &start in stuck {
-        if has_many && earlier.contains(&start) {
-            continue;
-        }
-        // Along the first wait that cannot end: what differs in its reason is the first in the list.
-        let mut way: Vec<Edge> = Vec::new();
-        let mut seen = BTreeMap::from([(start, 0)]);
-        let mut at = start;
-        let found = loop {
-            let Some(Wait { edges, .. }) = needs.get(&at) else { break None };
-            let turned = |edge: &&Edge| matches!(edge.reason, Reason::Mismatch { .. });
-            let in_vain = |edge: &&Edge| is_gone(edge.to) || stuck.contains(&edge.to);
-            let back = |edge: &&Edge| in_vain(edge) && seen.contains_key(&edge.to);
-            let next = edges.iter().find(turned);
-            let next = next.or_else(|| edges.iter().find(|edge| is_gone(edge.to)));
-            let next =
-                next.or_else(|| edges.iter().find(back)).or_else(|| edges.iter().find(in_vain));
-            let Some(next) = next else { break None };
-            way.push(*next);
-            if turned(&next) || is_gone(next.to) {
-                // What is wrong is this wait; how others came to wait for it does not matter.
-                break Some(way.len() - 1);
-            }
-            if let Some(begin) = seen.get(&next.to) {
-                break Some(*begin);
-            }
-            if has_many && earlier.contains(&next.to) {
-                break None;
-            }
-            seen.insert(next.to, way.len());
-            at = next.to;
-        };
-        if has_many {
-            earlier.extend(seen.into_keys());
-        }
-        if let Some(begin) = found {
-            let way = &way[begin..];
-            if best.is_empty() || way.len() < best.len() {
-                best = way.to_vec();
-            }
-        }
-    }
-    best
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn of(reading: &Reading, symbols: &mut Symbols) -> Value {
                 "function": thread.map(|thread| thread.function.to_string()),
                 "site": thread.map(|thread| site(&frames(thread, symbols))),
                 "why": why_word(world, culprit),
-                "sentence": why(world, culprit, symbols),
+                "sentence": why(reading, world, culprit, symbols),
             }));
         }
         verdicts.push(verdict_of(reading, at, world, symbols));
@@ -97,7 +97,7 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
         "world": at,
         "size": world.size,
         "verdict": verdict_word,
-        "certain": !world.is_uncertain && !world.has_others && !world.has_handlers && !world.is_past,
+        "certain": !world.is_uncertain && world.others.is_empty() && !world.has_handlers && !world.is_past,
         "alive": !world.is_past,
         "stuck": world.verdict.stuck,
         "waits": edges,

@@ -3,7 +3,7 @@
 //! * `find.rs`: which run. `file.rs`: what a file says. `process.rs`: what the kernel says of its process.
 //! * `reading.rs`: all ranks at two moments, and what has moved in between.
 //! * `convert.rs`, `graph/needs.rs`: whom each rank waits for. `graph.rs`: the verdict.
-//! * `text.rs`, `json.rs`, `picture.rs`: what is printed.
+//! * `worlds.rs`: what is known of ranks of other worlds. `text.rs`, `json.rs`, `picture.rs`: what is printed.
 //! * `guard.rs`: says by itself that nothing moves, and ends the launcher if that is wanted.
 
 mod convert;
@@ -16,6 +16,7 @@ mod picture;
 mod process;
 mod reading;
 mod text;
+mod worlds;
 
 use std::fs;
 use std::io::{self, IsTerminal as _};

@@ -38,8 +38,8 @@ pub(super) struct World {
     pub(super) is_past: bool,
     /// Have those that are to blame had too little of a processor to tell?
     pub(super) is_uncertain: bool,
-    /// Has a rank that is to blame threads outside of MPI that may do what others wait for?
-    pub(super) has_others: bool,
+    /// Ranks that are to blame and have threads outside of MPI that sleep and may do what others wait for: these threads.
+    pub(super) others: Vec<(u32, Vec<u32>)>,
     /// May a rank that is to blame be in an error handler of the application's?
     pub(super) has_handlers: bool,
 }
@@ -56,6 +56,10 @@ pub(super) struct Rank {
     pub(super) sleeps: bool,
     /// The threads that were in one call all the time.
     pub(super) inside: Vec<Thread>,
+    /// Does a thread of it work outside of MPI?
+    pub(super) works: bool,
+    /// Has it had too little of a processor to see a message that may be there?
+    pub(super) had_little: bool,
 }
 
 impl Rank {
@@ -272,12 +276,15 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 _ => false,
             });
             let snapshot = snapshot.clone();
-            ranks.insert(rank, Rank { snapshot, life, condition, moved, sleeps, inside });
+            let (works, had_little) = (false, false);
+            let rank_is =
+                Rank { snapshot, life, condition, moved, sleeps, inside, works, had_little };
+            ranks.insert(rank, rank_is);
         }
         let largest = ranks.values().filter_map(|rank| rank.snapshot.size).max().unwrap_or(0);
         let size = largest.max(ranks.keys().next_back().map_or(0, |rank| rank + 1));
         let mut states: BTreeMap<u32, State> = ranks
-            .iter()
+            .iter_mut()
             .map(|(number, rank)| {
                 // A thread outside of MPI that has a processor may do what others wait for.
                 let works = outside(rank, now).any(|(thread, effort)| {
@@ -287,7 +294,8 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                     // Libraries have threads that look at something now and then.
                     effort.time > before + if is_known { 0 } else { LITTLE_TIME }
                 });
-                let threads: Vec<&Thread> = rank.inside.iter().filter(|_| !works).collect();
+                rank.works = works;
+                let threads: Vec<&Thread> = rank.inside.iter().filter(|_| !rank.works).collect();
                 (*number, state(&rank.snapshot, &threads, rank.condition))
             })
             .collect();
@@ -314,13 +322,20 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
                 }
             })
         };
+        let all_with_little: Vec<u32> = ranks.keys().copied().filter(had_little).collect();
+        for rank in all_with_little {
+            ranks.entry(rank).and_modify(|rank| rank.had_little = true);
+        }
+        let had_little = |rank: &u32| ranks.get(rank).is_some_and(|rank: &Rank| rank.had_little);
         let is_deadlock = !is_past && verdict.kind == Kind::Deadlock;
         let mut named = verdict.path.iter().flat_map(|edge| [edge.from, edge.to]);
         let is_uncertain = is_deadlock && named.any(|rank| had_little(&rank));
-        let mut stuck = verdict.stuck.iter().filter_map(|rank| ranks.get(rank));
-        let has_others = is_deadlock && stuck.clone().any(|rank| may_go_on(rank, now));
-        let has_handlers = is_deadlock && stuck.any(|rank| rank.snapshot.has_error_handlers);
-        World { size, ranks, states, verdict, is_past, is_uncertain, has_others, has_handlers }
+        let stuck = || verdict.stuck.iter().filter_map(|rank| Some((*rank, ranks.get(rank)?)));
+        let others = stuck().filter(|_| is_deadlock);
+        let others = others.map(|(number, rank)| (number, may_go_on(rank, now)));
+        let others: Vec<_> = others.filter(|(_, threads)| !threads.is_empty()).collect();
+        let has_handlers = is_deadlock && stuck().any(|(_, rank)| rank.snapshot.has_error_handlers);
+        World { size, ranks, states, verdict, is_past, is_uncertain, others, has_handlers }
     });
     worlds.filter(|world| !world.ranks.is_empty()).collect()
 }
@@ -333,20 +348,22 @@ fn outside<'a>(rank: &'a Rank, look: &'a Look) -> impl Iterator<Item = (u32, Eff
         .filter(|(thread, _)| !rank.inside.iter().any(|inside| inside.id == *thread))
 }
 
-/// May a thread outside of MPI, which sleeps, wake up by itself and do what others wait for? One that waits for another
+/// The threads outside of MPI that sleep and may wake up by themselves and do what others wait for. One that waits for another
 /// thread does not, and one that was there when MPI had started, has never called it and waits for a socket or the like is a
 /// library's, most likely.
-fn may_go_on(rank: &Rank, look: &Look) -> bool {
-    !rank.inside.is_empty()
-        && outside(rank, look).any(|(thread, _)| {
-            let Snapshot { pid, ready, threads, .. } = &rank.snapshot;
-            let is_known = threads.iter().any(|known| known.id == thread);
-            match sleep_of(*pid, thread) {
-                Sleep::Thread => false,
-                Sleep::Descriptor => is_known || is_younger(*pid, thread, *ready),
-                Sleep::Other => true,
-            }
-        })
+fn may_go_on(rank: &Rank, look: &Look) -> Vec<u32> {
+    if rank.inside.is_empty() {
+        return vec![];
+    }
+    let Snapshot { pid, ready, threads, .. } = &rank.snapshot;
+    let may = |thread: &u32| match sleep_of(*pid, *thread) {
+        Sleep::Thread => false,
+        Sleep::Descriptor => {
+            threads.iter().any(|known| known.id == *thread) || is_younger(*pid, *thread, *ready)
+        }
+        Sleep::Other => true,
+    };
+    outside(rank, look).map(|(thread, _)| thread).filter(may).collect()
 }
 
 /// How many calls each file's process has made: to see whether anything moves.

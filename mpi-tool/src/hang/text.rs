@@ -11,6 +11,7 @@ use super::file::{Group, Thread};
 use super::graph::{Condition, Culprit, Edge, Kind, Reason, Why};
 use super::process::Life;
 use super::reading::{Rank, Reading, World};
+use super::worlds::far_away;
 use crate::report::symbols::{Frame, Symbols};
 
 /// The whole text. `top` is how many lines the table has; 0 for all.
@@ -208,7 +209,7 @@ pub(super) fn list(ranks: &[u32]) -> String {
 }
 
 /// What a rank does, or that nobody knows.
-fn what(world: &World, rank: u32, symbols: &mut Symbols) -> String {
+pub(super) fn what(world: &World, rank: u32, symbols: &mut Symbols) -> String {
     world.ranks.get(&rank).map_or_else(|| "without a file".into(), |state| doing(state, symbols))
 }
 
@@ -282,12 +283,17 @@ fn waiting(world: &World, edge: &Edge, symbols: &mut Symbols) -> String {
 }
 
 /// Why a rank is named, in a sentence.
-pub(super) fn why(world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
-    format!("rank {}, {}", culprit.rank, because(world, culprit, symbols))
+pub(super) fn why(
+    reading: &Reading,
+    world: &World,
+    culprit: &Culprit,
+    symbols: &mut Symbols,
+) -> String {
+    format!("rank {}, {}", culprit.rank, because(reading, world, culprit, symbols))
 }
 
 /// The same without the rank.
-fn because(world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
+fn because(reading: &Reading, world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
     let doing = what(world, culprit.rank, symbols);
     let edge = world.verdict.path.iter().find(|edge| edge.from == culprit.rank).copied();
     let has_exited = || {
@@ -315,8 +321,17 @@ fn because(world: &World, culprit: &Culprit, symbols: &mut Symbols) -> String {
                     "{doing}: it is in its own code on {}, or has died there",
                     rank.snapshot.host
                 ),
+                None if world.ranks.get(&culprit.rank).is_some_and(|rank| rank.works) => {
+                    format!("{doing}: another thread of it works outside of MPI")
+                }
                 None => format!("{doing}: it is in its own code"),
             }
+        }
+        (Why::World(far), _) => {
+            format!(
+                "{doing}: it waits for {}",
+                far_away(reading, world, culprit.rank, far, symbols)
+            )
         }
         (Why::Outside(what), _) => format!("{doing}: it waits for {what}"),
         (Why::InCall, _) => format!("{doing}: whom it waits for is not known"),
@@ -332,7 +347,11 @@ pub(super) fn why_word(world: &World, culprit: &Culprit) -> &'static str {
         Why::Finalizing => "finalizing",
         Why::Finalized => "finalized",
         Why::Missing => "missing",
+        Why::World(_) => "another world",
         Why::Outside(_) => "outside",
+        Why::Computing if world.ranks.get(&culprit.rank).is_some_and(|rank| rank.works) => {
+            "computing"
+        }
         Why::InCall => "in a call",
         Why::Dead | Why::Stopped | Why::Computing => {
             world.ranks.get(&culprit.rank).map_or("dead", word)
@@ -349,10 +368,17 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
             "It looks like a deadlock of {}, but they have had too little processor time to be sure:",
             count(verdict.stuck.len())
         )),
-        Kind::Deadlock if world.has_others => lines.push(format!(
-            "It looks like a deadlock of {}, but one of them has threads outside of MPI that may go on:",
-            count(verdict.stuck.len())
-        )),
+        Kind::Deadlock if !world.others.is_empty() => {
+            let ranks: Vec<u32> = world.others.iter().map(|(rank, _)| *rank).collect();
+            let who = match ranks[..] {
+                [rank] => format!("rank {rank} has a thread that sleeps"),
+                _ => format!("ranks {} have threads that sleep", list(&ranks)),
+            };
+            lines.push(format!(
+                "It looks like a deadlock of {}, but {who} outside of MPI and may go on:",
+                count(verdict.stuck.len())
+            ));
+        }
         Kind::Deadlock if world.has_handlers => lines.push(format!(
             "It looks like a deadlock of {}, but one of them may be in an error handler of the program's:",
             count(verdict.stuck.len())
@@ -382,7 +408,7 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
     // Ranks of which the same is to be said are named together.
     let mut said: Vec<(String, Vec<u32>)> = Vec::new();
     for culprit in &verdict.culprits {
-        let because = because(world, culprit, symbols);
+        let because = because(reading, world, culprit, symbols);
         match said.iter_mut().find(|(known, _)| *known == because) {
             Some((_, ranks)) => ranks.push(culprit.rank),
             None => said.push((because, vec![culprit.rank])),
@@ -394,6 +420,12 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
     }
     if said.len() > MOST {
         lines.push(format!("  … and {} more lines", said.len() - MOST));
+    }
+    asleep(&mut lines, world, symbols);
+    if verdict.culprits.iter().any(|culprit| matches!(culprit.why, Why::World(_))) {
+        lines.push(
+            "(what ranks of two worlds wait for is not judged, but of two that receive from each other)".into(),
+        );
     }
     if world.is_past && verdict.kind != Kind::Running {
         lines.push(
@@ -417,6 +449,21 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
         );
     }
     lines
+}
+
+/// A line for each of some threads that sleep outside of MPI and may go on.
+fn asleep(lines: &mut Vec<String>, world: &World, symbols: &mut Symbols) {
+    const MOST: usize = 4;
+    let all = world.others.iter().flat_map(|(rank, all)| all.iter().map(move |one| (*rank, *one)));
+    for (number, thread) in all.take(MOST) {
+        let Some(rank) = world.ranks.get(&number) else { continue };
+        let last = rank.snapshot.threads.iter().find(|known| known.id == thread);
+        let last = last.map_or_else(
+            || ", and has not called MPI yet".into(),
+            |last| format!(" after {}{}", call(rank, last), at(last, symbols)),
+        );
+        lines.push(format!("  thread {thread} of rank {number} sleeps outside of MPI{last}"));
+    }
 }
 
 /// A line for each rank, those that are named first.

@@ -1,7 +1,12 @@
-! Programs that hang, one by one, by the first argument. Lines that a test asks for end in a comment.
+! Programs that hang, one by one, by the first argument: with the module `mpi`, or with `mpif.h`. Lines that a test asks for end in a comment.
 program hang
+#ifdef WITH_MPIF_H
+    implicit none
+    include 'mpif.h'
+#else
     use mpi
     implicit none
+#endif
     integer :: rank, size, error, buffer(1)
     integer :: status(MPI_STATUS_SIZE)
     character(len=40) :: what

@@ -12,7 +12,7 @@ use crate::common::setting;
 use crate::hang::{Job, verdict};
 
 /// The line of a source file that ends in a comment, which begins with a mark.
-fn line_of(source: &Path, mark: &str, comment: &str) -> u64 {
+pub(crate) fn line_of(source: &Path, mark: &str, comment: &str) -> u64 {
     let text = fs::read_to_string(source).unwrap();
     let end = format!("{mark} {comment}");
     let lines: Vec<_> = text.lines().zip(1..).filter(|(line, _)| line.ends_with(&end)).collect();
@@ -22,7 +22,7 @@ fn line_of(source: &Path, mark: &str, comment: &str) -> u64 {
 
 /// The ranks that are named, with the function and the innermost line in a source file. Without that of `MPI_Finalize` in
 /// Fortran: with Open MPI's module, gfortran 12 gives that call the line of another statement, as `objdump -dl` shows.
-fn culprits(answer: &Value, source: &Path) -> BTreeSet<(u64, String, Option<u64>)> {
+pub(crate) fn culprits(answer: &Value, source: &Path) -> BTreeSet<(u64, String, Option<u64>)> {
     let is_fortran = source.extension().is_some_and(|extension| extension == "F90");
     let name = source.file_name().unwrap().to_str().unwrap();
     let culprits = answer["culprits"].as_array().unwrap().iter();
@@ -71,7 +71,7 @@ fn all_are_named(
     }
 }
 
-/// With the module `mpi`, under Debian's MPI: the wheels are without Fortran.
+/// With the module `mpi` and with `mpif.h`, under Debian's MPI: the wheels are without Fortran.
 #[test]
 fn gfortran_programs_that_hang_are_named() {
     let folder = TempDir::new().unwrap();
@@ -79,12 +79,15 @@ fn gfortran_programs_that_hang_are_named() {
     let words = |variable: &str| -> Vec<String> {
         setting(variable).to_str().unwrap().split_whitespace().map(str::to_owned).collect()
     };
-    let (compiler, program) = (words("FORTRAN"), folder.path().join("hang"));
-    let mut fortran = Command::new(&compiler[0]);
-    fortran.args(&compiler[1..]).args(["-g", "-O1"]).arg(&source).arg("-o").arg(&program);
-    let output = fortran.args(words("FORTRAN_LIBRARIES")).output().expect("the compiler runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    all_are_named(&program, &source, "!", ["cycle", "barrier", "tag 5"], None);
+    for (name, options) in [("hang", &[][..]), ("hang_mpif_h", &["-DWITH_MPIF_H"])] {
+        let (compiler, program) = (words("FORTRAN"), folder.path().join(name));
+        let mut fortran = Command::new(&compiler[0]);
+        fortran.args(&compiler[1..]).args(["-g", "-O1"]).args(options);
+        fortran.arg(&source).arg("-o").arg(&program);
+        let output = fortran.args(words("FORTRAN_LIBRARIES")).output().expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        all_are_named(&program, &source, "!", ["cycle", "barrier", "tag 5"], None);
+    }
 }
 
 /// By way of rmpi, which finalizes MPI when its context goes, at the end of `main`.

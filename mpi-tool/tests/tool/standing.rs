@@ -17,9 +17,25 @@ const OF_THREADS: [&str; 8] = [
     "session",
 ];
 
+/// What `standing_sessions.c` has.
+const OF_SESSIONS: [&str; 8] = [
+    "sessions again",
+    "sessions anew",
+    "session's groups",
+    "session's subset",
+    "session's self",
+    "session's two groups",
+    "session's epochs",
+    "session's end",
+];
+
 /// The file that has a program.
 fn program(what: &str) -> PathBuf {
-    let name = if OF_THREADS.contains(&what) { "standing_threads" } else { "standing" };
+    let name = match what {
+        _ if OF_THREADS.contains(&what) => "standing_threads",
+        _ if OF_SESSIONS.contains(&what) => "standing_sessions",
+        _ => "standing",
+    };
     compile_with(setting("MPICC"), name, name, &["-g", "-pthread"])
 }
 
@@ -126,19 +142,35 @@ fn what_mpi_4_has_accuses_nobody() {
     }
 }
 
+#[test]
+fn sessions_accuse_nobody() {
+    if !limited(program("has 4")).arg("has 4").status().expect("it starts").success() {
+        return;
+    }
+    for what in OF_SESSIONS {
+        // Open MPI does not start again when its last session is over.
+        if what != "sessions anew" || abi() != "openmpi" {
+            nobody_is_accused(&[what]);
+        }
+    }
+}
+
 /// A thread that works outside of MPI may do what its rank waits for.
 #[test]
 fn a_thread_that_works_accuses_nobody() {
-    nobody_is_accused(&["thread works"]);
+    let report = report_of("thread works");
+    assert!(!report.contains("deadlock") && !report.contains("Deadlock"), "{report}");
+    assert!(report.contains(": another thread of it works outside of MPI"), "{report}");
 }
 
 /// Where it cannot be seen whether a rank goes on, that is said.
 #[test]
 fn what_cannot_be_seen_is_not_certain() {
-    let threads = "threads outside of MPI that may go on";
+    let threads = "outside of MPI and may go on";
     nothing_is_certain(&[
-        ("thread polls", threads),
-        ("semaphore of all", threads),
+        ("thread polls", "rank 2 has a thread that sleeps outside of MPI and may go on"),
+        ("thread polls", "of rank 2 sleeps outside of MPI, and has not called MPI yet"),
+        ("semaphore of all", "rank 2 has a thread that sleeps outside of MPI and may go on"),
         ("own message", threads),
         ("error handler", "may be in an error handler"),
     ]);

@@ -19,7 +19,7 @@ use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing}
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 6;
+pub const VERSION: u64 = 7;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -37,7 +37,7 @@ pub mod header {
     pub const MAGIC: usize = 0;
     /// [`super::VERSION`]
     pub const VERSION: usize = 1;
-    /// The rank in `MPI_COMM_WORLD`, or [`super::UNKNOWN`].
+    /// The rank in `MPI_COMM_WORLD`, or in the process set `mpi://WORLD`, or [`super::UNKNOWN`].
     pub const RANK: usize = 2;
     /// The size of `MPI_COMM_WORLD`, or [`super::UNKNOWN`].
     pub const SIZE: usize = 3;
@@ -115,6 +115,8 @@ pub mod phase {
     pub const FINALIZED: u64 = 2;
     /// The process has ended without `MPI_Finalize`.
     pub const EXITED: u64 = 3;
+    /// All sessions are finalized, and there is no world. Others may be opened.
+    pub const BETWEEN: u64 = 4;
 }
 
 /// Bits of [`header::FULL`].
@@ -131,7 +133,8 @@ pub mod full {
     pub const LOCKS: u64 = 16;
     /// Modules.
     pub const MODULES: u64 = 32;
-    /// Communicators, windows and files that were freed: not all of these are there any more.
+    /// Communicators, windows and files that were freed: not all of these are there any more. Or some of those that are there
+    /// are not known.
     pub const GONE: u64 = 64;
     /// Epochs of windows, or somebody whom they are with.
     pub const EPOCHS: u64 = 128;
@@ -190,7 +193,7 @@ pub mod slot {
     /// ([`INT_HANDLES`](super::header::INT_HANDLES)).
     pub const COMM: usize = 9;
     /// The window's or the file's handle. In calls that some processes make together, the identity of what they are operations
-    /// of ([`super::kind::MEETING`]), and in the places of requests what `MPI_Intercomm_create` is to the leaders: identity
+    /// of ([`super::kind::MEETING`]), and in the places of requests what `MPI_Intercomm_create` and its kin are to the leaders: identity
     /// and number, zeros elsewhere, and the own leader's world rank.
     pub const OBJECT: usize = 10;
     /// The number of the collective operation on its communicator, window or file, from 1, with those that have failed as in
@@ -228,6 +231,8 @@ pub mod group {
     pub const NO_HANDLE: u64 = 1 << 63 | 1;
     /// The same on all ranks.
     pub const IDENTITY: usize = 2;
+    /// That of the communicator with the processes that have spawned this world.
+    pub const PARENT: u64 = 3;
     /// How many collective operations have begun on it, and from bit [`FAILED_SHIFT`] how many have returned an error: of
     /// these, nobody knows whether the others have counted them, too.
     pub const NUMBER: usize = 3;
@@ -274,8 +279,8 @@ pub mod kind {
     /// One of these that was freed: its identity and its operations stay, so that others see that this process has come
     /// to them, until the entry is needed.
     pub const GONE: u64 = 4;
-    /// What calls of some processes of a communicator are the operations of, such as `MPI_Comm_create_group`: those with one
-    /// group, tag and communicator. It has no handle, and is [`GONE`] as long as this process is in no such call.
+    /// What calls of some processes are the operations of, such as `MPI_Comm_create_group`: those with one group, tag and
+    /// communicator, or with one group and string. It has no handle, and is [`GONE`] as long as this process is in no such call.
     pub const MEETING: u64 = 5;
 }
 

@@ -3,13 +3,9 @@
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use mpi_facts::watch::{epoch, full};
-use mpi_tool_layer::mpi_sys::c_int;
-use mpi_tool_layer::{Accepted, AnyCall, Call, FunctionId, KnownGroups, Word as _};
+use mpi_tool_layer::{Accepted, AnyCall, Call, Communicators, FunctionId, Word as _};
 
 use crate::state::{Words, file};
-
-/// The groups of processes with which epochs begin.
-static GROUPS: KnownGroups = KnownGroups::new();
 
 /// Is the function about such epochs?
 #[inline(always)]
@@ -24,42 +20,24 @@ pub(crate) const fn is_about_epochs(function: FunctionId) -> bool {
 /// Before the call: where a process begins to reach others, it may have to wait for them in this call.
 #[cold]
 #[inline(never)]
-pub(crate) fn begin(call: AnyCall<'_>) {
+pub(crate) fn begin(call: AnyCall<'_>, communicators: &Communicators) {
     if call.function() == FunctionId::MPI_Win_start {
-        count(call, epoch::STARTED);
+        count(call, communicators, epoch::STARTED);
     }
 }
 
 /// After the call.
 #[cold]
 #[inline(never)]
-pub(crate) fn end<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) {
+pub(crate) fn end<'c>(call: AnyCall<'c>, communicators: &Communicators, accepted: Accepted<'c>) {
     use FunctionId::{MPI_Win_complete, MPI_Win_post, MPI_Win_test, MPI_Win_wait};
     match call.function() {
-        MPI_Win_post => count(call, epoch::POSTED),
+        MPI_Win_post => count(call, communicators, epoch::POSTED),
         MPI_Win_complete => finish(call, epoch::STARTED, epoch::COMPLETED),
         MPI_Win_wait => finish(call, epoch::POSTED, epoch::WAITED),
         MPI_Win_test if call.has_flag_set(accepted) => finish(call, epoch::POSTED, epoch::WAITED),
         _ => {}
     }
-}
-
-/// The groups that a call has made.
-#[inline(always)]
-pub(crate) fn note_group<'c>(call: impl Call<'c>, accepted: Accepted<'c>) {
-    GROUPS.made(call, accepted);
-}
-
-/// The world ranks of the processes of a call's group, if they are known.
-pub(crate) fn group_of(call: AnyCall<'_>) -> Option<Vec<c_int>> {
-    GROUPS.world_ranks(call)
-}
-
-/// A group is about to be freed.
-#[cold]
-#[inline(never)]
-pub(crate) fn forget_group(call: AnyCall<'_>) {
-    GROUPS.freed(call);
 }
 
 /// The call has returned an error: whether it counts is not known, and so nothing is said of epochs any more.
@@ -79,11 +57,11 @@ pub(crate) fn forget(window: u64) {
 }
 
 /// One more epoch with each process of the call's group.
-fn count(call: AnyCall<'_>, what: usize) {
+fn count(call: AnyCall<'_>, communicators: &Communicators, what: usize) {
     let (Some(file), Some(window)) = (file(), call.window()) else { return };
     let window = window.raw().to_word();
     // What is not known makes all of it unknown.
-    let Some(ranks) = GROUPS.world_ranks(call) else {
+    let Some(ranks) = communicators.ranks_of_group(call, 0) else {
         file.mark_full(full::EPOCHS);
         return;
     };

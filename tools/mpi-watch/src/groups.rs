@@ -179,6 +179,10 @@ pub(crate) fn add_comm(comm: TrackedComm, handle: u64, groups: (Members, Option<
         file.mark_full(full::GROUPS);
         return;
     };
+    // What `MPI_Comm_get_parent` returns is there from its first call.
+    if Group::of(comm).is_some_and(|Group(at)| file.get(at + group::HANDLE) == handle) {
+        return;
+    }
     // One handle means one communicator, and what had it before is gone.
     end_handle(file, handle, kind::COMMUNICATOR);
     if entry.load(Acquire) != 0 {
@@ -194,10 +198,10 @@ pub(crate) fn add_comm(comm: TrackedComm, handle: u64, groups: (Members, Option<
     entry.store(((at - group::AREA) / group::LENGTH) as u8 + 1, Release);
 }
 
-/// There is a communicator that is not told apart.
-pub(crate) fn no_room() {
+/// There is a communicator that is not told apart, as there was no room, or as nobody knows what it is: others may know.
+pub(crate) fn no_room(is_full: bool) {
     if let Some(file) = file() {
-        file.mark_full(full::GROUPS);
+        file.mark_full(if is_full { full::GROUPS } else { full::GONE });
     }
 }
 

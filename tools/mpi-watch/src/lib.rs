@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use mpi_facts::watch::{QUICK, UNKNOWN, has_no_number, kind, slot};
 use mpi_facts::{NONE, Shape};
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_File, MPI_Request, MPI_Win, c_int, pmpi};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_File, MPI_Request, MPI_Session, MPI_Win, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
     FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly, Setting,
@@ -168,16 +168,13 @@ impl Watch {
         }
         Self::note_requests(slot, call);
         if epochs::is_about_epochs(function) {
-            epochs::begin(call.erase());
+            epochs::begin(call.erase(), &self.communicators);
         }
         if meetings::is_meeting(function) {
             meetings::begin(call.erase(), &self.communicators, slot);
         }
         if partitions::is_about_them(function) {
             partitions::ready(call.erase());
-        }
-        if function == FunctionId::MPI_Group_free {
-            epochs::forget_group(call.erase());
         }
         slot.set_inside(function);
         Entered { slot, number, is_alone: false }
@@ -275,7 +272,7 @@ impl Watch {
         if call.window().is_some() {
             note_lock(call, entered.slot);
             if epochs::is_about_epochs(call.function()) {
-                epochs::end(call.erase(), accepted);
+                epochs::end(call.erase(), &self.communicators, accepted);
             }
         }
         self.note_made(call, accepted);
@@ -299,7 +296,6 @@ impl Watch {
         if is_collective(call) && !call.makes_communicator() {
             self.note_object(call.erase(), accepted);
         }
-        epochs::note_group(call, accepted);
         callbacks::note(call);
     }
 
@@ -332,8 +328,7 @@ impl Watch {
         let tracked = self.communicators.of_handle(comm);
         match self.communicators.members(comm) {
             Some(groups) => groups::add_comm(tracked, comm.to_word(), groups),
-            None if tracked == TrackedComm::OTHERS => groups::no_room(),
-            None => {}
+            None => groups::no_room(tracked == TrackedComm::OTHERS),
         }
     }
 
@@ -381,7 +376,8 @@ impl Watch {
     #[inline(never)]
     fn started(&self) {
         run::started();
-        if groups::is_first_world() && mpi_tool_layer::world_position().is_some() {
+        // A session may have been opened before.
+        if mpi_tool_layer::world_position().is_some() && groups::is_first_world() {
             for comm in [pmpi::MPI_COMM_WORLD, pmpi::MPI_COMM_SELF] {
                 self.keep_comm(comm);
             }
@@ -438,6 +434,9 @@ impl MpiInterceptionLayer for Watch {
                 Slot::end_alone();
             }
         }
+        if function == FunctionId::MPI_Group_free {
+            self.communicators.group_freed(call);
+        }
         let Some(slot) = Slot::enter() else {
             let result = next_f();
             if result.is_ok() && is_start(function) {
@@ -458,6 +457,9 @@ impl MpiInterceptionLayer for Watch {
             run::finished();
         }
         self.after(call, entered, result);
+        if result.is_ok() && function == FunctionId::MPI_Session_init {
+            run::session_started(self.communicators.session_position());
+        }
         result
     }
 
@@ -515,6 +517,19 @@ impl MpiInterceptionLayer for Watch {
         result
     }
 
+    fn session_finalize<'c>(
+        &self,
+        next_f: impl next::MPI_Session_finalize<'c>,
+        session: InOut<'c, MPI_Session>,
+    ) -> CallResult<'c> {
+        let next_f = || self.communicators.session_finalize(next_f, session);
+        let result = self.plain(FunctionId::MPI_Session_finalize, slot::REQUESTS, 0, next_f);
+        if result.is_ok() && !self.communicators.has_sessions() {
+            run::sessions_finished();
+        }
+        result
+    }
+
     fn win_free<'c>(
         &self,
         next_f: impl next::MPI_Win_free<'c>,
@@ -545,7 +560,7 @@ impl MpiInterceptionLayer for Watch {
 
 impl Tool for Watch {
     const NEW: Self = Self {
-        communicators: Communicators::new(),
+        communicators: Communicators::with_sessions(),
         depth: AtomicUsize::new(0),
         after: AtomicU64::new(0),
     };

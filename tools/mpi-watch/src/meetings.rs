@@ -1,22 +1,31 @@
-//! Calls that some processes make together, and not all of a communicator: `MPI_Comm_create_group` and
-//! `MPI_Intercomm_create`. Those who make one are in the file as members of something of which these calls are the collective
+//! Calls that some processes make together, and not all of a communicator: `MPI_Comm_create_group`,
+//! `MPI_Intercomm_create`, and their kin of sessions. Those who make one are in the file as members of something of which these calls are the collective
 //! operations ([`kind::MEETING`]): so readers see who has not come.
 //!
-//! Processes make such calls in one order where they could be taken for each other: with one group, tag and communicator.
+//! Processes make such calls in one order where they could be taken for each other: with one group, tag and communicator, or
+//! with one group and string.
 
 use mpi_facts::watch::{UNKNOWN, kind, slot};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int};
 use mpi_tool_layer::{AnyCall, Call, Communicators, FunctionId, Members};
 
-use crate::epochs;
 use crate::groups;
 use crate::state::{Slot, file};
 
 /// Is the function such a call?
 #[inline(always)]
 pub(crate) const fn is_meeting(function: FunctionId) -> bool {
-    use FunctionId::{MPI_Comm_create_group, MPI_Intercomm_create};
-    matches!(function, MPI_Comm_create_group | MPI_Intercomm_create)
+    use FunctionId::{
+        MPI_Comm_create_from_group, MPI_Comm_create_group, MPI_Intercomm_create,
+        MPI_Intercomm_create_from_groups,
+    };
+    matches!(
+        function,
+        MPI_Comm_create_group
+            | MPI_Comm_create_from_group
+            | MPI_Intercomm_create
+            | MPI_Intercomm_create_from_groups
+    )
 }
 
 /// The call begins. In the slot are afterwards: as the object the identity of what it is the operation of, and its number
@@ -27,15 +36,23 @@ pub(crate) const fn is_meeting(function: FunctionId) -> bool {
 pub(crate) fn begin(call: AnyCall<'_>, communicators: &Communicators, slot: &Slot) {
     let function = call.function();
     let [first, second, leader] = match function {
-        FunctionId::MPI_Comm_create_group => {
+        FunctionId::MPI_Comm_create_group | FunctionId::MPI_Comm_create_from_group => {
             [group(call, communicators).map(|at| come(at, slot, function)), None, None]
         }
         _ => {
-            let (local, leaders, leader) = between(call, communicators).unwrap_or_default();
+            let found = match function {
+                FunctionId::MPI_Intercomm_create => between(call, communicators),
+                _ => between_groups(call, communicators),
+            };
+            let (local, leaders, leader) = found.unwrap_or_default();
             let local = local.map(|at| come(at, slot, function));
             [local, leaders.map(|at| come(at, slot, function)), leader.map(|it| [it.into(), 0])]
         }
     };
+    if first.is_none() {
+        // Others may know of what this call is an operation.
+        groups::no_room(false);
+    }
     let [identity, number] = first.unwrap_or_default();
     slot.set(slot::OBJECT, identity);
     slot.set(slot::NUMBER, number);
@@ -68,10 +85,14 @@ fn come((identity, members): (u64, Members), slot: &Slot, function: FunctionId) 
     number.map_or([0; 2], |number| [identity, number])
 }
 
-/// What a call of `MPI_Comm_create_group` is an operation of, and of whom.
+/// What a call of `MPI_Comm_create_group` or `MPI_Comm_create_from_group` is an operation of, and of whom.
 fn group(call: AnyCall<'_>, communicators: &Communicators) -> Option<(u64, Members)> {
+    let members = Members::of(&communicators.ranks_of_group(call, 0)?);
+    if call.function() == FunctionId::MPI_Comm_create_from_group {
+        let tag = Communicators::string_tag(call)?;
+        return Some((identity([4, 0, tag, members.hash()]), members));
+    }
     let parent = communicators.of(call).known()?;
-    let members = Members::of(&epochs::group_of(call)?);
     let tag = call.tag().map_or(0, |tag| tag.raw().cast_unsigned());
     Some((identity([1, parent.identity, tag.into(), members.hash()]), members))
 }
@@ -93,6 +114,28 @@ fn between(call: AnyCall<'_>, communicators: &Communicators) -> Option<Between> 
     let leaders = is_leader.then(|| leaders(comm(2)?, int(3)?, tag, leader, communicators));
     let own = (identity([2, parent.identity, tag, members.hash()]), members);
     Some((Some(own), leaders.flatten(), Some(leader)))
+}
+
+/// The same of `MPI_Intercomm_create_from_groups`. The other group means something at the leader only.
+fn between_groups(call: AnyCall<'_>, communicators: &Communicators) -> Option<Between> {
+    /// Which arguments the leaders are.
+    const LEADERS: [u8; 2] = [1, 3];
+    let tag = Communicators::string_tag(call)?;
+    let leader = |which: usize| {
+        let members = Members::of(&communicators.ranks_of_group(call, which)?);
+        let leader = members.world_rank(u32::try_from(call.get::<c_int>(LEADERS[which])?).ok()?)?;
+        Some((members, leader))
+    };
+    let (members, own) = leader(0)?;
+    let is_leader = own_rank() == Some(own);
+    let remote = if is_leader { leader(1) } else { None };
+    let leaders = remote.and_then(|(_, remote)| {
+        let both = [own.min(remote), own.max(remote)].map(|rank| c_int::try_from(rank).ok());
+        let both = Members::of(&[both[0]?, both[1]?]);
+        Some((identity([6, 0, tag, both.hash()]), both))
+    });
+    let local = (identity([5, 0, tag, members.hash()]), members);
+    Some((Some(local), leaders, Some(own)))
 }
 
 /// What the leaders do together, by a communicator that both have.

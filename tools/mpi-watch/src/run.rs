@@ -114,13 +114,17 @@ pub(crate) fn started() {
         // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and writes
         // one `int`.
         unsafe { pmpi::MPI_Query_thread(&mut level) };
-        let has_threads = level > mpi_sys::MPI_THREAD_FUNNELED;
+        // What a session is for is not known.
+        let has_threads = level > mpi_sys::MPI_THREAD_FUNNELED || Slot::may_have_sessions();
         file.set(header::THREADS, has_threads.into());
         if !has_threads && file.get(header::DEPTH) == 0 {
             Slot::begin_alone();
         }
     }
-    file.set(header::READY, since_boot());
+    // Threads that are older than that are not all the application's: later sessions change nothing about it.
+    if file.get(header::READY) == 0 {
+        file.set(header::READY, since_boot());
+    }
     // Open MPI's is an address, which is known when MPI is there.
     file.set(header::REQUEST_NULL, pmpi::MPI_REQUEST_NULL.to_word());
     // SAFETY: `dlsym` may look for any name, and what it finds is only compared.
@@ -128,6 +132,24 @@ pub(crate) fn started() {
     file.set(header::REQUEST_EMPTY, empty.addr() as u64);
     file.set(header::RATE, Clock::nanoseconds_per_tick().to_bits());
     file.set(header::PHASE, phase::RUNNING);
+}
+
+/// After a session was opened: rank and size are known by it where there is no world. It may be for several threads.
+pub(crate) fn session_started(position: Option<(u32, u32)>) {
+    let Some(file) = file() else { return };
+    file.set(header::THREADS, 1);
+    if let Some((rank, size)) = position.filter(|_| world_position().is_none()) {
+        file.set(header::RANK, rank.into());
+        file.set(header::SIZE, size.into());
+    }
+}
+
+/// After the last session was finalized. Where there is no world, the process may open another one: it is in its own code until
+/// then. Its file is removed at its end.
+pub(crate) fn sessions_finished() {
+    if let Some(file) = file().filter(|_| world_position().is_none()) {
+        file.set(header::PHASE, phase::BETWEEN);
+    }
 }
 
 /// Nanoseconds since the machine has started, as the kernel counts them for processes.
@@ -148,11 +170,14 @@ pub(crate) fn finished() {
 
 /// At the process's end: if MPI has not been finalized, the file stays, and says so.
 extern "C" fn exited() {
-    if let Some(file) = file()
-        && PROCESS.load(Relaxed) == u64::from(std::process::id())
-        && file.get(header::PHASE) != phase::FINALIZED
-    {
-        file.set(header::PHASE, phase::EXITED);
+    let Some(file) = file().filter(|_| PROCESS.load(Relaxed) == u64::from(std::process::id()))
+    else {
+        return;
+    };
+    match file.get(header::PHASE) {
+        phase::FINALIZED => {}
+        phase::BETWEEN => finished(),
+        _ => file.set(header::PHASE, phase::EXITED),
     }
 }
 

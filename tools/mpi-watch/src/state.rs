@@ -354,6 +354,11 @@ impl Slot {
         }
     }
 
+    /// Has a session been opened at some time?
+    pub(crate) fn may_have_sessions() -> bool {
+        SESSION.load(Relaxed)
+    }
+
     /// What is known of this thread is in another slot from now on.
     fn move_to(&'static self, other: &'static Self) {
         let calls = self.get(slot::ENTERED);

@@ -4,6 +4,7 @@
 //! * `members.rs` keeps which processes of the world a group has.
 //! * `handles.rs` finds the number of a handle, without a lock.
 //! * `known.rs` keeps what reports tell of a communicator, also after its end.
+//! * `sessions.rs` knows which groups and communicators are of sessions, for those that follow them.
 //!
 //! # Identities
 //!
@@ -20,9 +21,11 @@
 //! * Members that are not in the world, as they are spawned, count by their position only. All ranks of a report are
 //!   of one world, and they see the same.
 //!
+//! * Communicators of sessions' groups are known in the same way, by the string instead of a tag, where they are
+//!   [followed](Communicators::with_sessions).
+//!
 //! What is made in ways that this does not cover has no identity, and neither have its children: it is
-//! [`TrackedComm::UNKNOWN`]. So it is with communicators of sessions, whose groups MPI does not compare with the
-//! world's, and with those that a tool or library makes below this tool. Equality is never guessed, with one exception:
+//! [`TrackedComm::UNKNOWN`]. So it is with communicators that a tool or library makes below this tool. Equality is never guessed, with one exception:
 //! several threads that make two communicators of the same groups with the same tag at the same time, which are not
 //! children of one parent, may do so in another order on each rank.
 
@@ -31,6 +34,7 @@ mod known;
 mod known_groups;
 mod layer;
 mod members;
+mod sessions;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::collections::BTreeMap;
@@ -49,6 +53,7 @@ pub use known_groups::KnownGroups;
 pub use layer::CommunicatorLayer;
 pub use members::Members;
 use members::{Spaced, hash};
+use sessions::Sessions;
 
 /// Follows the application's communicators, for a layer that wants to know in which one something happens, and which
 /// process of `MPI_COMM_WORLD` a rank is.
@@ -112,6 +117,7 @@ pub struct Communicators {
     spaced: OnceLock<Box<[Spaced]>>,
     /// How often something was made that is not collective over a parent.
     repeated: Mutex<BTreeMap<u64, u64>>,
+    sessions: Sessions,
 }
 
 /// What no handle is as a word: neither an `int` with its sign nor an address.
@@ -123,16 +129,11 @@ pub(crate) struct Groups {
     own: Members,
     /// Of a communicator between two groups.
     other: Option<Members>,
+    /// The number of the session that it is of, or [`sessions::WORLD`].
+    session: u32,
 }
 
 impl Groups {
-    /// Of a new communicator; `None` if MPI does not tell.
-    fn of(comm: UsedComm) -> Option<Self> {
-        let own = Members::of(&comm.world_ranks(false)?);
-        let other = if comm.is_inter() { Some(comm.world_ranks(true)?) } else { None };
-        Some(Self { own, other: other.map(|ranks| Members::of(&ranks)) })
-    }
-
     fn sizes(&self) -> [u32; 2] {
         [self.own.size(), self.other.as_ref().map_or(0, Members::size)]
     }
@@ -163,6 +164,8 @@ enum Origin {
     Between,
     /// By the processes that have spawned this one.
     Parent,
+    /// Of groups of a session, with a string.
+    OfGroups,
     /// Nobody knows.
     Unknown,
 }
@@ -189,9 +192,8 @@ const fn origin(function: FunctionId) -> Option<Origin> {
         MPI_Comm_create_group => Origin::Group,
         MPI_Intercomm_create | MPI_Comm_accept | MPI_Comm_connect => Origin::Between,
         MPI_Comm_get_parent => Origin::Parent,
-        MPI_Comm_create_from_group | MPI_Intercomm_create_from_groups | MPI_Comm_join => {
-            Origin::Unknown
-        }
+        MPI_Comm_create_from_group | MPI_Intercomm_create_from_groups => Origin::OfGroups,
+        MPI_Comm_join => Origin::Unknown,
         _ => return None,
     })
 }
@@ -204,8 +206,12 @@ fn child(kind: u64, parent: u64, number: u32, groups: &Groups) -> u64 {
 }
 
 impl Communicators {
-    /// Nothing is known yet.
+    /// Nothing is known yet. Communicators of sessions never will be.
     pub const fn new() -> Self {
+        Self::following(false)
+    }
+
+    const fn following(sessions: bool) -> Self {
         Self {
             world: AtomicU64::new(NO_HANDLE),
             handles: Handles::new(),
@@ -213,6 +219,7 @@ impl Communicators {
             groups: HandleMap::new(),
             spaced: OnceLock::new(),
             repeated: Mutex::new(BTreeMap::new()),
+            sessions: Sessions::new(sessions),
         }
     }
 
@@ -315,6 +322,8 @@ impl Communicators {
             self.note(origin, call.erase(), accepted);
         } else if call.function() == FunctionId::MPI_Comm_set_name {
             self.note_name(call.erase(), accepted);
+        } else if self.sessions.are_followed && sessions::is_about_them(call) {
+            self.note_sessions(call.erase(), accepted);
         }
     }
 
@@ -360,7 +369,7 @@ impl Communicators {
             let only = Members::Regular { first: rank, stride: 0, size: 1 };
             (TrackedComm::SELF.predefined([1, 0]), only)
         };
-        self.keep(comm, known, Arc::new(Groups { own, other: None }));
+        self.keep(comm, known, Arc::new(Groups { own, other: None, session: sessions::WORLD }));
         if is_world {
             self.world.store(comm.to_word(), Relaxed);
         }
@@ -457,10 +466,12 @@ impl Communicators {
         let parent_identity = || parent.known().map(|known| known.identity);
         let tag = || call.tag().map_or(0, |tag| u64::from(tag.raw().cast_unsigned()));
         let kind = origin as u64;
+        let groups_of =
+            || Some(Arc::new(self.sessions.groups_of(comm, self.session_of_new_comm(call)?)?));
         let (identity, groups) = match origin {
             Origin::Unknown => return None,
             Origin::Parent => {
-                let groups = Arc::new(Groups::of(comm)?);
+                let groups = groups_of()?;
                 return Some((TrackedComm::PARENT.predefined(groups.sizes()), groups));
             }
             Origin::Copy => {
@@ -470,22 +481,29 @@ impl Communicators {
             }
             Origin::Child => {
                 let identity = parent_identity()?;
-                let groups = Arc::new(Groups::of(comm)?);
+                let groups = groups_of()?;
                 (child(kind, identity, number?, &groups), groups)
             }
             Origin::Group => {
                 let identity = parent_identity()?;
-                let groups = Arc::new(Groups::of(comm)?);
+                let groups = groups_of()?;
                 let [one, other] = groups.hashes();
                 (self.repeated([kind, identity, tag(), one, other]), groups)
             }
             Origin::Between => {
                 parent_identity()?;
-                let groups = Arc::new(Groups::of(comm)?);
+                let groups = groups_of()?;
                 let [one, other] = groups.hashes();
                 // One side accepts what the other one connects.
                 let has_tag = call.function() == FunctionId::MPI_Intercomm_create;
                 (self.repeated([kind, has_tag.into(), tag(), one, other]), groups)
+            }
+            Origin::OfGroups if !self.sessions.are_followed => return None,
+            Origin::OfGroups => {
+                let tag = Self::string_tag(call)?;
+                let groups = groups_of()?;
+                let [one, other] = groups.hashes();
+                (self.repeated([kind, tag, groups.other.is_some().into(), one, other]), groups)
             }
         };
         Some((TrackedComm::with_identity(identity, groups.sizes()), groups))
@@ -532,11 +550,12 @@ mod tests {
     #[test]
     fn both_sides_compute_one_identity() {
         let [evens, odds] = [&[0, 2], &[1, 3]].map(|ranks| Members::of(ranks));
-        let here = Groups { own: evens.clone(), other: Some(odds.clone()) };
-        let there = Groups { own: odds, other: Some(evens.clone()) };
+        let session = sessions::WORLD;
+        let here = Groups { own: evens.clone(), other: Some(odds.clone()), session };
+        let there = Groups { own: odds, other: Some(evens.clone()), session };
         assert_eq!(here.hashes(), there.hashes());
         assert_eq!(here.peers().world_rank(1), Some(3));
-        let alone = Groups { own: evens, other: None };
+        let alone = Groups { own: evens, other: None, session };
         assert_ne!(alone.hashes(), here.hashes());
         assert_eq!(alone.peers().world_rank(1), Some(2));
         assert_eq!((here.sizes(), alone.sizes()), ([2, 2], [2, 0]));

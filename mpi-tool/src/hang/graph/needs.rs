@@ -26,10 +26,9 @@ impl World<'_> {
         self.states.get(&rank).is_some_and(|state| {
             state.condition == Condition::Still
                 && !state.calls.is_empty()
-                && !state
-                    .calls
-                    .iter()
-                    .any(|call| matches!(call.what, What::Nothing | What::Outside(_)))
+                && !state.calls.iter().any(|call| {
+                    matches!(call.what, What::Nothing | What::World(_) | What::Outside(_))
+                })
         })
     }
 
@@ -159,7 +158,7 @@ impl World<'_> {
 
     fn need(&self, from: u32, what: &What) -> Need {
         match what {
-            What::Nothing | What::Outside(_) => Need::Nothing,
+            What::Nothing | What::World(_) | What::Outside(_) => Need::Nothing,
             What::Messages(messages) => {
                 // The first one that is not under way: the others may have moved.
                 let needs = messages.iter().map(|message| self.need_of_message(from, message));

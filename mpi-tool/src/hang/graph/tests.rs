@@ -4,6 +4,8 @@ use FunctionId::{
     MPI_Win_flush, MPI_Win_lock, MPI_Win_unlock_all,
 };
 
+mod unknown;
+
 const WORLD: u64 = 1;
 
 /// A rank in its own code.
@@ -486,18 +488,6 @@ fn operations_that_have_failed_are_not_compared() {
     let verdict =
         judge([fails(1), fails(1), State { progress: BTreeMap::new(), ..receives(0, 5) }]);
     assert_eq!(verdict.kind, Kind::Deadlock);
-}
-
-/// Nobody is accused of what nobody knows.
-#[test]
-fn what_is_unknown_can_go_on() {
-    let unknown = inside(MPI_Recv, What::Messages(vec![message(false, Who::Unknown, 0)]));
-    assert_eq!(judge([unknown, finalizes()]).kind, Kind::Waiting);
-    let full = State { knows_all: false, ..receives(0, 0) };
-    assert_eq!(judge([collective(2, &[MPI_Barrier]), full]).kind, Kind::Waiting);
-    let states = BTreeMap::from([(0, collective(2, &[MPI_Barrier]))]);
-    let verdict = World::new(2, &states).judge();
-    assert_eq!((verdict.kind, culprits(&verdict)), (Kind::Waiting, vec![(1, Why::Missing)]));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! mpi-check: it names what is wrong in the programs of `tests/check/wrong.c`, at its line, and finds nothing in those
-//! of `tests/check/right.c`.
+//! mpi-check: it names what is wrong in the programs of `tests/check/wrong.c` and `wrong_more.c`, at its line, and finds
+//! nothing in those of `tests/check/right.c`.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -41,30 +41,40 @@ fn checked(run: Run) -> (Option<Value>, test_support::Outcome) {
 struct Case {
     name: String,
     class: String,
-    line: usize,
+    /// As sites have it: `wrong.c:7 `.
+    line: String,
 }
 
-/// The lines of `wrong.c` that are programs.
+impl Case {
+    /// The program, and how it is run.
+    fn run(&self) -> Run {
+        let ranks = if self.name.starts_with("three_") { 3 } else { 2 };
+        Run::new(&program("wrong"), ranks).arguments(&[&self.name]).seconds(90)
+    }
+}
+
+/// The lines of `wrong.c` and of what it includes that are programs.
 fn cases() -> Vec<Case> {
-    let text = fs::read_to_string(source("wrong")).unwrap();
-    let of = |(index, line): (usize, &str)| {
-        let (name, rest) = line.strip_prefix("W(")?.split_once(", \"")?;
-        let class = rest.split('"').next()?;
-        Some(Case { name: name.into(), class: class.into(), line: index + 1 })
+    let of_file = |file: &str| {
+        let text = fs::read_to_string(source(file)).unwrap();
+        let of = |(index, line): (usize, &str)| {
+            let (name, rest) = line.strip_prefix("W(")?.split_once(", \"")?;
+            let class = rest.split('"').next()?.into();
+            Some(Case { name: name.into(), class, line: format!("{file}.c:{} ", index + 1) })
+        };
+        text.lines().enumerate().filter_map(of).collect::<Vec<_>>()
     };
-    text.lines().enumerate().filter_map(of).collect()
+    ["wrong", "wrong_more"].into_iter().flat_map(of_file).collect()
 }
 
 /// What is wrong with what was said of a wrong program.
 fn judge(case: &Case) -> Result<(), String> {
-    let run = Run::new(&program("wrong"), 2).arguments(&[&case.name]).seconds(90);
-    let (report, outcome) = checked(run);
+    let (report, outcome) = checked(case.run());
     let Some(report) = report else {
         return judge_without_report(case, &outcome.stderr);
     };
-    let line = format!("wrong.c:{} ", case.line);
     let names_it = |finding: &Value| {
-        let is_at = |field: &str| finding[field].as_str().is_some_and(|at| at.contains(&line));
+        let is_at = |field: &str| finding[field].as_str().is_some_and(|at| at.contains(&case.line));
         finding["class"] == case.class.as_str() && (is_at("site") || is_at("other_site"))
     };
     let findings = report["findings"].as_array().unwrap();
@@ -79,8 +89,8 @@ fn judge(case: &Case) -> Result<(), String> {
 /// before MPI sees it. Only Debian's MPICH fails in `MPI_Finalize` over a window that is left, before objects are looked
 /// through.
 fn judge_without_report(case: &Case, stderr: &str) -> Result<(), String> {
-    let plain = Run::new(&program("wrong"), 2).arguments(&[&case.name]).seconds(90).run();
-    let is_said = stderr.contains(&format!("mpi-check: {} at wrong.c:{} ", case.class, case.line));
+    let plain = case.run().run();
+    let is_said = stderr.contains(&format!("mpi-check: {} at {}", case.class, case.line));
     let dies_of_window = case.name.starts_with("leak_win") && plain.stderr.contains("Assertion");
     match plain.status != Some(0) && (is_said || dies_of_window) {
         true => Ok(()),
@@ -128,6 +138,17 @@ fn nothing_is_found_in_right_programs() {
         let report = report.unwrap();
         assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
         assert_eq!((&report["ranks"], &report["partial"]), (&ranks.into(), &false.into()));
+    }
+}
+
+/// Nothing is found where threads call MPI one at a time, and where one leaves a call by a jump.
+#[test]
+fn nothing_is_found_where_threads_take_turns() {
+    for _ in 0..5 {
+        let (report, outcome) = checked(Run::new(&program("threads"), 2));
+        outcome.expect_success("threads");
+        let report = report.unwrap();
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
     }
 }
 

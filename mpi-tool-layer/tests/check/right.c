@@ -406,6 +406,47 @@ R(isendrecv_from_anybody, MPI_Isendrecv_replace(b, 3, MPI_INT, right_, 1, left, 
 R(isendrecv_late, MPI_Isendrecv(b, 1, MPI_INT, right_, 1, c, 1, MPI_INT, left, 2, W_, &q); MPI_Recv(d, 1, MPI_INT, left, 1, W_, &st); usleep(2000); MPI_Send(b, 1, MPI_INT, right_, 2, W_); MPI_Wait(&q, &st))
 #endif
 
+/* Operations that a flush completes: their buffers are the program's before their requests are. */
+#define LOCKED(...) int *base; MPI_Win_allocate(4096, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_lock_all(0, w); __VA_ARGS__; MPI_Win_unlock_all(w); MPI_Win_free(&w)
+R(rput_flush_change, LOCKED(MPI_Rput(c, 4, MPI_INT, r, 0, 4, MPI_INT, w, &q); MPI_Win_flush(r, w); c[0]++; MPI_Wait(&q, &st)))
+R(rput_flush_local_change, LOCKED(MPI_Rput(c, 4, MPI_INT, r, 0, 4, MPI_INT, w, &q); MPI_Win_flush_local(r, w); c[0]++; MPI_Wait(&q, &st)))
+R(raccumulate_flush_all_change, LOCKED(MPI_Raccumulate(c, 4, MPI_INT, r, 0, 4, MPI_INT, MPI_SUM, w, qs); MPI_Rput(c + 8, 4, MPI_INT, r, 8, 4, MPI_INT, w, qs + 1); MPI_Win_flush_all(w); c[0]++; c[8]++; MPI_Waitall(2, qs, sts)))
+R(rget_flush_local_all_receive, LOCKED(MPI_Rget(c, 4, MPI_INT, r, 0, 4, MPI_INT, w, &q); MPI_Win_flush_local_all(w); MPI_Sendrecv(b, 4, MPI_INT, right_, 0, c, 4, MPI_INT, left, 0, W_, &st); MPI_Wait(&q, &st)))
+R(rput_unlock_change, int *base; MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_lock(MPI_LOCK_SHARED, r, 0, w); MPI_Rput(c, 4, MPI_INT, r, 0, 4, MPI_INT, w, &q); MPI_Win_unlock(r, w); c[0]++; MPI_Wait(&q, &st); MPI_Win_free(&w))
+R(get_again, LOCKED(for (int i = 0; i < 4; i++) MPI_Get(c, 4, MPI_INT, r, 0, 4, MPI_INT, w); for (int i = 0; i < 4; i++) MPI_Rget(c + 8, 4, MPI_INT, r, 8, 4, MPI_INT, w, qs + i); MPI_Waitall(4, qs, sts)))
+R(get_columns, MPI_Type_vector(4, 1, 4, MPI_INT, &t); MPI_Type_commit(&t); LOCKED(for (int i = 0; i < 4; i++) MPI_Get(c + i, 1, t, r, 4 * i, 4, MPI_INT, w); for (int i = 0; i < 4; i++) MPI_Rget(c + 64 + i, 1, t, r, 4 * i, 4, MPI_INT, w, qs + i); MPI_Waitall(4, qs, sts)); MPI_Type_free(&t))
+R(fetch_to_one_place, LOCKED(for (int i = 0; i < 4; i++) MPI_Rget_accumulate(b, 1, MPI_INT, c, 1, MPI_INT, r, i, 1, MPI_INT, MPI_SUM, w, qs + i); MPI_Waitall(4, qs, sts)))
+
+/* Data of several basic datatypes: what is received may be longer. */
+#define STRUCT(first, second) int lengths[2] = {1, 1}; MPI_Aint at[2] = {0, 8}; MPI_Datatype types[2] = {first, second}; MPI_Type_create_struct(2, lengths, at, types, &t); MPI_Type_commit(&t)
+R(struct_longer, STRUCT(MPI_INT, MPI_DOUBLE); MPI_Sendrecv(d, 2, t, right_, 0, e, 7, t, left, 0, W_, &st); MPI_Type_free(&t))
+R(struct_begun, STRUCT(MPI_INT, MPI_DOUBLE); MPI_Sendrecv(b, 1, MPI_INT, right_, 0, e, 7, t, left, 0, W_, &st); MPI_Type_free(&t))
+R(struct_of_equals, STRUCT(MPI_INT, MPI_INT); MPI_Sendrecv(d, 5, t, right_, 0, c, 64, MPI_INT, left, 0, W_, &st); MPI_Sendrecv(b, 13, MPI_INT, right_, 0, d, 9, t, left, 0, W_, &st); MPI_Type_free(&t))
+R(struct_as_another, STRUCT(MPI_INT, MPI_DOUBLE); u = t; { int lengths[3] = {1, 1, 1}; MPI_Aint at[3] = {0, 8, 16}; MPI_Datatype types[3] = {MPI_INT, MPI_DOUBLE, MPI_INT}; MPI_Type_create_struct(3, lengths, at, types, &t); MPI_Type_commit(&t); } MPI_Sendrecv(d, 1, t, right_, 0, e, 2, u, left, 0, W_, &st); MPI_Type_free(&t); MPI_Type_free(&u))
+R(struct_packed, STRUCT(MPI_INT, MPI_DOUBLE); value = 0; MPI_Pack(d, 2, t, c, 256, &value, W_); MPI_Sendrecv(c, value, MPI_PACKED, right_, 0, e, 9, t, left, 0, W_, &st); MPI_Type_free(&t))
+R(struct_put, STRUCT(MPI_INT, MPI_INT); LOCKED(MPI_Put(d, 2, t, r, 0, 4, MPI_INT, w)); MPI_Type_free(&t))
+
+/* Data with gaps, which are not used. */
+#define COLUMNS(count, blocks, width, stride) MPI_Type_vector(blocks, width, stride, MPI_INT, &t); MPI_Type_commit(&t); for (int i = 0; i < count; i++) { MPI_Irecv(c + width * i, 1, t, left, i, W_, qs + i); MPI_Isend(b + width * i, 1, t, right_, i, W_, qs + 64 + i); }
+R(many_columns, COLUMNS(64, 16, 1, 64); MPI_Waitall(64, qs, sts); MPI_Waitall(64, qs + 64, sts); MPI_Type_free(&t))
+R(wide_columns, COLUMNS(4, 8, 3, 12); MPI_Waitall(4, qs, sts); MPI_Waitall(4, qs + 64, sts); MPI_Type_free(&t))
+R(gap_changed, COLUMNS(1, 8, 2, 8); b[2]++; b[15]++; b[64]++; c[2]++; MPI_Waitall(1, qs, sts); MPI_Waitall(1, qs + 64, sts); MPI_Type_free(&t))
+R(blocks_between, int lengths[6] = {1, 2, 1, 3, 1, 1}, at[6] = {0, 3, 9, 20, 33, 60}, others[6] = {1, 5, 10, 23, 34, 61}; MPI_Type_indexed(6, lengths, at, MPI_INT, &t); MPI_Type_indexed(6, lengths, others, MPI_INT, &u); MPI_Type_commit(&t); MPI_Type_commit(&u); MPI_Irecv(c, 1, t, left, 1, W_, qs); MPI_Irecv(c, 1, u, left, 2, W_, qs + 1); MPI_Isend(b, 1, t, right_, 1, W_, qs + 2); b[1]++; MPI_Send(b, 1, u, right_, 2, W_); MPI_Waitall(3, qs, sts); MPI_Type_free(&t); MPI_Type_free(&u))
+R(halves_of_a_block, int sizes[2] = {8, 8}, parts[2] = {8, 4}, at[2] = {0, 0}; MPI_Type_create_subarray(2, sizes, parts, at, MPI_ORDER_C, MPI_INT, &t); at[1] = 4; MPI_Type_create_subarray(2, sizes, parts, at, MPI_ORDER_C, MPI_INT, &u); MPI_Type_commit(&t); MPI_Type_commit(&u); MPI_Irecv(c, 1, t, left, 1, W_, qs); MPI_Isend(c, 1, u, right_, 1, W_, qs + 1); MPI_Waitall(2, qs, sts); MPI_Type_free(&t); MPI_Type_free(&u))
+R(resized_between, MPI_Type_create_resized(MPI_INT, 0, 8, &t); MPI_Type_commit(&t); MPI_Irecv(c, 9, t, left, 1, W_, qs); MPI_Irecv(c + 1, 9, t, left, 2, W_, qs + 1); MPI_Send(b, 9, t, right_, 1, W_); MPI_Send(b + 1, 9, t, right_, 2, W_); MPI_Waitall(2, qs, sts); MPI_Type_free(&t))
+
+/* Split operations on files, with others between that not all processes call. */
+#define FILE_(name) MPI_File f; MPI_File_open(W_, "/tmp/check-right-" name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f)
+R(split, FILE_("split"); MPI_File_write_at_all_begin(f, 16 * r, b, 4, MPI_INT); MPI_File_write_at(f, 4096 + 16 * r, b, 4, MPI_INT, &st); value = b[1]; MPI_Barrier(W_); MPI_File_write_at_all_end(f, b, &st); b[1]++; MPI_File_read_at_all_begin(f, 16 * r, c, 4, MPI_INT); MPI_File_read_at_all_end(f, c, &st); MPI_File_write_ordered_begin(f, b, 4, MPI_INT); MPI_File_write_ordered_end(f, b, &st); MPI_File_sync(f); MPI_File_close(&f))
+R(split_two_files, FILE_("split-one"); MPI_File v = f; { FILE_("split-two"); MPI_File_write_all_begin(f, b, 4, MPI_INT); MPI_File_write_all_begin(v, b, 4, MPI_INT); MPI_File_write_all_end(f, b, &st); MPI_File_write_all_end(v, b, &st); MPI_File_close(&f); } MPI_File_close(&v))
+R(iwrite_iread, FILE_("requests"); MPI_File_iwrite_at(f, 64 * r, b, 4, MPI_INT, qs); MPI_File_iwrite_at(f, 64 * r + 16, b, 4, MPI_INT, qs + 1); MPI_Waitall(2, qs, sts); b[0]++; MPI_File_iread_at(f, 64 * r, c, 4, MPI_INT, &q); MPI_Wait(&q, &st); c[0]++; MPI_File_close(&f))
+
+/* Ready sends whose receives are posted in all ways. */
+R(rsend_to_anybody, MPI_Irecv(c, 4, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, W_, &q); MPI_Barrier(W_); MPI_Rsend(b, 4, MPI_INT, right_, 3, W_); MPI_Wait(&q, &st))
+R(rsend_again, MPI_Recv_init(c, 4, MPI_INT, left, 3, W_, qs); MPI_Rsend_init(b, 4, MPI_INT, right_, 3, W_, qs + 1); for (int i = 0; i < 3; i++) { MPI_Start(qs); MPI_Barrier(W_); MPI_Start(qs + 1); MPI_Waitall(2, qs, sts); } MPI_Request_free(qs); MPI_Request_free(qs + 1))
+R(rsend_as_told, MPI_Irecv(c, 4, MPI_INT, left, 3, W_, qs); MPI_Send(b, 0, MPI_INT, left, 4, W_); MPI_Recv(d, 0, MPI_INT, right_, 4, W_, &st); MPI_Irsend(b, 4, MPI_INT, right_, 3, W_, qs + 1); MPI_Waitall(2, qs, sts))
+R(rsend_after_others, MPI_Irecv(c, 4, MPI_INT, MPI_ANY_SOURCE, 3, W_, qs); MPI_Irecv(c + 8, 4, MPI_INT, left, 3, W_, qs + 1); MPI_Barrier(W_); MPI_Rsend(b, 4, MPI_INT, right_, 3, W_); MPI_Rsend(b, 4, MPI_INT, right_, 3, W_); MPI_Waitall(2, qs, sts))
+
 int main(int argc, char **argv) {
     int level;
     MPI_Initialized(&flag);

@@ -421,7 +421,7 @@ W(put_then_put_flush_local, "rma-conflict", WIN; MPI_Win_lock_all(0, w); MPI_Put
 W(beyond_the_window, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Get(c, 2, MPI_INT, peer, 4095, 2, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
 W(before_the_window, "invalid-argument", WIN; MPI_Type_vector(2, 1, -2, MPI_INT, &t); MPI_Type_commit(&t); MPI_Win_fence(0, w); MPI_Put(c, 2, MPI_INT, peer, 1, 1, t, w); MPI_Win_fence(0, w); MPI_Type_free(&t); MPI_Win_free(&w))
 W(put_more_than_taken, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Put(c, 2, MPI_INT, peer, 0, 1, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
-W(get_others, "invalid-argument", WIN; MPI_Win_fence(0, w); MPI_Get(c, 1, MPI_FLOAT, peer, 0, 1, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(get_others, "datatype-mismatch", WIN; MPI_Win_fence(0, w); MPI_Get(c, 1, MPI_FLOAT, peer, 0, 1, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
 W(bcast_of_the_root_only, "collective-mismatch", if (!r) MPI_Bcast(b, 1, MPI_INT, 0, W_))
 W(persistent_never_comes, "deadlock", MPI_Recv_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
 W(persistent_ssend_not_taken, "deadlock", MPI_Ssend_init(b, 1, MPI_INT, peer, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st))
@@ -559,9 +559,14 @@ W(view_before, "invalid-argument", MPI_File f; OPEN(f, "before"); MPI_File_set_v
 W(sequential_at, "invalid-argument", MPI_File f; MPI_File_open(W_, "/tmp/check-wrong-sequential", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f); MPI_File_write_at(f, 0, b, 1, MPI_INT, &st); MPI_File_close(&f))
 W(isendrecv_tags, "deadlock", MPI_Isendrecv(b, 1, MPI_INT, peer, 1, c, 1, MPI_INT, peer, 2, W_, &q); MPI_Wait(&q, &st))
 
+/* More of them, which use what is above. */
+#include "wrong_more.c"
+
 int main(int argc, char **argv) {
+    int level;
     if (argc > 1 && !strcmp(argv[1], "before_init")) MPI_Comm_size(W_, &value); /* FINDING call-order */
-    MPI_Init(&argc, &argv);
+    if (argc > 1 && !strncmp(argv[1], "serialized", 10)) MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    else MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(W_, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_rank(W_, &r);

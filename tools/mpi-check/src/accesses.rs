@@ -195,6 +195,10 @@ struct Conflict {
 /// last collective operation that this process has been through after all had come to it. `known`: the one that it has its
 /// last knowledge of others from, if it is one.
 pub(crate) fn add(access: &Access, passed: Collective, known: Option<Collective>) -> Option<Kept> {
+    // There is no room for more pieces.
+    if access.layout.pieces().len() > PIECES {
+        return None;
+    }
     let at = key(access.window, access.target) as usize >> 20 & (BUCKETS - 1);
     let bucket = &shared().accesses.buckets[at];
     let mut conflict = None;

@@ -403,7 +403,7 @@ impl Slot {
                 elements: self.elements.load(Relaxed),
                 hash: self.hash.load(Relaxed),
                 uniform: self.uniform.load(Relaxed) as u8,
-                is_any: false,
+                ..Signature::EMPTY
             };
             if !ours.may_equal(theirs) {
                 return Some((What::Data, ours.describe(), theirs.describe()));

@@ -26,6 +26,7 @@ use crate::hosts;
 use crate::knowledge;
 use crate::operations;
 use crate::places::Mark;
+use crate::requests;
 use crate::shared::{limit, shared};
 pub(crate) use fetched::{check_pending, may_fetch};
 pub(crate) use locks::lock_of;
@@ -320,6 +321,9 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
     });
     closed.iter().for_each(|operation| operation.check_unchanged(function));
     fetched::over(&closed);
+    if let Some(target) = closes(function, rank) {
+        requests::flushed(window, target, function, checked.site);
+    }
     let completes = matches!(
         function,
         MPI_Win_unlock
@@ -415,7 +419,7 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
     }
     let end = with(window, |window| window.end(rank));
     let unit = end.map(|end| end.unit);
-    let Some(new) = Operation::of(checked, action, rank, unit) else { return };
+    let Some(mut new) = Operation::of(checked, action, rank, unit) else { return };
     new.check_target(checked, end.and_then(|end| end.size));
     let conflict = with(window, |window| {
         window.meet(checked, &new);
@@ -424,10 +428,12 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
             Some((what, old.function, old.site))
         });
         if window.operations.len() < MOST {
-            if new.written.is_some() {
+            // With a request, the buffer is the application's again when that is complete.
+            let written = new.written.take().filter(|_| !new.has_request);
+            if written.is_some() {
                 fetched::begun();
             }
-            window.operations.push(new);
+            window.operations.push(Operation { written, ..new });
         }
         conflict
     });
@@ -435,6 +441,21 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
         let message = format!("{function} {what} {other} of the same epoch");
         let other = Other::new("the other one at", other_site);
         report(Class::RmaConflict, function, site, what, &message, Some(other));
+    }
+}
+
+/// The target whose operations are complete here after a call, or `Some(None)` if those with all are.
+fn closes(function: FunctionId, rank: i64) -> Option<Option<i64>> {
+    use FunctionId::*;
+    match function {
+        MPI_Win_fence
+        | MPI_Win_complete
+        | MPI_Win_unlock_all
+        | MPI_Win_flush_all
+        | MPI_Win_flush_local_all
+        | MPI_Win_free => Some(None),
+        MPI_Win_unlock | MPI_Win_flush | MPI_Win_flush_local => Some(Some(rank)),
+        _ => None,
     }
 }
 
@@ -491,7 +512,7 @@ impl Window {
         };
         let basic = arguments::datatype(new.described.0).map_or(0, |info| info.signature.uniform);
         let checksum = match new.action {
-            Action::Put => new.read.and_then(|(.., checksum)| checksum),
+            Action::Put => new.read.as_ref().and_then(|(_, checksum)| *checksum),
             _ => None,
         };
         let access = Access {
@@ -547,19 +568,10 @@ impl Window {
     /// Takes out the operations whose buffers are the application's again after a call. Those that are complete here only,
     /// and not at the target, stay without their buffers.
     fn closed_by(&mut self, function: FunctionId, rank: i64) -> Vec<Operation> {
-        use FunctionId::*;
-        let all = match function {
-            MPI_Win_fence
-            | MPI_Win_complete
-            | MPI_Win_unlock_all
-            | MPI_Win_flush_all
-            | MPI_Win_flush_local_all
-            | MPI_Win_free => true,
-            MPI_Win_unlock | MPI_Win_flush | MPI_Win_flush_local => false,
-            _ => return Vec::new(),
-        };
+        use FunctionId::{MPI_Win_flush_local, MPI_Win_flush_local_all};
+        let Some(target) = closes(function, rank) else { return Vec::new() };
         let is_local = matches!(function, MPI_Win_flush_local | MPI_Win_flush_local_all);
-        let is_of = |operation: &Operation| all || operation.target == rank;
+        let is_of = |operation: &Operation| target.is_none_or(|rank| operation.target == rank);
         let closed: Vec<_> = self.operations.iter().filter(|one| is_of(one)).cloned().collect();
         if is_local {
             // What an operation brings is here only if it is complete at the target, too.

@@ -16,6 +16,7 @@ use crate::collectives;
 use crate::comms::{self, Comm, CommRef};
 use crate::findings::rank;
 use crate::objects::{self, Kind};
+use crate::remotes;
 use crate::shared::shared;
 use crate::waits::Need;
 
@@ -82,6 +83,7 @@ pub(crate) fn entering(
     let Some(local) = group(comm, mix(comm.identity, 2), comm.size) else { return needs };
     needs.push(come(checked, &local));
     let number = local.last();
+    needs.push(Need::OtherGroup { identity: local.identity, number });
     // The leader's call, for the others of its group.
     let Some(leader) = group(comm, mix(local.identity, 3), 2) else { return needs };
     if words[1] as c_int != comm.rank {
@@ -97,8 +99,10 @@ pub(crate) fn entering(
     if let (Some(peer), Some(other)) = (peer, other) {
         let (first, second) = (rank().min(other), rank().max(other));
         let pair = mix(peer.identity, u64::from(first) << 32 | u64::from(second));
-        let pair = group(comm, mix(pair, words[4] << 1), 2);
-        needs.extend(pair.map(|pair| come(checked, &pair)));
+        let Some(pair) = group(comm, mix(pair, words[4] << 1), 2) else { return needs };
+        needs.push(come(checked, &pair));
+        let meeting = mix(pair.identity, pair.last());
+        remotes::meet(local.identity, number, meeting, rank() == first);
     }
     needs
 }

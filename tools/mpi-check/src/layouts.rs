@@ -1,12 +1,14 @@
-//! Where the data of a datatype lie: a few pieces, each of equal blocks at equal distances. So a column of a matrix is one
-//! piece. What needs more pieces is not known.
+//! Where the data of a datatype lie: some pieces, each of equal blocks at equal distances. So a column of a matrix is one
+//! piece. What needs more pieces than a layout may have is not known.
 
 use smallvec::SmallVec;
 
-/// How many pieces a layout may have.
+/// How many pieces most layouts have at most: those that are kept where they are, and that other processes know.
 pub(crate) const PIECES: usize = 4;
-/// How many blocks are compared at most.
-const COMPARED: u64 = 1 << 16;
+/// How many pieces a layout may have.
+const MOST: usize = 64;
+/// How many pairs of pieces and of blocks are compared at most to say whether two layouts meet.
+pub(crate) const STEPS: u64 = 1 << 16;
 
 /// Blocks of equal length at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +110,7 @@ impl Layout {
             last.stride = i64::try_from(last.length).ok()?;
             return Some(());
         }
-        if self.0.len() == PIECES {
+        if self.0.len() == MOST {
             return None;
         }
         self.0.push(piece);
@@ -117,7 +119,26 @@ impl Layout {
 
     /// Have both a byte in common? `false` if that cannot be said.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        self.0.iter().any(|one| other.0.iter().any(|two| one.meets(two) == Some(true)))
+        self.meets_within(other, &mut { STEPS })
+    }
+
+    /// The same in so many steps.
+    pub(crate) fn meets_within(&self, other: &Self, steps: &mut u64) -> bool {
+        self.0.iter().any(|one| other.0.iter().any(|two| one.meets(two, steps) == Some(true)))
+    }
+
+    /// All blocks: where each begins, and how many bytes it has.
+    pub(crate) fn blocks(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
+        let of = |piece: &Piece| {
+            let Piece { start, length, stride, count } = *piece;
+            (0..count).map(move |number| (start + number as i64 * stride, length))
+        };
+        self.0.iter().flat_map(of)
+    }
+
+    /// How many blocks there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().fold(0, |sum, piece| sum.saturating_add(piece.count))
     }
 
     /// The first byte and the one behind the last, if there are any.
@@ -143,16 +164,18 @@ impl Piece {
         Some((self.start, end))
     }
 
-    /// Have both a byte in common? `None` if nobody can say so within reason.
-    fn meets(&self, other: &Self) -> Option<bool> {
+    /// Have both a byte in common? `None` if nobody can say so in the steps that are left.
+    fn meets(&self, other: &Self, steps: &mut u64) -> Option<bool> {
+        *steps = steps.checked_sub(1)?;
         let ((one, one_end), (two, two_end)) = (self.hull()?, other.hull()?);
         if one >= two_end || two >= one_end {
             return Some(false);
         }
-        let (few, many) = if self.count <= other.count { (self, other) } else { (other, self) };
-        if few.count > COMPARED {
-            return None;
+        if self.count > 1 && other.count > 1 && self.stride == other.stride {
+            return self.meets_in_step(other);
         }
+        let (few, many) = if self.count <= other.count { (self, other) } else { (other, self) };
+        *steps = steps.checked_sub(few.count)?;
         let length = i64::try_from(many.length).ok()?;
         for number in 0..few.count as i64 {
             let begin = few.start.checked_add(number.checked_mul(few.stride)?)?;
@@ -166,5 +189,15 @@ impl Piece {
             }
         }
         Some(false)
+    }
+
+    /// The same of two with equal distances, as columns of a matrix have: it matters only by how many blocks one is ahead.
+    fn meets_in_step(&self, other: &Self) -> Option<bool> {
+        let ahead = self.start.checked_sub(other.start)?;
+        let (own, theirs) = (i64::try_from(self.length).ok()?, i64::try_from(other.length).ok()?);
+        let first = ahead.checked_add(own)?.checked_neg()?.div_euclid(self.stride) + 1;
+        let last = theirs.checked_sub(ahead)?.checked_sub(1)?.div_euclid(self.stride);
+        let (least, most) = (1 - other.count as i64, self.count as i64 - 1);
+        Some(first.max(least) <= last.min(most))
     }
 }

@@ -2,15 +2,18 @@
 //! that are never completed, collective operations and messages that do not match, deadlocks. The calls themselves go
 //! on to MPI as they are.
 //!
-//! * `arguments.rs`, `operations.rs`, `order.rs`: what a call says for itself, before MPI sees it.
-//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `neighbors.rs`, `requests.rs`: what is known of the application's objects.
-//! * `epochs.rs`, `exposures.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication. `memory.rs`: what is in the application's buffers.
-//! * `collectives.rs`, `groups.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
+//! * `arguments.rs`, `operations.rs`, `order.rs`, `threads.rs`: what a call says for itself, before MPI sees it.
+//! * `objects.rs`, `made.rs`, `types.rs`, `made_types.rs`, `comms.rs`, `neighbors.rs`, `requests.rs`,
+//!   `split.rs`: what is known of the application's objects.
+//! * `epochs.rs`, `exposures.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication.
+//!   `areas.rs`, `memory.rs`: the application's buffers, and what is in them.
+//! * `collectives.rs`, `groups.rs`, `remotes.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
 //!   have in common; `hosts/`: the same with ranks of other hosts.
 //! * `functions.rs`, `noted.rs`: what is known of a function, and what follows from its calls. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
 //!   `wrappers.rs`: what is said.
 
 mod accesses;
+mod areas;
 mod arguments;
 mod blocking;
 mod collectives;
@@ -35,35 +38,37 @@ mod objects;
 mod operations;
 mod order;
 mod places;
+mod process;
+mod remotes;
 mod requests;
 mod shared;
+mod split;
 mod suppress;
+mod threads;
 mod together;
 mod types;
 mod unseen;
 mod waits;
 mod wrappers;
 
-use core::ffi::c_void;
-use core::sync::atomic::{
-    AtomicBool, AtomicU32,
-    Ordering::{AcqRel, Relaxed},
-};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mpi_facts::{NONE, Timing};
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, c_int, pmpi};
+use mpi_tool_layer::mpi_sys::{
+    MPI_Comm, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, pmpi,
+};
 use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionClass,
     FunctionId, InOut, MpiInterceptionLayer, Setting, SettingDefault, Settings, Site, Tool, Word,
-    install_qmpi_layer, launched_rank, next, say, world_position,
+    install_qmpi_layer, next, world_position,
 };
 
 use arguments::Checked;
 use comms::CommRef;
-use findings::Class;
 use objects::Kind;
+use process::{FAILS, IS_FIRST, begin, finish};
 use shared::shared;
 
 struct Check {
@@ -73,82 +78,6 @@ struct Check {
     /// It looks for deadlocks.
     watches: AtomicBool,
 }
-
-/// Which process it is: a forked child reports nothing.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// This process has told that it is over.
-static FINISHED: AtomicBool = AtomicBool::new(false);
-static FAILS: AtomicBool = AtomicBool::new(false);
-
-/// This process is the first one of the host.
-static IS_FIRST: AtomicBool = AtomicBool::new(false);
-
-unsafe extern "C" {
-    /// The C library's: a function that runs at the end of the process, and gets the exit status.
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
-
-/// The process ends, and nothing of the program runs any more.
-extern "C" fn ended(status: c_int, _: *mut c_void) {
-    if PROCESS.load(Relaxed) != std::process::id() {
-        return;
-    }
-    if order::is_world_there() && status == 0 {
-        let message = "the process ends without MPI_Finalize";
-        let function = FunctionId::MPI_Finalize;
-        findings::report(Class::CallOrder, function, Site::UNKNOWN, "exit", message, None);
-    }
-    finish();
-    // A launcher ends the others when one fails: so the last one does, when the report is written.
-    let is_last = findings::is_last_to_end();
-    if FAILS.load(Relaxed) && status == 0 && is_last && findings::count_faults() > 0 {
-        // SAFETY: `fflush` takes null for all streams. `_exit` takes a number, and ends the process, which is ending.
-        unsafe {
-            libc::fflush(core::ptr::null_mut());
-            libc::_exit(1);
-        }
-    }
-}
-
-/// This process is over, as far as MPI goes.
-fn finish() {
-    if !FINISHED.swap(true, AcqRel) {
-        findings::finished();
-    }
-}
-
-/// Before MPI starts.
-fn begin() {
-    static BEGUN: AtomicBool = AtomicBool::new(false);
-    if BEGUN.swap(true, AcqRel) {
-        return;
-    }
-    PROCESS.store(std::process::id(), Relaxed);
-    findings::prepare();
-    wrappers::prepare();
-    match shared::join() {
-        Ok(is_first) => IS_FIRST.store(is_first, Relaxed),
-        Err(problem) if launched_rank().unwrap_or(0) == 0 && !findings::is_silent() => {
-            say(format_args!("mpi-check: {problem}; nothing is compared between ranks"));
-        }
-        Err(_) => {}
-    }
-    unseen::note();
-}
-
-/// The dynamic linker calls this at the end of the process, after the program's own functions that `atexit` was given. The
-/// destructors of its objects may call `MPI_Finalize`, and those of its libraries come later still: so `ended` is only
-/// registered here, and runs after all of them.
-extern "C" fn unloading() {
-    if PROCESS.load(Relaxed) == std::process::id() {
-        // SAFETY: `on_exit` takes a function that may run at the end of the process; tools are never unloaded.
-        unsafe { on_exit(ended, core::ptr::null_mut()) };
-    }
-}
-
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static UNLOADING: extern "C" fn() = unloading;
 
 /// What is kept of a call until MPI has returned. It stays where it is made, as it is large.
 struct Entered<'c> {
@@ -214,6 +143,9 @@ impl Check {
         }
         if checked.shape.class == FunctionClass::Partitioned {
             requests::naming(checked);
+        }
+        if checked.shape.class == FunctionClass::Io {
+            split::entering(checked, freed);
         }
         if checked.shape.destination != NONE {
             *send = messages::send_of(checked);
@@ -325,6 +257,9 @@ impl Check {
         if window.is_some() || checked.shape.window != NONE {
             epochs::left(checked, window, call.has_flag_set(accepted));
         }
+        if checked.shape.class == FunctionClass::Io {
+            split::left(checked, *freed);
+        }
         if let Some((kind, handle)) = *freed {
             objects::freed(kind, handle, function, site);
             together::forget(kind, handle);
@@ -351,7 +286,8 @@ impl Check {
                 (_, Some(receive)) => waits::of_receive(receive),
                 _ => *need,
             };
-            requests::made(checked, request, *buffers, receive.take(), send.take(), need);
+            let buffers = core::mem::take(buffers);
+            requests::made(checked, request, buffers, receive.take(), send.take(), need);
         }
         self.communicators.made(call, accepted);
         if checked.facts.makes {
@@ -398,6 +334,8 @@ impl Check {
             unsafe { pmpi::MPI_Query_thread(&mut level) };
             if level <= MPI_THREAD_FUNNELED {
                 order::only_this_thread();
+            } else if level == MPI_THREAD_SERIALIZED {
+                order::one_thread_at_a_time();
             }
             if level == MPI_THREAD_MULTIPLE {
                 messages::set_has_threads();
@@ -483,10 +421,12 @@ impl Check {
                 waits::stop();
                 objects::report_leaks();
                 requests::report_left();
+                split::report_left();
                 messages::report_taken();
                 finish();
             }
         }
+        threads::left(function);
         result
     }
 
@@ -510,6 +450,7 @@ impl Check {
             objects::freed(Kind::Communicator, comm.to_word(), function, site);
             comms::forget(comm);
         }
+        threads::left(function);
         result
     }
 }

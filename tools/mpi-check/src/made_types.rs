@@ -142,13 +142,13 @@ fn layout(arguments: &Arguments<'_>) -> Option<Layout> {
     }
 }
 
-/// The signature of what an accepted call has made; `None` where it is not known.
-fn signature(arguments: &Arguments<'_>) -> Option<(Signature, bool)> {
+/// The signature of what an accepted call has made, which has so many bytes; `None` where it is not known.
+fn signature(arguments: &Arguments<'_>, size: u64) -> Option<(Signature, bool)> {
     use FunctionId::{
-        MPI_Type_contiguous, MPI_Type_create_hindexed, MPI_Type_create_hindexed_block,
-        MPI_Type_create_hvector, MPI_Type_create_indexed_block, MPI_Type_create_resized,
-        MPI_Type_create_struct, MPI_Type_create_subarray, MPI_Type_dup, MPI_Type_hindexed,
-        MPI_Type_hvector, MPI_Type_indexed, MPI_Type_struct, MPI_Type_vector,
+        MPI_Type_contiguous, MPI_Type_create_darray, MPI_Type_create_hindexed,
+        MPI_Type_create_hindexed_block, MPI_Type_create_hvector, MPI_Type_create_indexed_block,
+        MPI_Type_create_resized, MPI_Type_create_struct, MPI_Type_create_subarray, MPI_Type_dup,
+        MPI_Type_hindexed, MPI_Type_hvector, MPI_Type_indexed, MPI_Type_struct, MPI_Type_vector,
     };
     let function = arguments.0.function();
     let times = |times: u64| Some((arguments.element()?.signature.times(times), false));
@@ -171,6 +171,12 @@ fn signature(arguments: &Arguments<'_>) -> Option<(Signature, bool)> {
             times(arguments.numbers("array_of_subsizes", count)?.iter().product())
         }
         MPI_Type_create_resized => times(1),
+        MPI_Type_create_darray => {
+            // It has so many elements as its size says, all of one datatype.
+            let element = arguments.element().filter(|element| element.size > 0)?;
+            size.is_multiple_of(element.size)
+                .then(|| (element.signature.times(size / element.size), false))
+        }
         MPI_Type_dup => {
             let element = arguments.element()?;
             Some((element.signature, element.is_committed))
@@ -212,12 +218,6 @@ pub(crate) fn note(call: AnyCall<'_>, handle: u64) {
     if objects::get(Kind::Datatype, handle).is_none() {
         return;
     }
-    let arguments = Arguments(call);
-    let (signature, is_committed) = signature(&arguments).unwrap_or((
-        Signature::ANY,
-        // What is not known is not accused.
-        function != MPI_Type_create_darray,
-    ));
     let (mut size, mut low, mut extent): (MPI_Count, MPI_Count, MPI_Count) = (0, 0, 0);
     let (mut true_low, mut true_extent): (MPI_Count, MPI_Count) = (0, 0);
     let datatype = MPI_Datatype::from_word(handle);
@@ -228,12 +228,20 @@ pub(crate) fn note(call: AnyCall<'_>, handle: u64) {
         pmpi::MPI_Type_get_extent_x(datatype, &mut low, &mut extent);
         pmpi::MPI_Type_get_true_extent_x(datatype, &mut true_low, &mut true_extent);
     }
+    let is_dense = size == extent && size == true_extent && low == 0 && true_low == 0;
+    let size = u64::try_from(size).unwrap_or(0);
+    let arguments = Arguments(call);
+    let (signature, is_committed) = signature(&arguments, size).unwrap_or((
+        Signature::ANY,
+        // What is not known is not accused.
+        function != MPI_Type_create_darray,
+    ));
     let info = TypeInfo {
         signature,
-        size: u64::try_from(size).unwrap_or(0),
+        size,
         extent,
         span: (true_low, true_low.saturating_add(true_extent)),
-        is_dense: size == extent && size == true_extent && low == 0 && true_low == 0,
+        is_dense,
         family: Family::Other,
         is_predefined: false,
         is_committed,

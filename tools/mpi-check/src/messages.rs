@@ -12,6 +12,7 @@ mod partitioned;
 mod pending;
 mod problem;
 mod races;
+mod ready;
 mod slot;
 mod table;
 mod under_way;
@@ -252,6 +253,9 @@ pub(crate) fn sending(send: &mut Send) {
         elsewhere::post(send, number);
         send.key = key;
         return;
+    }
+    if ready::is_ready_send(send.content.function) {
+        ready::check(send, key);
     }
     send.key = match meet(key, channel, &send.content, has::SENT) {
         true => key,

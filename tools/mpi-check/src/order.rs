@@ -8,7 +8,7 @@ use core::sync::atomic::{
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
 
 use crate::findings::{Class, report};
-use crate::functions;
+use crate::{functions, threads};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -20,11 +20,22 @@ static SESSIONS: AtomicI32 = AtomicI32::new(0);
 /// The thread that may call MPI, if only one may; 0 if all may, or if nobody knows.
 static ONLY_THREAD: AtomicUsize = AtomicUsize::new(0);
 
+/// No thread: any may call MPI, but one at a time.
+const ANY_THREAD: usize = 1;
+
 /// The world gives no more than `MPI_THREAD_FUNNELED`: only the thread that has started it, which this is, may call MPI from
 /// now on (MPI-4.0, 11.6).
 pub(crate) fn only_this_thread() {
     if SESSIONS.load(Acquire) == 0 {
         ONLY_THREAD.store(this_thread(), Relaxed);
+    }
+}
+
+/// The world gives `MPI_THREAD_SERIALIZED`.
+pub(crate) fn one_thread_at_a_time() {
+    if SESSIONS.load(Acquire) == 0 {
+        ONLY_THREAD.store(ANY_THREAD, Relaxed);
+        threads::begin();
     }
 }
 
@@ -34,13 +45,20 @@ fn this_thread() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-/// Tells of a call by another thread than the one that may call MPI.
+/// May any thread call the function at any time, whatever level MPI has given?
+pub(crate) fn is_for_any_thread(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Is_thread_main, MPI_Query_thread};
+    functions::facts(function).is_free || matches!(function, MPI_Is_thread_main | MPI_Query_thread)
+}
+
+/// Looks at a call by another thread than the one that may call MPI, or by any if only one at a time may.
 #[cold]
 fn by_another_thread(function: FunctionId, site: Site) {
-    use FunctionId::{MPI_Is_thread_main, MPI_Query_thread};
-    let is_free = functions::facts(function).is_free
-        || matches!(function, MPI_Is_thread_main | MPI_Query_thread);
-    if is_free {
+    if is_for_any_thread(function) {
+        return;
+    }
+    if ONLY_THREAD.load(Relaxed) == ANY_THREAD {
+        threads::entered(this_thread(), function, site);
         return;
     }
     let message = format!(
@@ -139,6 +157,7 @@ pub(crate) fn accepted(function: FunctionId) {
             SESSIONS.fetch_add(1, AcqRel);
             // Sessions have a level of their own.
             ONLY_THREAD.store(0, Relaxed);
+            threads::end();
         }
         MPI_Session_finalize => {
             SESSIONS.fetch_sub(1, AcqRel);

@@ -1,6 +1,7 @@
 //! Requests from their start to their completion, and the buffers that MPI uses meanwhile.
 
 mod faults;
+mod one_sided;
 mod partitions;
 mod places;
 
@@ -8,32 +9,39 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{Data, NONE, Pattern, Timing};
-use mpi_tool_layer::mpi_sys::{MPI_IN_PLACE, MPI_Request, pmpi};
+use mpi_tool_layer::mpi_sys::{MPI_Request, pmpi};
 use mpi_tool_layer::{FunctionClass, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::areas::Area;
 use crate::arguments::Checked;
 use crate::epochs;
 use crate::findings::{Class, Other, report};
-use crate::memory::checksum;
 use crate::messages::Receive;
 use crate::waits::Need;
 use faults::check_gone;
 pub(crate) use faults::{check_all_gone, first, refused};
+pub(crate) use one_sided::flushed;
+use one_sided::{Remote, one_sided_buffers};
 use partitions::Partitions;
 pub(crate) use partitions::naming;
 use places::Places;
 
 /// Memory that MPI uses until a request is complete.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Buffer {
-    begin: u64,
-    end: u64,
+    area: Area,
     /// MPI writes to it.
     is_received: bool,
     /// Of what is sent, when the operation started.
     checksum: Option<u64>,
+}
+
+impl Buffer {
+    fn new(area: Area, is_received: bool) -> Self {
+        Self { area, is_received, checksum: None }
+    }
 }
 
 /// What a call gives, and what it gets.
@@ -59,6 +67,8 @@ pub(crate) struct Request {
     partitions: Option<Box<Partitions>>,
     /// The communicator that is there when it is complete.
     made: Option<u64>,
+    /// Of a one-sided operation: the place at its target.
+    remote: Option<Remote>,
 }
 
 /// The numbers of a call's requests: without memory from elsewhere for the few that most calls have.
@@ -97,6 +107,9 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
     if shape.class == FunctionClass::OneSided {
         return one_sided_buffers(checked);
     }
+    if shape.class == FunctionClass::Io {
+        return file_buffers(checked);
+    }
     let is_used = matches!(shape.class, FunctionClass::PointToPoint | FunctionClass::Collective)
         && checked.is_sound
         && shape.sent.partitions == NONE
@@ -120,12 +133,7 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
         _ => (true, true),
     };
     let one = |data: &Data, is_received: bool| {
-        let buffer = checked.word(data.buffer)?;
-        if buffer == 0
-            || buffer == MPI_IN_PLACE.to_word()
-            || data.array_of_counts
-            || data.array_of_datatypes
-        {
+        if data.array_of_counts || data.array_of_datatypes {
             return None;
         }
         let (count, datatype) = match (data.count, data.datatype) {
@@ -136,12 +144,8 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
             both => both,
         };
         let count = u64::try_from(checked.int(count)?).ok()?;
-        let info = checked.datatype(datatype)?;
-        if !info.is_dense {
-            return None;
-        }
-        let (begin, end) = info.range(buffer, count)?;
-        Some(Buffer { begin, end, is_received, checksum: None })
+        let area = Area::of(checked, checked.word(data.buffer)?, count, datatype)?;
+        Some(Buffer::new(area, is_received))
     };
     // `MPI_Sendrecv_replace` and in-place operations use one buffer for both.
     let shares = shape.sent.buffer == shape.received.buffer;
@@ -150,26 +154,14 @@ fn buffers(checked: &Checked<'_>) -> Buffers {
     [sent, received]
 }
 
-/// What a one-sided operation reads here, and, without a request, what it writes. Programs get to one place again and again
-/// with requests, and look at it at the end.
-fn one_sided_buffers(checked: &Checked<'_>) -> Buffers {
-    let (shape, data) = (checked.shape, checked.shape.sent);
-    let no_op = pmpi::MPI_NO_OP.to_word();
-    let is_used = checked.is_sound && !checked.is_for_nobody();
-    let reads = is_used && checked.word(shape.operation) != Some(no_op);
-    let writes = is_used && shape.timing == Timing::Epoch;
-    let one = |data: &Data, is_received: bool| {
-        let buffer = checked.word(data.buffer).filter(|buffer| *buffer != 0)?;
-        let count = match data.count {
-            NONE => 1,
-            count => u64::try_from(checked.int(count)?).ok()?,
-        };
-        let info = checked.datatype(data.datatype).filter(|info| info.is_dense)?;
-        let (begin, end) = info.range(buffer, count)?;
-        Some(Buffer { begin, end, is_received, checksum: None })
-    };
-    let sent = if reads { one(&data, false) } else { None };
-    [sent, if writes { one(&shape.received, true) } else { None }]
+/// What a call of a file writes there, and what it reads.
+fn file_buffers(checked: &Checked<'_>) -> Buffers {
+    let one = |data, is_received| Some(Buffer::new(Area::of_data(checked, data)?, is_received));
+    match checked.shape.pattern {
+        Pattern::Write if checked.is_sound => [one(&checked.shape.sent, false), None],
+        Pattern::Read if checked.is_sound => [None, one(&checked.shape.received, true)],
+        _ => [None, None],
+    }
 }
 
 /// A call is about to be passed on that uses buffers: none of them may be in use. The buffers of a call that has or makes
@@ -181,25 +173,31 @@ pub(crate) fn check_buffers(checked: &Checked<'_>) -> Buffers {
     }
     if timing == Timing::Epoch {
         if KNOWN.load(Relaxed) != 0 {
-            check_overlap(&one_sided_buffers(checked), checked.function, checked.site);
+            let remote = Remote::of(checked);
+            let own = one_sided_buffers(checked);
+            check_overlap(&own, remote.as_ref(), checked.function, checked.site);
         }
         return [None, None];
     }
     let own = buffers(checked);
-    epochs::check_pending(checked, own.iter().flatten().map(|own| (own.begin, own.end)));
+    let is_one_sided = checked.shape.class == FunctionClass::OneSided;
+    // What an operation of an epoch gets is compared with the others of its epoch.
+    let those = own.iter().flatten().filter(|own| !(is_one_sided && own.is_received));
+    epochs::check_pending(checked, those.map(|own| &own.area));
     if own.iter().all(Option::is_none) || timing == Timing::Persistent {
         return own;
     }
-    check_overlap(&own, checked.function, checked.site);
+    let remote = if is_one_sided { Remote::of(checked) } else { None };
+    check_overlap(&own, remote.as_ref(), checked.function, checked.site);
     if timing == Timing::Started { with_checksums(own) } else { own }
 }
 
-fn check_overlap(own: &Buffers, function: FunctionId, site: Site) {
+fn check_overlap(own: &Buffers, remote: Option<&Remote>, function: FunctionId, site: Site) {
     let found = with_places(|requests| {
         let mut ours = own.iter().flatten();
         ours.find_map(|buffer| {
             requests
-                .that_needs(buffer)
+                .that_needs(buffer, remote)
                 .map(|(request, is_received)| (request.function, request.started, is_received))
         })
     });
@@ -215,7 +213,7 @@ fn check_overlap(own: &Buffers, function: FunctionId, site: Site) {
 
 fn with_checksums(mut buffers: Buffers) -> Buffers {
     for buffer in buffers.iter_mut().flatten().filter(|buffer| !buffer.is_received) {
-        buffer.checksum = checksum(buffer.begin, buffer.end);
+        buffer.checksum = buffer.area.checksum();
     }
     buffers
 }
@@ -244,9 +242,13 @@ pub(crate) fn made(
         need,
         partitions: Partitions::of(checked),
         made: None,
+        remote: Remote::of(checked),
     };
     faults::is_back(handle.to_word());
     with_places(|requests| {
+        if request.remote.is_some() {
+            one_sided::begun();
+        }
         if let Some(places) = requests.places.as_mut().filter(|_| request.is_active) {
             places.add(&request, handle.to_word());
         }
@@ -298,7 +300,7 @@ pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site
                 request.is_persistent,
                 request.is_active,
                 request.started,
-                request.buffers,
+                request.buffers.clone(),
             ))
         });
         if *handle == pmpi::MPI_REQUEST_NULL {
@@ -319,7 +321,7 @@ pub(crate) fn starting(handles: &[MPI_Request], function: FunctionId, site: Site
             let other = Other::new("started before at", started);
             report(Class::RequestLifecycle, function, site, "active", &message, Some(other));
         } else {
-            check_overlap(&buffers, function, site);
+            check_overlap(&buffers, None, function, site);
         }
     }
 }
@@ -370,7 +372,7 @@ pub(crate) fn started(
         request.is_active = true;
         request.started = site;
         request.partitions.iter_mut().for_each(|partitions| partitions.start());
-        request.buffers = with_checksums(request.buffers);
+        request.buffers = with_checksums(core::mem::take(&mut request.buffers));
         if let Some(places) = &mut requests.places {
             places.add(request, handle.to_word());
         }
@@ -441,13 +443,9 @@ impl Request {
 
     /// What is sent must be as it was.
     fn check_unchanged(&self, function: FunctionId, site: Site) {
-        let changed =
-            self.buffers.iter().flatten().any(|buffer| {
-                // Memory that is gone is not what this finding is about.
-                let is_other =
-                    |before| checksum(buffer.begin, buffer.end).is_some_and(|now| now != before);
-                buffer.checksum.is_some_and(is_other)
-            }) || self.partitions.as_ref().is_some_and(|partitions| partitions.are_changed());
+        let mut buffers = self.buffers.iter().flatten();
+        let changed = buffers.any(|buffer| buffer.area.is_changed(buffer.checksum))
+            || self.partitions.as_ref().is_some_and(|partitions| partitions.are_changed());
         if changed {
             let message = format!(
                 "the buffer that {} sends was changed before the operation was complete, as {function} says here",

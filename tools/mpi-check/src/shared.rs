@@ -27,6 +27,7 @@ use crate::collectives::{Broken, Slot as CollectiveSlot};
 use crate::exposures;
 use crate::findings::Entry;
 use crate::messages;
+use crate::remotes;
 use crate::waits::RankState;
 
 /// How many findings are told apart.
@@ -130,6 +131,7 @@ pub(crate) struct Shared {
     pub(crate) messages: messages::Table,
     pub(crate) accesses: accesses::Table,
     pub(crate) exposures: exposures::Table,
+    pub(crate) remotes: remotes::Table,
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());

@@ -18,19 +18,26 @@ pub(crate) struct Signature {
     pub(crate) hash: u64,
     /// The basic datatype, if all are the same; 0 if not.
     pub(crate) uniform: u8,
+    /// The first [`FIRST`] basic datatypes, the first one in the lowest bits; 0 if they are not known.
+    pub(crate) first: u64,
     /// Packed data, which match any, or what is not known.
     pub(crate) is_any: bool,
 }
 
+/// How many basic datatypes at the beginning of a sequence are known one by one, and in how many bits each.
+const FIRST: u32 = 10;
+const BITS: u32 = 6;
+
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15 | 1;
 
 impl Signature {
-    pub(crate) const EMPTY: Self = Self { elements: 0, hash: 0, uniform: 0, is_any: false };
-    pub(crate) const ANY: Self = Self { elements: 0, hash: 0, uniform: 0, is_any: true };
+    pub(crate) const EMPTY: Self =
+        Self { elements: 0, hash: 0, uniform: 0, first: 0, is_any: false };
+    pub(crate) const ANY: Self = Self { is_any: true, ..Self::EMPTY };
 
     fn basic(code: u8) -> Self {
         let hash = (u64::from(code) + 1).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        Self { elements: 1, hash, uniform: code, is_any: false }
+        Self { elements: 1, hash, uniform: code, first: code.into(), is_any: false }
     }
 
     /// This sequence, and then another.
@@ -45,6 +52,12 @@ impl Signature {
             elements: self.elements.wrapping_add(next.elements),
             hash: self.hash.wrapping_add(power(self.elements).wrapping_mul(next.hash)),
             uniform: if self.uniform == next.uniform { self.uniform } else { 0 },
+            first: match u32::try_from(self.elements) {
+                Ok(before) if before < FIRST => {
+                    (self.first | next.first << (BITS * before)) & ((1 << (BITS * FIRST)) - 1)
+                }
+                _ => self.first,
+            },
             is_any: self.is_any || next.is_any,
         }
     }
@@ -78,7 +91,22 @@ impl Signature {
         if self.elements == other.elements {
             return self.hash == other.hash;
         }
-        self.uniform == other.uniform || self.uniform == 0 || other.uniform == 0
+        if self.uniform != 0 && other.uniform != 0 {
+            return self.uniform == other.uniform;
+        }
+        // One has several basic datatypes: both begin alike, as far as is known.
+        let known = self.elements.min(other.elements).min(FIRST.into()) as u32;
+        let mask = (1 << (BITS * known)) - 1;
+        self.first == 0 || other.first == 0 || (self.first ^ other.first) & mask == 0
+    }
+
+    /// The first basic datatypes, by name.
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        let code = move |at: u32| (self.first >> (BITS * at)) as usize & ((1 << BITS) - 1);
+        (0..FIRST)
+            .map(code)
+            .take_while(|code| *code != 0)
+            .filter_map(|code| NAMES.get(code).copied())
     }
 
     /// In words: `4 MPI_INT`.
@@ -87,7 +115,14 @@ impl Signature {
             (true, ..) => "packed data".into(),
             (_, 0, _) => "no data".into(),
             (_, elements, Some(name)) if self.uniform != 0 => format!("{elements} {name}"),
-            (_, elements, _) => format!("{elements} elements of several basic datatypes"),
+            (_, elements, _) => {
+                let shown: Vec<_> = self.names().take(4).collect();
+                match shown.len() as u64 {
+                    0 => format!("{elements} elements of several basic datatypes"),
+                    all if all == elements => shown.join(", "),
+                    _ => format!("{elements} elements ({}, …)", shown.join(", ")),
+                }
+            }
         }
     }
 }

@@ -101,6 +101,8 @@ pub(crate) enum Need {
     Unlocked(locks::Lock),
     /// Partitions that are not ready, which only this process can make ready.
     Unready,
+    /// All processes of the group that this one's group meets in its call of a number.
+    OtherGroup { identity: u64, number: u64 },
 }
 
 impl Need {
@@ -121,6 +123,7 @@ impl Need {
             Self::Entered { identity, number, rank } => (6, [identity, number, rank.into()]),
             Self::Unlocked(lock) => (7, lock.to_words()),
             Self::Unready => (8, [0; 3]),
+            Self::OtherGroup { identity, number } => (9, [identity, number, 0]),
         }
     }
 
@@ -142,6 +145,7 @@ impl Need {
             6 => Self::Entered { identity: one, number: two, rank: three as u32 },
             7 => Self::Unlocked(locks::Lock::from_words([one, two, three])),
             8 => Self::Unready,
+            9 => Self::OtherGroup { identity: one, number: two },
             _ => Self::Nothing,
         }
     }

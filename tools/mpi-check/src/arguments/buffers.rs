@@ -5,8 +5,7 @@ use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
 use mpi_tool_layer::{Call as _, FunctionClass, Word as _};
 
 use super::Checked;
-use crate::layouts::Layout;
-use crate::objects;
+use crate::areas::Area;
 use crate::types::TypeInfo;
 
 impl Checked<'_> {
@@ -85,7 +84,7 @@ impl Checked<'_> {
         let meeting = hulls.windows(2).find(|pair| {
             pair[1].0.0 < pair[0].0.1 && {
                 let [one, two] = [pair[0].1, pair[1].1].map(|index| blocks.memory(self, index));
-                one.zip(two).is_some_and(|(one, two)| one.meets(&two))
+                one.zip(two).is_some_and(|(one, two)| one.meets_at_all(&two))
             }
         });
         if let Some([(_, one), (_, two)]) = meeting {
@@ -146,7 +145,7 @@ impl Checked<'_> {
                 both => both,
             };
             let count = u64::try_from(self.int(count)?).ok()?;
-            Memory::of(self, data.buffer, count.checked_mul(blocks)?, datatype)
+            Area::of(self, self.word(data.buffer)?, count.checked_mul(blocks)?, datatype)
         };
         let (sent_blocks, received_blocks) = match self.shape.pattern {
             Pattern::Gather | Pattern::Allgather => (1, size),
@@ -172,7 +171,7 @@ impl Checked<'_> {
             }
         } else {
             let both = whole(&sent, sent_blocks).zip(whole(&received, received_blocks));
-            both.is_some_and(|(sent, received)| sent.meets(&received))
+            both.is_some_and(|(sent, received)| sent.meets_at_all(&received))
         };
         if overlaps {
             let names = [sent, received].map(|data| self.name_of(usize::from(data.buffer)));
@@ -182,10 +181,11 @@ impl Checked<'_> {
     }
 
     /// Does a block that is received, of which each rank has one with a count and a place of its own, meet some memory?
-    fn meets_blocks(&self, memory: &Memory, size: u64) -> bool {
+    fn meets_blocks(&self, memory: &Area, size: u64) -> bool {
         let Some(blocks) = self.blocks() else { return false };
-        (0..size as usize)
-            .any(|index| blocks.memory(self, index).is_some_and(|block| memory.meets(&block)))
+        (0..size as usize).any(|index| {
+            blocks.memory(self, index).is_some_and(|block| memory.meets_at_all(&block))
+        })
     }
 
     /// What is received from each rank, with a count and a place of its own.
@@ -227,48 +227,8 @@ impl Blocks {
         self.info.range(address, count).filter(|(begin, end)| begin < end)
     }
 
-    fn memory(&self, checked: &Checked<'_>, index: usize) -> Option<Memory> {
+    fn memory(&self, checked: &Checked<'_>, index: usize) -> Option<Area> {
         let (address, count) = self.block(checked, index)?;
-        Memory::at(checked, address, count, checked.shape.received.datatype)
-    }
-}
-
-/// The bytes of some data.
-struct Memory {
-    /// The first one, and the one behind the last.
-    hull: (u64, u64),
-    /// Which of them are data, from address 0 on; `None` if nobody knows.
-    layout: Option<Layout>,
-}
-
-impl Memory {
-    fn of(checked: &Checked<'_>, buffer: u8, count: u64, datatype: u8) -> Option<Self> {
-        let address = checked.word(buffer)?;
-        let is_there = address != 0 && address != MPI_IN_PLACE.to_word();
-        if is_there { Self::at(checked, address, count, datatype) } else { None }
-    }
-
-    fn at(checked: &Checked<'_>, address: u64, count: u64, datatype: u8) -> Option<Self> {
-        let info = checked.datatype(datatype)?;
-        let hull = info.range(address, count)?;
-        let layout = if info.is_dense {
-            Layout::bytes(hull.1 - hull.0).moved(i64::try_from(hull.0).ok()?)
-        } else {
-            let one = objects::layout(checked.word(datatype)?);
-            let all = one.and_then(|one| one.repeated(count, info.extent));
-            all.and_then(|all| all.moved(i64::try_from(address).ok()?))
-        };
-        Some(Self { hull, layout })
-    }
-
-    /// Have both a byte in common? `false` if nobody knows.
-    fn meets(&self, other: &Self) -> bool {
-        self.hull.0 < other.hull.1
-            && other.hull.0 < self.hull.1
-            && self
-                .layout
-                .as_ref()
-                .zip(other.layout.as_ref())
-                .is_some_and(|(one, two)| one.meets(two))
+        Area::of(checked, address, count, checked.shape.received.datatype)
     }
 }

@@ -4,8 +4,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::PoisonError;
 
 use super::{Operation, WINDOWS};
+use crate::areas::Area;
 use crate::arguments::Checked;
 use crate::findings::{Class, Other, report};
+use crate::layouts::STEPS;
 
 /// How many operations that write to buffers of this process are not complete.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
@@ -30,18 +32,19 @@ pub(super) fn over(operations: &[Operation]) {
 
 /// A call of messages or a collective operation is about to be passed on that uses buffers: an operation that is not
 /// complete may have to write there.
-pub(crate) fn check_pending(checked: &Checked<'_>, buffers: impl Iterator<Item = (u64, u64)>) {
+pub(crate) fn check_pending<'a>(checked: &Checked<'_>, buffers: impl Iterator<Item = &'a Area>) {
     if !may_fetch() {
         return;
     }
-    let buffers: Vec<_> = buffers.filter(|(begin, end)| begin < end).collect();
+    let buffers: Vec<_> = buffers.collect();
     let found = {
         let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = windows.get_or_insert_default().values().flat_map(|one| &one.operations);
-        let meets = |(begin, end): (u64, u64)| {
-            buffers.iter().any(|(own_begin, own_end)| *own_begin < end && begin < *own_end)
-        };
-        let found = all.find(|operation| operation.written.is_some_and(meets));
+        let mut steps = STEPS;
+        let found = all.find(|operation| {
+            let written = operation.written.as_ref();
+            written.is_some_and(|it| buffers.iter().any(|own| own.meets(it, &mut steps)))
+        });
         found.map(|operation| (operation.function, operation.site))
     };
     if let Some((function, site)) = found {

@@ -5,10 +5,10 @@ use mpi_tool_layer::mpi_sys::pmpi;
 use mpi_tool_layer::{Call as _, FunctionId, ParameterKind, Site, Word};
 
 use crate::accesses::Action;
+use crate::areas::Area;
 use crate::arguments::{self, Checked};
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
-use crate::memory::checksum;
 use crate::objects;
 
 /// An operation of an epoch that is not over.
@@ -33,9 +33,9 @@ pub(super) struct Operation {
     /// It was started with a request.
     pub(super) has_request: bool,
     /// Memory of this process that MPI reads, and what was in it.
-    pub(super) read: Option<(u64, u64, Option<u64>)>,
+    pub(super) read: Option<(Area, Option<u64>)>,
     /// Memory of this process that MPI writes.
-    pub(super) written: Option<(u64, u64)>,
+    pub(super) written: Option<Area>,
 }
 
 impl Operation {
@@ -62,23 +62,18 @@ impl Operation {
         }
         let layout = objects::layout(described.0).zip(arguments::datatype(described.0));
         let layout = layout.and_then(|(layout, info)| layout.repeated(described.1, info.extent));
-        let range = |data: &mpi_facts::Data| {
-            let buffer = checked.word(data.buffer).filter(|buffer| *buffer != 0)?;
-            let count = match data.count {
-                NONE => 1,
-                count => u64::try_from(checked.int(count)?).ok()?,
-            };
-            let info = checked.datatype(data.datatype)?;
-            if info.is_dense { info.range(buffer, count) } else { None }
-        };
         let shape = checked.shape;
         // With a request, the buffers are the application's again when that is complete. `MPI_NO_OP` reads nothing.
         let has_request = shape.timing == Timing::Started;
         let is_no_op = checked.word(shape.operation) == Some(pmpi::MPI_NO_OP.to_word());
         let reads = !has_request && !is_no_op;
-        let read = if reads { range(&shape.sent) } else { None };
-        let read = read.map(|(begin, end)| (begin, end, checksum(begin, end)));
-        let written = if has_request { None } else { range(&shape.received) };
+        let read = if reads { Area::of_data(checked, &shape.sent) } else { None };
+        let read = read.map(|area| {
+            let checksum = area.checksum();
+            (area, checksum)
+        });
+        let is_get = shape.pattern == Pattern::Get;
+        let written = Area::of_data(checked, &shape.received).filter(|_| is_get || !has_request);
         Some(Self {
             function: checked.function,
             site: checked.site,
@@ -99,8 +94,8 @@ impl Operation {
     /// What it does must fit into the target's window, which has so many bytes, and what is given into what is taken.
     pub(super) fn check_target(&self, checked: &Checked<'_>, size: Option<u64>) {
         let (function, target) = (self.function, self.target);
-        let wrong = |what: &str, message: &str| {
-            report(Class::InvalidArgument, function, self.site, what, message, None);
+        let wrong = |class: Class, what: &str, message: &str| {
+            report(class, function, self.site, what, message, None);
         };
         let start = self.unit.and_then(|unit| self.displacement.checked_mul(unit.into()));
         let place = start.zip(self.layout.as_ref()).and_then(|(start, layout)| {
@@ -115,15 +110,14 @@ impl Operation {
                 "{function} needs the bytes from {first} to {} of the window of rank {target}, which has {size} bytes",
                 end - 1
             );
-            wrong("beyond", &message);
+            wrong(Class::InvalidArgument, "beyond", &message);
         }
         // A fetch has one description for all of its data.
         let shape = checked.shape;
-        let own = if shape.pattern == Pattern::Get { shape.received } else { shape.sent };
-        let is_described =
-            matches!(shape.pattern, Pattern::Put | Pattern::Get | Pattern::Accumulate)
-                && own.count != NONE
-                && own.datatype != NONE;
+        let gets = shape.pattern == Pattern::Get
+            || shape.pattern == Pattern::GetAccumulate && self.is_no_op;
+        let own = if gets { shape.received } else { shape.sent };
+        let is_described = own.count != NONE && own.datatype != NONE;
         let own =
             checked.datatype(own.datatype).filter(|_| is_described).zip(checked.int(own.count));
         let (Some((own, count)), Some(there)) = (own, arguments::datatype(self.described.0)) else {
@@ -131,26 +125,30 @@ impl Operation {
         };
         let own = own.signature.times(u64::try_from(count).unwrap_or(0));
         let there = there.signature.times(self.described.1);
-        let (given, taken) =
-            if shape.pattern == Pattern::Get { (there, own) } else { (own, there) };
-        let is_known = !given.is_any && !taken.is_any;
-        if is_known && (!given.may_begin(taken) || given.elements > taken.elements) {
-            let message = format!(
-                "{function} at rank {target}: what is given, {}, is not for what takes it, {}",
-                given.describe(),
-                taken.describe()
-            );
-            wrong("target", &message);
+        let (given, taken) = if gets { (there, own) } else { (own, there) };
+        if given.is_any || taken.is_any {
+            return;
         }
+        let class = match given.may_begin(taken) {
+            false => Class::DatatypeMismatch,
+            true if given.elements > taken.elements => Class::InvalidArgument,
+            true => return,
+        };
+        let message = format!(
+            "{function} at rank {target}: what is given, {}, is not for what takes it, {}",
+            given.describe(),
+            taken.describe()
+        );
+        wrong(class, "target", &message);
     }
 
     /// In which way it conflicts with an earlier operation, in words.
     pub(super) fn conflict(&self, old: &Self) -> Option<&'static str> {
-        let overlaps = |one: (u64, u64), other: (u64, u64)| one.0 < other.1 && other.0 < one.1;
-        let read = |operation: &Self| operation.read.map(|(begin, end, _)| (begin, end));
-        let meet = |written: Option<(u64, u64)>, read: Option<(u64, u64)>| {
-            written.zip(read).is_some_and(|(written, read)| overlaps(written, read))
+        let [own_read, old_read] = [self, old].map(|it| it.read.as_ref().map(|(area, _)| area));
+        let meet = |written: Option<&Area>, read: Option<&Area>| {
+            written.zip(read).is_some_and(|(written, read)| written.meets_at_all(read))
         };
+        let written = self.written.as_ref();
         // One with a request may have been completed by it before this one began.
         if !old.has_request && self.target == old.target && self.meets(old) {
             let changes = |it: &Self| it.action != Action::Get && !it.is_no_op;
@@ -171,11 +169,22 @@ impl Operation {
                 _ => {}
             }
         }
-        if meet(old.written, read(self)) {
+        if meet(old.written.as_ref(), own_read) {
             return Some("reads a buffer of this process that is written by");
         }
-        meet(self.written, read(old))
-            .then_some("writes to a buffer of this process that is read by")
+        if meet(written, old_read) {
+            return Some("writes to a buffer of this process that is read by");
+        }
+        let both_get = (old.action, self.action) == (Action::Get, Action::Get);
+        (both_get && meet(old.written.as_ref(), written) && !self.gets_again(old))
+            .then_some("gets to a place of this process that is written by")
+    }
+
+    /// Do both get the same to the same place, or by the same line, as programs do that measure how long that takes?
+    fn gets_again(&self, old: &Self) -> bool {
+        let of = |it: &Self| (it.target, it.displacement, it.described);
+        self.written == old.written
+            && (of(self) == of(old) || self.site.number() == old.site.number())
     }
 
     /// Have both a byte of the target's memory in common? `false` if nobody knows.
@@ -197,8 +206,8 @@ impl Operation {
 
     /// The operation is complete now: what it reads must be as it was.
     pub(super) fn check_unchanged(&self, by: FunctionId) {
-        let Some((begin, end, Some(before))) = self.read else { return };
-        if checksum(begin, end).is_some_and(|now| now != before) {
+        let Some((area, before)) = &self.read else { return };
+        if area.is_changed(*before) {
             let function = self.function;
             let message = format!(
                 "the buffer of {function} was changed before the epoch was over, as {by} says"

@@ -13,7 +13,7 @@ use crate::shared::{limit, shared};
 use crate::waits;
 
 /// How many words a record has.
-const WORDS: usize = 11;
+const WORDS: usize = 12;
 
 /// What is posted.
 pub(crate) type Record = [u64; WORDS];

@@ -102,7 +102,7 @@ impl Side {
             elements: self.elements,
             hash: self.hash,
             uniform: self.uniform as u8,
-            is_any: false,
+            ..Signature::EMPTY
         }
     }
 

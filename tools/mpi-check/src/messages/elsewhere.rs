@@ -37,6 +37,7 @@ pub(super) fn post(send: &Send, number: u64) {
         content.function as u64 | bits,
         signature.elements,
         signature.hash,
+        signature.first,
         content.bytes,
         content.mark.module,
         content.mark.offset,
@@ -63,7 +64,8 @@ pub(super) fn doubt() {
 
 /// A record has come.
 pub(crate) fn posted(record: &Record) {
-    let [kind, identity, ranks, tag, number, bits, elements, hash, bytes, module, offset] = *record;
+    let [kind, identity, ranks, tag, number, bits, elements, hash, first, bytes, module, offset] =
+        *record;
     if kind == kind::DOUBT {
         shared().reached(limit::ORDER);
         return;
@@ -82,8 +84,8 @@ pub(crate) fn posted(record: &Record) {
         waits::count_records(0, 1);
         return;
     }
-    let signature =
-        Signature { elements, hash, uniform: (bits >> 32) as u8, is_any: bits >> 40 & 1 != 0 };
+    let (uniform, is_any) = ((bits >> 32) as u8, bits >> 40 & 1 != 0);
+    let signature = Signature { elements, hash, uniform, first, is_any };
     let content = Content { function, signature, bytes, mark: Mark { module, offset } };
     let problem = table::at(table::key(channel, number), true, |place| {
         let slot = place.slot;

@@ -31,6 +31,7 @@ pub(super) struct Side {
     pub(super) uniform: AtomicU32,
     pub(super) elements: AtomicU64,
     pub(super) hash: AtomicU64,
+    pub(super) first: AtomicU64,
     pub(super) bytes: AtomicU64,
     pub(super) module: AtomicU64,
     pub(super) offset: AtomicU64,
@@ -56,6 +57,7 @@ impl Side {
         self.uniform.store(content.signature.uniform.into(), Relaxed);
         self.elements.store(content.signature.elements, Relaxed);
         self.hash.store(content.signature.hash, Relaxed);
+        self.first.store(content.signature.first, Relaxed);
         self.bytes.store(content.bytes, Relaxed);
         self.module.store(content.mark.module, Relaxed);
         self.offset.store(content.mark.offset, Relaxed);
@@ -67,6 +69,7 @@ impl Side {
             signature: Signature {
                 elements: self.elements.load(Relaxed),
                 hash: self.hash.load(Relaxed),
+                first: self.first.load(Relaxed),
                 uniform: self.uniform.load(Relaxed) as u8,
                 is_any,
             },

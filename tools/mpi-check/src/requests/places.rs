@@ -1,9 +1,11 @@
 //! Where the buffers of active requests are, for programs that have many of them at once: looking through all of them at each
 //! start would take a time that grows with their square.
 
+use core::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::{Buffer, Request, Requests};
+use super::{Buffer, Remote, Request, Requests};
+use crate::layouts::STEPS;
 
 /// Of up to so many handles, all are looked through.
 const FEW: usize = 32;
@@ -26,17 +28,16 @@ struct ByLength {
 
 impl ByLength {
     fn add(&mut self, buffer: &Buffer, id: u64, handle: u64) {
-        let class = (buffer.end - buffer.begin).max(1).ilog2();
+        let area = &buffer.area;
+        let class = (area.end - area.begin).max(1).ilog2();
         self.classes |= 1 << class;
-        self.all.insert((class, buffer.begin, id), (buffer.end, handle));
+        self.all.insert((class, area.begin, id), (area.end, handle));
     }
 
-    /// The first one that meets a buffer and for which `is_so` holds. Others that meet it are taken out.
-    fn find<R>(
-        &mut self,
-        buffer: &Buffer,
-        mut is_so: impl FnMut(u64, u64) -> Option<R>,
-    ) -> Option<R> {
+    /// The first one that may meet a buffer, as their ends say, and that `look` knows to do so. Those that are over are taken
+    /// out.
+    fn find<R>(&mut self, buffer: &Buffer, mut look: impl FnMut(u64, u64) -> Look<R>) -> Option<R> {
+        let buffer = &buffer.area;
         let mut over = Vec::new();
         let mut found = None;
         let mut classes = self.classes;
@@ -49,11 +50,14 @@ impl ByLength {
                 if *end <= buffer.begin {
                     continue;
                 }
-                found = is_so(key.2, *handle);
-                if found.is_some() {
-                    break;
+                match look(key.2, *handle) {
+                    Look::Meets(that) => {
+                        found = Some(that);
+                        break;
+                    }
+                    Look::Passes => {}
+                    Look::Over => over.push(*key),
                 }
-                over.push(*key);
             }
         }
         for key in over {
@@ -61,6 +65,15 @@ impl ByLength {
         }
         found
     }
+}
+
+/// What there is at a buffer's place.
+enum Look<R> {
+    Meets(R),
+    /// Something else of the memory between its ends.
+    Passes,
+    /// Nothing any more.
+    Over,
 }
 
 impl Places {
@@ -88,16 +101,28 @@ impl Places {
 }
 
 impl Requests {
-    /// The active request that needs some of a buffer, if one of the two receives, and whether it is the one.
-    pub(super) fn that_needs(&mut self, ours: &Buffer) -> Option<(&Request, bool)> {
+    /// The active request that needs some of a buffer, if one of the two receives, and whether it is the one. `remote`: the
+    /// place that a one-sided operation is about.
+    pub(super) fn that_needs(
+        &mut self,
+        ours: &Buffer,
+        remote: Option<&Remote>,
+    ) -> Option<(&Request, bool)> {
+        let steps = Cell::new(STEPS);
         let meets = |theirs: &Buffer| {
-            ours.begin < theirs.end
-                && theirs.begin < ours.end
-                && (ours.is_received || theirs.is_received)
+            let mut left = steps.get();
+            let meets = (ours.is_received || theirs.is_received)
+                && ours.area.meets(&theirs.area, &mut left);
+            steps.set(left);
+            meets
         };
         let that_meets = |request: &Request| {
             let mut buffers = request.buffers.iter().flatten().filter(|_| request.is_active);
-            buffers.find(|theirs| meets(theirs)).map(|theirs| theirs.is_received)
+            let met = buffers.find(|theirs| meets(theirs))?;
+            let same = remote.zip(request.remote.as_ref());
+            let is_again =
+                same.is_some_and(|(own, theirs)| own.gets_again(theirs)) && met.area == ours.area;
+            (!is_again).then_some(met.is_received)
         };
         let Self { by_handle, places } = self;
         if by_handle.len() <= FEW {
@@ -110,14 +135,20 @@ impl Requests {
         }
         let places = places.as_mut()?;
         let by_handle = &*by_handle;
-        let is_so = |id: u64, handle: u64| {
-            let request = by_handle.get(&handle)?.iter().find(|request| request.id == id)?;
-            Some((request, that_meets(request)?))
+        let look = |id: u64, handle: u64| {
+            let of_handle = by_handle.get(&handle);
+            let request = of_handle.and_then(|all| all.iter().find(|request| request.id == id));
+            let Some(request) = request else { return Look::Over };
+            if !request.is_active || request.buffers.iter().all(Option::is_none) {
+                return Look::Over;
+            }
+            that_meets(request)
+                .map_or(Look::Passes, |is_received| Look::Meets((request, is_received)))
         };
-        let found = places.received.find(ours, is_so);
+        let found = places.received.find(ours, look);
         if found.is_some() || !ours.is_received {
             return found;
         }
-        places.sent.find(ours, is_so)
+        places.sent.find(ours, look)
     }
 }

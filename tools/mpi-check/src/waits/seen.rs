@@ -13,6 +13,7 @@ use crate::findings::{Class, Other, Place, report_of};
 use crate::hosts;
 use crate::messages::{self, Channel, Wanted};
 use crate::places::{self, Mark};
+use crate::remotes;
 use crate::shared::shared;
 
 /// A rank.
@@ -162,6 +163,11 @@ impl Seen {
             }
             Need::Unlocked(lock) => self.holders(rank, lock).all(|holder| can_go[holder]),
             Need::Unready => false,
+            Need::OtherGroup { identity, number } => {
+                let other = remotes::other(identity, number).filter(|_| !self.is_of_all);
+                other.is_none_or(|(identity, number)| self.is_over(rank, identity, number, None))
+                    || others()
+            }
         }
     }
 
@@ -226,7 +232,7 @@ impl Seen {
             Some(Need::Receiver { target, .. }) => {
                 write!(text, " waits for rank {target} to receive its message{}", over(*target))
             }
-            Some(Need::Collective { .. }) => {
+            Some(Need::Collective { .. } | Need::OtherGroup { .. }) => {
                 write!(text, " waits for the other ranks to call it, too")
             }
             Some(Need::Post { rank, .. }) => {

@@ -1,0 +1,62 @@
+/* More wrong programs, as in wrong.c, which includes this. Those whose names begin with `three_` run on three ranks, and those
+ * that begin with `serialized` with MPI_THREAD_SERIALIZED. */
+
+/* Two threads at once. */
+static void *receives(void *of) { MPI_Recv(of, 1, MPI_INT, 1, 0, W_, &st); return of; }
+#define BESIDE(function, call) pthread_t thread; pthread_create(&thread, NULL, function, c); usleep(100000); call; pthread_join(thread, NULL)
+W(serialized_two, "call-order", if (r) { usleep(400000); MPI_Send(b, 1, MPI_INT, 0, 0, W_); } else { BESIDE(receives, MPI_Comm_size(W_, &value)); })
+static void slow(void *in, void *out, int *length, MPI_Datatype *datatype) { sum(in, out, length, datatype); usleep(300000); }
+static void *reduces(void *of) { MPI_Reduce_local(b, of, 1, MPI_INT, op); return of; }
+W(serialized_in_callback, "call-order", MPI_Op_create(slow, 1, &op); BESIDE(reduces, MPI_Comm_rank(W_, &value)); MPI_Op_free(&op))
+
+/* Operations that a flush completes. */
+W(rput_changed_before_flush, "buffer-in-use", WIN; MPI_Win_lock_all(0, w); MPI_Rput(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w, &q); c[0]++; MPI_Win_flush(peer, w); MPI_Wait(&q, &st); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+W(rput_changed_after_other_flush, "buffer-in-use", WIN; MPI_Win_lock_all(0, w); MPI_Rput(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w, &q); MPI_Win_flush_local(r, w); c[0]++; MPI_Wait(&q, &st); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+
+/* Sequences of several basic datatypes. */
+#define STRUCT(first, second) int lengths[2] = {1, 1}; MPI_Aint at[2] = {0, 8}; MPI_Datatype types[2] = {first, second}; MPI_Type_create_struct(2, lengths, at, types, &t); MPI_Type_commit(&t)
+W(struct_begins_otherwise, "datatype-mismatch", STRUCT(r ? MPI_INT : MPI_FLOAT, MPI_DOUBLE); if (!r) MPI_Send(d, 2, t, 1, 0, W_); else MPI_Recv(d, 3, t, 0, 0, W_, &st); MPI_Type_free(&t))
+W(struct_ends_otherwise, "datatype-mismatch", STRUCT(MPI_INT, r ? MPI_FLOAT : MPI_UNSIGNED); if (!r) MPI_Send(d, 2, t, 1, 0, W_); else MPI_Recv(d, 3, t, 0, 0, W_, &st); MPI_Type_free(&t))
+W(structs_as_ints, "datatype-mismatch", STRUCT(MPI_INT, MPI_FLOAT); if (!r) MPI_Send(d, 2, t, 1, 0, W_); else MPI_Recv(d, 16, MPI_INT, 0, 0, W_, &st); MPI_Type_free(&t))
+W(ints_as_struct, "datatype-mismatch", STRUCT(MPI_INT, MPI_FLOAT); if (!r) MPI_Send(d, 3, MPI_INT, 1, 0, W_); else MPI_Recv(d, 4, t, 0, 0, W_, &st); MPI_Type_free(&t))
+W(struct_of_structs, "datatype-mismatch", MPI_Datatype inner; { STRUCT(MPI_INT, r ? MPI_FLOAT : MPI_INT); inner = t; } STRUCT(MPI_DOUBLE, inner); if (!r) MPI_Send(d, 1, t, 1, 0, W_); else MPI_Recv(d, 2, t, 0, 0, W_, &st); MPI_Type_free(&inner); MPI_Type_free(&t))
+W(darray_of_others, "datatype-mismatch", int size = 8, kind = MPI_DISTRIBUTE_BLOCK, argument = MPI_DISTRIBUTE_DFLT_DARG; MPI_Type_create_darray(2, r, 1, &size, &kind, &argument, &n, MPI_ORDER_C, MPI_FLOAT, &t); MPI_Type_commit(&t); if (!r) MPI_Send(b, 4, MPI_INT, 1, 0, W_); else MPI_Recv(c, 1, t, 0, 0, W_, &st); MPI_Type_free(&t))
+
+/* Data with gaps. */
+#define COLUMN(width) MPI_Type_vector(4, width, 4, MPI_INT, &t); MPI_Type_commit(&t)
+#define RECEIVE_TWO(at, count, type, at2, count2, type2) MPI_Irecv(at, count, type, peer, 1, W_, qs); MPI_Irecv(at2, count2, type2, peer, 2, W_, qs + 1); MPI_Send(b, 4, MPI_INT, peer, 1, W_); MPI_Send(b, 4, MPI_INT, peer, 2, W_); MPI_Waitall(2, qs, MPI_STATUSES_IGNORE)
+W(wide_columns_overlap, "buffer-in-use", COLUMN(2); RECEIVE_TWO(c, 1, t, c + 1, 1, t); MPI_Type_free(&t))
+W(column_beside_row, "buffer-in-use", COLUMN(1); RECEIVE_TWO(c + 3, 1, t, c + 4, 4, MPI_INT); MPI_Type_free(&t))
+#define CHANGED(buffer, change) MPI_Isend(buffer, 1, t, peer, 0, W_, &q); change; MPI_Recv(c, 99, MPI_INT, peer, 0, W_, &st); MPI_Wait(&q, &st); MPI_Type_free(&t)
+W(column_changed, "buffer-in-use", COLUMN(1); CHANGED(b, b[8]++))
+W(long_column_changed, "buffer-in-use", MPI_Type_vector(40, 1, 100, MPI_INT, &t); MPI_Type_commit(&t); CHANGED(b, b[3900]++))
+W(subarray_changed, "buffer-in-use", int sizes[2] = {8, 8}, parts[2] = {4, 3}, at[2] = {2, 1}; MPI_Type_create_subarray(2, sizes, parts, at, MPI_ORDER_C, MPI_INT, &t); MPI_Type_commit(&t); CHANGED(b, b[8 * 5 + 3]++))
+W(indexed_changed, "buffer-in-use", int lengths[6] = {1, 2, 1, 3, 1, 1}, at[6] = {0, 3, 9, 20, 33, 60}; MPI_Type_indexed(6, lengths, at, MPI_INT, &t); MPI_Type_commit(&t); CHANGED(b, b[33]++))
+W(resized_changed, "buffer-in-use", MPI_Type_create_resized(MPI_INT, 0, 16, &t); MPI_Type_commit(&t); MPI_Isend(b, 4, t, peer, 0, W_, &q); b[12]++; MPI_Recv(c, 4, MPI_INT, peer, 0, W_, &st); MPI_Wait(&q, &st); MPI_Type_free(&t))
+W(column_put_changed, "rma-conflict", WIN; COLUMN(1); MPI_Win_fence(0, w); MPI_Put(c, 1, t, peer, 0, 4, MPI_INT, w); c[4]++; MPI_Win_fence(0, w); MPI_Type_free(&t); MPI_Win_free(&w))
+
+/* Split operations on files, and such with requests. */
+W(split_not_ended, "request-lifecycle", MPI_File f; OPEN(f, "split"); MPI_File_write_all_begin(f, b, 4, MPI_INT); MPI_File_close(&f))
+W(split_other_end, "request-lifecycle", MPI_File f; OPEN(f, "split-end"); MPI_File_write_at_all_begin(f, 16 * r, b, 4, MPI_INT); MPI_File_write_all_end(f, b, &st); MPI_File_close(&f))
+W(split_end_alone, "request-lifecycle", MPI_File f; OPEN(f, "split-alone"); MPI_File_read_all_end(f, b, &st); MPI_File_close(&f))
+W(split_twice, "request-lifecycle", MPI_File f; OPEN(f, "split-twice"); MPI_File_write_all_begin(f, b, 4, MPI_INT); MPI_File_write_all_begin(f, c, 4, MPI_INT); MPI_File_write_all_end(f, b, &st); MPI_File_close(&f))
+W(split_between, "request-lifecycle", MPI_File f; OPEN(f, "split-between"); MPI_File_write_ordered_begin(f, b, 4, MPI_INT); MPI_File_write_at_all(f, 64 + 16 * r, c, 4, MPI_INT, &st); MPI_File_write_ordered_end(f, b, &st); MPI_File_close(&f))
+W(split_changed, "buffer-in-use", MPI_File f; OPEN(f, "split-changed"); MPI_File_write_at_all_begin(f, 16 * r, b, 4, MPI_INT); b[2]++; MPI_File_write_at_all_end(f, b, &st); MPI_File_close(&f))
+W(iwrite_changed, "buffer-in-use", MPI_File f; OPEN(f, "iwrite"); MPI_File_iwrite_at(f, 16 * r, b, 4, MPI_INT, &q); b[2]++; MPI_Wait(&q, &st); MPI_File_close(&f))
+
+/* One-sided operations: two into one place, and others than the target's. */
+W(get_twice, "rma-conflict", WIN; MPI_Win_fence(0, w); MPI_Get(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w); MPI_Get(c + 3, 4, MPI_INT, peer, 4, 4, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(rget_twice, "buffer-in-use", WIN; MPI_Win_lock_all(0, w); MPI_Rget(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w, qs); MPI_Rget(c + 2, 4, MPI_INT, peer, 4, 4, MPI_INT, w, qs + 1); MPI_Waitall(2, qs, MPI_STATUSES_IGNORE); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+W(put_other_type, "datatype-mismatch", WIN; MPI_Win_fence(0, w); MPI_Put(c, 4, MPI_INT, peer, 0, 4, MPI_FLOAT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(get_other_type, "datatype-mismatch", WIN; MPI_Win_fence(0, w); MPI_Get(d, 2, MPI_DOUBLE, peer, 0, 4, MPI_INT, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(get_accumulate_other_type, "datatype-mismatch", WIN; MPI_Win_lock_all(0, w); MPI_Get_accumulate(c, 2, MPI_INT, c + 8, 2, MPI_INT, peer, 0, 2, MPI_FLOAT, MPI_SUM, w); MPI_Win_unlock_all(w); MPI_Win_free(&w))
+W(accumulate_other_type, "datatype-mismatch", WIN; MPI_Win_fence(0, w); MPI_Accumulate(c, 2, MPI_INT, peer, 0, 2, MPI_UNSIGNED, MPI_SUM, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+W(put_other_struct, "datatype-mismatch", WIN; STRUCT(MPI_INT, MPI_DOUBLE); MPI_Win_fence(0, w); MPI_Put(d, 1, t, peer, 0, 4, MPI_INT, w); MPI_Win_fence(0, w); MPI_Type_free(&t); MPI_Win_free(&w))
+
+/* Ready sends. */
+W(rsend_early, "call-order", if (!r) MPI_Rsend(b, 1, MPI_INT, 1, 0, W_); MPI_Barrier(W_); if (r) MPI_Recv(c, 1, MPI_INT, 0, 0, W_, &st))
+W(irsend_other_tag, "call-order", if (r) MPI_Irecv(c, 1, MPI_INT, 0, 1, W_, &q); MPI_Barrier(W_); if (!r) { MPI_Irsend(b, 1, MPI_INT, 1, 0, W_, &q); MPI_Send(b, 1, MPI_INT, 1, 1, W_); } MPI_Wait(&q, &st); MPI_Barrier(W_); if (r) MPI_Recv(c, 1, MPI_INT, 0, 0, W_, &st))
+W(rsend_started_early, "call-order", if (!r) { MPI_Rsend_init(b, 1, MPI_INT, 1, 0, W_, &q); MPI_Start(&q); MPI_Wait(&q, &st); MPI_Request_free(&q); } MPI_Barrier(W_); if (r) MPI_Recv(c, 1, MPI_INT, 0, 0, W_, &st))
+
+/* Two groups that do not meet. */
+W(three_not_all_meet, "deadlock", MPI_Comm sub; MPI_Comm_split(W_, r > 0, r, &sub); if (r == 2) MPI_Recv(b, 1, MPI_INT, 0, 0, W_, &st); MPI_Intercomm_create(sub, 0, W_, r ? 0 : 1, 7, &comm); if (!r) MPI_Send(b, 1, MPI_INT, 2, 0, W_); MPI_Comm_free(&comm); MPI_Comm_free(&sub))

@@ -9,11 +9,10 @@
 //! 3. *How much.* `traffic/` tells which data have moved, and for which call, also if they arrive in a later one.
 //! 4. *With whom.* `tracking/` knows the application's communicators: which one a call has, and who is in it. `size.rs`
 //!    puts sizes into classes.
-//! 5. *Adding up.* `table.rs` is what authors see of a table, `layout.rs` puts the parts of a key together, `shard.rs` is
-//!    a thread's part of it, and `moments.rs` is what a measure remembers of its values. `peers/` is the table of who has
-//!    sent how much to whom. `thread.rs` is how a thread
-//!    finds what is its own, and `aside.rs` calls what is rarely needed. `timeline.rs` tells when in the run the time was spent, and
-//!    `phases.rs` how long the program's phases took.
+//! 5. *Adding up.* `table.rs` is what authors see of a table, `layout.rs` puts the parts of a key together, `shard.rs` is a
+//!    thread's part of it, and `moments.rs` is what a measure remembers of its values. `peers/` is the table of who has
+//!    sent how much to whom. `thread.rs` is how a thread finds what is its own, and `aside.rs` calls what is rarely needed.
+//!    `timeline.rs` tells when in the run the time was spent, and `phases.rs` how long the program's phases took.
 //! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree. `hosts.rs` knows where the ranks ran.
 //! 7. *Showing.* `view.rs` is what a report reads, of one process or of all, and `report.rs` writes it.

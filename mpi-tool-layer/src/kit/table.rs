@@ -149,8 +149,8 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     /// Where the parts of a key are in its words.
     const LAYOUT: Layout = Layout::of(K::PARTS);
 
-    /// An empty table, with room for so many keys in each thread, and for all coarse ones. `events` is what is
-    /// counted, in the plural: `calls`. A row takes 24 bytes and 40 for each measure, of memory that is used only when the row is.
+    /// An empty table, with room for so many keys in each thread, and for all coarse ones. `events` is what is counted, in
+    /// the plural: `calls`. A row takes 24 bytes and 40 for each measure, of memory that is used only when the row is.
     ///
     /// # Panics
     /// If there are not as many measures as the type says, or if the parts of a key are too many.

@@ -39,8 +39,8 @@ pub(super) fn far_away(
     format!("{which}{who}{there}")
 }
 
-/// Do two ranks of a run's two worlds receive from each other, and nothing else, and have they had time to see a message? One world has spawned the other one, and each
-/// of the two ranks has never had a communicator with another one.
+/// Do two ranks of a run's two worlds receive from each other, and nothing else, and have they had time to see a message?
+/// One world has spawned the other one, and each of the two ranks has never had a communicator with another one.
 fn wait_for_each_other(of: [(&World, u32); 2]) -> bool {
     let [Some(one), Some(other)] = of.map(|(world, rank)| receives(world, rank)) else {
         return false;

@@ -374,8 +374,8 @@ fn nothing_is_found_in_a_right_program_on_two_hosts() {
     }
 }
 
-/// Load balance within and between hosts, of each phase: the mean of the host that works longest over what the longest rank works,
-/// and the mean of all over that mean.
+/// Load balance within and between hosts, of each phase: the mean of the host that works longest over what the longest rank
+/// works, and the mean of all over that mean.
 #[test]
 fn phases_have_load_balance_within_and_between_hosts() {
     let folder = tempfile::tempdir().unwrap();

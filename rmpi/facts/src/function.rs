@@ -1,7 +1,8 @@
 //! Which function a call is of, and what the standard says of it.
 //!
-//! [`FunctionId`] and what is known of each function expand from the list of functions
-//! (`list.rs`), which the tests of `mpi-sys` compare with the MPI Forum's data. All of it is constant data: questions that the compiler can answer cost nothing.
+//! [`FunctionId`] and what is known of each function expand from the list of functions (`list.rs`), which the tests of
+//! `mpi-sys` compare with the MPI Forum's data. All of it is constant data: questions that the compiler can answer cost
+//! nothing.
 
 use core::ffi::CStr;
 use core::fmt;

@@ -192,9 +192,9 @@ pub mod slot {
     /// The communicator's handle; only the lower half means something where handles are `int`s
     /// ([`INT_HANDLES`](super::header::INT_HANDLES)).
     pub const COMM: usize = 9;
-    /// The window's or the file's handle. In calls that some processes make together, the identity of what they are operations
-    /// of ([`super::kind::MEETING`]), and in the places of requests what `MPI_Intercomm_create` and its kin are to the leaders: identity
-    /// and number, zeros elsewhere, and the own leader's world rank.
+    /// The window's or the file's handle. In calls that some processes make together, the identity of what they are
+    /// operations of ([`super::kind::MEETING`]), and in the places of requests what `MPI_Intercomm_create` and its kin are
+    /// to the leaders: identity and number, zeros elsewhere, and the own leader's world rank.
     pub const OBJECT: usize = 10;
     /// The number of the collective operation on its communicator, window or file, from 1, with those that have failed as in
     /// [`group::NUMBER`](super::group::NUMBER); 0 if it is not counted. Not written by all ([`super::has_no_number`]).

@@ -7,10 +7,10 @@
 //!   `split.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `exposures.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication.
 //!   `areas.rs`, `memory.rs`: the application's buffers, and what is in them.
-//! * `collectives.rs`, `groups.rs`, `remotes.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by `shared.rs`, memory that the ranks of a host
-//!   have in common; `hosts/`: the same with ranks of other hosts.
-//! * `functions.rs`, `noted.rs`: what is known of a function, and what follows from its calls. `unseen.rs`: calls that the tool does not see. `findings.rs`, `suppress.rs`, `places.rs`,
-//!   `wrappers.rs`: what is said.
+//! * `collectives.rs`, `groups.rs`, `remotes.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by
+//!   `shared.rs`, memory that the ranks of a host have in common; `hosts/`: the same with ranks of other hosts.
+//! * `functions.rs`, `noted.rs`: what is known of a function, and what follows from its calls. `unseen.rs`: calls that the
+//!   tool does not see. `findings.rs`, `suppress.rs`, `places.rs`, `wrappers.rs`: what is said.
 
 mod accesses;
 mod areas;

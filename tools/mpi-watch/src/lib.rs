@@ -2,10 +2,12 @@
 //! killed: function, call site, peers, communicator, requests.
 //!
 //! * `state.rs`: what calls write, with plain stores.
-//! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`: communicators, windows and files.
+//! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`:
+//!   communicators, windows and files.
 //! * `callbacks.rs`: functions of the application's. `aside.rs`: how rare things are kept out of the way. `run.rs`: the file,
 //!   and the folder that it is in.
-//! * `epochs.rs`: epochs of windows. `meetings.rs`: calls that some processes make together. `partitions.rs`: messages in parts. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
+//! * `epochs.rs`: epochs of windows. `meetings.rs`: calls that some processes make together. `partitions.rs`: messages in
+//!   parts. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.

@@ -1,6 +1,6 @@
-//! Calls that some processes make together, and not all of a communicator: `MPI_Comm_create_group`,
-//! `MPI_Intercomm_create`, and their kin of sessions. Those who make one are in the file as members of something of which these calls are the collective
-//! operations ([`kind::MEETING`]): so readers see who has not come.
+//! Calls that some processes make together, and not all of a communicator: `MPI_Comm_create_group`, `MPI_Intercomm_create`,
+//! and their kin of sessions. Those who make one are in the file as members of something of which these calls are the
+//! collective operations ([`kind::MEETING`]): so readers see who has not come.
 //!
 //! Processes make such calls in one order where they could be taken for each other: with one group, tag and communicator, or
 //! with one group and string.

@@ -25,9 +25,9 @@
 //!   [followed](Communicators::with_sessions).
 //!
 //! What is made in ways that this does not cover has no identity, and neither have its children: it is
-//! [`TrackedComm::UNKNOWN`]. So it is with communicators that a tool or library makes below this tool. Equality is never guessed, with one exception:
-//! several threads that make two communicators of the same groups with the same tag at the same time, which are not
-//! children of one parent, may do so in another order on each rank.
+//! [`TrackedComm::UNKNOWN`]. So it is with communicators that a tool or library makes below this tool. Equality is never
+//! guessed, with one exception: several threads that make two communicators of the same groups with the same tag at the
+//! same time, which are not children of one parent, may do so in another order on each rank.
 
 mod handles;
 mod known;

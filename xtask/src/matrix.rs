@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::environment::{self, Mpi};
-use crate::step::{Share, cargo, output, step};
+use crate::step::{cargo, output, step};
 use crate::suites;
 use crate::tools::{build, build_universal, serving_builds, tools_folder};
 
@@ -133,7 +133,7 @@ impl Matrix {
         if self.suites {
             if !self.no_build {
                 let mut builds = serving_builds(&mpis, false)?.into_iter().flatten();
-                builds.try_for_each(|builds| builds.run(Share::All))?;
+                builds.try_for_each(|builds| builds.run())?;
             }
             return suites::run(&mpis, &absent, self.mpi.is_none());
         }
@@ -173,7 +173,7 @@ impl Matrix {
                 let mpi = find()?;
                 if mpis.iter().any(|other| other.abi() == mpi.abi()) {
                     if !self.no_build {
-                        build(&mpi, &TOOLS.map(|(tool, _)| tool.into()), Share::All)?;
+                        build(&mpi, &TOOLS.map(|(tool, _)| tool.into()))?;
                     }
                     builds.push(Build { abi: Some(mpi.abi()), name: mpi.name });
                 }

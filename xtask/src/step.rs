@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -24,36 +26,6 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     result
 }
 
-/// How much of the machine a build takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Share {
-    All,
-    /// One processor at most, and that after others of the session: what runs beside tests.
-    Little,
-}
-
-impl Share {
-    /// The build, with this share.
-    pub(crate) fn of(self, build: Command) -> Command {
-        if self == Self::All {
-            return build;
-        }
-        let mut nice = Command::new("nice");
-        nice.args(["-n", "19"]).arg(build.get_program()).args(build.get_args());
-        nice.env("CARGO_BUILD_JOBS", "1");
-        if let Some(folder) = build.get_current_dir() {
-            nice.current_dir(folder);
-        }
-        for (name, value) in build.get_envs() {
-            match value {
-                Some(value) => nice.env(name, value),
-                None => nice.env_remove(name),
-            };
-        }
-        nice
-    }
-}
-
 /// Runs a command with its output on the terminal.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
@@ -65,15 +37,20 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command, shows what it prints, and hands each line to `line`: standard output and standard error as
-/// they come, since cargo names the test programs in one and they speak in the other.
-pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> Result<()> {
+/// Runs a command, shows what it prints, and hands each line to `line`, which may end the command: standard output and
+/// standard error as they come, since cargo names the test programs in one and they speak in the other. Returns whether the
+/// command has come to its end.
+pub(crate) fn run_reading(
+    command: &mut Command,
+    mut line: impl FnMut(&str) -> ControlFlow<()>,
+) -> Result<bool> {
     let shown = show(command);
     let (reader, writer) = std::io::pipe()?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
+        .process_group(0)
         .spawn()
         .with_context(|| format!("cannot run {shown}"))?;
     // The pipe ends when nobody can write to it any more: we do not.
@@ -82,12 +59,23 @@ pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> 
         let text = text?;
         let text = String::from_utf8_lossy(&text);
         println!("{text}");
-        line(&text);
+        if line(&text).is_break() {
+            end_group(&mut child)?;
+            return Ok(false);
+        }
     }
     let status = child.wait()?;
     if !status.success() {
         bail!("{shown} failed ({status})");
     }
+    Ok(true)
+}
+
+/// Ends a command that has a process group of its own, with all processes of that.
+fn end_group(child: &mut Child) -> Result<()> {
+    let group = format!("-{}", child.id());
+    run(Command::new("kill").args(["-KILL", "--", &group]))?;
+    child.wait()?;
     Ok(())
 }
 

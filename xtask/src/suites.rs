@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::ops::ControlFlow;
 
 use anyhow::{Result, ensure};
 
@@ -71,7 +72,10 @@ fn cell(mpi: &Mpi, suite: &str) -> Cell {
         let mut tests = cargo_test(mpi)?;
         tests.args(PACKAGES).args(["--test", suite, "--"]);
         tests.args(tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]));
-        run_reading(&mut tests, |line| cell.tally.read(line))
+        run_reading(&mut tests, |line| {
+            cell.tally.read(line);
+            ControlFlow::Continue(())
+        })
     });
     cell.tally.end();
     if let Err(error) = result.as_ref().map_err(|error| format!("{error:#}")) {

@@ -106,6 +106,14 @@ impl Tally {
         }
     }
 
+    /// Cargo has started no program, and will start none.
+    pub(crate) fn forget_cargo(&mut self) {
+        if self.is_open && self.suites.last().is_some_and(|suite| suite.name.is_empty()) {
+            self.suites.pop();
+            self.is_open = false;
+        }
+    }
+
     /// The last program has ended.
     pub(crate) fn end(&mut self) {
         if let Some(suite) = self.suites.last_mut().filter(|_| self.is_open) {
@@ -160,7 +168,7 @@ impl Tally {
 }
 
 /// Which test program cargo says that it starts: `Running tests/a.rs (target/debug/deps/a-0123)`.
-fn started(line: &str) -> Option<String> {
+pub(crate) fn started(line: &str) -> Option<String> {
     let line = line.trim_start();
     if let Some(running) = line.strip_prefix("Running ") {
         let (name, file) = running.split_once(" (")?;

@@ -3,17 +3,19 @@
 mod left_out;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::environment::{self, Mpi};
-use crate::step::{Share, cargo, output, run, run_reading, step};
+use crate::step::{cargo, output, run, run_reading, step};
 use crate::surroundings;
-use crate::tally::Tally;
+use crate::tally::{self, Tally};
 use crate::tools::{Builds, build_tools, serving, serving_builds, tools_folder};
 
 pub(crate) use left_out::tests_left_out;
@@ -46,6 +48,9 @@ pub(crate) struct Test {
     /// So many times, to find what fails now and then
     #[arg(long, default_value_t = 1)]
     times: u32,
+    /// Begins no test program after so many minutes, and says which were left out
+    #[arg(long)]
+    minutes: Option<u64>,
     /// Passed on to `cargo test`, such as the name of a test
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -56,6 +61,14 @@ struct Found {
     hosts: bool,
     debugger: bool,
     tracer: bool,
+    /// After this no test program is begun.
+    deadline: Option<Instant>,
+}
+
+impl Found {
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() > deadline)
+    }
 }
 
 /// What has come of the tests.
@@ -68,6 +81,7 @@ struct Results {
 
 impl Test {
     pub(crate) fn run(self) -> Result<()> {
+        let start = Instant::now();
         let wanted = |name: &str| match &self.mpi {
             // A whole name stands for this one only.
             Some(part) if environment::MPIS.iter().any(|(_, name, _)| name == part) => name == part,
@@ -124,26 +138,19 @@ impl Test {
             hosts: hosts.is_ok(),
             debugger: debugger.is_ok(),
             tracer: environment::find_program("strace").is_some(),
+            deadline: self.minutes.map(|minutes| start + Duration::from_mins(minutes)),
         };
         let mut results = Results { left_out, ..Results::default() };
-        let prepare = &|index: usize, share| self.prepare(&mpis[index], &builds[index], share);
-        thread::scope(|scope| {
-            let mut next: Option<thread::ScopedJoinHandle<'_, Result<_>>> = None;
-            for (index, mpi) in mpis.iter().enumerate() {
-                let tests = match next.take() {
-                    Some(next) => next.join().expect("no build panics"),
-                    None => prepare(index, Share::All),
-                };
-                // Tests wait often: what the next MPI's take is built meanwhile.
-                if index + 1 < mpis.len() {
-                    next = Some(scope.spawn(move || prepare(index + 1, Share::Little)));
-                }
-                match tests {
-                    Ok(tests) => self.test_all_on(mpi, &tests, &found, &mut results),
-                    Err(error) => results.failures.push(format!("{}: {error:#}", mpi.name)),
-                }
+        for (mpi, builds) in mpis.iter().zip(&builds) {
+            if found.is_late() {
+                results.left_out.push(format!("{}: {NO_TIME}", mpi.name));
+                continue;
             }
-        });
+            match self.prepare(mpi, builds) {
+                Ok(tests) => self.test_all_on(mpi, &tests, &found, &mut results),
+                Err(error) => results.failures.push(format!("{}: {error:#}", mpi.name)),
+            }
+        }
         let Results { left_out, failures, mut tally } = results;
         let tested: Vec<_> = mpis.iter().map(|mpi| mpi.name.as_str()).collect();
         if tested.is_empty() {
@@ -171,14 +178,9 @@ impl Test {
     }
 
     /// Builds what the tests on an MPI take, and returns where the test programs are, by name.
-    fn prepare(
-        &self,
-        mpi: &Mpi,
-        builds: &[Builds],
-        share: Share,
-    ) -> Result<BTreeMap<String, PathBuf>> {
-        builds.iter().try_for_each(|builds| builds.run(share))?;
-        step(&format!("Building the tests for {}", mpi.name), || self.build_tests(mpi, share))
+    fn prepare(&self, mpi: &Mpi, builds: &[Builds]) -> Result<BTreeMap<String, PathBuf>> {
+        builds.iter().try_for_each(Builds::run)?;
+        step(&format!("Building the tests for {}", mpi.name), || self.build_tests(mpi))
     }
 
     /// All tests on an MPI, of which these are the programs.
@@ -192,9 +194,7 @@ impl Test {
         let name = &mpi.name;
         results.left_out.extend(self.left_out_on(mpi));
         for _ in 0..self.times {
-            let result = step(&format!("Testing on {name}"), || {
-                self.test_on(mpi, found, &mut results.tally)
-            });
+            let result = step(&format!("Testing on {name}"), || self.test_on(mpi, found, results));
             results.failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
         }
         if self.is_quick() {
@@ -222,31 +222,65 @@ impl Test {
             if self.suite.as_deref().is_some_and(|suite| suite != test) {
                 continue;
             }
+            if found.is_late() {
+                results.left_out.push(format!("{name}: {what}, {NO_TIME}"));
+                continue;
+            }
             for _ in 0..self.times {
                 let result = step(&format!("Testing {what} with tools for {name}"), || {
                     let file = tests.get(test).context("no such test was built")?;
                     results
                         .tally
                         .begin(name, &format!("tests/{test}.rs, {what} under Debian's MPI"));
-                    self.test_under_debian(mpi, file, part, &variables, &mut results.tally)
+                    self.test_under_debian(mpi, file, part, &variables, found, results)
                 });
                 results
                     .failures
                     .extend(result.err().map(|error| format!("{name}, {what}: {error:#}")));
             }
         }
-        if name == "mpich-5.0.2" && self.suite.is_none() {
+        if name == "mpich-5.0.2" && found.is_late() {
+            results.left_out.push(format!("{name}: AddressSanitizer, {NO_TIME}"));
+        } else if name == "mpich-5.0.2" && self.suite.is_none() {
             results.left_out.push(format!(
                 "{name}: of Debian's programs LAMMPS and HPCC, which are linked to Open MPI, NetPIPE -z, \
                  which hangs there, and ScaLAPACK on four ranks, which takes minutes there"
             ));
             let result = step(&format!("Testing rmpi on {name} with AddressSanitizer"), || {
-                self.test_sanitized(mpi, &mut results.tally)
+                self.test_sanitized(mpi, found, results)
             });
             if let Err(error) = result {
                 results.failures.push(format!("{name}, AddressSanitizer: {error:#}"));
             }
         }
+    }
+
+    /// Runs tests, and reads what they say. What comes when it is late is left out.
+    fn read(
+        &self,
+        tests: &mut Command,
+        mpi: &Mpi,
+        found: &Found,
+        results: &mut Results,
+    ) -> Result<()> {
+        if found.deadline.is_some() {
+            // So that all of it can be ended.
+            tests.process_group(0);
+        }
+        let Results { tally, left_out, .. } = results;
+        run_reading(tests, |line| {
+            if found.is_late()
+                && let Some(program) = tally::started(line)
+            {
+                left_out
+                    .push(format!("{}: {program} and what comes behind it, {NO_TIME}", mpi.name));
+                tally.forget_cargo();
+                return ControlFlow::Break(());
+            }
+            tally.read(line);
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
     }
 
     /// Is nothing chosen? Then a part is tested that takes about ten minutes.
@@ -260,8 +294,8 @@ impl Test {
     }
 
     /// rmpi's pure parts and its examples with AddressSanitizer, which comes with the compiler.
-    fn test_sanitized(&self, mpi: &Mpi, tally: &mut Tally) -> Result<()> {
-        tally.begin(&mpi.name, "");
+    fn test_sanitized(&self, mpi: &Mpi, found: &Found, results: &mut Results) -> Result<()> {
+        results.tally.begin(&mpi.name, "");
         let own_home = surroundings::own_home()?;
         let sanitized = |arguments: &[&str]| {
             let mut cargo = cargo();
@@ -294,11 +328,11 @@ impl Test {
             ])
             .args(["--skip", VALGRIND_TEST])
             .args(&self.arguments);
-        run_reading(&mut tests, |line| tally.read(line))
+        self.read(&mut tests, mpi, found, results)
     }
 
-    fn test_on(&self, mpi: &Mpi, found: &Found, tally: &mut Tally) -> Result<()> {
-        tally.begin(&mpi.name, "");
+    fn test_on(&self, mpi: &Mpi, found: &Found, results: &mut Results) -> Result<()> {
+        results.tally.begin(&mpi.name, "");
         let browser = environment::chromium();
         let mut tests = self.cargo_test(mpi)?;
         tests
@@ -327,7 +361,7 @@ impl Test {
         } else if self.is_quick() {
             tests.env("CHECK_EVERY", "6");
         }
-        run_reading(&mut tests, |line| tally.read(line))
+        self.read(&mut tests, mpi, found, results)
     }
 
     /// Parts of tests' names that the user has given.
@@ -346,7 +380,8 @@ impl Test {
         test: &Path,
         part: &str,
         variables: &Variables,
-        tally: &mut Tally,
+        found: &Found,
+        results: &mut Results,
     ) -> Result<()> {
         let mut tests = Command::new(test);
         tests
@@ -357,15 +392,15 @@ impl Test {
             .envs(variables.iter().cloned())
             .envs(surroundings::own_home()?)
             .env("MPI_TOOLS", tools_folder(serving(mpi)));
-        run_reading(&mut tests, |line| tally.read(line))
+        self.read(&mut tests, mpi, found, results)
     }
 
     /// Builds what `test_on` runs, and returns where the tests are, by name.
-    fn build_tests(&self, mpi: &Mpi, share: Share) -> Result<BTreeMap<String, PathBuf>> {
+    fn build_tests(&self, mpi: &Mpi) -> Result<BTreeMap<String, PathBuf>> {
         let mut build = self.cargo_test(mpi)?;
         build.args(["--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
         let mut executables = BTreeMap::new();
-        for message in output(&mut share.of(build))?.lines() {
+        for message in output(&mut build)?.lines() {
             let message: serde_json::Value = serde_json::from_str(message)?;
             if let (Some(executable), Some("test"), Some(name)) = (
                 message["executable"].as_str(),
@@ -397,8 +432,7 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
     let packages = environment::site_packages(&environment::checks()?)?;
     let mut tests = cargo();
     tests
-        .args(["test", "--no-fail-fast", "--target-dir"])
-        .arg(tests_folder(mpi))
+        .args(["test", "--no-fail-fast"])
         .current_dir(environment::root())
         .envs(mpi.variables())
         .envs(surroundings::own_home()?)
@@ -408,13 +442,8 @@ pub(crate) fn cargo_test(mpi: &Mpi) -> Result<Command> {
     Ok(tests)
 }
 
-/// Where the tests for an MPI are built: a folder each for those that one run tests, since the tests of one are built while those
-/// of another one run.
-fn tests_folder(mpi: &Mpi) -> PathBuf {
-    let target = environment::root().join("target");
-    let has_own = USUAL[1..].iter().chain(&MORE).any(|name| *name == mpi.name);
-    if has_own { target.join("test-builds").join(&mpi.name) } else { target }
-}
+/// Why something is left out when it is late.
+const NO_TIME: &str = "for which there was no time (--minutes)";
 
 type Variables = Vec<(&'static str, String)>;
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::environment::{self, Mpi};
-use crate::step::{Share, cargo, run, step};
+use crate::step::{cargo, run, step};
 use crate::test::is_first;
 
 /// The MPI whose build of the tools an MPI's tests take.
@@ -28,9 +28,9 @@ pub(crate) struct Builds {
 }
 
 impl Builds {
-    pub(crate) fn run(&self, share: Share) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<()> {
         let has_universal = self.packages.iter().any(|package| package == UNIVERSAL);
-        build(&self.mpi, &self.packages, share)?;
+        build(&self.mpi, &self.packages)?;
         if has_universal { lay_out_universal(&self.mpi) } else { Ok(()) }
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn tools_folder(mpi: &str) -> PathBuf {
 
 /// Builds the tools for an MPI and returns the folder with their shared objects.
 pub(crate) fn build_tools(mpi: &Mpi) -> Result<PathBuf> {
-    build(mpi, &tool_packages()?, Share::All)
+    build(mpi, &tool_packages()?)
 }
 
 /// The packages of all tools, and of the library that runs stacks of them.
@@ -151,13 +151,12 @@ fn lay_out_universal(mpi: &Mpi) -> Result<()> {
 }
 
 /// The same for some of them.
-pub(crate) fn build(mpi: &Mpi, packages: &[String], share: Share) -> Result<PathBuf> {
+pub(crate) fn build(mpi: &Mpi, packages: &[String]) -> Result<PathBuf> {
     let folder = tools_folder(&mpi.name);
     step(&format!("Building the tools for {}", mpi.name), || {
         let mut build = release_build(mpi);
         build.arg("--quiet");
-        build.args(packages.iter().map(|package| format!("--package={package}")));
-        run(&mut share.of(build))?;
+        run(build.args(packages.iter().map(|package| format!("--package={package}"))))?;
         fs::create_dir_all(&folder)?;
         for package in packages.iter().filter(|package| *package != UNIVERSAL) {
             let library = match package.as_str() {

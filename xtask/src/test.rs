@@ -50,7 +50,7 @@ pub(crate) struct Test {
     times: u32,
     /// Begins no test program after so many minutes, and says which were left out
     #[arg(long)]
-    minutes: Option<u64>,
+    minutes: Option<u32>,
     /// Passed on to `cargo test`, such as the name of a test
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -138,7 +138,9 @@ impl Test {
             hosts: hosts.is_ok(),
             debugger: debugger.is_ok(),
             tracer: environment::find_program("strace").is_some(),
-            deadline: self.minutes.map(|minutes| start + Duration::from_mins(minutes)),
+            deadline: self
+                .minutes
+                .map(|minutes| start + Duration::from_secs(60 * u64::from(minutes))),
         };
         let mut results = Results { left_out, ..Results::default() };
         for (mpi, builds) in mpis.iter().zip(&builds) {

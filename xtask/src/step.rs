@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::ops::ControlFlow;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -38,19 +37,18 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a command, shows what it prints, and hands each line to `line`, which may end the command: standard output and
-/// standard error as they come, since cargo names the test programs in one and they speak in the other. Returns whether the
-/// command has come to its end.
+/// standard error as they come, since cargo names the test programs in one and they speak in the other. A command that `line`
+/// may end has a process group of its own.
 pub(crate) fn run_reading(
     command: &mut Command,
     mut line: impl FnMut(&str) -> ControlFlow<()>,
-) -> Result<bool> {
+) -> Result<()> {
     let shown = show(command);
     let (reader, writer) = std::io::pipe()?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
-        .process_group(0)
         .spawn()
         .with_context(|| format!("cannot run {shown}"))?;
     // The pipe ends when nobody can write to it any more: we do not.
@@ -60,15 +58,14 @@ pub(crate) fn run_reading(
         let text = String::from_utf8_lossy(&text);
         println!("{text}");
         if line(&text).is_break() {
-            end_group(&mut child)?;
-            return Ok(false);
+            return end_group(&mut child);
         }
     }
     let status = child.wait()?;
     if !status.success() {
         bail!("{shown} failed ({status})");
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Ends a command that has a process group of its own, with all processes of that.

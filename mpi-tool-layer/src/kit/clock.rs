@@ -3,6 +3,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::aside;
+use crate::call::{CallResult, code};
 use core::sync::atomic::{
     AtomicU8, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -70,6 +71,58 @@ impl Clock {
         return cycles();
         #[cfg(not(target_arch = "x86_64"))]
         0
+    }
+
+    /// The same before a call of a function with three arguments and more. To read the counter changes the register that the
+    /// third one is in: this puts that back, in fewer instructions than the compiler would.
+    #[inline(always)]
+    pub fn cycles_before_call() -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let time;
+            // SAFETY: as in `cycles`. The assembly leaves all registers as they were but those that it names.
+            unsafe {
+                core::arch::asm!(
+                    "mov {time}, rdx",
+                    "rdtsc",
+                    "shl rdx, 32",
+                    "or rdx, rax",
+                    "xchg {time}, rdx",
+                    time = out(reg) time,
+                    out("rax") _,
+                    options(nomem, nostack),
+                );
+            }
+            time
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        0
+    }
+
+    /// The same after a call, and the call's result, which was in a register that reading the counter changes.
+    #[inline(always)]
+    pub fn cycles_after_call(result: CallResult<'_>) -> (u64, CallResult<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let (time, kept): (u64, i32);
+            // SAFETY: as in `cycles`. The assembly leaves all registers as they were but those that it names.
+            unsafe {
+                core::arch::asm!(
+                    "mov {kept:e}, eax",
+                    "rdtsc",
+                    "shl rdx, 32",
+                    "lea {time}, [rax + rdx]",
+                    time = lateout(reg) time,
+                    kept = out(reg) kept,
+                    inout("eax") code(result) => _,
+                    out("rdx") _,
+                    options(nomem, nostack),
+                );
+            }
+            (time, crate::call::result(kept))
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        (0, result)
     }
 
     /// The halves of [`cycles`](Self::cycles), the lower one first, as the processor has them: to make one number of them

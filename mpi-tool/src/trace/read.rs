@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
-    CALL, DEFINES, EXTENSION, FOUND, Fields, HEADER, MAGIC, MATCHED, MOST_DEFINED, Moved, Partner,
-    REPEATS, Reader, STARTS, UNKNOWN, VERSION, define, header,
+    CALL, DEFINES, EXTENSION, FOUND, Fields, HEADER, MAGIC, MATCHED, MOST_DEFINED, MOST_MOVED,
+    Moved, Partner, REPEATS, Reader, STARTS, UNKNOWN, VERSION, define, header,
 };
 
 mod chunks;
@@ -137,8 +137,8 @@ pub(super) struct Thread {
     begun: usize,
     /// The sequence number of the next chunk, if none was overwritten.
     sequence: u64,
-    /// Functions with their arguments that have numbers, by these.
-    defined: HashMap<u64, Call>,
+    /// Functions with their arguments that have numbers, and what such a call moves, by these.
+    defined: HashMap<u32, (Call, Vec<Moved>)>,
 }
 
 /// A call that is over.
@@ -471,9 +471,19 @@ impl Process {
                     return Some(());
                 }
                 if kind == DEFINES {
-                    let number = records.number().filter(|number| *number < MOST_DEFINED as u64)?;
+                    let number = u32::try_from(records.number()?).ok()?;
                     let function = *functions.get(&records.number()?.checked_sub(CALL)?)?;
-                    thread.defined.insert(number, Call::read(function, &mut records)?);
+                    let call = Call::read(function, &mut records)?;
+                    let count = usize::try_from(records.number()?).ok()?;
+                    if number >= MOST_DEFINED || count > MOST_MOVED {
+                        return None;
+                    }
+                    let mut piece = || {
+                        let kind = records.number()?;
+                        records.moved(kind)
+                    };
+                    let moved = (0..count).map(|_| piece()).collect::<Option<_>>()?;
+                    thread.defined.insert(number, (call, moved));
                     return Some(());
                 }
                 if kind == FOUND {
@@ -486,19 +496,19 @@ impl Process {
                     thread.matched.insert(thread.calls.len(), matched);
                     return Some(());
                 }
-                let data = (thread.begun, thread.data.len());
                 if kind == REPEATS {
-                    let (number, distance, duration) = records.repeat()?;
-                    let begin = last.wrapping_add(distance.into());
-                    last = begin.wrapping_add(duration.into());
+                    let (number, begin, end) = records.repeat(last)?;
+                    last = end;
                     ended = last;
                     // What it repeats was overwritten, of a call that was under way when its thread went on to another
                     // chunk.
-                    let Some(call) = thread.defined.get(&number.into()) else {
+                    let Some((call, moved)) = thread.defined.get(&number) else {
                         self.lost += 1;
                         next += 1;
                         return Some(());
                     };
+                    thread.data.extend_from_slice(moved);
+                    let data = (thread.begun, thread.data.len());
                     let (begin, end) = (begin.cast_signed(), last.cast_signed());
                     thread.calls.push(Call { begin, end, number: next, data, ..call.clone() });
                     thread.begun = thread.data.len();
@@ -509,6 +519,7 @@ impl Process {
                     thread.data.push(records.moved(kind)?);
                     return Some(());
                 }
+                let data = (thread.begun, thread.data.len());
                 let function = *functions.get(&(kind - CALL))?;
                 let begin = (last >> shift).wrapping_add(records.signed()?.cast_unsigned());
                 let duration = records.number()?;

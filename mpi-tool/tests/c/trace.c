@@ -4,6 +4,8 @@
  *   late                  a late sender, a late receiver and a late rank at a barrier; says how long the others waited
  *   nobody CALLS          messages to nobody, with tags and communicators that come again and again, and others; then it
  *                         kills itself
+ *   again SEED CALLS      messages and collective operations that come again and again among others, on communicators that
+ *                         are freed and made anew with other ranks
  *   forever               messages to nobody, and at times in a ring, until the program is killed
  */
 #include <mpi.h>
@@ -155,13 +157,113 @@ static void late(void)
     free(large);
 }
 
+enum { SSEND_RECV, SEND_RECV, SENDRECV, REPLACE, BARRIER, BCAST, REDUCE, ALLREDUCE, IN_PLACE, GATHER, ALLTOALL, SCAN, KINDS };
+enum { POOL = 24, ROOM = 64 };
+
+struct again {
+    int kind, from, to, count, sent, tag, datatype, is_wild, wants_status, world;
+};
+
+static struct again random_again(void)
+{
+    struct again one = {.kind = (int)(next(&seed) % KINDS), .from = (int)(next(&seed) % (unsigned)size),
+                        .to = (int)(next(&seed) % (unsigned)size), .count = (int)(next(&seed) % 6),
+                        .tag = (int)(next(&seed) % 3), .datatype = (int)(next(&seed) % 3),
+                        .is_wild = (int)(next(&seed) % 2), .wants_status = (int)(next(&seed) % 2),
+                        .world = (int)(next(&seed) % 2)};
+    one.sent = next(&seed) % 2 ? one.count : (int)(next(&seed) % (unsigned)(one.count + 1));
+    if (one.from == one.to)
+        one.to = (one.to + 1) % size;
+    return one;
+}
+
+static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype datatype)
+{
+    static double a[ROOM], b[ROOM];
+    MPI_Status status, *wanted = one->wants_status ? &status : MPI_STATUS_IGNORE;
+    int own, source = one->is_wild ? MPI_ANY_SOURCE : one->from, tag = one->is_wild ? MPI_ANY_TAG : one->tag;
+    MPI_Comm_rank(comm, &own);
+    int to = own == one->from ? one->to : own == one->to ? one->from : MPI_PROC_NULL;
+    switch (one->kind) {
+    case SSEND_RECV:
+    case SEND_RECV:
+        if (own == one->from && one->kind == SSEND_RECV)
+            MPI_Ssend(a, one->sent, datatype, one->to, one->tag, comm);
+        else if (own == one->from)
+            MPI_Send(a, one->sent, datatype, one->to, one->tag, comm);
+        else if (own == one->to)
+            MPI_Recv(b, one->count, datatype, source, tag, comm, wanted);
+        break;
+    case SENDRECV:
+        MPI_Sendrecv(a, one->sent, datatype, to, one->tag, b, one->count, datatype, to, tag, comm, wanted);
+        break;
+    case REPLACE:
+        MPI_Sendrecv_replace(a, one->count, datatype, to, one->tag, to, one->tag, comm, wanted);
+        break;
+    case BARRIER:
+        MPI_Barrier(comm);
+        break;
+    case BCAST:
+        MPI_Bcast(a, one->count, datatype, one->from, comm);
+        break;
+    case REDUCE:
+        MPI_Reduce(a, b, one->count, MPI_DOUBLE, MPI_SUM, one->to, comm);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce(a, b, one->count, one->tag ? MPI_DOUBLE : MPI_LONG, MPI_MAX, comm);
+        break;
+    case IN_PLACE:
+        MPI_Allreduce(MPI_IN_PLACE, b, one->count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case GATHER:
+        MPI_Gather(a, one->count, datatype, b, one->count, datatype, one->to, comm);
+        break;
+    case ALLTOALL:
+        MPI_Alltoall(a, one->count, datatype, b, one->count, datatype, comm);
+        break;
+    case SCAN:
+        MPI_Scan(a, b, one->count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    }
+}
+
+/* All ranks draw the same numbers. */
+static void again(int calls)
+{
+    struct again pool[POOL];
+    MPI_Comm other = MPI_COMM_NULL;
+    MPI_Datatype pair;
+    MPI_Type_contiguous(2, MPI_FLOAT, &pair);
+    MPI_Type_commit(&pair);
+    for (int i = 0; i < POOL; i++)
+        pool[i] = random_again();
+    for (int i = 0; i < calls; i++) {
+        if (i % 97 == 0) {
+            if (other != MPI_COMM_NULL)
+                MPI_Comm_free(&other);
+            MPI_Comm_split(MPI_COMM_WORLD, 0, next(&seed) % 2 ? -rank : rank, &other);
+        }
+        if (next(&seed) % 16 == 0)
+            pool[next(&seed) % POOL] = random_again();
+        const struct again *one = &pool[next(&seed) % POOL];
+        for (unsigned times = next(&seed) % 5; times > 0; times--)
+            call_again(one, one->world ? MPI_COMM_WORLD : other,
+                       one->datatype == 0 ? MPI_DOUBLE : one->datatype == 1 ? MPI_FLOAT : pair);
+        /* A receive from anywhere must not meet the next message. */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Comm_free(&other);
+    MPI_Type_free(&pair);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
     const char *what = argc > 1 ? argv[1] : "";
     seed = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
     threads = argc > 3 ? atoi(argv[3]) : 1;
-    MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    int is_threaded = threads > 1 && strcmp(what, "again") != 0;
+    MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!strcmp(what, "random")) {
@@ -183,6 +285,8 @@ int main(int argc, char **argv)
             MPI_Comm_free(&own[i].comm);
     } else if (!strcmp(what, "late"))
         late();
+    else if (!strcmp(what, "again"))
+        again(threads);
     else if (!strcmp(what, "nobody")) {
         MPI_Comm other;
         MPI_Comm_dup(MPI_COMM_WORLD, &other);

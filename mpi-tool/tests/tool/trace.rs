@@ -249,6 +249,68 @@ fn calls_to_nobody_are_all_there() {
     }
 }
 
+/// Calls that repeat others are told of as those are that are written in full, as all are of which some might be left out:
+/// each call's arguments and bytes, and each message. Communicators get the handles of others that had other ranks, and
+/// messages are shorter than their receives.
+#[test]
+fn calls_that_come_again_are_what_they_were() {
+    for seed in ["1", "2"] {
+        let whole = (setting_of_trace("FUNCTIONS"), OsStr::new("MPI_*"));
+        let [in_full, repeated] = [&[whole][..], &[]].map(|settings| {
+            let folder = tempfile::tempdir().unwrap();
+            traced_with(&folder, 3, &["mpi_trace"], &["again", seed, "1200"], settings);
+            told(folder.path())
+        });
+        assert_eq!(in_full.calls.len(), repeated.calls.len());
+        for (full, repeated) in in_full.calls.iter().zip(&repeated.calls) {
+            assert_eq!(full, repeated);
+        }
+        assert_eq!(in_full.messages, repeated.messages);
+        assert!(repeated.messages.len() > 500, "{} messages", repeated.messages.len());
+        // Records of a call are twelve bytes or so, and those of what it has moved are gone.
+        assert!(repeated.bytes * 10 < in_full.bytes * 9, "{} of {}", repeated.bytes, in_full.bytes);
+    }
+}
+
+/// What a trace tells, without times.
+struct Told {
+    calls: Vec<Vec<String>>,
+    /// By their senders and receivers, in the order of sending: both functions, tag and bytes.
+    messages: Vec<([i64; 2], String)>,
+    bytes: u64,
+}
+
+fn told(folder: &Path) -> Told {
+    let csv = printed(folder, &["--to", "csv"]);
+    let mut lines = csv.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let varies = |name: &str| matches!(name, "begin" | "end" | "pid");
+    let rest_of = |line: &str| {
+        let fields = line.split(',').zip(&names).filter(|(_, name)| !varies(name));
+        fields.map(|(field, _)| field.to_owned()).collect::<Vec<_>>()
+    };
+    let mut calls: Vec<_> = lines.map(rest_of).collect();
+    // They were in the order of times.
+    calls.sort();
+    let trace = json(folder);
+    let message = |message: &Value| {
+        let sides = ["from", "to"].map(|of| &message[of]);
+        let [from, to] = sides.map(|side| side["function"].as_str().unwrap());
+        let what =
+            ["tag", "bytes", "sent_bytes", "communicator"].map(|name| message[name].to_string());
+        (sides.map(|side| side["rank"].as_i64().unwrap()), format!("{from} {to} {what:?}"))
+    };
+    let mut messages: Vec<_> = trace["messages"].as_array().unwrap().iter().map(message).collect();
+    messages.sort_by_key(|(ranks, _)| *ranks);
+    let processes = trace["processes"].as_array().unwrap();
+    let bytes = processes.iter().map(|process| process["bytes"].as_u64().unwrap()).sum();
+    Told { calls, messages, bytes }
+}
+
+fn setting_of_trace(name: &str) -> String {
+    format!("MPI_TOOL_MPI_TRACE_{name}")
+}
+
 /// No call, no crash: an answer of one line that names the file.
 #[test]
 fn files_that_are_no_traces_are_named() {

@@ -22,11 +22,12 @@
 //!   them ([`Fields`]), the communicator's number in this file, the tags of what is sent and received, the source as it
 //!   was asked for, the destination, and the root.
 //! * [`DEFINES`] gives a number to a function with all these arguments, for calls of the thread that come later: the number,
-//!   the function's kind, and the arguments as in a call's record.
-//! * [`REPEATS`] is such a call again, one that has moved nothing and that MPI has accepted. It has [`REPEAT`] bytes, so that
-//!   it is written in a few instructions: the kind, the number that was given, in three bytes, the beginning, as a distance
-//!   from the end of the thread's call before it, in four, and the duration, in four. All have their lowest byte first, and
-//!   the two times are not shifted.
+//!   the function's kind, the arguments as in a call's record, how many pieces of data such a call moves, at most
+//!   [`MOST_MOVED`], and these, each as a record.
+//! * [`REPEATS`] is such a call again, one that has moved the same and that MPI has accepted. It has [`REPEAT`] bytes, so that
+//!   it is written in a few instructions: the kind, the number that was given, in three bytes, and the lowest four bytes of
+//!   the beginning and of the end, which are not shifted. All have their lowest byte first. The next such times are meant
+//!   after the end of the thread's call before it.
 //!
 //! A call inside of another one ends first, and so stands before it.
 //!
@@ -43,7 +44,7 @@ use crate::{FunctionId, NONE, Shape};
 /// The first word: `MPITRACE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPITRACE");
 /// Which layout this is. It becomes another one whenever something here does.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// How a file's name ends.
 pub const EXTENSION: &str = "trace";
 /// A number that is not known.
@@ -163,8 +164,11 @@ pub const REPEATS: u64 = 9;
 /// The length of such a record, in bytes.
 pub const REPEAT: usize = 12;
 
-/// How many numbers functions with their arguments may have in a thread.
-pub const MOST_DEFINED: usize = 256;
+/// Numbers of functions with their arguments are less than this. A thread gives each once.
+pub const MOST_DEFINED: u32 = 1 << 24;
+
+/// How many pieces of data a call may move that has such a number.
+pub const MOST_MOVED: usize = 2;
 
 /// The first bytes of a record of a call with a number: kind and number.
 pub const fn first_of_repeat(number: u32) -> u32 {
@@ -178,10 +182,10 @@ pub const fn number_of_repeat(first: u32) -> u32 {
 
 /// Bytes of a record of a call with a number.
 #[inline(always)]
-pub fn put_repeat(bytes: &mut [u8; LONGEST], first: u32, distance: u32, duration: u32) {
+pub fn put_repeat(bytes: &mut [u8; LONGEST], first: u32, begin: u32, end: u32) {
     bytes[..4].copy_from_slice(&first.to_le_bytes());
-    bytes[4..8].copy_from_slice(&distance.to_le_bytes());
-    bytes[8..REPEAT].copy_from_slice(&duration.to_le_bytes());
+    bytes[4..8].copy_from_slice(&begin.to_le_bytes());
+    bytes[8..REPEAT].copy_from_slice(&end.to_le_bytes());
 }
 
 /// The kind of record that says that the next call, a probe, has found a message: its sender, as in a piece of data, and
@@ -406,13 +410,17 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    /// The rest of a call with a number, behind its kind: the number, the distance, and the duration.
-    pub fn repeat(&mut self) -> Option<(u32, u32, u32)> {
+    /// The rest of a call with a number, behind its kind, if the call before it has ended at `last`: the number, the beginning,
+    /// and the end.
+    pub fn repeat(&mut self, last: u64) -> Option<(u32, u64, u64)> {
         let (number, times) = self.bytes(REPEAT as u64 - 1)?.split_first_chunk::<3>()?;
         let [a, b, c] = *number;
-        let (distance, duration) = times.split_first_chunk()?;
-        let duration = u32::from_le_bytes(duration.try_into().ok()?);
-        Some((u32::from_le_bytes([a, b, c, 0]), u32::from_le_bytes(*distance), duration))
+        let (begin, end) = times.split_first_chunk()?;
+        let after = |low: [u8; 4]| {
+            last.wrapping_add(u32::from_le_bytes(low).wrapping_sub(last as u32).into())
+        };
+        let (begin, end) = (after(*begin), after(end.try_into().ok()?));
+        Some((u32::from_le_bytes([a, b, c, 0]), begin, end.max(begin)))
     }
 
     /// With whom data move.
@@ -547,9 +555,10 @@ mod tests {
         put_repeat(&mut bytes, first, u32::MAX - 1, 7);
         let mut reader = Reader::new(&bytes[..REPEAT]);
         assert_eq!(reader.number(), Some(REPEATS));
-        assert_eq!(reader.repeat(), Some((0x01_0203, u32::MAX - 1, 7)));
+        let last = (5 << 32) - 10;
+        assert_eq!(reader.repeat(last), Some((0x01_0203, last + 8, last + 17)));
         assert!(reader.is_empty());
-        assert_eq!(Reader::new(&bytes[1..REPEAT - 1]).repeat(), None);
+        assert_eq!(Reader::new(&bytes[1..REPEAT - 1]).repeat(0), None);
     }
 
     #[test]

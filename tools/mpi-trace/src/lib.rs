@@ -18,31 +18,27 @@ mod run;
 mod store;
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mpi_facts::trace::{Fields, Moved, Partner, Way};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
-    Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut, MESSAGES,
+    Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
     MpiInterceptionLayer, Peer, PredefinedDatatype, Quickly, Setting, SettingDefault, Settings,
     Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use probes::Probes;
 use recorder::{Record, Recorder};
+use repeats::{Found, Learned, circumstances};
 
 struct Trace {
     traffic: Traffic<Started>,
     communicators: Communicators,
     probes: Probes,
-    /// Why nothing is recorded: [`PAUSED`], [`LEFT_OUT`]. 0 as a rule.
-    off: AtomicU8,
+    /// Why nothing is recorded: [`circumstances::PAUSED`], [`circumstances::LEFT_OUT`]. 0 as a rule.
+    off: AtomicU64,
 }
-
-/// The application has switched tracing off.
-const PAUSED: u8 = 1;
-/// The user has left this rank out.
-const LEFT_OUT: u8 = 2;
 
 /// The call that has started an operation: its thread and its number there, or none that is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +72,8 @@ struct Data<'a> {
     recorder: Option<&'a Recorder>,
     /// The tag that the call names for what it receives, if it receives anything.
     named_tag: Option<c_int>,
+    /// What the call moves, if it may repeat later.
+    learned: Option<&'a Learned>,
 }
 
 impl Tally<Started> for Data<'_> {
@@ -116,32 +114,12 @@ impl Tally<Started> for Data<'_> {
         // The call's own record has the tag that it has named.
         let is_named = of.is_none() && message_tag == self.named_tag;
         let tag = message_tag.filter(|_| !is_named).map(i64::from);
-        recorder.moved(&Moved { way, of, peer, tag, bytes });
+        let moved = Moved { way, of, peer, tag, bytes };
+        recorder.moved(&moved);
+        if let Some(learned) = self.learned {
+            learned.add(moved);
+        }
     }
-}
-
-/// Why calls are not recorded in a few instructions: why nothing is recorded, [`FILTERED`], or [`UNREADY`]. 0 as a rule.
-static UNUSUAL: AtomicU8 = AtomicU8::new(UNREADY);
-
-/// The user has left calls out.
-const FILTERED: u8 = 4;
-/// The clock is not the cycle counter, or nobody has looked yet.
-const UNREADY: u8 = 8;
-
-/// Is there nothing unusual? In two instructions: what is loaded atomically is not compared in the same one.
-#[inline(always)]
-fn is_usual() -> bool {
-    // SAFETY: the assembly reads one byte, which is there and is read whole.
-    unsafe {
-        core::arch::asm!(
-            "cmp byte ptr [rip + {unusual}], 0",
-            "jne {other}",
-            unusual = sym UNUSUAL,
-            other = label { return false },
-            options(readonly, nostack),
-        );
-    }
-    true
 }
 
 /// Does the function start MPI?
@@ -189,9 +167,9 @@ fn fields<'c>(communicators: &Communicators, call: impl Call<'c>) -> Record {
 
 impl Trace {
     /// Nothing is recorded from now on.
-    fn switch_off(&self, why: u8) {
+    fn switch_off(&self, why: u64) {
         self.off.fetch_or(why, Relaxed);
-        UNUSUAL.fetch_or(why, Relaxed);
+        circumstances::begin(why);
     }
 
     /// This thread's recorder, unless tracing is switched off or there is no file.
@@ -237,13 +215,14 @@ impl MpiInterceptionLayer for Trace {
         match level {
             0 => {
                 run::paused();
-                self.switch_off(PAUSED);
+                self.switch_off(circumstances::PAUSED);
             }
             1 => {
-                if self.off.fetch_and(!PAUSED, Relaxed) & PAUSED != 0 {
+                let paused = circumstances::PAUSED;
+                if self.off.fetch_and(!paused, Relaxed) & paused != 0 {
                     run::resumed();
                 }
-                UNUSUAL.fetch_and(!PAUSED, Relaxed);
+                circumstances::end(paused);
             }
             _ => {}
         }
@@ -257,8 +236,6 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
-        let data = Data { trace: self, recorder, named_tag: call.get(call.shape().tags.1) };
-        let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         if is_start(function) {
             // Also if the function itself is not recorded: the file knows its rank from here.
             run::begin();
@@ -276,8 +253,33 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
+        let found = match recorder {
+            Some(recorder) if repeats::may_repeat(function) => recorder.repeats.find(call),
+            _ => Found::No,
+        };
+        let learned = Learned::nothing();
+        let may_be = matches!(found, Found::MayBe(_));
+        let data = Data {
+            trace: self,
+            recorder,
+            named_tag: call.get(call.shape().tags.1),
+            learned: may_be.then_some(&learned),
+        };
+        let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         let taken = self.probes.taken(call);
-        let result = self.traffic.around(&data, started, call, timed);
+        let result = if let (Some(recorder), Found::Repeats(repeat)) = (recorder, &found) {
+            let first = repeat.first();
+            let result = timed();
+            if let Ok(accepted) = result
+                && repeat.has_ended_so(call, accepted)
+                && recorder.repeat(first, begin.get(), end.get())
+            {
+                return result;
+            }
+            self.traffic.around(&data, started, call, || result)
+        } else {
+            self.traffic.around(&data, started, call, timed)
+        };
         self.probes.done(recorder, &self.communicators, call, result, taken);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
@@ -286,12 +288,15 @@ impl MpiInterceptionLayer for Trace {
             }
         }
         if result.is_ok() && is_start(function) && !run::started() {
-            self.switch_off(LEFT_OUT);
+            self.switch_off(circumstances::LEFT_OUT);
         }
         if let Some(recorder) = recorder {
             // What ends a communicator does not come here: the arguments are what they were.
             let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
+            if let (Found::MayBe(place), Ok(accepted)) = (found, result) {
+                recorder.learn(place, call.erase(), accepted, &fields, &learned);
+            }
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
             run::ended();
@@ -299,33 +304,23 @@ impl MpiInterceptionLayer for Trace {
         result
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+    const QUICK: &'static [bool; FunctionId::COUNT] = &repeats::REPEATING;
 
-    #[inline(always)]
-    fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
-        Traffic::<Started>::moves_nothing(call)
-    }
-
-    /// A message to or from nobody, with arguments that the function has had before.
+    /// A call that repeats the function's last one, which has no status.
     #[inline(always)]
     fn around_quickly<'c>(
         &self,
         call: impl Call<'c>,
         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
     ) -> CallResult<'c> {
-        if !is_usual() {
-            return way.go_slowly();
-        }
         let Some(recorder) = Recorder::known() else { return way.go_slowly() };
-        let Some(first) = recorder.repeats.first(call) else {
-            recorder.repeats.missed(call);
-            return way.go_slowly();
-        };
-        let begin = Clock::cycles();
+        let Some(repeat) = recorder.repeats.last(call) else { return way.go_slowly() };
+        let first = repeat.first();
+        let begin = Clock::cycles_before_call();
         let result = way.pass_on();
-        let end = Clock::cycles();
+        let (end, result) = Clock::cycles_after_call(result);
         if result.is_err() || !recorder.repeat(first, begin, end) {
-            recorder.repeat_slowly(first, begin, end, result.is_err());
+            return recorder.repeat_slowly(first, begin, end, result);
         }
         result
     }
@@ -372,6 +367,7 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let fields = self.ended(comm.get());
         let next_f = || self.communicators.comm_free(next_f, comm);
+        circumstances::lose_handles();
         self.plain(FunctionId::MPI_Comm_free, fields, Result::is_err, next_f)
     }
 
@@ -382,6 +378,7 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let fields = self.ended(comm.get());
         let next_f = || self.communicators.comm_disconnect(next_f, comm);
+        circumstances::lose_handles();
         self.plain(FunctionId::MPI_Comm_disconnect, fields, Result::is_err, next_f)
     }
 }
@@ -391,7 +388,7 @@ impl Tool for Trace {
         traffic: Traffic::new(),
         communicators: Communicators::new(),
         probes: Probes::new(),
-        off: AtomicU8::new(0),
+        off: AtomicU64::new(0),
     };
 
     const SETTINGS: &'static [Setting] = &[
@@ -423,10 +420,10 @@ impl Tool for Trace {
         filter::configure(settings.text("FUNCTIONS"), settings.text("RANKS"), least);
         let chooses_calls = filter::kinds() & !mpi_facts::trace::filter::RANKS != 0;
         if chooses_calls {
-            UNUSUAL.fetch_or(FILTERED, Relaxed);
+            circumstances::begin(circumstances::FILTERED);
         }
         if Clock::counts_cycles() {
-            UNUSUAL.fetch_and(!UNREADY, Relaxed);
+            circumstances::end(circumstances::UNREADY);
         }
     }
 }

@@ -58,6 +58,11 @@ pub(crate) fn of_communicator(comm: TrackedComm) -> u64 {
     number.into()
 }
 
+/// Does the number of a communicator mean this one only?
+pub(crate) fn is_told_apart(number: u64) -> bool {
+    number != u64::from(TrackedComm::NONE.number()) && number < u64::from(COMMUNICATORS)
+}
+
 /// The communicator has got a name.
 #[cold]
 pub(crate) fn renamed(comm: TrackedComm) {

@@ -1,6 +1,6 @@
 //! A thread's calls, as records in its chunk of the file.
 
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{
@@ -10,10 +10,10 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{
-    FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, STARTS, UNKNOWN, Writer,
-    number_of_repeat, put_repeat, zigzag,
+    FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, STARTS, UNKNOWN, Writer, put_repeat,
+    zigzag,
 };
-use mpi_tool_layer::{FunctionId, ThreadWord, aside};
+use mpi_tool_layer::{CallResult, FunctionId, ThreadWord, aside};
 
 use crate::repeats::Repeats;
 
@@ -23,8 +23,10 @@ use crate::{filter, names, run};
 /// What a thread records with. Only its own thread uses it.
 pub(crate) struct Recorder {
     thread: u64,
-    /// How many calls there were.
+    /// How many calls there were before the records from [`counted`](Self::counted) on, which are all of calls that repeat.
     calls: Cell<u64>,
+    /// So many bytes of the chunk have calls that are counted.
+    counted: Cell<usize>,
     /// Where records go; `None` if there is no room in the file.
     chunk: Cell<Option<Chunk>>,
     /// How many bytes of records the chunk has, and [`BUSY`] in addition.
@@ -37,8 +39,6 @@ pub(crate) struct Recorder {
     last: Cell<u64>,
     /// Calls that come again.
     pub(crate) repeats: Repeats,
-    /// The arguments that have numbers, by these.
-    pub(crate) defined: RefCell<Vec<(FunctionId, Record)>>,
     /// There are records that belong to the next call.
     has_data: Cell<bool>,
     /// Megabytes, as the user has set it.
@@ -200,13 +200,13 @@ impl Recorder {
         let recorder = Box::leak(Box::new(Self {
             thread: THREADS.fetch_add(1, Relaxed),
             calls: Cell::new(0),
+            counted: Cell::new(1),
             chunk: Cell::new(None),
             used: Cell::new(1),
             limit: Cell::new(0),
             chunks: Cell::new(0),
             last: Cell::new(0),
             repeats: Repeats::new(),
-            defined: RefCell::default(),
             has_data: Cell::new(false),
             ring: RING.load(Relaxed),
         }));
@@ -221,16 +221,23 @@ impl Recorder {
     }
 
     /// How many calls were recorded.
-    #[inline(always)]
     pub(crate) fn calls(&self) -> u64 {
         self.calls.get()
+            + ((self.used.get() % BUSY).saturating_sub(self.counted.get()) / REPEAT) as u64
+    }
+
+    /// Counts the calls of records up to this one.
+    #[inline(always)]
+    fn count(&self, used: usize) {
+        self.calls.set(self.calls());
+        self.counted.set(used);
     }
 
     /// The number of the call that comes next, which something will refer to.
     #[inline(always)]
     pub(crate) fn next(&self) -> u64 {
         self.has_data.set(true);
-        self.calls.get()
+        self.calls()
     }
 
     /// Records a piece of data of the call that comes next.
@@ -288,7 +295,7 @@ impl Recorder {
             let distance = zigzag(begin.wrapping_sub(self.last.get() >> shift).cast_signed());
             let duration = end.wrapping_sub(begin) << 1 | u64::from(has_failed);
             record.put_behind([kind, distance, duration], &mut writer);
-            self.written(room, writer.length());
+            self.written_and_counted(room, writer.length());
         }
         self.last.set(end << shift);
         self.calls.set(self.calls.get() + 1);
@@ -305,7 +312,7 @@ impl Recorder {
         let Some((room, place)) = self.room(None) else { return false };
         let mut writer = Writer::new(place);
         record(&mut writer);
-        self.written(room, writer.length());
+        self.written_and_counted(room, writer.length());
         true
     }
 
@@ -322,6 +329,7 @@ impl Recorder {
             }
             used = self.next_chunk(begin);
         }
+        self.count(used);
         let Some(chunk) = self.chunk.get() else {
             if begin.is_some() {
                 store::lost(1);
@@ -368,6 +376,13 @@ impl Recorder {
         self.used.set(used + length);
     }
 
+    /// A record of so many bytes is whole, other than of a call that repeats.
+    #[inline(always)]
+    fn written_and_counted(&self, room: Room, length: usize) {
+        self.counted.set(room.used + length);
+        self.written(room, length);
+    }
+
     /// This thread's recorder, if it has one already.
     #[inline(always)]
     pub(crate) fn known() -> Option<&'static Self> {
@@ -375,13 +390,12 @@ impl Recorder {
         unsafe { with_exposed_provenance::<Self>(ThreadWord::get()).as_ref() }
     }
 
-    /// Records a call that has moved nothing, which repeats one that has a number: by the first bytes of its record. Nothing
-    /// is recorded, and the answer is no, if that takes more than a few instructions.
+    /// Records a call that repeats one that has a number: by the first bytes of its record. Nothing is recorded, and the
+    /// answer is no, if that takes more than a few instructions.
     #[inline(always)]
     pub(crate) fn repeat(&self, first: u32, begin: u64, end: u64) -> bool {
-        let distance = begin.wrapping_sub(self.last.get());
-        let duration = end.wrapping_sub(begin);
-        if (distance | duration) >> 32 != 0 {
+        let last = self.last.get();
+        if begin < last || end.wrapping_sub(last) >> 32 != 0 {
             return false;
         }
         let used = self.begin();
@@ -392,24 +406,33 @@ impl Recorder {
         // SAFETY: there must be a chunk: without one, more is used than the limit.
         let chunk = unsafe { self.chunk.get().unwrap_unchecked() };
         // SAFETY: as in `room`.
-        put_repeat(unsafe { chunk.place(used) }, first, distance as u32, duration as u32);
+        put_repeat(unsafe { chunk.place(used) }, first, begin as u32, end as u32);
         self.last.set(end);
-        self.calls.set(self.calls.get() + 1);
         self.written(Room { chunk, used }, REPEAT);
         true
     }
 
-    /// Records such a call in any case.
+    /// Records such a call in any case, with what it has moved unless it has failed. Returns its result.
     #[cold]
     #[inline(never)]
-    pub(crate) fn repeat_slowly(&self, first: u32, begin: u64, end: u64, has_failed: bool) {
-        let number = number_of_repeat(first) as usize;
-        // In a signal handler that has come while arguments get a number, nobody can look.
-        let known = self.defined.try_borrow().ok().and_then(|all| all.get(number).copied());
-        match known {
-            Some((function, record)) => self.call(function, begin, end, has_failed, &record),
+    pub(crate) fn repeat_slowly<'c>(
+        &self,
+        first: u32,
+        begin: u64,
+        end: u64,
+        result: CallResult<'c>,
+    ) -> CallResult<'c> {
+        match self.repeats.contents(first) {
+            Some((function, record, moved)) => {
+                if result.is_ok() {
+                    moved.iter().flatten().for_each(|moved| self.moved(moved));
+                }
+                self.call(function, begin, end, result.is_err(), &record);
+            }
+            // Its place was another call's, in a signal handler, while it was under way.
             None => store::lost(1),
         }
+        result
     }
 
     /// Goes on to another chunk, if there is one. Returns how much of it is used.
@@ -420,9 +443,10 @@ impl Recorder {
             self.last.set(begin);
         }
         let number = self.chunks.get();
+        let calls = self.calls();
         let chunk = store::next_chunk(self.chunk.take(), number, self.ring);
         if let Some(chunk) = chunk {
-            chunk.begin(self.thread, number, self.calls.get(), self.last.get());
+            chunk.begin(self.thread, number, calls, self.last.get());
         }
         self.chunks.set(number + 1);
         self.chunk.set(chunk);
@@ -432,7 +456,11 @@ impl Recorder {
         }
         self.limit.set(chunk.map_or(0, |chunk| chunk.room() - LONGEST));
         // Without a chunk, the next record finds no room.
-        usize::from(chunk.is_none())
+        let used = usize::from(chunk.is_none());
+        self.calls.set(calls);
+        self.counted.set(used);
+        self.used.set(BUSY + used);
+        used
     }
 }
 

@@ -1,191 +1,482 @@
-//! Calls that come again with the arguments that they had: a thread gives these a number, and each further record is short
-//! and of one length.
+//! Calls that come again with the arguments that they had, and that move what they moved: a thread gives these a number,
+//! and each further record is short and of one length.
 //!
-//! Only messages to and from nobody are among them, on `MPI_COMM_WORLD`, whose handle never means another communicator.
+//! They are messages and collective operations that are over when they return, with predefined datatypes: what such a call
+//! moves follows from its arguments, and of what it receives from its status. The handle of a communicator may mean
+//! another one after that is freed. Then nothing repeats any more that was known ([`circumstances`]).
 
 use core::cell::Cell;
+use core::ffi::c_void;
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
 
-use mpi_facts::trace::{DEFINES, MOST_DEFINED, first_of_repeat};
-use mpi_tool_layer::mpi_sys::{MPI_PROC_NULL, c_int, pmpi};
-use mpi_tool_layer::{Call, FunctionId, MESSAGES, TrackedComm, aside};
+use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat};
+use mpi_facts::{NONE, Shape};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, MPI_Status, c_int, pmpi};
+use mpi_tool_layer::{
+    Accepted, Call, Datatypes, FunctionId, MESSAGES, Word, received_bytes_at_once,
+};
 
 use crate::names;
 use crate::recorder::{Record, Recorder};
 
-/// How many functions of messages there are.
+/// The functions whose calls may repeat: no two lengths of what they move are in arrays, and none makes an object.
+pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
+    let mut repeating = MESSAGES;
+    let mut index = 0;
+    while index < repeating.len() {
+        if let Some(function) = FunctionId::from_index(index)
+            && !function.is_large_count()
+        {
+            let shape = Shape::of(function);
+            let has_arrays = shape.sent.array_of_counts
+                || shape.received.array_of_counts
+                || shape.sent.array_of_datatypes
+                || shape.received.array_of_datatypes;
+            repeating[index] |= shape.is_of_all() && !has_arrays;
+        }
+        index += 1;
+    }
+    repeating
+};
+
+/// How many functions these are.
 const FUNCTIONS: usize = PLACES.1;
 
-/// For each function of messages its place among them, and how many there are.
+/// For each of these functions its place among them, and how many there are.
 const PLACES: ([u8; FunctionId::COUNT], usize) = {
     let mut places = [0; FunctionId::COUNT];
     let (mut count, mut index) = (0, 0);
-    while index < MESSAGES.len() {
+    while index < REPEATING.len() {
         places[index] = count as u8;
-        count += MESSAGES[index] as usize;
+        count += REPEATING[index] as usize;
         index += 1;
     }
     (places, count)
 };
 
-/// The place of a function of messages.
+/// The place of a function that may repeat.
 #[inline(always)]
 fn place_of(function: FunctionId) -> usize {
     static PLACE: [u8; FunctionId::COUNT] = PLACES.0;
     PLACE[function as usize].into()
 }
 
-/// For each function of messages the arguments that repeat.
-pub(crate) struct Repeats {
-    all: [Repeat; FUNCTIONS],
-    missed: Missed,
+/// May calls of a function repeat?
+#[inline(always)]
+pub(crate) fn may_repeat(function: FunctionId) -> bool {
+    static MAY: [bool; FunctionId::COUNT] = REPEATING;
+    MAY[function as usize]
 }
 
-/// The last call whose arguments were others.
-struct Missed {
-    function: Cell<FunctionId>,
-    tag: Cell<c_int>,
-    received_tag: Cell<c_int>,
+pub(crate) mod circumstances {
+    //! Under which circumstances calls may repeat what others have recorded: the same as when that was learned.
+
+    use super::{AtomicU64, Relaxed};
+
+    /// Why calls are not recorded in a few instructions, in the lowest bits, 0 as a rule; and above them how often handles
+    /// have lost their meaning.
+    static NOW: AtomicU64 = AtomicU64::new(UNREADY);
+
+    /// The application has switched tracing off.
+    pub(crate) const PAUSED: u64 = 1;
+    /// The user has left this rank out.
+    pub(crate) const LEFT_OUT: u64 = 2;
+    /// The user has left calls out.
+    pub(crate) const FILTERED: u64 = 4;
+    /// The clock is not the cycle counter, or nobody has looked yet.
+    pub(crate) const UNREADY: u64 = 8;
+    /// No circumstances are these: of what is not known.
+    pub(super) const NEVER: u64 = 16;
+
+    const UNUSUAL: u64 = 31;
+
+    /// What they are.
+    #[inline(always)]
+    pub(super) fn now() -> u64 {
+        NOW.load(Relaxed)
+    }
+
+    /// May anything be learned in these?
+    pub(super) const fn are_usual(now: u64) -> bool {
+        now & UNUSUAL == 0
+    }
+
+    /// Calls are unusual for a reason from now on.
+    pub(crate) fn begin(why: u64) {
+        NOW.fetch_or(why, Relaxed);
+    }
+
+    /// They are no longer.
+    pub(crate) fn end(why: u64) {
+        NOW.fetch_and(!why, Relaxed);
+    }
+
+    /// Handles of communicators may mean others from now on.
+    pub(crate) fn lose_handles() {
+        NOW.fetch_add(UNUSUAL + 1, Relaxed);
+    }
 }
 
-/// Arguments of a function, and the first bytes of the record of a call that has them.
-struct Repeat {
-    tag: Cell<c_int>,
-    received_tag: Cell<c_int>,
+/// The arguments that decide what a call's record says and what it moves; nothing where the function has none.
+#[derive(Clone, Copy)]
+struct Arguments {
+    communicator: MPI_Comm,
+    sent: Data,
+    received: Data,
+    destination: c_int,
+    source: c_int,
+    root: c_int,
+    tag: c_int,
+    received_tag: c_int,
+}
+
+#[derive(Clone, Copy)]
+struct Data {
+    count: c_int,
+    datatype: MPI_Datatype,
+    is_in_place: bool,
+}
+
+impl Arguments {
+    /// Of nothing.
+    const NONE: Self = {
+        let data = Data { count: 0, datatype: pmpi::MPI_DATATYPE_NULL, is_in_place: false };
+        Self {
+            communicator: pmpi::MPI_COMM_NULL,
+            sent: data,
+            received: data,
+            destination: 0,
+            source: 0,
+            root: 0,
+            tag: 0,
+            received_tag: 0,
+        }
+    };
+
+    fn of<'c>(call: impl Call<'c>) -> Self {
+        let shape = call.shape();
+        let int = |position| call.get::<c_int>(position).unwrap_or(0);
+        let none = Self::NONE;
+        let data = |data: mpi_facts::Data| Data {
+            count: int(data.count),
+            datatype: call.get(data.datatype).unwrap_or(none.sent.datatype),
+            is_in_place: is_in_place(call, data),
+        };
+        Self {
+            communicator: call.get(shape.communicator).unwrap_or(none.communicator),
+            sent: data(shape.sent),
+            received: data(shape.received),
+            destination: int(shape.destination),
+            source: int(shape.source),
+            root: int(shape.root),
+            tag: int(shape.tags.0),
+            received_tag: int(shape.tags.1),
+        }
+    }
+
+    /// Does a call have these? Only what the function has is compared, once.
+    #[inline(always)]
+    fn are_of<'c>(&self, call: impl Call<'c>) -> bool {
+        let shape = call.shape();
+        let (sent, received) = (shape.sent, shape.received);
+        is_same(call, shape.tags.0, self.tag)
+            && is_same(call, shape.communicator, self.communicator)
+            && is_same(call, shape.destination, self.destination)
+            && is_same(call, shape.source, self.source)
+            && is_same(call, shape.root, self.root)
+            && (shape.tags.1 == shape.tags.0 || is_same(call, shape.tags.1, self.received_tag))
+            && is_same(call, sent.count, self.sent.count)
+            && is_same(call, sent.datatype, self.sent.datatype)
+            && (received.count == sent.count || is_same(call, received.count, self.received.count))
+            && (received.datatype == sent.datatype
+                || is_same(call, received.datatype, self.received.datatype))
+            && (!call.is_of_all() || self.are_in_place_as(call))
+    }
+
+    #[inline(always)]
+    fn are_in_place_as<'c>(&self, call: impl Call<'c>) -> bool {
+        let shape = call.shape();
+        is_in_place(call, shape.sent) == self.sent.is_in_place
+            && is_in_place(call, shape.received) == self.received.is_in_place
+    }
+}
+
+/// Is an argument this one, if there is one?
+#[inline(always)]
+fn is_same<'c, T: Word + PartialEq>(call: impl Call<'c>, position: u8, known: T) -> bool {
+    call.get::<T>(position).is_none_or(|argument| argument == known)
+}
+
+/// Does a buffer of a collective operation stand for the other one?
+#[inline(always)]
+fn is_in_place<'c>(call: impl Call<'c>, data: mpi_facts::Data) -> bool {
+    call.is_of_all()
+        && call.get::<*const c_void>(data.buffer).is_some_and(|buffer| buffer == MPI_IN_PLACE)
+}
+
+/// What a status says of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Arrived {
+    bytes: u64,
+    source: c_int,
+    tag: c_int,
+}
+
+impl Arrived {
+    #[inline(always)]
+    fn of(status: &MPI_Status) -> Self {
+        let bytes = received_bytes_at_once(status);
+        Self { bytes, source: status.MPI_SOURCE, tag: status.MPI_TAG }
+    }
+}
+
+/// A call that may come again, and what is known of it.
+pub(crate) struct Repeat {
+    /// The circumstances in which it repeats.
+    during: Cell<u64>,
+    arguments: Cell<Arguments>,
+    /// The first bytes of the records of further calls.
     first: Cell<u32>,
-    /// How many calls have had other arguments.
-    others: Cell<u32>,
+    function: Cell<FunctionId>,
+    /// What the status says, if the call receives a message.
+    arrived: Cell<Option<Arrived>>,
+    record: Cell<Record>,
+    moved: Cell<[Option<Moved>; MOST_MOVED]>,
+    /// The last call that was looked for here and was another one.
+    candidate: Cell<u64>,
 }
 
-/// No message has this tag: tags are positive, and MPI has other negative numbers for what is none.
-const NO_TAG: c_int = c_int::MIN;
+impl Repeat {
+    const fn none() -> Self {
+        Self {
+            during: Cell::new(circumstances::NEVER),
+            arguments: Cell::new(Arguments::NONE),
+            first: Cell::new(u32::MAX),
+            function: Cell::new(FunctionId::MPI_Send),
+            arrived: Cell::new(None),
+            record: Cell::new(Record::none(FunctionId::MPI_Send)),
+            moved: Cell::new([None; MOST_MOVED]),
+            candidate: Cell::new(0),
+        }
+    }
 
-/// A function's arguments give way to others after so many calls with others, and after twice as many the next time. So a
-/// program with other tags in each call does not define them again and again.
-const PATIENCE: u32 = 64;
+    /// The first bytes of its records.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> u32 {
+        self.first.get()
+    }
+
+    /// Is a call this one, of a function that is known to be the same?
+    #[inline(always)]
+    fn is<'c>(&self, call: impl Call<'c>) -> bool {
+        self.during.get() == circumstances::now() && self.arguments.get().are_of(call)
+    }
+
+    /// Has a call that began as this one received what this one has?
+    #[inline(always)]
+    pub(crate) fn has_ended_so<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) -> bool {
+        let Some(arrived) = self.arrived.get() else { return true };
+        call.status(accepted).is_some_and(|status| Arrived::of(status) == arrived)
+    }
+}
+
+/// How many calls a thread knows at a time.
+const KNOWN: usize = 64;
+
+/// The calls of a thread that may come again.
+pub(crate) struct Repeats {
+    /// The last places are of no call.
+    known: &'static [Repeat; KNOWN + 1],
+    /// For each function the call that it has repeated last, unless that has a status.
+    last: [Cell<&'static Repeat>; FUNCTIONS],
+    /// How many have got a number.
+    numbers: Cell<u32>,
+    is_learning: Cell<bool>,
+}
+
+/// Whether a call repeats.
+pub(crate) enum Found {
+    /// It does.
+    Repeats(&'static Repeat),
+    /// It does not, and may be learned here.
+    MayBe(&'static Repeat),
+    /// It does not.
+    No,
+}
 
 impl Repeats {
     /// Nothing repeats.
     pub(crate) fn new() -> Self {
-        let all = core::array::from_fn(|_| Repeat {
-            tag: Cell::new(NO_TAG),
-            received_tag: Cell::new(NO_TAG),
-            first: Cell::new(u32::MAX),
-            others: Cell::new(0),
-        });
-        let missed = Missed {
-            function: Cell::new(FunctionId::MPI_Send),
-            tag: Cell::new(NO_TAG),
-            received_tag: Cell::new(NO_TAG),
-        };
-        Self { all, missed }
+        let known: &_ = Box::leak(Box::new([const { Repeat::none() }; KNOWN + 1]));
+        let last = core::array::from_fn(|_| Cell::new(&known[KNOWN]));
+        Self { known, last, numbers: Cell::new(0), is_learning: Cell::new(false) }
     }
 
-    /// The first bytes of a call's record, if it repeats. The call is to and from nobody.
+    /// The call that a call repeats, if that is the function's last one, and has no status.
     #[inline(always)]
-    pub(crate) fn first<'c>(&self, call: impl Call<'c>) -> Option<u32> {
-        let repeat = &self.all[place_of(call.function())];
-        let [tag, received_tag] = tags(call);
-        let is_it = tag == repeat.tag.get()
-            && is_on_world(call)
-            && (!has_received_tag(call) || received_tag == repeat.received_tag.get());
-        is_it.then(|| repeat.first.get())
+    pub(crate) fn last<'c>(&self, call: impl Call<'c>) -> Option<&'static Repeat> {
+        let last = self.last[place_of(call.function())].get();
+        last.is(call).then_some(last)
     }
 
-    /// A call to and from nobody does not repeat. From now on it may.
+    /// The call that a call repeats.
     #[inline(always)]
-    pub(crate) fn missed<'c>(&self, call: impl Call<'c>) {
-        if is_on_world(call) {
-            let [tag, received_tag] = tags(call);
-            self.missed.function.set(call.function());
-            self.missed.tag.set(tag);
-            self.missed.received_tag.set(received_tag);
-            // The call's arguments stay where they are.
-            aside!(learn);
+    pub(crate) fn find<'c>(&self, call: impl Call<'c>) -> Found {
+        let hash = hash(call);
+        let place = (hash >> 32) as usize % KNOWN;
+        let (one, other) = (&self.known[place], &self.known[place ^ 1]);
+        for place in [one, other] {
+            if place.function.get() == call.function() && place.is(call) {
+                if place.arrived.get().is_none() {
+                    self.last[place_of(call.function())].set(place);
+                }
+                place.candidate.set(0);
+                return Found::Repeats(place);
+            }
         }
+        let now = circumstances::now();
+        if !circumstances::are_usual(now) {
+            return Found::No;
+        }
+        let place = if other.during.get() != now && one.during.get() == now { other } else { one };
+        // A call that comes once need not be known, and what is known does not give way to it.
+        let is_again = place.candidate.replace(hash ^ now) == hash ^ now;
+        if is_again { Found::MayBe(place) } else { Found::No }
+    }
+
+    /// What is known of the call whose records begin so: its function, what records say of the arguments, and what moves.
+    /// `None` if others have taken its place since.
+    pub(crate) fn contents(
+        &self,
+        first: u32,
+    ) -> Option<(FunctionId, Record, [Option<Moved>; MOST_MOVED])> {
+        let is_it = |repeat: &&Repeat| repeat.first.get() == first;
+        let repeat = self.known.iter().find(is_it)?;
+        Some((repeat.function.get(), repeat.record.get(), repeat.moved.get()))
     }
 
     /// Nothing repeats any more.
     pub(crate) fn forget(&self) {
-        for repeat in &self.all {
-            repeat.tag.set(NO_TAG);
-            repeat.others.set(0);
+        for repeat in self.known {
+            repeat.during.set(circumstances::NEVER);
         }
     }
 }
 
+/// A number of a call that is the same for calls that repeat it.
 #[inline(always)]
-fn is_on_world<'c>(call: impl Call<'c>) -> bool {
-    call.communicator().is_some_and(|comm| comm.raw() == pmpi::MPI_COMM_WORLD)
-}
-
-/// The call's tag, and that of what it receives, if that is another parameter.
-#[inline(always)]
-fn tags<'c>(call: impl Call<'c>) -> [c_int; 2] {
-    let tag = |position| call.get(position).unwrap_or(NO_TAG);
+fn hash<'c>(call: impl Call<'c>) -> u64 {
     let shape = call.shape();
-    [tag(shape.tags.0), if has_received_tag(call) { tag(shape.tags.1) } else { NO_TAG }]
+    let int = |position| u64::from(call.get::<c_int>(position).unwrap_or(0).cast_unsigned());
+    let numbers = [
+        int(shape.destination) << 32 | int(shape.tags.0),
+        int(shape.source) << 32 | int(shape.sent.count),
+        int(shape.root) << 32 | int(shape.received.count),
+        call.function() as u64,
+    ];
+    let mix = |hash: u64, number: u64| {
+        (hash.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    numbers.into_iter().fold(0, mix)
 }
 
-#[inline(always)]
-fn has_received_tag<'c>(call: impl Call<'c>) -> bool {
-    call.shape().tags.0 != call.shape().tags.1
+/// What a call has moved that is going to be known.
+pub(crate) struct Learned {
+    moved: Cell<[Option<Moved>; MOST_MOVED]>,
+    count: Cell<usize>,
 }
 
-/// The thread's last call that has not repeated may do so from now on.
-extern "C" fn learn() -> u64 {
-    if let Some(recorder) = Recorder::known() {
-        recorder.learn();
+impl Learned {
+    pub(crate) const fn nothing() -> Self {
+        Self { moved: Cell::new([None; MOST_MOVED]), count: Cell::new(0) }
     }
-    0
+
+    /// The call has moved this.
+    pub(crate) fn add(&self, moved: Moved) {
+        let count = self.count.get();
+        let mut all = self.moved.get();
+        if let Some(place) = all.get_mut(count) {
+            *place = Some(moved);
+        }
+        self.moved.set(all);
+        self.count.set(count + 1);
+    }
+
+    /// All of it, if it is little and the call's own.
+    fn all(&self) -> Option<[Option<Moved>; MOST_MOVED]> {
+        let moved = self.moved.get();
+        let is_own = moved.iter().flatten().all(|moved| moved.of.is_none());
+        (self.count.get() <= MOST_MOVED && is_own).then_some(moved)
+    }
 }
 
 impl Recorder {
+    /// A call that was accepted, and that is recorded, may repeat from now on, if what it moves can be told from its
+    /// arguments.
     #[cold]
-    fn learn(&self) {
-        let Missed { function, tag, received_tag } = &self.repeats.missed;
-        let function = function.get();
-        let repeat = &self.repeats.all[place_of(function)];
-        let others = repeat.others.get();
-        repeat.others.set(others.wrapping_add(1));
-        let is_time = others >= PATIENCE && others.is_power_of_two();
-        if repeat.tag.get() != NO_TAG && !is_time {
+    #[inline(never)]
+    pub(crate) fn learn<'c>(
+        &self,
+        place: &Repeat,
+        call: impl Call<'c>,
+        accepted: Accepted<'c>,
+        record: &Record,
+        learned: &Learned,
+    ) {
+        let repeats = &self.repeats;
+        let during = circumstances::now();
+        let shape = call.shape();
+        let is_predefined = |data: mpi_facts::Data| {
+            call.get::<MPI_Datatype>(data.datatype).is_none_or(|datatype| {
+                is_in_place(call, data) || Datatypes::predefined(datatype).is_some()
+            })
+        };
+        let Some(moved) = learned.all() else { return };
+        let has_moved = moved.iter().flatten().count() > 0;
+        let arrived = call.status(accepted).map(Arrived::of).filter(|_| has_moved);
+        // To and from nobody, nothing moves, whatever it is.
+        let is_known = !has_moved
+            || is_predefined(shape.sent)
+                && is_predefined(shape.received)
+                && (shape.statuses == NONE || arrived.is_some());
+        let number = repeats.numbers.get();
+        if !is_known
+            || !circumstances::are_usual(during)
+            || !names::is_told_apart(record.communicator)
+            || number >= MOST_DEFINED
+        {
             return;
         }
-        let mut record = Record::none(function);
-        record.communicator = names::of_communicator(TrackedComm::WORLD);
-        record.tag = tag.get();
-        if record.fields.received_tag {
-            record.received_tag = received_tag.get();
-        }
-        if record.fields.source {
-            record.source = MPI_PROC_NULL;
-        }
-        if record.fields.destination {
-            record.destination = MPI_PROC_NULL;
-        }
-        // In a signal handler that has come while this was at work, it waits for the next call.
-        let Ok(mut defined) = self.defined.try_borrow_mut() else { return };
-        let is_it = |known: &(FunctionId, Record)| *known == (function, record);
-        let number = defined.iter().position(is_it).unwrap_or(defined.len());
-        if number == MOST_DEFINED {
+        // A signal handler that comes meanwhile learns nothing.
+        if repeats.is_learning.replace(true) {
             return;
         }
-        if number == defined.len() {
-            defined.push((function, record));
-        }
-        drop(defined);
-        let kind = names::kind_of(function);
+        place.during.set(circumstances::NEVER);
+        compiler_fence(SeqCst);
+        let kind = names::kind_of(call.function());
         let is_written = self.write_alone(|writer| {
             writer.put(DEFINES);
-            writer.put(number as u64);
+            writer.put(number.into());
             writer.put(kind);
             record.put(writer);
+            writer.put(moved.iter().flatten().count() as u64);
+            moved.iter().flatten().for_each(|moved| writer.put_moved(moved));
         });
-        if !is_written {
-            return;
+        if is_written {
+            repeats.numbers.set(number + 1);
+            place.arguments.set(Arguments::of(call));
+            place.first.set(first_of_repeat(number));
+            place.function.set(call.function());
+            place.arrived.set(arrived);
+            place.record.set(*record);
+            place.moved.set(moved);
+            compiler_fence(SeqCst);
+            place.during.set(during);
         }
-        repeat.received_tag.set(record.received_tag);
-        repeat.first.set(first_of_repeat(number as u32));
-        repeat.tag.set(record.tag);
+        repeats.is_learning.set(false);
     }
 }

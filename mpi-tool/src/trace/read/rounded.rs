@@ -20,9 +20,9 @@ fn numbers(numbers: &[u64]) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
-fn repeat(distance: u32, duration: u32) -> Vec<u8> {
+fn repeat(begin: u32, end: u32) -> Vec<u8> {
     let mut bytes = [0; LONGEST];
-    put_repeat(&mut bytes, first_of_repeat(1), distance, duration);
+    put_repeat(&mut bytes, first_of_repeat(1), begin, end);
     bytes[..REPEAT].to_vec()
 }
 
@@ -38,12 +38,13 @@ fn times(records: &[u8]) -> Vec<(i64, i64)> {
 /// What a call of MPI takes is less than a unit here and there: then the next one must not begin before it has ended.
 #[test]
 fn a_call_in_the_unit_of_an_exact_one_begins_behind_it() {
-    let defines = numbers(&[DEFINES, 1, CALL]);
+    let defines = numbers(&[DEFINES, 1, CALL, 0]);
     // At 1013: in units, 31 and 31, which is 992.
     let within = numbers(&[CALL, 0, 0]);
     // From 1100 to 1125: three units later (zigzag: 6), 34 and 35.
     let later = numbers(&[CALL, 6, 1 << 1]);
-    let records = [defines, repeat(3, 10), within.clone(), within, later, repeat(8, 4)].concat();
+    let records =
+        [defines, repeat(1003, 1013), within.clone(), within, later, repeat(1128, 1132)].concat();
     let expected = [(1003, 1013), (1013, 1013), (1013, 1013), (1088, 1120), (1128, 1132)];
     assert_eq!(times(&records), expected);
 }
@@ -51,9 +52,9 @@ fn a_call_in_the_unit_of_an_exact_one_begins_behind_it() {
 /// A call around others, as of a function that calls back: it began before the last one ended, in another unit.
 #[test]
 fn a_call_around_an_exact_one_begins_before_it() {
-    let defines = numbers(&[DEFINES, 1, CALL]);
+    let defines = numbers(&[DEFINES, 1, CALL, 0]);
     // From 905 to 1030: from the unit of 1013, 31, three back (zigzag: 5), and 28 to 32.
     let around = numbers(&[CALL, 5, 4 << 1]);
-    let records = [defines, repeat(3, 10), around].concat();
+    let records = [defines, repeat(1003, 1013), around].concat();
     assert_eq!(times(&records), [(1003, 1013), (896, 1024)]);
 }

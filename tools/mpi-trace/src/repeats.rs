@@ -143,7 +143,7 @@ struct Data {
 
 impl Arguments {
     /// Of nothing.
-    const NONE: Self = {
+    fn none() -> Self {
         let data = Data { count: 0, datatype: pmpi::MPI_DATATYPE_NULL, is_in_place: false };
         Self {
             communicator: pmpi::MPI_COMM_NULL,
@@ -155,12 +155,12 @@ impl Arguments {
             tag: 0,
             received_tag: 0,
         }
-    };
+    }
 
     fn of<'c>(call: impl Call<'c>) -> Self {
         let shape = call.shape();
         let int = |position| call.get::<c_int>(position).unwrap_or(0);
-        let none = Self::NONE;
+        let none = Self::none();
         let data = |data: mpi_facts::Data| Data {
             count: int(data.count),
             datatype: call.get(data.datatype).unwrap_or(none.sent.datatype),
@@ -251,10 +251,10 @@ pub(crate) struct Repeat {
 }
 
 impl Repeat {
-    const fn none() -> Self {
+    fn none() -> Self {
         Self {
             during: Cell::new(circumstances::NEVER),
-            arguments: Cell::new(Arguments::NONE),
+            arguments: Cell::new(Arguments::none()),
             first: Cell::new(u32::MAX),
             function: Cell::new(FunctionId::MPI_Send),
             arrived: Cell::new(None),
@@ -311,7 +311,7 @@ pub(crate) enum Found {
 impl Repeats {
     /// Nothing repeats.
     pub(crate) fn new() -> Self {
-        let known: &_ = Box::leak(Box::new([const { Repeat::none() }; KNOWN + 1]));
+        let known: &_ = Box::leak(Box::new(core::array::from_fn(|_| Repeat::none())));
         let last = core::array::from_fn(|_| Cell::new(&known[KNOWN]));
         Self { known, last, numbers: Cell::new(0), is_learning: Cell::new(false) }
     }

@@ -23,14 +23,14 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use mpi_facts::trace::{Fields, Moved, Partner, Way};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
-    Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
+    AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
     MpiInterceptionLayer, Peer, PredefinedDatatype, Quickly, Setting, SettingDefault, Settings,
     Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use probes::Probes;
 use recorder::{Record, Recorder};
-use repeats::{Found, Learned, circumstances};
+use repeats::{Found, Learned, Repeat, circumstances};
 
 struct Trace {
     traffic: Traffic<Started>,
@@ -74,6 +74,18 @@ struct Data<'a> {
     named_tag: Option<c_int>,
     /// What the call moves, if it may repeat later.
     learned: Option<&'a Learned>,
+}
+
+impl<'a> Data<'a> {
+    #[inline(always)]
+    fn of<'c>(
+        trace: &'a Trace,
+        recorder: Option<&'a Recorder>,
+        call: impl Call<'c>,
+        learned: Option<&'a Learned>,
+    ) -> Self {
+        Self { trace, recorder, named_tag: call.get(call.shape().tags.1), learned }
+    }
 }
 
 impl Tally<Started> for Data<'_> {
@@ -181,6 +193,47 @@ impl Trace {
         Recorder::of_this_thread()
     }
 
+    /// Passes on a call that repeats another one.
+    #[inline(always)]
+    fn repeated<'c>(
+        &self,
+        recorder: &Recorder,
+        repeat: &Repeat,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let first = repeat.first();
+        let begin = Clock::cycles();
+        let result = next_f();
+        let end = Clock::cycles();
+        let is_recorded = if let Ok(accepted) = result {
+            repeat.has_ended_so(call, accepted) && recorder.repeat(first, begin, end)
+        } else {
+            false
+        };
+        if !is_recorded {
+            self.ended_otherwise(recorder, call.erase(), begin, end, result);
+        }
+        result
+    }
+
+    /// Records a call that began as another one: it has received something else, or has failed, or there is no room.
+    #[cold]
+    #[inline(never)]
+    fn ended_otherwise<'c>(
+        &self,
+        recorder: &Recorder,
+        call: AnyCall<'c>,
+        begin: u64,
+        end: u64,
+        result: CallResult<'c>,
+    ) {
+        let data = Data::of(self, Some(recorder), call, None);
+        let result = self.traffic.around(&data, || Started::made_by(recorder), call, || result);
+        let fields = fields(&self.communicators, call);
+        recorder.call(call.function(), begin, end, result.is_err(), &fields);
+    }
+
     /// Passes on a call that moves no data and has one argument at most that a record tells of, a communicator.
     #[inline(always)]
     fn plain<R>(
@@ -236,6 +289,16 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
+        let mut place = None;
+        if let Some(recorder) = recorder
+            && repeats::may_repeat(function)
+        {
+            match recorder.repeats.find(call) {
+                Found::Repeats(repeat) => return self.repeated(recorder, repeat, call, next_f),
+                Found::MayBe(here) => place = Some(here),
+                Found::No => {}
+            }
+        }
         if is_start(function) {
             // Also if the function itself is not recorded: the file knows its rank from here.
             run::begin();
@@ -253,33 +316,11 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
-        let found = match recorder {
-            Some(recorder) if repeats::may_repeat(function) => recorder.repeats.find(call),
-            _ => Found::No,
-        };
-        let learned = Learned::nothing();
-        let may_be = matches!(found, Found::MayBe(_));
-        let data = Data {
-            trace: self,
-            recorder,
-            named_tag: call.get(call.shape().tags.1),
-            learned: may_be.then_some(&learned),
-        };
+        let learned = place.map(|_| Learned::nothing());
+        let data = Data::of(self, recorder, call, learned.as_ref());
         let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         let taken = self.probes.taken(call);
-        let result = if let (Some(recorder), Found::Repeats(repeat)) = (recorder, &found) {
-            let first = repeat.first();
-            let result = timed();
-            if let Ok(accepted) = result
-                && repeat.has_ended_so(call, accepted)
-                && recorder.repeat(first, begin.get(), end.get())
-            {
-                return result;
-            }
-            self.traffic.around(&data, started, call, || result)
-        } else {
-            self.traffic.around(&data, started, call, timed)
-        };
+        let result = self.traffic.around(&data, started, call, timed);
         self.probes.done(recorder, &self.communicators, call, result, taken);
         if let Ok(accepted) = result {
             self.communicators.made(call, accepted);
@@ -294,8 +335,8 @@ impl MpiInterceptionLayer for Trace {
             // What ends a communicator does not come here: the arguments are what they were.
             let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
-            if let (Found::MayBe(place), Ok(accepted)) = (found, result) {
-                recorder.learn(place, call.erase(), accepted, &fields, &learned);
+            if let (Some(place), Some(learned), Ok(accepted)) = (place, &learned, result) {
+                recorder.learn(place, call.erase(), accepted, &fields, learned);
             }
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {

@@ -270,7 +270,7 @@ impl Repeat {
         self.first.get()
     }
 
-    /// Is a call this one, of a function that is known to be the same?
+    /// Is a call this one, of a function that is known to be the same? [`Repeats::leave`] sees to that.
     #[inline(always)]
     fn is<'c>(&self, call: impl Call<'c>) -> bool {
         self.during.get() == circumstances::now() && self.arguments.get().are_of(call)
@@ -357,6 +357,13 @@ impl Repeats {
         let is_it = |repeat: &&Repeat| repeat.first.get() == first;
         let repeat = self.known.iter().find(is_it)?;
         Some((repeat.function.get(), repeat.record.get(), repeat.moved.get()))
+    }
+
+    /// A place is going to be another call's, perhaps of another function: no function has it at hand any more.
+    fn leave(&self, place: &Repeat) {
+        for last in self.last.iter().filter(|last| core::ptr::eq(last.get(), place)) {
+            last.set(&self.known[KNOWN]);
+        }
     }
 
     /// Nothing repeats any more.
@@ -457,6 +464,7 @@ impl Recorder {
         }
         place.during.set(circumstances::NEVER);
         compiler_fence(SeqCst);
+        repeats.leave(place);
         let kind = names::kind_of(call.function());
         let is_written = self.write_alone(|writer| {
             writer.put(DEFINES);

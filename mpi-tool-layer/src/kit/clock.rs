@@ -3,7 +3,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::aside;
-use crate::call::{CallResult, code};
+use crate::call::{self, CallResult};
 use core::sync::atomic::{
     AtomicU8, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -114,12 +114,12 @@ impl Clock {
                     "lea {time}, [rax + rdx]",
                     time = lateout(reg) time,
                     kept = out(reg) kept,
-                    inout("eax") code(result) => _,
+                    inout("eax") call::code(result) => _,
                     out("rdx") _,
                     options(nomem, nostack),
                 );
             }
-            (time, crate::call::result(kept))
+            (time, call::result(kept))
         }
         #[cfg(not(target_arch = "x86_64"))]
         (0, result)

@@ -190,6 +190,13 @@ impl Thread {
         &self.data[call.data.0..call.data.1]
     }
 
+    /// A call is over. The data are its own that were read since the one before it.
+    fn add(&mut self, call: Call) {
+        let data = (self.begun, self.data.len());
+        self.calls.push(Call { data, ..call });
+        self.begun = self.data.len();
+    }
+
     /// Where the call of a number is, if it is in the file.
     pub(super) fn place(&self, number: u64) -> Option<usize> {
         let at = self.calls.partition_point(|call| call.number < number);
@@ -507,11 +514,10 @@ impl Process {
                         next += 1;
                         return Some(());
                     };
-                    thread.data.extend_from_slice(moved);
-                    let data = (thread.begun, thread.data.len());
                     let (begin, end) = (begin.cast_signed(), last.cast_signed());
-                    thread.calls.push(Call { begin, end, number: next, data, ..call.clone() });
-                    thread.begun = thread.data.len();
+                    let call = Call { begin, end, number: next, ..call.clone() };
+                    thread.data.extend_from_slice(moved);
+                    thread.add(call);
                     next += 1;
                     return Some(());
                 }
@@ -519,7 +525,6 @@ impl Process {
                     thread.data.push(records.moved(kind)?);
                     return Some(());
                 }
-                let data = (thread.begun, thread.data.len());
                 let function = *functions.get(&(kind - CALL))?;
                 let begin = (last >> shift).wrapping_add(records.signed()?.cast_unsigned());
                 let duration = records.number()?;
@@ -532,15 +537,13 @@ impl Process {
                 }
                 ended = end.max(begin);
                 let call = Call::read(function, &mut records)?;
-                thread.calls.push(Call {
+                thread.add(Call {
                     begin: begin.cast_signed(),
                     end: ended.cast_signed(),
                     has_failed: duration & 1 == 1,
                     number: next,
-                    data,
                     ..call
                 });
-                thread.begun = thread.data.len();
                 next += 1;
                 Some(())
             };

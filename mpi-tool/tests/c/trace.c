@@ -261,9 +261,9 @@ int main(int argc, char **argv)
     int provided;
     const char *what = argc > 1 ? argv[1] : "";
     seed = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
-    threads = argc > 3 ? atoi(argv[3]) : 1;
-    int is_threaded = threads > 1 && strcmp(what, "again") != 0;
-    MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    int number = argc > 3 ? atoi(argv[3]) : 1;
+    threads = strcmp(what, "random") ? 1 : number;
+    MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!strcmp(what, "random")) {
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(what, "late"))
         late();
     else if (!strcmp(what, "again"))
-        again(threads);
+        again(number);
     else if (!strcmp(what, "nobody")) {
         MPI_Comm other;
         MPI_Comm_dup(MPI_COMM_WORLD, &other);

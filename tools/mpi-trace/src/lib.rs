@@ -289,13 +289,13 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
-        let mut place = None;
+        let mut learned = None;
         if let Some(recorder) = recorder
             && repeats::may_repeat(function)
         {
             match recorder.repeats.find(call) {
                 Found::Repeats(repeat) => return self.repeated(recorder, repeat, call, next_f),
-                Found::MayBe(here) => place = Some(here),
+                Found::MayBe(place) => learned = Some(Learned::at(place)),
                 Found::No => {}
             }
         }
@@ -316,7 +316,6 @@ impl MpiInterceptionLayer for Trace {
                 result
             }
         };
-        let learned = place.map(|_| Learned::nothing());
         let data = Data::of(self, recorder, call, learned.as_ref());
         let started = || recorder.map_or(Started::UNTRACED, Started::made_by);
         let taken = self.probes.taken(call);
@@ -335,8 +334,8 @@ impl MpiInterceptionLayer for Trace {
             // What ends a communicator does not come here: the arguments are what they were.
             let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
-            if let (Some(place), Some(learned), Ok(accepted)) = (place, &learned, result) {
-                recorder.learn(place, call.erase(), accepted, &fields, learned);
+            if let (Some(learned), Ok(accepted)) = (&learned, result) {
+                recorder.learn(learned, call.erase(), accepted, &fields);
             }
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
@@ -347,7 +346,8 @@ impl MpiInterceptionLayer for Trace {
 
     const QUICK: &'static [bool; FunctionId::COUNT] = &repeats::REPEATING;
 
-    /// A call that repeats the function's last one, which has no status.
+    /// A call that repeats the function's last one, which has no status. Its arguments are not kept while MPI has it, which
+    /// would take instructions: whatever comes of it, what is known of the other one tells them.
     #[inline(always)]
     fn around_quickly<'c>(
         &self,

@@ -14,7 +14,7 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat};
-use mpi_facts::{NONE, Shape};
+use mpi_facts::{NONE, Position, Shape};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, MPI_Status, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, Call, Datatypes, FunctionId, MESSAGES, Word, received_bytes_at_once,
@@ -207,7 +207,7 @@ impl Arguments {
 
 /// Is an argument this one, if there is one?
 #[inline(always)]
-fn is_same<'c, T: Word + PartialEq>(call: impl Call<'c>, position: u8, known: T) -> bool {
+fn is_same<'c, T: Word + PartialEq>(call: impl Call<'c>, position: Position, known: T) -> bool {
     call.get::<T>(position).is_none_or(|argument| argument == known)
 }
 
@@ -391,15 +391,17 @@ fn hash<'c>(call: impl Call<'c>) -> u64 {
     numbers.into_iter().fold(0, mix)
 }
 
-/// What a call has moved that is going to be known.
+/// A call that is going to be known, and what it has moved.
 pub(crate) struct Learned {
+    place: &'static Repeat,
     moved: Cell<[Option<Moved>; MOST_MOVED]>,
     count: Cell<usize>,
 }
 
 impl Learned {
-    pub(crate) const fn nothing() -> Self {
-        Self { moved: Cell::new([None; MOST_MOVED]), count: Cell::new(0) }
+    /// Nothing yet, of a call that [may be](Found::MayBe) learned at a place.
+    pub(crate) const fn at(place: &'static Repeat) -> Self {
+        Self { place, moved: Cell::new([None; MOST_MOVED]), count: Cell::new(0) }
     }
 
     /// The call has moved this.
@@ -428,13 +430,12 @@ impl Recorder {
     #[inline(never)]
     pub(crate) fn learn<'c>(
         &self,
-        place: &Repeat,
+        learned: &Learned,
         call: impl Call<'c>,
         accepted: Accepted<'c>,
         record: &Record,
-        learned: &Learned,
     ) {
-        let repeats = &self.repeats;
+        let (repeats, place) = (&self.repeats, learned.place);
         let during = circumstances::now();
         let shape = call.shape();
         let is_predefined = |data: mpi_facts::Data| {

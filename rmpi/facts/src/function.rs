@@ -9,9 +9,9 @@ use core::fmt;
 use core::str::FromStr;
 
 pub use class::FunctionClass;
+pub(crate) use packed::Listed;
 use packed::{
-    CLASS_OF, COUNTS, FIRSTS, Listed, PARAMETERS, RESULT_TEXTS, STARTS, TEXTS, TUM_ID_OF,
-    VERSION_OF, piece,
+    CLASS_OF, COUNTS, FIRSTS, PARAMETERS, RESULT_TEXTS, STARTS, TEXTS, TUM_ID_OF, VERSION_OF, piece,
 };
 pub use parameter::{Direction, Parameter, ParameterKind};
 
@@ -179,6 +179,19 @@ impl FunctionId {
     /// What the function returns, as Rust writes it: `c_int`, mostly an error code.
     pub const fn result(self) -> &'static str {
         TEXTS[RESULT_TEXTS[self as usize] as usize]
+    }
+
+    /// The parameters as the list has them, for constants: a program has [`parameters`](Self::parameters).
+    #[inline]
+    pub(crate) const fn listed(self) -> &'static [Listed] {
+        let (first, count) = (FIRSTS[self as usize], COUNTS[self as usize]);
+        piece(LISTED, first as usize, count as usize)
+    }
+
+    /// What the function returns, as the list has it: see [`listed`](Self::listed).
+    #[inline]
+    pub(crate) const fn listed_result(self) -> &'static str {
+        RESULTS[self as usize]
     }
 
     /// The parameters, in order: as many as `Call::arguments` of mpi-tool-layer has words.

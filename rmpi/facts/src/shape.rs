@@ -9,9 +9,11 @@
 //!
 //! It is one `const fn` for all 700 functions, without a list of exceptions. The tests at the end
 //! compare it with what the standard says of functions of all kinds. The code is written without
-//! traits and iterators, which constants cannot use.
+//! traits and iterators, which constants cannot use. The compiler runs it again for each crate that uses a shape in a
+//! constant, and it is slow at that: so the code reads the list itself, and not the tables that are made of it.
 
-use crate::{Direction, FunctionClass, FunctionId, Parameter, ParameterKind};
+use crate::function::Listed;
+use crate::{Direction, FunctionClass, FunctionId, ParameterKind};
 
 /// A parameter's position among the function's parameters, from 0, or [`NONE`].
 pub type Position = u8;
@@ -181,9 +183,13 @@ const fn is(kind: ParameterKind, other: ParameterKind) -> bool {
 
 /// Does a text start with another from a position on?
 const fn at(text: &[u8], part: &[u8], start: usize) -> bool {
+    let length = part.len();
+    if start + length > text.len() {
+        return false;
+    }
     let mut i = 0;
-    while i < part.len() {
-        if start + i >= text.len() || text[start + i] != part[i] {
+    while i < length {
+        if text[start + i] != part[i] {
             return false;
         }
         i += 1;
@@ -192,9 +198,11 @@ const fn at(text: &[u8], part: &[u8], start: usize) -> bool {
 }
 
 const fn contains(text: &str, part: &str) -> bool {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let (length, first) = (text.len(), part[0]);
     let mut start = 0;
-    while start + part.len() <= text.len() {
-        if at(text.as_bytes(), part.as_bytes(), start) {
+    while start < length {
+        if text[start] == first && at(text, part, start) {
             return true;
         }
         start += 1;
@@ -213,21 +221,21 @@ const fn ends_with(text: &str, end: &str) -> bool {
 }
 
 /// Is the parameter an address that may be written to?
-const fn is_mutable(parameter: &Parameter) -> bool {
+const fn is_mutable(parameter: &Listed) -> bool {
     // As the compiler writes it: `*mut` or `* mut`.
-    let ty = parameter.rust_type().as_bytes();
+    let ty = parameter.rust_type.as_bytes();
     is_pointer(parameter) && (at(ty, b"mut ", 1) || at(ty, b"mut ", 2))
 }
 
 /// Is the parameter an address or an array, by its Rust type?
-const fn is_pointer(parameter: &Parameter) -> bool {
-    parameter.rust_type().as_bytes()[0] == b'*'
+const fn is_pointer(parameter: &Listed) -> bool {
+    parameter.rust_type.as_bytes()[0] == b'*'
 }
 
 impl Timing {
     /// By the standard's rules for names, and by what a function makes.
     const fn of(function: FunctionId) -> Self {
-        let (name, parameters) = (function.method_name(), function.parameters());
+        let (name, parameters) = (function.method_name(), function.listed());
         let large = ends_with(name, "_c");
         let (mut request, mut displacement, mut datatype) = (false, false, false);
         let mut i = 0;
@@ -268,9 +276,9 @@ impl Data {
     /// Takes a parameter that follows the buffer, if it describes it. A description begins with a
     /// buffer and ends with a datatype; what stands between them, and is neither a count nor a
     /// number of partitions, is another buffer or displacements.
-    const fn describe(mut self, parameter: &Parameter, position: Position) -> Self {
+    const fn describe(&mut self, parameter: &Listed, position: Position) {
         if self.buffer == NONE || self.datatype != NONE {
-            return self;
+            return;
         }
         match parameter.kind {
             ParameterKind::XferNumElem if self.count == NONE => {
@@ -284,7 +292,6 @@ impl Data {
             }
             _ => {}
         }
-        self
     }
 }
 
@@ -337,7 +344,7 @@ impl Shape {
 
     /// A function's shape. To be evaluated in constants; `looked_up` is for all else.
     pub const fn of(function: FunctionId) -> Self {
-        let parameters = function.parameters();
+        let parameters = function.listed();
         let mut shape = Self {
             class: function.class(),
             pattern: Pattern::Nothing,
@@ -365,7 +372,7 @@ impl Shape {
             index: NONE,
             out_count: NONE,
             returns_code: !matches!(function.class(), FunctionClass::Conversion)
-                && equals(function.result(), "c_int"),
+                && equals(function.listed_result(), "c_int"),
         };
         let mut message = false;
         let mut position: Position = 0;
@@ -374,8 +381,8 @@ impl Shape {
             let pointer = is_pointer(parameter);
             let output = !is(parameter.kind, ParameterKind::Buffer)
                 && matches!(parameter.direction, Direction::Out);
-            shape.sent = shape.sent.describe(parameter, position);
-            shape.received = shape.received.describe(parameter, position);
+            shape.sent.describe(parameter, position);
+            shape.received.describe(parameter, position);
             match parameter.kind {
                 ParameterKind::Buffer => match parameter.direction {
                     // So the standard says of a buffer that is received in partitions.
@@ -408,11 +415,11 @@ impl Shape {
                     shape.tags.1 = position;
                 }
                 ParameterKind::Rank if !output && !pointer => {
-                    if equals(parameter.name(), "root") {
+                    if equals(parameter.name, "root") {
                         shape.root = position;
-                    } else if equals(parameter.name(), "dest") {
+                    } else if equals(parameter.name, "dest") {
                         shape.destination = position;
-                    } else if equals(parameter.name(), "source") {
+                    } else if equals(parameter.name, "source") {
                         shape.source = position;
                     } else {
                         shape.target = position;
@@ -422,14 +429,14 @@ impl Shape {
                 ParameterKind::Request if output => shape.new_request = position,
                 ParameterKind::Request => {
                     shape.requests = position;
-                    if parameter.length().is_some() {
+                    if !parameter.length.is_empty() {
                         // The length stands before its array.
                         shape.request_count = position - 1;
                     }
                 }
                 ParameterKind::Status if output && shape.statuses == NONE => {
                     shape.statuses = position;
-                    shape.array_of_statuses = at(parameter.name().as_bytes(), b"array_of_", 0);
+                    shape.array_of_statuses = at(parameter.name.as_bytes(), b"array_of_", 0);
                 }
                 ParameterKind::Logical if output => shape.flag = position,
                 ParameterKind::Index if output => shape.index = position,
@@ -586,7 +593,7 @@ pub fn is_collective_on_object(function: FunctionId) -> bool {
 }
 
 /// The kind of the parameter at a position; one that nobody asks for where there is none.
-const fn kind_of(parameters: &[Parameter], position: Position) -> ParameterKind {
+const fn kind_of(parameters: &[Listed], position: Position) -> ParameterKind {
     if position == NONE { ParameterKind::Info } else { parameters[position as usize].kind }
 }
 

@@ -465,8 +465,8 @@ pub struct Fields {
 impl Fields {
     /// Of a function.
     #[inline(always)]
-    pub const fn of(function: FunctionId) -> Self {
-        Self::of_shape(&Shape::of(function))
+    pub fn of(function: FunctionId) -> Self {
+        Self::of_shape(Shape::looked_up(function))
     }
 
     /// Of a function with this shape.

@@ -103,7 +103,7 @@ impl Record {
 
     /// Of a call of which nothing is known.
     #[inline(always)]
-    pub(crate) const fn none(function: FunctionId) -> Self {
+    pub(crate) fn none(function: FunctionId) -> Self {
         Self::zeros(Fields::of(function))
     }
 

@@ -130,7 +130,7 @@ pub(super) const SLOW: [(&str, &str); 13] = [
     ("every_command_of_the_pages", "the command lines of the pages"),
     ("guard::", "runs that are watched for hangs"),
     ("innocent::", "ranks that look as if they hung"),
-    ("many_ranks_are_judged", "a hang of 65,536 ranks"),
+    ("many_ranks_are_judged", "hangs of 65,536 ranks"),
     ("faults::", "most faults that make ranks hang"),
     ("doctor::", "mpi-tool doctor"),
     ("hosts::", "several hosts"),

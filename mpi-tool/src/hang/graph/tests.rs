@@ -431,7 +431,7 @@ fn many_ranks_are_judged() {
 
 /// The same of those that have locked all targets of a window, and of those that wait for its locks.
 #[test]
-fn many_holders_of_locks_are_judged() {
+fn locks_of_many_ranks_are_judged() {
     const MANY: u32 = 65_536;
     let begin = std::time::Instant::now();
     let few = |verdict: &Verdict| assert!(verdict.edges.len() <= MANY as usize * (2 * MOST + 1));

@@ -8,13 +8,13 @@ use super::{
 
 /// A parameter as the list has it, for the compiler only: each of its texts is an address, which the dynamic linker would
 /// have to relocate in every process.
-pub(super) struct Listed {
-    pub(super) name: &'static str,
-    pub(super) rust_type: &'static str,
-    pub(super) length: &'static str,
-    pub(super) direction: Direction,
-    pub(super) kind: ParameterKind,
-    pub(super) root_only: bool,
+pub(crate) struct Listed {
+    pub(crate) name: &'static str,
+    pub(crate) rust_type: &'static str,
+    pub(crate) length: &'static str,
+    pub(crate) direction: Direction,
+    pub(crate) kind: ParameterKind,
+    pub(crate) root_only: bool,
 }
 
 /// What a program has of the list: parameters and results with the numbers of their texts.

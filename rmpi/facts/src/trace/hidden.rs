@@ -17,8 +17,8 @@ pub struct Hidden {
 
 impl Hidden {
     /// By calls of a function.
-    pub const fn by(function: FunctionId) -> Self {
-        let Shape { class, pattern, .. } = Shape::of(function);
+    pub fn by(function: FunctionId) -> Self {
+        let Shape { class, pattern, .. } = *Shape::looked_up(function);
         let is_message = matches!(class, FunctionClass::PointToPoint);
         let starts = matches!(function, FunctionId::MPI_Start | FunctionId::MPI_Startall);
         let both = starts || is_message && matches!(pattern, Pattern::SendReceive);

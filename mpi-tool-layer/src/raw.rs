@@ -5,7 +5,7 @@ use core::mem::ManuallyDrop;
 use mpi_sys::{mpi_functions, *};
 
 use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returned};
-use crate::{Compiled, FunctionId, NextFunctions, Quickly};
+use crate::{Compiled, FunctionId, NextFunctions, QuickWay};
 
 /// Holds what is unsafe to use, in a signature that is safe to write.
 ///
@@ -226,7 +226,7 @@ macro_rules! raw_layer {
             fn around_quickly<'c>(
                 &self,
                 call: impl Call<'c>,
-                way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+                way: impl QuickWay<'c>,
             ) -> CallResult<'c> {
                 let _ = call;
                 way.go_slowly()

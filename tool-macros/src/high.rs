@@ -212,7 +212,7 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
             fn around_quickly<'c>(
                 &self,
                 call: impl Call<'c>,
-                way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+                way: impl QuickWay<'c>,
             ) -> CallResult<'c> {
                 MpiInterceptionLayer::around_quickly(self, call, way)
             }

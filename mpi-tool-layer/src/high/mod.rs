@@ -41,8 +41,9 @@ use mpi_sys::prototypes::*;
 
 pub use arguments::*;
 pub use buffers::*;
+pub(crate) use quick::OfTheFramework;
 pub(crate) use quick::QuickRequests;
-pub use quick::{How, MESSAGES, Quickly};
+pub use quick::{How, MESSAGES, QuickWay};
 pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;
@@ -284,7 +285,7 @@ tool_macros::high_layer! {
         /// ```
         /// use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
         ///
-        /// use mpi_tool_layer::{Call, CallResult, FunctionId, MESSAGES, MpiInterceptionLayer, Quickly};
+        /// use mpi_tool_layer::{Call, CallResult, FunctionId, MESSAGES, MpiInterceptionLayer, QuickWay};
         ///
         /// /// Looks at messages while it is told to.
         /// struct Now(AtomicBool);
@@ -302,7 +303,7 @@ tool_macros::high_layer! {
         ///     fn around_quickly<'c>(
         ///         &self,
         ///         call: impl Call<'c>,
-        ///         way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+        ///         way: impl QuickWay<'c>,
         ///     ) -> CallResult<'c> {
         ///         if self.0.load(Relaxed) { way.go_slowly() } else { way.pass_on() }
         ///     }
@@ -312,7 +313,7 @@ tool_macros::high_layer! {
         fn around_quickly<'c>(
             &self,
             call: impl Call<'c>,
-            way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+            way: impl QuickWay<'c>,
         ) -> CallResult<'c> {
             let _ = call;
             way.go_slowly()

@@ -11,16 +11,33 @@ use mpi_facts::{Completion, FunctionClass, NONE, Pattern, Shape, Timing};
 use mpi_sys::MPI_Request;
 
 use crate::FunctionId;
-use crate::call::{KnownCall, Word};
+use crate::call::{CallResult, KnownCall, Word};
 
 /// A call on its quick way: see [`around_quickly`](crate::MpiInterceptionLayer::around_quickly). A layer takes one of two
-/// ways, once.
-#[derive(Debug)]
-pub struct Quickly<N, S> {
-    next: N,
-    slowly: S,
-    how: u8,
+/// ways, once. Only the framework makes one.
+///
+/// Its methods are always inlined. A closure cannot be, and one that is compiled as a function of its own has all arguments
+/// stored and loaded again.
+#[allow(private_bounds, reason = "the framework's own")]
+pub trait QuickWay<'c>: OfTheFramework + Sized {
+    /// Has the tool noted down where the call comes from? Known when the layer is compiled. Not of calls that
+    /// [come without](crate::Caller::spare_quick_calls) that.
+    fn has_caller(&self) -> bool;
+
+    /// Did the exported function find that one thread calls MPI, and that it is in no other call
+    /// ([`NotesMessages`](crate::NotesMessages))? Known when the layer is compiled.
+    fn is_alone(&self) -> bool;
+
+    /// Passes the call on, with the application's arguments.
+    fn pass_on(self) -> CallResult<'c>;
+
+    /// Leaves the call to the layer's other methods. What is done before this and after it should be little: at best it is a
+    /// jump.
+    fn go_slowly(self) -> CallResult<'c>;
 }
+
+/// Nobody else makes such a type: a layer believes what it says.
+pub(crate) trait OfTheFramework {}
 
 /// How a call has come to its quick way.
 #[doc(hidden)]
@@ -55,47 +72,6 @@ pub const MESSAGES: [bool; FunctionId::COUNT] = {
     }
     messages
 };
-
-impl<N, S> Quickly<N, S> {
-    /// Of a call.
-    #[inline(always)]
-    pub(crate) fn new(next: N, slowly: S, how: u8) -> Self {
-        Self { next, slowly, how }
-    }
-
-    /// Has the tool noted down where the call comes from? Known when the layer is compiled. Not of calls that
-    /// [come without](crate::Caller::spare_quick_calls) that.
-    #[inline(always)]
-    pub fn has_caller(&self) -> bool {
-        self.how == How::WITH_CALLER
-    }
-
-    /// Did the exported function find that one thread calls MPI, and that it is in no other call
-    /// ([`NotesMessages`](crate::NotesMessages))? Known when the layer is compiled.
-    #[inline(always)]
-    pub fn is_alone(&self) -> bool {
-        self.how == How::ALONE
-    }
-
-    /// Passes the call on, with the application's arguments.
-    #[inline(always)]
-    pub fn pass_on<R>(self) -> R
-    where
-        N: FnOnce() -> R,
-    {
-        (self.next)()
-    }
-
-    /// Leaves the call to the layer's other methods. What is done before this and after it should be little: at best it is a
-    /// jump.
-    #[inline(always)]
-    pub fn go_slowly<R>(self) -> R
-    where
-        S: FnOnce() -> R,
-    {
-        (self.slowly)()
-    }
-}
 
 /// The requests of a call on its quick way, as they were before it: none but of functions that complete requests.
 pub(crate) struct QuickRequests {

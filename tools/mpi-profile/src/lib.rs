@@ -15,7 +15,7 @@ use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_i
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
     FunctionId, InOut, MESSAGES, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype,
-    Quickly, Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
+    QuickWay, Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
     TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
@@ -429,11 +429,7 @@ impl MpiInterceptionLayer for Profile {
 
     /// A message to or from nobody, in no other call, whose row the thread has last used with its function and site.
     #[inline(always)]
-    fn around_quickly<'c>(
-        &self,
-        call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
-    ) -> CallResult<'c> {
+    fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         self.pass_quickly(call, way)
     }
 

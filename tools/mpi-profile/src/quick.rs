@@ -1,7 +1,7 @@
 //! Messages to and from nobody: passed on in as few instructions as can be, if nothing is unusual.
 
 use mpi_tool_layer::{
-    Call, CallResult, Clock, KnownRow, Nesting, Quickly, Site, ThisThread, TrackedComm,
+    Call, CallResult, Clock, KnownRow, Nesting, QuickWay, Site, ThisThread, TrackedComm,
 };
 
 use crate::Profile;
@@ -14,7 +14,7 @@ impl Profile {
     pub(crate) fn pass_quickly<'c>(
         &self,
         call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+        way: impl QuickWay<'c>,
     ) -> CallResult<'c> {
         let (thread, keys) = (ThisThread::get(), self.keys());
         if keys.has(Keys::UNUSUAL) || Nesting::is_inside() {
@@ -38,7 +38,7 @@ impl Profile {
         thread: ThisThread,
         site: Site,
         call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+        way: impl QuickWay<'c>,
     ) -> CallResult<'c> {
         let communicator = match call.communicator() {
             Some(comm) => self.communicators.known_handle(comm.raw()),

@@ -24,7 +24,7 @@ use mpi_facts::trace::{Fields, Moved, Partner, Way};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Peer, PredefinedDatatype, Quickly, Setting, SettingDefault, Settings,
+    MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting, SettingDefault, Settings,
     Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
@@ -349,11 +349,7 @@ impl MpiInterceptionLayer for Trace {
     /// A call that repeats the function's last one, which has no status. Its arguments are not kept while MPI has it, which
     /// would take instructions: whatever comes of it, what is known of the other one tells them.
     #[inline(always)]
-    fn around_quickly<'c>(
-        &self,
-        call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
-    ) -> CallResult<'c> {
+    fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         let Some(recorder) = Recorder::known() else { return way.go_slowly() };
         let Some(repeat) = recorder.repeats.last(call) else { return way.go_slowly() };
         let first = repeat.first();

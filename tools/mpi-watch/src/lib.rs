@@ -32,7 +32,7 @@ use mpi_facts::{NONE, Shape};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_File, MPI_Request, MPI_Session, MPI_Win, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Clock, Communicators, Compiled, Direction,
-    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, Quickly, Setting,
+    FunctionId, InOut, MpiInterceptionLayer, NotesMessages, ParameterKind, QuickWay, Setting,
     SettingDefault, Settings, Site, Tool, TrackedComm, Word, install_qmpi_layer, next,
 };
 
@@ -471,11 +471,7 @@ impl MpiInterceptionLayer for Watch {
     /// would cost as much as all the rest. Calls come with their callers where those are wanted, and time is by the cycle
     /// counter: [`way_of_messages`].
     #[inline(always)]
-    fn around_quickly<'c>(
-        &self,
-        call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
-    ) -> CallResult<'c> {
+    fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         self.quickly(call, way)
     }
 

@@ -1,7 +1,7 @@
 //! The quick way of what programs call in loops.
 
 use mpi_facts::watch::{NO_TIME, has_no_number, slot};
-use mpi_tool_layer::{Call, CallResult, Quickly, Site, ThisThread};
+use mpi_tool_layer::{Call, CallResult, QuickWay, Site, ThisThread};
 
 use crate::groups::QuickGroup;
 use crate::state::Slot;
@@ -13,7 +13,7 @@ impl Watch {
     pub(crate) fn quickly<'c>(
         &self,
         call: impl Call<'c>,
-        way: Quickly<impl FnOnce() -> CallResult<'c>, impl FnOnce() -> CallResult<'c>>,
+        way: impl QuickWay<'c>,
     ) -> CallResult<'c> {
         let is_alone = way.is_alone();
         let slot = if is_alone {

@@ -97,6 +97,23 @@ const KINDS: [(&str, Option<f64>); 4] = [
     ("C, for TUM's QMPI", Some(50.0)),
 ];
 
+/// The tools that measure and record: with these variables, `MPI_Send` to nobody takes at most so many instructions more.
+const RECORDERS: [(&str, &str, Option<(&str, &str)>, Option<f64>); 6] = [
+    ("mpi-profile", "mpi_profile", None, Some(150.0)),
+    (
+        "mpi-profile, no call sites",
+        "mpi_profile",
+        Some(("MPI_TOOL_MPI_PROFILE_DEPTH", "0")),
+        Some(90.0),
+    ),
+    ("mpi-watch", "mpi_watch", None, Some(60.0)),
+    ("mpi-watch, no call sites", "mpi_watch", Some(("MPI_TOOL_MPI_WATCH_DEPTH", "0")), Some(12.0)),
+    ("mpi-trace", "mpi_trace", None, Some(60.0)),
+    ("mpi-check", "mpi_check", None, None),
+];
+/// They do something every few milliseconds or some thousand calls, which makes up to so much of a call.
+const NOW_AND_THEN: f64 = 0.5;
+
 /// How exact a number of instructions is: what a single event in ten thousand calls makes.
 const RESOLUTION: f64 = 0.01;
 
@@ -175,6 +192,7 @@ impl Overhead {
             &mut figures,
             &mut troubles,
         );
+        self.recorders(&bench, &mut figures, &mut troubles);
         self.stacks(&bench, &mut figures, &mut troubles);
 
         if !self.no_time {
@@ -232,6 +250,45 @@ impl Overhead {
             variables.push(("QMPI_KEEP", "1".into()));
         }
         variables
+    }
+
+    /// Instructions of the tools that measure and record.
+    fn recorders(&self, bench: &Bench, figures: &mut Figures, troubles: &mut Troubles) {
+        println!("\nInstructions that measuring and recording adds\n");
+        println!("| tools | MPI_Send | {} | at most, MPI_Send |", DATA.join(" | "));
+        println!("|---|---|{}---|", "---|".repeat(DATA.len()));
+        let functions: Vec<&'static str> = ["MPI_Send"].into_iter().chain(DATA).collect();
+        let none: Vec<Option<f64>> = functions
+            .iter()
+            .map(|function| {
+                let what = format!("{function} without tools");
+                troubles.note(&what, bench.instructions(function, &[]))
+            })
+            .collect();
+        for (name, library, variable, at_most) in RECORDERS {
+            let tool = [self.tools.join(format!("lib{library}.so"))];
+            // Their files go where the programs are, and end with these.
+            let mut variables =
+                vec![("MPI_TOOL_RUN", bench.folder.path().join("run").display().to_string())];
+            variables.extend(variable.map(|(name, value)| (name, value.to_owned())));
+            let mut cells = Vec::new();
+            for (&function, none) in functions.iter().zip(&none) {
+                let added = none.and_then(|none| {
+                    let with = bench.instructions_with(function, &tool, &variables);
+                    Some(troubles.note(&format!("{name} on {function}"), with)? - none)
+                });
+                cells.push(cell(added, 1));
+                let Some(added) = added else { continue };
+                let at_most = at_most.filter(|_| function == "MPI_Send");
+                if at_most.is_some_and(|at_most| exceeds(added, at_most + NOW_AND_THEN)) {
+                    troubles.missed.push(format!("{name}: {added} instructions on {function}"));
+                }
+                let tools = name.to_owned();
+                figures.instructions.push(Instructions { tools, function, added, at_most });
+            }
+            let limit = at_most.map(|limit| limit.to_string()).unwrap_or_default();
+            println!("| {name} | {} | {limit} |", cells.join(" | "));
+        }
     }
 
     /// Instructions of stacks: a straight line over their levels.

@@ -41,7 +41,7 @@ fn programs_that_do_not_start_have_no_figures() {
     assert_eq!(output.status.code(), Some(1), "{said}\n{errors}");
     // The rows are all there, each without a figure.
     let rows: Vec<_> = said.lines().filter(|line| line.contains("not measured")).collect();
-    assert_eq!(rows.len(), 7 + 4, "{said}");
+    assert_eq!(rows.len(), 7 + 4 + 6, "{said}");
     assert!(!said.contains("0.0"), "{said}");
     assert!(errors.contains("Error: not measured:\n  MPI_Comm_rank without tools: "), "{errors}");
 

@@ -99,7 +99,8 @@ fn a_rank_that_was_stopped_in_a_call_is_named() {
         let answer = job.until(what, |answer| {
             let ranks = answer["ranks"].as_array().unwrap();
             let waits = answer["worlds"][0]["waits"].as_array().unwrap();
-            ranks.iter().all(|rank| rank["inside"] == true && rank["moved"] == 0)
+            ranks.len() == 4
+                && ranks.iter().all(|rank| rank["inside"] == true && rank["moved"] == 0)
                 && waits.iter().any(|wait| wait["from"] == 0 && wait["to"] == 1)
         });
         assert_eq!(verdict(&answer), "waiting", "{answer:#}");

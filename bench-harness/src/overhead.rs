@@ -97,19 +97,37 @@ const KINDS: [(&str, Option<f64>); 4] = [
     ("C, for TUM's QMPI", Some(50.0)),
 ];
 
-/// The tools that measure and record: with these variables, `MPI_Send` to nobody takes at most so many instructions more.
-const RECORDERS: [(&str, &str, Option<(&str, &str)>, Option<f64>); 6] = [
-    ("mpi-profile", "mpi_profile", None, Some(150.0)),
-    (
+/// A tool that measures or records.
+struct Recorder {
+    name: &'static str,
+    library: &'static str,
+    /// That it has no call sites.
+    variable: Option<&'static str>,
+    /// So many instructions may it add to `MPI_Send` to nobody.
+    at_most: Option<f64>,
+}
+
+const fn recorder(
+    name: &'static str,
+    library: &'static str,
+    variable: Option<&'static str>,
+    at_most: Option<f64>,
+) -> Recorder {
+    Recorder { name, library, variable, at_most }
+}
+
+const RECORDERS: [Recorder; 6] = [
+    recorder("mpi-profile", "mpi_profile", None, Some(150.0)),
+    recorder(
         "mpi-profile, no call sites",
         "mpi_profile",
-        Some(("MPI_TOOL_MPI_PROFILE_DEPTH", "0")),
+        Some("MPI_TOOL_MPI_PROFILE_DEPTH"),
         Some(90.0),
     ),
-    ("mpi-watch", "mpi_watch", None, Some(60.0)),
-    ("mpi-watch, no call sites", "mpi_watch", Some(("MPI_TOOL_MPI_WATCH_DEPTH", "0")), Some(12.0)),
-    ("mpi-trace", "mpi_trace", None, Some(60.0)),
-    ("mpi-check", "mpi_check", None, None),
+    recorder("mpi-watch", "mpi_watch", None, Some(60.0)),
+    recorder("mpi-watch, no call sites", "mpi_watch", Some("MPI_TOOL_MPI_WATCH_DEPTH"), Some(12.0)),
+    recorder("mpi-trace", "mpi_trace", None, Some(60.0)),
+    recorder("mpi-check", "mpi_check", None, None),
 ];
 /// They do something every few milliseconds or some thousand calls, which makes up to so much of a call.
 const NOW_AND_THEN: f64 = 0.5;
@@ -265,12 +283,12 @@ impl Overhead {
                 troubles.note(&what, bench.instructions(function, &[]))
             })
             .collect();
-        for (name, library, variable, at_most) in RECORDERS {
+        for Recorder { name, library, variable, at_most } in RECORDERS {
             let tool = [self.tools.join(format!("lib{library}.so"))];
             // Their files go where the programs are, and end with these.
             let mut variables =
                 vec![("MPI_TOOL_RUN", bench.folder.path().join("run").display().to_string())];
-            variables.extend(variable.map(|(name, value)| (name, value.to_owned())));
+            variables.extend(variable.map(|depth| (depth, "0".to_owned())));
             let mut cells = Vec::new();
             for (&function, none) in functions.iter().zip(&none) {
                 let added = none.and_then(|none| {

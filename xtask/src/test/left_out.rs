@@ -28,8 +28,8 @@ impl Test {
         if self.saves_time_on(mpi) {
             reasons.push(format!(
                 "{name}: two thirds of the wrong programs for mpi-check, three quarters of the minute of random \
-                 datatypes, and {} (--all, --long)",
-                STANDING.1
+                 datatypes, {}, and {} (--all, --long)",
+                MANY_RANKS.1, STANDING.1
             ));
         }
         if self.more && self.no_mpi4py(mpi).is_none() {
@@ -70,7 +70,7 @@ impl Test {
         let compiler = quick || self.packages(mpi).is_some();
         let chosen = |yes, tests: &'static [_]| if yes { tests } else { &[] };
         let stands = !quick && self.saves_time_on(mpi);
-        let of_choice = chosen(quick, &SLOW).iter().chain(chosen(stands, &[STANDING]));
+        let of_choice = chosen(quick, &SLOW).iter().chain(chosen(stands, &[MANY_RANKS, STANDING]));
         chosen(compiler, &COMPILER_TESTS).iter().chain(of_choice).copied()
     }
 
@@ -122,6 +122,9 @@ pub(super) const BROWSER_TESTS: &str = "pages::";
 
 pub(super) const FORTRAN_TESTS: &str = "gfortran_";
 
+/// No MPI takes part.
+pub(super) const MANY_RANKS: (&str, &str) = ("many_ranks_are_judged", "hangs of 65,536 ranks");
+
 pub(super) const STANDING: (&str, &str) = ("standing::", "programs that stand still for a while");
 
 /// What a quick run leaves out beside these.
@@ -130,7 +133,7 @@ pub(super) const SLOW: [(&str, &str); 13] = [
     ("every_command_of_the_pages", "the command lines of the pages"),
     ("guard::", "runs that are watched for hangs"),
     ("innocent::", "ranks that look as if they hung"),
-    ("many_ranks_are_judged", "hangs of 65,536 ranks"),
+    MANY_RANKS,
     ("faults::", "most faults that make ranks hang"),
     ("doctor::", "mpi-tool doctor"),
     ("hosts::", "several hosts"),

@@ -101,9 +101,9 @@ const KINDS: [(&str, Option<f64>); 4] = [
 struct Recorder {
     name: &'static str,
     library: &'static str,
-    /// That it has no call sites.
+    /// The variable that leaves out call sites where it is 0, as it is then.
     variable: Option<&'static str>,
-    /// So many instructions may it add to `MPI_Send` to nobody.
+    /// How many instructions it may add to `MPI_Send` to nobody.
     at_most: Option<f64>,
 }
 
@@ -129,7 +129,7 @@ const RECORDERS: [Recorder; 6] = [
     recorder("mpi-trace", "mpi_trace", None, Some(60.0)),
     recorder("mpi-check", "mpi_check", None, None),
 ];
-/// They do something every few milliseconds or some thousand calls, which makes up to so much of a call.
+/// They do something every few milliseconds, or after some thousand calls, which adds up to so much to a call.
 const NOW_AND_THEN: f64 = 0.5;
 
 /// How exact a number of instructions is: what a single event in ten thousand calls makes.
@@ -181,25 +181,9 @@ impl Overhead {
             troubles.note(&format!("{function} without tools"), bench.instructions(function, &[]))
         });
         for (name, tools, at_most) in &stacks {
-            let mut cells = Vec::new();
-            for (function, none) in FUNCTIONS.into_iter().zip(none) {
-                // Without the one there is no use for the other.
-                let added = none.and_then(|none| {
-                    let with = bench.instructions(function, tools);
-                    Some(troubles.note(&format!("{name} on {function}"), with)? - none)
-                });
-                cells.push(cell(added, 2));
-                let Some(added) = added else { continue };
-                if at_most.is_some_and(|at_most| exceeds(added, at_most)) {
-                    troubles.missed.push(format!("{name}: {added} instructions on {function}"));
-                }
-                figures.instructions.push(Instructions {
-                    tools: (*name).into(),
-                    function,
-                    added,
-                    at_most: *at_most,
-                });
-            }
+            let limits = FUNCTIONS.map(|_| *at_most);
+            let columns = FUNCTIONS.into_iter().zip(none).zip(limits);
+            let cells = bench.row(name, tools, &[], columns, 0.0, &mut figures, &mut troubles);
             let limit = at_most.map(|limit| limit.to_string()).unwrap_or_default();
             println!("| {name} | {} | {limit} |", cells.join(" | "));
         }
@@ -289,21 +273,11 @@ impl Overhead {
             let mut variables =
                 vec![("MPI_TOOL_RUN", bench.folder.path().join("run").display().to_string())];
             variables.extend(variable.map(|depth| (depth, "0".to_owned())));
-            let mut cells = Vec::new();
-            for (&function, none) in functions.iter().zip(&none) {
-                let added = none.and_then(|none| {
-                    let with = bench.instructions_with(function, &tool, &variables);
-                    Some(troubles.note(&format!("{name} on {function}"), with)? - none)
-                });
-                cells.push(cell(added, 1));
-                let Some(added) = added else { continue };
-                let at_most = at_most.filter(|_| function == "MPI_Send");
-                if at_most.is_some_and(|at_most| exceeds(added, at_most + NOW_AND_THEN)) {
-                    troubles.missed.push(format!("{name}: {added} instructions on {function}"));
-                }
-                let tools = name.to_owned();
-                figures.instructions.push(Instructions { tools, function, added, at_most });
-            }
+            let limit_of = |function| at_most.filter(|_| function == "MPI_Send");
+            let columns = functions.iter().zip(&none);
+            let columns = columns.map(|(function, none)| ((*function, *none), limit_of(*function)));
+            let cells =
+                bench.row(name, &tool, &variables, columns, NOW_AND_THEN, figures, troubles);
             let limit = at_most.map(|limit| limit.to_string()).unwrap_or_default();
             println!("| {name} | {} | {limit} |", cells.join(" | "));
         }
@@ -436,6 +410,36 @@ impl Overhead {
 }
 
 impl Bench {
+    /// What tools add to some functions, each with its instructions without tools and with how many the tools may add, and
+    /// `more` on top: the cells of a row.
+    fn row(
+        &self,
+        name: &str,
+        tools: &[PathBuf],
+        variables: &Variables,
+        columns: impl Iterator<Item = ((&'static str, Option<f64>), Option<f64>)>,
+        more: f64,
+        figures: &mut Figures,
+        troubles: &mut Troubles,
+    ) -> Vec<String> {
+        let mut cells = Vec::new();
+        for ((function, none), at_most) in columns {
+            // Without the one there is no use for the other.
+            let added = none.and_then(|none| {
+                let with = self.instructions_with(function, tools, variables);
+                Some(troubles.note(&format!("{name} on {function}"), with)? - none)
+            });
+            cells.push(cell(added, 2));
+            let Some(added) = added else { continue };
+            if at_most.is_some_and(|at_most| exceeds(added, at_most + more)) {
+                troubles.missed.push(format!("{name}: {added} instructions on {function}"));
+            }
+            let tools = name.to_owned();
+            figures.instructions.push(Instructions { tools, function, added, at_most });
+        }
+        cells
+    }
+
     /// What the bandwidth counter adds, and one in C.
     fn data(&self, ours: &Path, theirs: &Path, figures: &mut Figures, troubles: &mut Troubles) {
         println!("\nInstructions that counting data adds\n");

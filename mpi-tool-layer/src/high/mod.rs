@@ -41,9 +41,8 @@ use mpi_sys::prototypes::*;
 
 pub use arguments::*;
 pub use buffers::*;
-pub(crate) use quick::OfTheFramework;
-pub(crate) use quick::QuickRequests;
 pub use quick::{How, MESSAGES, QuickWay};
+pub(crate) use quick::{OfTheFramework, QuickRequests};
 pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::Snapshot;

@@ -18,6 +18,7 @@ mod abi;
 mod function;
 pub mod note;
 mod shape;
+mod text;
 pub mod trace;
 mod twins;
 pub mod watch;

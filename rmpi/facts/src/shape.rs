@@ -15,6 +15,7 @@
 mod collective;
 
 use crate::function::Listed;
+use crate::text::{at, contains, ends_with, equals};
 use crate::{Direction, FunctionClass, FunctionId, ParameterKind};
 
 pub use collective::{is_collective, is_collective_on_object};
@@ -183,45 +184,6 @@ pub enum Completion {
 /// `==` of kinds, in constants.
 const fn is(kind: ParameterKind, other: ParameterKind) -> bool {
     kind as u8 == other as u8
-}
-
-/// Does a text start with another from a position on?
-const fn at(text: &[u8], part: &[u8], start: usize) -> bool {
-    let length = part.len();
-    if start + length > text.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < length {
-        if text[start + i] != part[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
-}
-
-const fn contains(text: &str, part: &str) -> bool {
-    let (text, part) = (text.as_bytes(), part.as_bytes());
-    let (length, first) = (text.len(), part[0]);
-    let mut start = 0;
-    while start < length {
-        if text[start] == first && at(text, part, start) {
-            return true;
-        }
-        start += 1;
-    }
-    false
-}
-
-/// `==` of texts, in constants.
-const fn equals(text: &str, other: &str) -> bool {
-    text.len() == other.len() && at(text.as_bytes(), other.as_bytes(), 0)
-}
-
-/// Does a text end with another?
-const fn ends_with(text: &str, end: &str) -> bool {
-    text.len() >= end.len() && at(text.as_bytes(), end.as_bytes(), text.len() - end.len())
 }
 
 /// Is the parameter an address that may be written to?

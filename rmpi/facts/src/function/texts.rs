@@ -1,5 +1,7 @@
 //! Texts that occur often, each kept once and known by a number: 3,000 parameters have some 300 names and 60 types.
 
+use crate::text::equals;
+
 /// More texts than the list has.
 const ROOM: usize = 1024;
 
@@ -64,19 +66,4 @@ const fn hash(text: &str) -> usize {
         index += 1;
     }
     hash as usize
-}
-
-const fn equals(text: &str, other: &str) -> bool {
-    let (bytes, other, length) = (text.as_bytes(), other.as_bytes(), text.len());
-    if length != other.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < length {
-        if bytes[index] != other[index] {
-            return false;
-        }
-        index += 1;
-    }
-    true
 }

@@ -38,6 +38,8 @@ pub(super) struct Snapshot {
     pub(super) pid_space: u64,
     /// When MPI had started, in nanoseconds after the machine did; 0 as long as it has not.
     pub(super) ready: u64,
+    /// The threads that were there then, but the first one; `None` if there were too many.
+    pub(super) older: Option<Vec<u32>>,
     /// For what there was no room.
     pub(super) full: u64,
     pub(super) host: String,
@@ -372,6 +374,11 @@ impl Snapshot {
             has_error_handlers: word(header::ERROR_HANDLERS) != 0,
             pid_space: word(header::PID_SPACE),
             ready: word(header::READY),
+            older: (header::OLDER..header::OLDER + header::OLDER_COUNT)
+                .map(word)
+                .filter(|thread| *thread != 0)
+                .map(|thread| u32::try_from(thread).ok())
+                .collect(),
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),

@@ -355,11 +355,15 @@ fn may_go_on(rank: &Rank, look: &Look) -> Vec<u32> {
     if rank.inside.is_empty() {
         return vec![];
     }
-    let Snapshot { pid, ready, threads, .. } = &rank.snapshot;
+    let Snapshot { pid, ready, older, threads, .. } = &rank.snapshot;
+    let is_younger = |thread: &u32| match older {
+        Some(older) => *ready != 0 && !older.contains(thread),
+        None => is_younger(*pid, *thread, *ready),
+    };
     let may = |thread: &u32| match sleep_of(*pid, *thread) {
         Sleep::Thread => false,
         Sleep::Descriptor => {
-            threads.iter().any(|known| known.id == *thread) || is_younger(*pid, *thread, *ready)
+            threads.iter().any(|known| known.id == *thread) || is_younger(thread)
         }
         Sleep::Other => true,
     };

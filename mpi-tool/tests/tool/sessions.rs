@@ -21,7 +21,11 @@ fn source() -> PathBuf {
 
 /// Does this MPI have sessions?
 fn has_sessions() -> bool {
-    limited(program()).arg("has sessions").status().expect("the program starts").success()
+    match limited(program()).arg("has sessions").status().expect("the program starts").code() {
+        Some(0) => true,
+        Some(1) => false,
+        other => panic!("the program ends with {other:?}"),
+    }
 }
 
 /// Runs a fault until these ranks are named, with function and line, and nothing else can be said. Gives the text.

@@ -19,7 +19,7 @@ use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing}
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 7;
+pub const VERSION: u64 = 8;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -98,11 +98,17 @@ pub mod header {
     /// The number of the process's namespace of process numbers, in which [`PID`] is one; 0 if it is not known.
     pub const PID_SPACE: usize = 68;
     /// When MPI had started, in nanoseconds after the machine did: threads that are older are not all the application's.
+    /// [`OLDER`] is written before.
     pub const READY: usize = 69;
     /// May the first slot be several threads', 1, or not, 0? Then nobody knows what the call waits for that is in it.
     pub const MIXED: usize = 70;
+    /// The threads that were there when MPI had started, but the first one, and zeros: their numbers. Where there were more, the
+    /// last one is [`super::UNKNOWN`].
+    pub const OLDER: usize = 71;
+    /// How many there may be.
+    pub const OLDER_COUNT: usize = 9;
     /// The header's length.
-    pub const LENGTH: usize = 72;
+    pub const LENGTH: usize = 80;
 }
 
 /// Values of [`header::PHASE`].

@@ -121,8 +121,9 @@ pub(crate) fn started() {
             Slot::begin_alone();
         }
     }
-    // Threads that are older than that are not all the application's: later sessions change nothing about it.
+    // Later sessions change nothing about it.
     if file.get(header::READY) == 0 {
+        note_threads(file);
         file.set(header::READY, since_boot());
     }
     // Open MPI's is an address, which is known when MPI is there.
@@ -149,6 +150,21 @@ pub(crate) fn session_started(position: Option<(u32, u32)>) {
 pub(crate) fn sessions_finished() {
     if let Some(file) = file().filter(|_| world_position().is_none()) {
         file.set(header::PHASE, phase::BETWEEN);
+    }
+}
+
+/// Threads that are there when MPI has started are not all the application's. The kernel says when a thread started, but in steps
+/// of 10 ms, in which MPI may have come to an end of starting: hence their numbers.
+fn note_threads(file: &Words) {
+    let entries = fs::read_dir("/proc/self/task");
+    let numbers = entries.into_iter().flatten().filter_map(Result::ok);
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u64>().ok());
+    let mut others = numbers.filter(|number| *number != u64::from(std::process::id()));
+    for (at, number) in (header::OLDER..).zip(others.by_ref().take(header::OLDER_COUNT)) {
+        file.set(at, number);
+    }
+    if others.next().is_some() {
+        file.set(header::OLDER + header::OLDER_COUNT - 1, UNKNOWN);
     }
 }
 

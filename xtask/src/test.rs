@@ -20,8 +20,9 @@ use crate::tools::{Builds, build_tools, serving, serving_builds, tools_folder};
 
 pub(crate) use left_out::tests_left_out;
 use left_out::{
-    BROWSER_TESTS, DEBUGGER_TESTS, FORTRAN_TESTS, HOSTS_TESTS, IMB_TEST, LONG_TESTS, MPI4PY_TESTS,
-    ONE_RANK_TESTS, OPENMPI_TESTS, PROGRAMS_TESTS, SLOW_PACKAGES, TRACER_TESTS, VALGRIND_TEST,
+    BROWSER_TESTS, DEBUGGER_TESTS, FORTRAN_TESTS, HOSTS_TESTS, IMB_TEST, LATE_TESTS, LONG_TESTS,
+    MPI4PY_TESTS, ONE_RANK_TESTS, OPENMPI_TESTS, PROGRAMS_TESTS, SLOW_PACKAGES, TRACER_TESTS,
+    VALGRIND_TEST,
 };
 
 #[derive(Args)]
@@ -110,6 +111,10 @@ impl Test {
                 Err(reason) => return Err(reason),
             }
         }
+        if self.more {
+            // What there may be no time for comes last.
+            mpis.sort_by_key(|mpi| self.is_in_two_parts(mpi));
+        }
         let mut builds = Vec::new();
         if !self.no_build {
             builds = serving_builds(&mpis, self.is_quick())?;
@@ -193,15 +198,46 @@ impl Test {
         found: &Found,
         results: &mut Results,
     ) {
-        let name = &mpi.name;
         results.left_out.extend(self.left_out_on(mpi));
-        for _ in 0..self.times {
-            let result = step(&format!("Testing on {name}"), || self.test_on(mpi, found, results));
-            results.failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
+        let first = if self.is_in_two_parts(mpi) { Part::First } else { Part::All };
+        self.test_often_on(mpi, first, found, results);
+        if !self.is_quick() {
+            self.test_beside_on(mpi, tests, found, results);
         }
-        if self.is_quick() {
+        if self.is_in_two_parts(mpi) {
+            self.test_often_on(mpi, Part::Late, found, results);
+        }
+    }
+
+    /// Do the late tests come after all others, since there may be no time for them?
+    fn is_in_two_parts(&self, mpi: &Mpi) -> bool {
+        self.saves_time_on(mpi) && is_first(mpi) && self.suite.is_none() && !self.has_names()
+    }
+
+    /// The tests of the packages on an MPI, as many times as they are asked for.
+    fn test_often_on(&self, mpi: &Mpi, part: Part, found: &Found, results: &mut Results) {
+        let name = &mpi.name;
+        let what = if part == Part::Late { "what takes long of mpi-tool" } else { "the packages" };
+        if found.is_late() {
+            results.left_out.push(format!("{name}: {what}, {NO_TIME}"));
             return;
         }
+        for _ in 0..self.times {
+            let test = || self.test_on(mpi, part, found, results);
+            let result = step(&format!("Testing {what} on {name}"), test);
+            results.failures.extend(result.err().map(|error| format!("{name}: {error:#}")));
+        }
+    }
+
+    /// What is tested beside the packages on an MPI, of which these are the test programs.
+    fn test_beside_on(
+        &self,
+        mpi: &Mpi,
+        tests: &BTreeMap<String, PathBuf>,
+        found: &Found,
+        results: &mut Results,
+    ) {
+        let name = &mpi.name;
         // What runs under Debian's MPI of the same ABI: the wheels are without Fortran, and Debian's
         // programs are linked to it.
         for (what, test, part, variables) in [
@@ -332,13 +368,20 @@ impl Test {
         self.read(&mut tests, mpi, found, results)
     }
 
-    fn test_on(&self, mpi: &Mpi, found: &Found, results: &mut Results) -> Result<()> {
+    fn test_on(&self, mpi: &Mpi, part: Part, found: &Found, results: &mut Results) -> Result<()> {
         results.tally.begin(&mpi.name, "");
+        let chosen = match part {
+            Part::All => vec![],
+            Part::First => LATE_TESTS.iter().flat_map(|test| ["--skip", test]).collect(),
+            Part::Late => LATE_TESTS.to_vec(),
+        };
         let browser = environment::chromium();
         let mut tests = self.cargo_test(mpi)?;
         tests
             .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
+            .args(if part == Part::Late { &["--test", "tool"][..] } else { &[] })
             .arg("--")
+            .args(chosen)
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
             .args(if self.no_mpi4py(mpi).is_none() { &[][..] } else { &["--skip", MPI4PY_TESTS] })
             .args(self.tests_left_out(mpi).iter().flat_map(|(_, test, _)| ["--skip", test]))
@@ -426,6 +469,16 @@ impl Test {
         }
         Ok(tests)
     }
+}
+
+/// Of the tests on an MPI, which are meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    /// All but the late ones.
+    First,
+    /// [`LATE_TESTS`]
+    Late,
 }
 
 /// `cargo test` for an MPI, with what most tests must know of it.

@@ -362,9 +362,7 @@ fn may_go_on(rank: &Rank, look: &Look) -> Vec<u32> {
     };
     let may = |thread: &u32| match sleep_of(*pid, *thread) {
         Sleep::Thread => false,
-        Sleep::Descriptor => {
-            threads.iter().any(|known| known.id == *thread) || is_younger(thread)
-        }
+        Sleep::Descriptor => threads.iter().any(|known| known.id == *thread) || is_younger(thread),
         Sleep::Other => true,
     };
     outside(rank, look).map(|(thread, _)| thread).filter(may).collect()

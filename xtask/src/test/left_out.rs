@@ -127,6 +127,20 @@ pub(super) const MANY_RANKS: (&str, &str) = ("many_ranks_are_judged", "hangs of 
 
 pub(super) const STANDING: (&str, &str) = ("standing::", "programs that stand still for a while");
 
+/// What takes longest of `mpi-tool`'s tests, and asks of a second MPI little that the first one was not asked: these come last,
+/// since there may be no time for them. No other program has tests of these names.
+pub(super) const LATE_TESTS: [&str; 9] = [
+    "_two_hosts",
+    "book::every_command",
+    "doctor::",
+    "faults::",
+    "guard::",
+    "innocent::",
+    "launchers::",
+    "projects::",
+    "stuck::",
+];
+
 /// What a quick run leaves out beside these.
 pub(super) const SLOW: [(&str, &str); 13] = [
     ("another_abi", "tools of another ABI"),
@@ -181,4 +195,32 @@ pub(crate) fn tests_left_out(mpi: &Mpi) -> Vec<(&'static str, &'static str, &'st
         tests.push(("examples", VALGRIND_TEST, "valgrind is not installed"));
     }
     tests
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::LATE_TESTS;
+    use crate::environment::root;
+    use crate::step::output;
+
+    /// Otherwise these were left out, and would not come later.
+    #[test]
+    fn late_tests_are_those_of_one_program() {
+        let mut git = std::process::Command::new("git");
+        let files = output(git.current_dir(root()).args(["ls-files", "*.rs"])).unwrap();
+        let its = Path::new("mpi-tool/tests/tool");
+        for module in LATE_TESTS.iter().filter_map(|test| test.strip_suffix("::")) {
+            let file = format!("{module}.rs");
+            let all = files.lines().map(Path::new).filter(|path| path.ends_with(&file));
+            let (own, others): (Vec<_>, Vec<_>) = all.partition(|path| path.starts_with(its));
+            assert_eq!(own.len(), 1, "{module}");
+            for path in others {
+                let source = fs::read_to_string(root().join(path)).unwrap();
+                assert!(!source.contains("#[test]"), "{}: {module}", path.display());
+            }
+        }
+    }
 }

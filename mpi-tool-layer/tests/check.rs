@@ -1,16 +1,16 @@
 //! mpi-check: it names what is wrong in the programs of `tests/check/wrong.c` and `wrong_more.c`, at its line, and finds
 //! nothing in those of `tests/check/right.c`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::Value;
-use test_support::{Run, build_folder, compile_with, once, tool};
+use test_support::{Run, build_folder, compile_with, example, once, tool};
 
 fn source(name: &str) -> PathBuf {
     let folder = env::current_dir().expect("a test has its crate's folder");
@@ -124,6 +124,51 @@ fn wrong_programs_are_named() {
     });
     let missed = missed.into_inner().unwrap();
     assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), cases.len());
+}
+
+/// Programs in Rust, by way of rmpi: a line of `rmpi/tests/tools/wrong.rs` that ends in a class is named, and nothing is
+/// found in the right ones.
+#[test]
+fn wrong_programs_in_rust_are_named() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rmpi/tests/tools/wrong.rs");
+    let text = fs::read_to_string(source).unwrap();
+    let program = example("call_sites").with_file_name("wrong");
+    let mut faults: BTreeMap<&str, Option<(&str, String)>> = BTreeMap::new();
+    let mut last = "";
+    for (index, line) in text.lines().enumerate() {
+        if let Some(name) = line.trim_start().strip_prefix('"') {
+            last = name.split('"').next().unwrap();
+            faults.entry(last).or_default();
+        }
+        if let Some((_, class)) =
+            line.split_once(" // ").filter(|(code, _)| !code.trim().is_empty())
+        {
+            let fault = (class, format!("wrong.rs:{} ", index + 1));
+            faults.insert(last, Some(fault));
+        }
+    }
+    assert_eq!((faults.values().flatten().count(), faults.len()), (9, 13));
+    for (name, fault) in faults {
+        let run = Run::new(&program, 2).arguments(&[name]).seconds(60);
+        let (report, outcome) = checked(run);
+        let report = report.unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
+        let findings = report["findings"].as_array().unwrap();
+        let is_it = |finding: &Value, class: &str, line: &str| {
+            let is_at = |field: &str| finding[field].as_str().is_some_and(|at| at.contains(line));
+            // Either rank may come first: the message has the other one's place.
+            finding["class"] == class && ["site", "other_site", "message"].into_iter().any(is_at)
+        };
+        match &fault {
+            None => {
+                outcome.expect_success(name);
+                assert!(findings.is_empty(), "{name}: {report:#}");
+            }
+            Some((class, line)) => {
+                let is_named = findings.iter().any(|finding| is_it(finding, class, line));
+                assert!(is_named, "{name}, {class}, {line}: {report:#}");
+            }
+        }
+    }
 }
 
 /// Nothing is found in right programs, on any number of ranks and with any thread level.

@@ -20,9 +20,9 @@ use crate::tools::{Builds, build_tools, serving, serving_builds, tools_folder};
 
 pub(crate) use left_out::tests_left_out;
 use left_out::{
-    BROWSER_TESTS, DEBUGGER_TESTS, FORTRAN_TESTS, HOSTS_TESTS, IMB_TEST, LATE_TESTS, LONG_TESTS,
-    MPI4PY_TESTS, ONE_RANK_TESTS, OPENMPI_TESTS, PROGRAMS_TESTS, SLOW_PACKAGES, TRACER_TESTS,
-    VALGRIND_TEST,
+    BROWSER_TESTS, DEBUGGER_TESTS, FORTRAN_TESTS, HOSTS_TESTS, IMB_TEST, LATE_PROGRAMS, LATE_TESTS,
+    LONG_TESTS, MPI4PY_TESTS, ONE_RANK_TESTS, OPENMPI_TESTS, PROGRAMS_TESTS, SLOW_PACKAGES,
+    TRACER_TESTS, VALGRIND_TEST,
 };
 
 #[derive(Args)]
@@ -217,7 +217,7 @@ impl Test {
     /// The tests of the packages on an MPI, as many times as they are asked for.
     fn test_often_on(&self, mpi: &Mpi, part: Part, found: &Found, results: &mut Results) {
         let name = &mpi.name;
-        let what = if part == Part::Late { "what takes long of mpi-tool" } else { "the packages" };
+        let what = if part == Part::Late { "what takes longest" } else { "the packages" };
         if found.is_late() {
             results.left_out.push(format!("{name}: {what}, {NO_TIME}"));
             return;
@@ -379,7 +379,12 @@ impl Test {
         let mut tests = self.cargo_test(mpi)?;
         tests
             .args(self.suite.iter().flat_map(|suite| ["--test", suite]))
-            .args(if part == Part::Late { &["--test", "tool"][..] } else { &[] })
+            .args(
+                LATE_PROGRAMS
+                    .iter()
+                    .filter(|_| part == Part::Late)
+                    .flat_map(|name| ["--test", name]),
+            )
             .arg("--")
             .args(chosen)
             .args(if self.no_benchmarks(mpi).is_none() { &[][..] } else { &["--skip", IMB_TEST] })
@@ -400,10 +405,9 @@ impl Test {
             .env("MPI4PY", environment::mpi4py()?)
             .env("MPI4PY_SUITE", environment::mpi4py_suite()?)
             .env("LONG", if self.long { "1" } else { "0" });
+        tests.env("CHECK_EVERY", self.check_every(mpi).to_string());
         if self.saves_time_on(mpi) {
-            tests.env("RMPI_RANDOM_SECONDS", "15").env("CHECK_EVERY", "3");
-        } else if self.is_quick() {
-            tests.env("CHECK_EVERY", "6");
+            tests.env("RMPI_RANDOM_SECONDS", "15");
         }
         self.read(&mut tests, mpi, found, results)
     }

@@ -261,6 +261,8 @@ fn meet(
     let key = key_of(comm.identity, number);
     let is_paired = pairs::is_paired(checked, comm);
     let own_pairs = Pairs::of(checked, comm);
+    // Debug information may be read for it, which takes longer than others wait for a lock.
+    let mark = Mark::of(checked.site);
     let bucket = &shared.collectives[bucket_of(key)];
     let Some(_held) = bucket.lock.take() else {
         shared.reached(limit::COLLECTIVES);
@@ -295,7 +297,7 @@ fn meet(
     slot.identity.store(comm.identity, Relaxed);
     slot.number.store(number, Relaxed);
     slot.expected.store(expected, Relaxed);
-    slot.fill(checked, own);
+    slot.fill(checked, own, mark);
     if is_paired {
         slot.add_pairs(own_pairs.as_ref());
     }
@@ -305,8 +307,7 @@ fn meet(
 }
 
 impl Slot {
-    fn fill(&self, checked: &Checked<'_>, own: &Contribution) {
-        let mark = Mark::of(checked.site);
+    fn fill(&self, checked: &Checked<'_>, own: &Contribution, mark: Mark) {
         self.function.store(checked.function as u32, Relaxed);
         self.root_is_here.store(checked.is_root().into(), Relaxed);
         self.rank.store(rank(), Relaxed);

@@ -18,7 +18,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
 
@@ -63,9 +63,16 @@ pub(crate) mod limit {
     pub(crate) const EXPOSURES: u32 = 4096;
 }
 
-/// A lock that is held for some instructions.
+/// A lock that is held for some instructions: by nobody, [`HELD`], or by a process that must be gone ([`LOST`]).
 #[repr(transparent)]
 pub(crate) struct Lock(AtomicU32);
+
+const HELD: u32 = 1;
+const LOST: u32 = 2;
+
+/// Whoever holds a lock for so long was ended in between, or stopped. Others than these are only without a processor, as on a
+/// busy machine.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The lock is released when this is dropped.
 pub(crate) struct Held<'a>(&'a Lock);
@@ -73,14 +80,37 @@ pub(crate) struct Held<'a>(&'a Lock);
 impl Lock {
     /// Takes the lock; `None` if that lasts for so long that whoever holds it must be gone.
     pub(crate) fn take(&self) -> Option<Held<'_>> {
-        for attempt in 0..20_000_u32 {
-            if self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
-                return Some(Held(self));
+        for _ in 0..64 {
+            if let Some(held) = self.try_take() {
+                return Some(held);
             }
-            if attempt % 64 == 63 {
-                std::thread::yield_now();
-            } else {
-                core::hint::spin_loop();
+            core::hint::spin_loop();
+        }
+        self.take_slowly()
+    }
+
+    fn try_take(&self) -> Option<Held<'_>> {
+        self.0.compare_exchange(0, HELD, Acquire, Relaxed).is_ok().then_some(Held(self))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_slowly(&self) -> Option<Held<'_>> {
+        let begin = Instant::now();
+        // Nobody waits a second time.
+        while self.0.load(Relaxed) != LOST {
+            if let Some(held) = self.try_take() {
+                return Some(held);
+            }
+            match begin.elapsed() {
+                time if time > PATIENCE => {
+                    let _ = self.0.compare_exchange(HELD, LOST, Relaxed, Relaxed);
+                    break;
+                }
+                time if time > Duration::from_millis(1) => {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                _ => std::thread::yield_now(),
             }
         }
         None
@@ -304,5 +334,33 @@ impl<const N: usize> Text<N> {
         let length = (self.length.load(Acquire) as usize).min(N);
         let bytes: Vec<u8> = self.bytes[..length].iter().map(|byte| byte.load(Relaxed)).collect();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who is without a processor for a while has not gone.
+    #[test]
+    fn a_lock_that_is_held_for_long_is_waited_for() {
+        static LOCK: Lock = Lock(AtomicU32::new(0));
+        let held = LOCK.take().unwrap();
+        let other = std::thread::spawn(|| LOCK.take().is_some());
+        std::thread::sleep(Duration::from_millis(300));
+        drop(held);
+        assert!(other.join().unwrap());
+    }
+
+    #[test]
+    fn a_lock_of_who_has_gone_is_waited_for_once() {
+        static LOCK: Lock = Lock(AtomicU32::new(0));
+        core::mem::forget(LOCK.take().unwrap());
+        let begin = Instant::now();
+        assert!(LOCK.take().is_none());
+        assert!(begin.elapsed() >= PATIENCE);
+        let begin = Instant::now();
+        assert!(LOCK.take().is_none());
+        assert!(begin.elapsed() < PATIENCE / 2);
     }
 }

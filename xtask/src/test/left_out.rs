@@ -27,9 +27,12 @@ impl Test {
         }
         if self.saves_time_on(mpi) {
             reasons.push(format!(
-                "{name}: two thirds of the wrong programs for mpi-check, three quarters of the minute of random \
+                "{name}: {} of {} wrong programs for mpi-check, three quarters of the minute of random \
                  datatypes, {}, and {} (--all, --long)",
-                MANY_RANKS.1, STANDING.1
+                self.check_every(mpi) - 1,
+                self.check_every(mpi),
+                MANY_RANKS.1,
+                STANDING.1
             ));
         }
         if self.more && self.no_mpi4py(mpi).is_none() {
@@ -90,6 +93,15 @@ impl Test {
         self.more && !self.long && mpi.name != USUAL[0]
     }
 
+    /// Of how many wrong programs for mpi-check is one run?
+    pub(super) fn check_every(&self, mpi: &Mpi) -> usize {
+        match is_first(mpi) {
+            true if self.is_quick() || self.saves_time_on(mpi) => 6,
+            false if self.saves_time_on(mpi) => 12,
+            _ => 1,
+        }
+    }
+
     /// Tests that do not run on an MPI: the suite that has each, its name, and why.
     pub(super) fn tests_left_out(
         &self,
@@ -127,19 +139,30 @@ pub(super) const MANY_RANKS: (&str, &str) = ("many_ranks_are_judged", "hangs of 
 
 pub(super) const STANDING: (&str, &str) = ("standing::", "programs that stand still for a while");
 
-/// What takes longest of `mpi-tool`'s tests, and asks of a second MPI little that the first one was not asked: these come last,
-/// since there may be no time for them. No other program has tests of these names.
-pub(super) const LATE_TESTS: [&str; 9] = [
+/// What takes longest, and asks of a second MPI little that the first one was not asked: these come last, since there may be no
+/// time for them. No test program but [`LATE_PROGRAMS`] has tests of these names.
+pub(super) const LATE_TESTS: [&str; 17] = [
     "_two_hosts",
+    "a_killed_program_leaves",
     "book::every_command",
+    "calls_that_come_again",
     "doctor::",
     "faults::",
     "guard::",
+    "index_gather",
     "innocent::",
+    "kernels_in_c_are_right",
     "launchers::",
+    "permute_matrix",
     "projects::",
+    "random_permutation",
     "stuck::",
+    "triangle_counting",
+    "triangular_solve",
 ];
+
+/// The test programs that have them.
+pub(super) const LATE_PROGRAMS: [&str; 4] = ["tool", "kernels", "actors", "pgas"];
 
 /// What a quick run leaves out beside these.
 pub(super) const SLOW: [(&str, &str); 13] = [
@@ -206,9 +229,9 @@ mod tests {
     use crate::environment::root;
     use crate::step::output;
 
-    /// Otherwise these were left out, and would not come later.
+    /// Otherwise tests of the same names were left out, and would not come later.
     #[test]
-    fn late_tests_are_those_of_one_program() {
+    fn late_tests_of_a_module_are_those_of_one_program() {
         let mut git = std::process::Command::new("git");
         let files = output(git.current_dir(root()).args(["ls-files", "*.rs"])).unwrap();
         let its = Path::new("mpi-tool/tests/tool");

@@ -90,7 +90,8 @@ impl Lock {
     }
 
     fn try_take(&self) -> Option<Held<'_>> {
-        self.0.compare_exchange(0, HELD, Acquire, Relaxed).is_ok().then_some(Held(self))
+        // A `Held` that nobody has taken would release the lock of who has.
+        self.0.compare_exchange(0, HELD, Acquire, Relaxed).is_ok().then(|| Held(self))
     }
 
     #[cold]
@@ -348,6 +349,7 @@ mod tests {
         let held = LOCK.take().unwrap();
         let other = std::thread::spawn(|| LOCK.take().is_some());
         std::thread::sleep(Duration::from_millis(300));
+        assert!(!other.is_finished());
         drop(held);
         assert!(other.join().unwrap());
     }

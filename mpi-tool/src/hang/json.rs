@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::convert::peers_of;
 use super::graph::{Kind, Reason};
 use super::reading::{Reading, World};
-use super::text::{
-    doing, frames, groups, name, number, site_of_other, verdict, wait, why, why_word, word,
-};
+use super::text::{doing, groups, name, number, site_of_other, verdict, wait, why, why_word, word};
 use crate::report::symbols::{Frame, Symbols};
 use mpi_facts::watch::kind;
 use mpi_facts::{NONE, Shape};
@@ -31,7 +29,7 @@ pub(super) fn of(reading: &Reading, symbols: &mut Symbols) -> Value {
                 "world": at,
                 "rank": culprit.rank,
                 "function": thread.map(|thread| thread.function.to_string()),
-                "site": thread.map(|thread| site(&frames(thread, symbols))),
+                "site": thread.map(|thread| site(&symbols.of_site(&thread.site))),
                 "why": why_word(world, culprit),
                 "sentence": why(reading, world, culprit, symbols),
             }));
@@ -126,7 +124,7 @@ fn rank_of(
     let active = rank.snapshot.requests.iter().filter(|request| request.is_active);
     let pending: Vec<Value> = active
         .map(|request| {
-            let place = request.site.first().map(|place| symbols.of(place));
+            let place = (!request.site.is_empty()).then(|| symbols.of_site(&request.site));
             json!({"function": request.function.to_string(), "peer": request.peer, "tag": request.tag,
                    "site": place.map(|frames| site(&frames))})
         })
@@ -140,7 +138,7 @@ fn rank_of(
         "doing": doing(rank, symbols),
         "inside": !rank.inside.is_empty(),
         "function": thread.map(|thread| thread.function.to_string()),
-        "site": thread.map(|thread| site(&frames(thread, symbols))),
+        "site": thread.map(|thread| site(&symbols.of_site(&thread.site))),
         "peers": peers,
         "tag": tag,
         "communicator": comm.map(|comm| json!({

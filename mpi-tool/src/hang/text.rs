@@ -60,15 +60,9 @@ fn count(ranks: usize) -> String {
     if ranks == 1 { "1 rank".into() } else { format!("{ranks} ranks") }
 }
 
-/// Where a thread's call is: the first frame, and all of them.
-pub(super) fn frames(thread: &Thread, symbols: &mut Symbols) -> Vec<Frame> {
-    thread.site.iter().flat_map(|place| symbols.of(place)).collect()
-}
-
 /// ` at solver.c:12 solve`, or nothing where that is not known.
 fn at(thread: &Thread, symbols: &mut Symbols) -> String {
-    let place = thread.site.first();
-    let frame = place.and_then(|place| symbols.of(place).into_iter().next());
+    let frame = symbols.of_site(&thread.site).into_iter().next();
     frame.map_or_else(String::new, |frame| format!(" at {}", frame.short()))
 }
 
@@ -267,7 +261,7 @@ pub(super) fn site_of_other(world: &World, edge: &Edge, symbols: &mut Symbols) -
     let Reason::Mismatch { on, number, .. } = edge.reason else { return vec![] };
     let rank = world.ranks.get(&edge.to);
     let places = rank.map_or_else(Vec::new, |rank| rank.snapshot.site_of(on, number));
-    places.iter().flat_map(|place| symbols.of(place)).collect()
+    symbols.of_site(&places)
 }
 
 /// A wait in a sentence.
@@ -486,7 +480,7 @@ fn table(text: &mut String, reading: &Reading, world: &World, symbols: &mut Symb
             write!(text, "{number:>6} {pid:>8} {calls:>12} {since:>9}  {}", doing(rank, symbols));
         if let Some(thread) = rank.thread() {
             let more: Vec<String> =
-                frames(thread, symbols).iter().skip(1).map(Frame::short).collect();
+                symbols.of_site(&thread.site).iter().skip(1).map(Frame::short).collect();
             if !more.is_empty() {
                 let _ = write!(text, " < {}", more.join(" < "));
             }

@@ -402,8 +402,7 @@ fn lines_of(table: &Table, by: By, frames: &[Vec<Frame>]) -> Result<BTreeMap<Key
 
 /// The functions of each site, the call's own first.
 fn frames(table: &Table, symbols: &mut Symbols) -> Vec<Vec<Frame>> {
-    let of_site = |site: &Vec<Place>| site.iter().flat_map(|place| symbols.of(place)).collect();
-    table.sites.iter().map(of_site).collect()
+    table.sites.iter().map(|site| symbols.of_site(site)).collect()
 }
 
 impl Table {

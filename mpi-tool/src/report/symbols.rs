@@ -125,6 +125,13 @@ impl Symbols {
         frames
     }
 
+    /// The functions of a call site: the program's own first, and not those of a library that wraps MPI.
+    pub(crate) fn of_site(&mut self, site: &[Place]) -> Vec<Frame> {
+        let all: Vec<Frame> = site.iter().flat_map(|place| self.of(place)).collect();
+        let library = mpi_facts::wrappers(all.iter().map(|frame| frame.function.as_deref()));
+        all.into_iter().skip(library).collect()
+    }
+
     fn loader(&mut self, place: &Place) -> Option<&Loader> {
         let key = (place.file.clone(), place.build_id.clone());
         let complaints = &mut self.complaints;

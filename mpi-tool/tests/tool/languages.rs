@@ -24,6 +24,7 @@ pub(crate) fn line_of(source: &Path, mark: &str, comment: &str) -> u64 {
 /// Fortran: with Open MPI's module, gfortran 12 gives that call the line of another statement, as `objdump -dl` shows.
 pub(crate) fn culprits(answer: &Value, source: &Path) -> BTreeSet<(u64, String, Option<u64>)> {
     let is_fortran = source.extension().is_some_and(|extension| extension == "F90");
+    let is_rust = source.extension().is_some_and(|extension| extension == "rs");
     let name = source.file_name().unwrap().to_str().unwrap();
     let culprits = answer["culprits"].as_array().unwrap().iter();
     culprits
@@ -32,7 +33,9 @@ pub(crate) fn culprits(answer: &Value, source: &Path) -> BTreeSet<(u64, String, 
             let here =
                 |frame: &&Value| frame["file"].as_str().is_some_and(|file| file.ends_with(name));
             let function = culprit["function"].as_str().unwrap_or_default().to_owned();
-            let line = frames.iter().find(here).and_then(|frame| frame["line"].as_u64());
+            // Functions of rmpi are none of the program's, and are not named.
+            let shown = if is_rust { &frames[..frames.len().min(1)] } else { &frames[..] };
+            let line = shown.iter().find(here).and_then(|frame| frame["line"].as_u64());
             let line = line.filter(|_| !is_fortran || function != "MPI_Finalize");
             (culprit["rank"].as_u64().unwrap(), function, line)
         })

@@ -22,6 +22,7 @@ mod text;
 pub mod trace;
 mod twins;
 pub mod watch;
+mod wrappers;
 
 pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
 pub use function::{
@@ -32,6 +33,7 @@ pub use shape::{
     is_collective_on_object,
 };
 pub use twins::Width;
+pub use wrappers::{is_wrapper, wrappers};
 
 /// The example of the README is compiled.
 #[cfg(doctest)]

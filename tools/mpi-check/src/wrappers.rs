@@ -29,20 +29,7 @@ pub(crate) fn prepare() {
 
 /// Is a function one of the library's, or of Rust's, which may stand in between?
 pub(crate) fn is_wrapper(function: &str) -> bool {
-    const CRATES: [&str; 8] =
-        ["rmpi", "rmpi_actors", "rmpi_pgas", "rmpi_sys", "mpi_sys", "core", "alloc", "std"];
-    if depth() == 1 {
-        return false;
-    }
-    let (own, of_trait) = match function.strip_prefix('<').and_then(|it| it.split_once(" as ")) {
-        Some((own, of_trait)) => (own, Some(of_trait)),
-        None => (function, None),
-    };
-    let own = own.trim_start_matches(['<', '&', '*']);
-    let is_of = |name: &str| CRATES.iter().any(|it| name.split("::").next() == Some(it));
-    // A slice or a number has no crate of its own.
-    let is_plain = own.starts_with(['[', '(']) || !own.contains("::");
-    is_of(own) || is_plain && of_trait.is_some_and(is_of)
+    depth() > 1 && mpi_facts::is_wrapper(function)
 }
 
 /// Which of a site's places is the program's: found out once.

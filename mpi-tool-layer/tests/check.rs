@@ -105,25 +105,27 @@ fn wrong_programs_are_named() {
     let names: BTreeSet<_> = cases.iter().map(|case| &case.name).collect();
     assert_eq!(names.len(), cases.len());
     assert!(cases.len() >= 200, "{}", cases.len());
-    // A sample, where another MPI of the same run has all.
-    let every = env::var("CHECK_EVERY").map_or(1, |every| every.parse().unwrap());
-    let cases: Vec<_> = cases.iter().step_by(every).collect();
     program("wrong");
+    each_is_judged(&cases, |case| judge(case).map_err(|said| format!("{}: {said}", case.name)));
+}
+
+/// Each of these programs is judged rightly, several at once. Only a sample, where another MPI of the same run has all.
+fn each_is_judged<T: Sync>(all: &[T], judge: impl Fn(&T) -> Result<(), String> + Sync) {
+    let every = env::var("CHECK_EVERY").map_or(1, |every| every.parse().unwrap());
+    let chosen: Vec<_> = all.iter().step_by(every).collect();
     let next = AtomicUsize::new(0);
-    let missed = Mutex::new(Vec::new());
+    let wrong = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(said) = judge(case) {
-                        missed.lock().unwrap().push(format!("{}: {said}", case.name));
-                    }
+                while let Some(one) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    wrong.lock().unwrap().extend(judge(one).err());
                 }
             });
         }
     });
-    let missed = missed.into_inner().unwrap();
-    assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), cases.len());
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), chosen.len());
 }
 
 /// Programs in Rust, by way of rmpi: a line of `rmpi/tests/tools/wrong.rs` that ends in a class is named, and nothing is
@@ -184,6 +186,27 @@ fn nothing_is_found_in_right_programs() {
         assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
         assert_eq!((&report["ranks"], &report["partial"]), (&ranks.into(), &false.into()));
     }
+}
+
+/// Nothing is found in each right program alone, where no other one has brought the checker to one of its limits.
+#[test]
+fn nothing_is_found_in_each_right_program() {
+    let text = fs::read_to_string(source("right")).unwrap();
+    let name_of = |line: &str| Some(line.strip_prefix("R(")?.split(',').next()?.to_owned());
+    let names: Vec<String> = text.lines().filter_map(name_of).collect();
+    assert!(names.len() >= 200, "{}", names.len());
+    program("right");
+    // Programs with many one-sided operations at once.
+    let has_limits = |name: &str| name.starts_with("turns_of_") || name == "many_accumulates";
+    each_is_judged(&names, |name| {
+        let (report, outcome) = checked(Run::new(&program("right"), 2).arguments(&[name]));
+        let report = report.ok_or_else(|| format!("{name}: {}", outcome.stderr))?;
+        let nothing = Value::Array(Vec::new());
+        let is_right = outcome.status == Some(0)
+            && report["findings"] == nothing
+            && (report["limits"] == nothing || has_limits(name));
+        if is_right { Ok(()) } else { Err(format!("{name}: {report:#}, {}", outcome.stderr)) }
+    });
 }
 
 /// Nothing is found where threads call MPI one at a time, and where one leaves a call by a jump.

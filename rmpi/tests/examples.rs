@@ -66,6 +66,7 @@ fn nothing_is_left_when_mpi_ends() {
     {
         let said = run_in(&wrapper, name, 2, arguments, &[]);
         assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{name}: {said}");
+        assert!(!said.contains("  note: "), "what was left out, {name}: {said}");
     }
 }
 

@@ -72,6 +72,8 @@ fn the_checker_finds_nothing() {
     for (program, arguments) in [("pgas_checks", &[][..]), ("pgas_served", &[])] {
         let said = under("mpi_check", program, arguments, &[]);
         assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{program}: {said}");
+        // Nothing was left out.
+        assert!(!said.contains("  note: "), "{program}: {said}");
     }
 }
 

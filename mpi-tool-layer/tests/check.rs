@@ -73,15 +73,19 @@ fn judge(case: &Case) -> Result<(), String> {
     let Some(report) = report else {
         return judge_without_report(case, &outcome.stderr);
     };
-    let names_it = |finding: &Value| {
-        let is_at = |field: &str| finding[field].as_str().is_some_and(|at| at.contains(&case.line));
-        finding["class"] == case.class.as_str() && (is_at("site") || is_at("other_site"))
-    };
     let findings = report["findings"].as_array().unwrap();
-    match findings.iter().any(names_it) {
+    match is_named(findings, &case.class, &case.line, &["site", "other_site"]) {
         true => Ok(()),
         false => Err(format!("not {} in line {}, but {findings:?}", case.class, case.line)),
     }
+}
+
+/// Is there a finding of a class that has a line in one of these fields?
+fn is_named(findings: &[Value], class: &str, line: &str, fields: &[&str]) -> bool {
+    findings.iter().any(|finding| {
+        let is_at = |field: &&str| finding[field].as_str().is_some_and(|at| at.contains(line));
+        finding["class"] == class && fields.iter().any(is_at)
+    })
 }
 
 /// The same where there is no report, since the MPI or its launcher ended the processes: after an error that is fatal, or
@@ -155,19 +159,16 @@ fn wrong_programs_in_rust_are_named() {
         let (report, outcome) = checked(run);
         let report = report.unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
         let findings = report["findings"].as_array().unwrap();
-        let is_it = |finding: &Value, class: &str, line: &str| {
-            let is_at = |field: &str| finding[field].as_str().is_some_and(|at| at.contains(line));
-            // Either rank may come first: the message has the other one's place.
-            finding["class"] == class && ["site", "other_site", "message"].into_iter().any(is_at)
-        };
         match &fault {
             None => {
                 outcome.expect_success(name);
                 assert!(findings.is_empty(), "{name}: {report:#}");
             }
             Some((class, line)) => {
-                let is_named = findings.iter().any(|finding| is_it(finding, class, line));
-                assert!(is_named, "{name}, {class}, {line}: {report:#}");
+                // Either rank may come first: the message has the other one's place.
+                let fields = ["site", "other_site", "message"];
+                let is_it = is_named(findings, class, line, &fields);
+                assert!(is_it, "{name}, {class}, {line}: {report:#}");
             }
         }
     }

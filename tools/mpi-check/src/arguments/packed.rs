@@ -1,6 +1,7 @@
 //! Buffers that are packed, and those of buffered sends: what goes into them must fit.
 
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::OnceLock;
 
 use mpi_tool_layer::mpi_sys::{self, MPI_BSEND_OVERHEAD, c_int};
 use mpi_tool_layer::{Call as _, FunctionId, Word};
@@ -8,12 +9,20 @@ use mpi_tool_layer::{Call as _, FunctionId, Word};
 use super::{Checked, Other};
 use crate::objects::{self, Kind};
 
-/// `MPI_BSEND_OVERHEAD` of the MPI that has least of those with this ABI: Intel MPI has 88, where MPICH has 96, and a program has
-/// the number of the one that it was compiled with.
-const LEAST_OVERHEAD: c_int = match mpi_sys::ABI {
-    mpi_sys::Abi::Mpich => 88,
-    _ => MPI_BSEND_OVERHEAD,
-};
+/// `MPI_BSEND_OVERHEAD` of the MPI that is there: Intel MPI has 88, where MPICH, whose ABI it has, has 96.
+fn overhead() -> c_int {
+    static OVERHEAD: OnceLock<c_int> = OnceLock::new();
+    *OVERHEAD.get_or_init(|| {
+        // SAFETY: `dlsym` may look for any name that ends in a NUL, and what it finds is only compared.
+        let of_intel =
+            unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"I_MPI_Check_image_status".as_ptr()) };
+        if mpi_sys::ABI == mpi_sys::Abi::Mpich && !of_intel.is_null() {
+            88
+        } else {
+            MPI_BSEND_OVERHEAD
+        }
+    })
+}
 
 /// The application has given MPI a buffer for buffered sends, now or before.
 static HAS_BUFFER: AtomicBool = AtomicBool::new(false);
@@ -74,7 +83,7 @@ impl Checked<'_> {
             return;
         }
         let needed = i64::try_from(size.saturating_mul(count as u64)).unwrap_or(i64::MAX);
-        let needed = needed.saturating_add(i64::from(LEAST_OVERHEAD));
+        let needed = needed.saturating_add(i64::from(overhead()));
         let message = match buffer {
             NO_SIZE => "the buffer for buffered sends was taken back (MPI_Buffer_detach)".into(),
             buffer if needed > buffer => format!(

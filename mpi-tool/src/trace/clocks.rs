@@ -105,7 +105,7 @@ pub(super) fn correct(trace: &mut Trace, messages: &mut Messages) {
 fn orders(trace: &Trace, messages: &Messages, hosts: &[usize]) -> Orders {
     let mut orders = Orders::new();
     let mut add = |before: Place, after: Place| {
-        let key = (hosts[before.process], hosts[after.process]);
+        let key = (hosts[before.process()], hosts[after.process()]);
         if key.0 != key.1 {
             let times = (before.of(trace).begin, after.of(trace).end);
             orders.entry(key).or_default().push(times);
@@ -135,7 +135,7 @@ fn orders(trace: &Trace, messages: &Messages, hosts: &[usize]) -> Orders {
                 let mut last: HashMap<usize, Place> = HashMap::new();
                 let mut left: HashMap<usize, Place> = HashMap::new();
                 for call in &operation.calls {
-                    let host = hosts[call.process];
+                    let host = hosts[call.process()];
                     let come = last.entry(host).or_insert(*call);
                     if come.of(trace).begin < call.of(trace).begin {
                         *come = *call;

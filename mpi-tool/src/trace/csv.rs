@@ -4,12 +4,15 @@ use std::io::Write;
 
 use ::csv::Writer;
 use anyhow::Result;
-use mpi_facts::trace::{Partner, Way};
+use mpi_facts::trace::Partner;
 
-use super::read::{Call, Process, Trace};
+use super::read::{Call, Process, Single, Trace, sums};
 
 /// Writes a header and a line for each call. Times are in nanoseconds since the first call of all.
-pub(super) fn write(out: &mut dyn Write, trace: &Trace) -> Result<()> {
+pub(super) fn write<'a>(
+    out: &mut dyn Write,
+    calls: impl IntoIterator<Item = Result<Single<'a>>>,
+) -> Result<()> {
     let mut out = Writer::from_writer(out);
     out.write_record([
         "rank",
@@ -32,16 +35,12 @@ pub(super) fn write(out: &mut dyn Write, trace: &Trace) -> Result<()> {
         "pid",
         "number",
     ])?;
-    let mut calls: Vec<_> = trace.calls().collect();
-    calls.sort_by_key(|(process, thread, call)| {
-        (call.begin, process.world, process.rank, *thread, call.number)
-    });
-    for (process, thread, call) in calls {
+    for one in calls {
+        let Single { process, thread, call, bytes: [sent, received, reduced], .. } = one?;
         let text = |number: Option<i64>| number.map_or(String::new(), |number| number.to_string());
         let rank =
             |rank: Option<i64>| rank.map_or(String::new(), |rank| process.special.rank(rank));
         let tag = |tag: Option<i64>| tag.map_or(String::new(), |tag| process.special.tag(tag));
-        let [sent, received, reduced] = bytes(process, thread, call);
         out.write_record([
             text(process.rank.map(i64::from)),
             thread.to_string(),
@@ -68,18 +67,17 @@ pub(super) fn write(out: &mut dyn Write, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
+/// All calls of a run that is in memory, as [`Stream`](super::read::Stream) has them.
+pub(super) fn sorted(trace: &Trace) -> Vec<Result<Single<'_>>> {
+    let mut calls: Vec<_> =
+        trace.calls().map(|(process, thread, call)| Single::of(process, thread, call)).collect();
+    calls.sort_by_key(Single::key);
+    calls.into_iter().map(Ok).collect()
+}
+
 /// How many bytes have moved in a call: sent, received, reduced.
 pub(super) fn bytes(process: &Process, thread: usize, call: &Call) -> [u64; 3] {
-    let mut bytes = [0_u64; 3];
-    for moved in process.threads[thread].data(call) {
-        let sum = &mut bytes[match moved.way {
-            Way::Sent => 0,
-            Way::Received => 1,
-            Way::Reduced => 2,
-        }];
-        *sum = sum.saturating_add(moved.bytes);
-    }
-    bytes
+    sums(process.threads[thread].data(call))
 }
 
 /// With whom a call has exchanged data, as world ranks, if it is one process.

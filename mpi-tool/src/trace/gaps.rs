@@ -127,7 +127,7 @@ impl Gaps {
         for (number, thread) in process.threads.iter().enumerate() {
             for (index, call) in thread.calls.iter().enumerate() {
                 let shape = Shape::looked_up(call.function);
-                let place = Place { process: at, thread: number, call: index };
+                let place = Place::new(at, number, index);
                 if takes(call.function) {
                     if let Some((peer, tag)) = thread.found.get(&index)
                         && !complete.contains(&(place, place))

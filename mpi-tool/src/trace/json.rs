@@ -116,15 +116,14 @@ impl Serialize for Sent<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(trace, messages) = self;
         serializer.collect_seq(messages.matched.iter().map(|message| {
-            let Message { sent, received, asked, tag, bytes, sent_bytes, communicator, .. } =
-                message;
-            let process = &trace.processes[sent.process];
+            let Message { sent, received, asked, tag, bytes, sent_bytes, .. } = message;
+            let process = &trace.processes[sent.process()];
             let side = |place: &Place| {
                 let call = place.of(trace);
                 json!({
-                    "process": place.process,
-                    "rank": trace.processes[place.process].rank,
-                    "thread": place.thread,
+                    "process": place.process(),
+                    "rank": trace.processes[place.process()].rank,
+                    "thread": place.thread(),
                     "function": call.function.name(),
                     "begin": call.begin,
                     "end": call.end,
@@ -137,7 +136,7 @@ impl Serialize for Sent<'_> {
                 "tag": tag,
                 "bytes": bytes,
                 "sent_bytes": sent_bytes,
-                "communicator": csv::communicator(process, *communicator),
+                "communicator": csv::communicator(process, message.communicator()),
             })
         }))
     }

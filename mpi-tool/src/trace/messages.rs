@@ -7,6 +7,7 @@
 //! A receive of what `MPI_Mprobe` has matched counts from that call on. Where calls are missing (`gaps.rs`), messages that
 //! have no numbers by that are left alone.
 
+use core::num::NonZeroU64;
 use std::collections::{HashMap, HashSet};
 
 use mpi_facts::trace::{Moved, Way, receives_taken};
@@ -30,20 +31,46 @@ pub(super) struct Message {
     pub(super) bytes: u64,
     /// As many as were sent: the same, unless somebody is wrong.
     pub(super) sent_bytes: u64,
-    pub(super) communicator: Option<u64>,
+    communicator: Option<NonZeroU64>,
 }
 
-/// A call: its process, its thread, and its place there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+impl Message {
+    /// The sender's number of the communicator.
+    pub(super) fn communicator(&self) -> Option<u64> {
+        self.communicator.map(NonZeroU64::get)
+    }
+}
+
+/// A call: its process, its thread, and its place there. There are several for each message, so that they are small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
-    pub(super) process: usize,
-    pub(super) thread: usize,
-    pub(super) call: usize,
+    process: u32,
+    thread: u32,
+    call: u32,
 }
 
 impl Place {
+    /// Of numbers below 2^32: that many calls of one thread find no room in memory.
+    pub(super) fn new(process: usize, thread: usize, call: usize) -> Self {
+        let [process, thread, call] =
+            [process, thread, call].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        Self { process, thread, call }
+    }
+
+    pub(super) const fn process(self) -> usize {
+        self.process as usize
+    }
+
+    pub(super) const fn thread(self) -> usize {
+        self.thread as usize
+    }
+
+    pub(super) const fn call(self) -> usize {
+        self.call as usize
+    }
+
     pub(super) fn of(self, trace: &Trace) -> &Call {
-        &trace.processes[self.process].threads[self.thread].calls[self.call]
+        &trace.processes[self.process()].threads[self.thread()].calls[self.call()]
     }
 }
 
@@ -62,14 +89,20 @@ type Envelope = (usize, u64, u32, u32, i64);
 /// One side of a message.
 #[derive(Debug, Clone)]
 struct End {
-    /// By when MPI orders it, and the call's number if that is equal.
-    order: (i64, u64),
     call: Place,
     asked: Place,
     /// The call that has matched it before.
     probed: Option<Place>,
     bytes: u64,
-    communicator: Option<u64>,
+    communicator: Option<NonZeroU64>,
+}
+
+impl End {
+    /// By when MPI orders it, and the call's number if that is equal.
+    fn order(&self, trace: &Trace) -> (i64, u64) {
+        let call = self.probed.unwrap_or(self.asked).of(trace);
+        (call.begin, call.number)
+    }
 }
 
 /// The two sides of all messages of an envelope.
@@ -92,7 +125,7 @@ impl Messages {
             let mut complete = HashSet::new();
             for (number, thread) in process.threads.iter().enumerate() {
                 for (index, call) in thread.calls.iter().enumerate() {
-                    let place = Place { process: at, thread: number, call: index };
+                    let place = Place::new(at, number, index);
                     if call.function == FunctionId::MPI_Probe
                         && let Some((peer, tag)) = thread.found.get(&index)
                         && let Some(peer) = gaps::rank_of(rank, *peer)
@@ -135,16 +168,11 @@ impl Messages {
                             (true, None) => begun.received_tag.or(begun.tag).unwrap_or(0),
                             (false, _) => begun.tag.unwrap_or(0),
                         };
-                        let order = if received { probed.unwrap_or(asked) } else { place };
-                        let order = order.of(trace);
-                        let end = End {
-                            order: (order.begin, order.number),
-                            call: place,
-                            asked,
-                            probed,
-                            bytes: moved.bytes,
-                            communicator: number,
-                        };
+                        let (asked, probed) =
+                            if received { (asked, probed) } else { (place, None) };
+                        let communicator = number.and_then(NonZeroU64::new);
+                        let end =
+                            End { call: place, asked, probed, bytes: moved.bytes, communicator };
                         let (from, to) = if received { (peer, rank) } else { (rank, peer) };
                         let sides: &mut Sides =
                             envelopes.entry((process.world, identity, from, to, tag)).or_default();
@@ -173,8 +201,8 @@ impl Messages {
         gaps: &HashMap<(usize, u32), Gaps>,
     ) {
         let Sides { sends, receives, probes } = &mut sides;
-        sends.sort_by_key(|end| end.order);
-        receives.sort_by_key(|end| end.order);
+        sends.sort_by_key(|end| end.order(trace));
+        receives.sort_by_key(|end| end.order(trace));
         probes.sort_by_key(|probe| probe.of(trace).begin);
         let (mut first, mut last) = (0, 0);
         if let (Some(sender), Some(receiver)) = (gaps.get(&(world, from)), gaps.get(&(world, to))) {
@@ -184,7 +212,7 @@ impl Messages {
             ];
             let known = |is_known: fn(Span, i64) -> bool| {
                 let count = |ends: &[End], span| {
-                    ends.iter().filter(|end| is_known(span, end.order.0)).count()
+                    ends.iter().filter(|end| is_known(span, end.order(trace).0)).count()
                 };
                 count(sends, spans[0]).min(count(receives, spans[1]))
             };
@@ -207,7 +235,7 @@ impl Messages {
         for (send, receive) in pairs {
             let (sent, received) = (&sends[send], &receives[receive]);
             // What `MPI_Probe` has found, the next receive gets.
-            let begin = |at: usize| receives[at].order.0;
+            let begin = |at: usize| receives[at].order(trace).0;
             let is_of_this = |probe: &&Place| {
                 let end = probe.of(trace).end;
                 end <= begin(receive) && (receive == 0 || begin(receive - 1) < end)
@@ -232,7 +260,7 @@ impl Messages {
     pub(super) fn sort(&mut self, trace: &Trace) {
         self.matched.sort_by_key(|message| {
             let sent = message.sent.of(trace);
-            (sent.begin, message.sent.process, sent.number)
+            (sent.begin, message.sent.process(), sent.number)
         });
     }
 
@@ -255,7 +283,7 @@ impl Restarts {
         for (number, thread) in process.threads.iter().enumerate() {
             for (index, prepared) in &thread.starts {
                 let Some(call) = thread.calls.get(*index) else { continue };
-                let place = Place { process: at, thread: number, call: *index };
+                let place = Place::new(at, number, *index);
                 if let Some(prepared) = find(process, at, *prepared) {
                     all.entry(prepared).or_default().push((call.begin, place));
                 }
@@ -282,18 +310,18 @@ impl Restarts {
 fn find(process: &Process, at: usize, (thread, number): (u64, u64)) -> Option<Place> {
     let thread = usize::try_from(thread).ok()?;
     let call = process.threads.get(thread)?.place(number)?;
-    Some(Place { process: at, thread, call })
+    Some(Place::new(at, thread, call))
 }
 
 /// The call that has started the operation whose data have moved; `None` if it is not in the trace.
 fn started(process: &Process, call: Place, moved: &Moved) -> Option<Place> {
-    moved.of.map_or(Some(call), |of| find(process, call.process, of))
+    moved.of.map_or(Some(call), |of| find(process, call.process(), of))
 }
 
 /// The call that has matched what a call receives, if it is in the trace.
 fn matched(process: &Process, call: Place) -> Option<Place> {
-    let of = process.threads[call.thread].matched.get(&call.call)?;
-    find(process, call.process, *of)
+    let of = process.threads[call.thread()].matched.get(&call.call())?;
+    find(process, call.process(), *of)
 }
 
 /// Have all messages between two processes arrived? So it is if both have called `MPI_Finalize`. Of files that keep the last
@@ -304,7 +332,7 @@ fn have_arrived(ends: [&Gaps; 2]) -> bool {
 
 /// May a send and a receive be those of one message? Not if lengths differ, or if it would have arrived before it was sent.
 fn may_be_one(trace: &Trace, sent: &End, received: &End) -> bool {
-    let host = |end: &End| &trace.processes[end.call.process].host;
+    let host = |end: &End| &trace.processes[end.call.process()].host;
     let is_early = received.call.of(trace).end < sent.call.of(trace).begin;
     sent.bytes == received.bytes && !(is_early && host(sent) == host(received))
 }

@@ -32,7 +32,7 @@ use messages::Messages;
 
 /// Reads a run: its calls, by one clock, and its messages.
 fn read(runs: &[PathBuf]) -> Result<(read::Trace, Messages)> {
-    let mut trace = read::Trace::read(runs)?;
+    let mut trace = read::Opened::open(runs)?.read()?;
     let mut messages = Messages::of(&trace);
     clocks::correct(&mut trace, &mut messages);
     Ok((trace, messages))
@@ -41,6 +41,14 @@ fn read(runs: &[PathBuf]) -> Result<(read::Trace, Messages)> {
 impl Trace {
     pub(crate) fn run(&self) -> Result<()> {
         let format = if self.html { TraceFormat::Html } else { self.to };
+        if format == TraceFormat::Csv {
+            // One by one, if no clocks must be put right, for which all messages are needed.
+            let opened = read::Opened::open(&self.runs)?;
+            if opened.hosts() == 1 {
+                let calls = read::Stream::of(&opened)?;
+                return self.written(|out| csv::write(out, calls));
+            }
+        }
         let (trace, messages) = read(&self.runs)?;
         let says_clocks = matches!(format, TraceFormat::Text | TraceFormat::Html);
         if let (Some(clocks), false) = (text::clocks(&trace), says_clocks) {
@@ -49,36 +57,40 @@ impl Trace {
         if let TraceFormat::Otf2 | TraceFormat::Ti = format {
             return self.folder(format, &trace, &messages);
         }
-        let mut out: Box<dyn Write> = match &self.output {
-            Some(path) => {
-                let file = File::create(path)
-                    .with_context(|| format!("{}: cannot write it", path.display()))?;
-                Box::new(BufWriter::new(file))
-            }
-            None if format == TraceFormat::Perfetto && io::stdout().is_terminal() => {
-                bail!("a Perfetto trace is not for terminals: name a file with -o")
-            }
-            None => Box::new(Piped(io::stdout().lock())),
-        };
-        let written = match format {
+        self.written(|out| match format {
             TraceFormat::Html => {
                 let waits = waits::of(&trace, &messages);
-                html::write(&mut out, &trace, &messages, &waits)
+                html::write(out, &trace, &messages, &waits)
             }
             TraceFormat::Text => {
                 let waits = waits::of(&trace, &messages);
                 let text = text::of(&trace, &messages, &waits, self.top);
                 out.write_all(text.as_bytes()).map_err(Into::into)
             }
-            TraceFormat::Csv => csv::write(&mut out, &trace),
+            TraceFormat::Csv => csv::write(out, csv::sorted(&trace)),
             TraceFormat::Json => {
                 let waits = waits::of(&trace, &messages);
-                json::write(&mut out, &trace, &messages, &waits)
+                json::write(out, &trace, &messages, &waits)
             }
-            TraceFormat::Perfetto => perfetto::write(&mut out, &trace, &messages),
+            TraceFormat::Perfetto => perfetto::write(out, &trace, &messages),
             TraceFormat::Otf2 | TraceFormat::Ti => unreachable!("they are folders"),
+        })
+    }
+
+    /// Opens the file that was asked for, or standard output, and has it written.
+    fn written(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        let mut out: Box<dyn Write> = match &self.output {
+            Some(path) => {
+                let file = File::create(path)
+                    .with_context(|| format!("{}: cannot write it", path.display()))?;
+                Box::new(BufWriter::new(file))
+            }
+            None if self.to == TraceFormat::Perfetto && io::stdout().is_terminal() => {
+                bail!("a Perfetto trace is not for terminals: name a file with -o")
+            }
+            None => Box::new(Piped(io::stdout().lock())),
         };
-        written.and_then(|()| out.flush().map_err(Into::into)).with_context(|| {
+        write(&mut out).and_then(|()| out.flush().map_err(Into::into)).with_context(|| {
             let path = self.output.as_ref().map(|path| path.display().to_string());
             format!("{}: cannot write it", path.as_deref().unwrap_or("standard output"))
         })

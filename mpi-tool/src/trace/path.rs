@@ -81,7 +81,7 @@ impl Path {
                 path.add(process, None, call.end, time);
                 (time, jumps) = (call.end, 0);
             }
-            let wait = waits.get(&Place { process, thread, call: at });
+            let wait = waits.get(&Place::new(process, thread, at));
             // Where the wait ends; not beyond where the path has come from.
             let until = wait.map(|wait| (call.begin + wait.time).min(time));
             match (wait, until) {
@@ -89,7 +89,7 @@ impl Path {
                     jumps = if until < time { 0 } else { jumps + 1 };
                     path.add(process, Some(call.function), until, time);
                     path.changes += 1;
-                    (time, process, thread) = (until, wait.until.process, wait.until.thread);
+                    (time, process, thread) = (until, wait.until.process(), wait.until.thread());
                 }
                 _ => {
                     path.add(process, Some(call.function), call.begin, time);
@@ -168,7 +168,7 @@ impl Idle {
         }
         for wait in waits {
             // A call inside of another one waits, too, and the other one's time has it.
-            idle[wait.call.process].waiting[match wait.cause {
+            idle[wait.call.process()].waiting[match wait.cause {
                 Cause::LateSender => 0,
                 Cause::LateReceiver => 1,
                 Cause::Collective => 2,

@@ -211,7 +211,7 @@ pub(super) fn write(out: &mut dyn Write, trace: &Trace, messages: &Messages) -> 
                 while let Some((end, flows)) = open.pop_if(|(end, _)| *end <= call.begin) {
                     close(&mut packets, track, end, &flows)?;
                 }
-                let place = Place { process: at, thread: number, call: index };
+                let place = Place::new(at, number, index);
                 let mut rest = annotations(trace, place, call);
                 for flow in leaving.get(&place).into_iter().flatten() {
                     rest.fixed(field::event::FLOW, *flow);
@@ -243,7 +243,7 @@ fn close(packets: &mut Packets<'_>, track: u64, end: i64, flows: &[u64]) -> io::
 
 /// What one reads beside a call.
 fn annotations(trace: &Trace, place: Place, call: &Call) -> Message {
-    let process = &trace.processes[place.process];
+    let process = &trace.processes[place.process()];
     let mut all = Message::default();
     let mut number = |name: &str, number: i64| {
         let mut one = Message::default();
@@ -251,7 +251,7 @@ fn annotations(trace: &Trace, place: Place, call: &Call) -> Message {
         one.number(field::annotation::INTEGER, number.cast_unsigned());
         all.inside(field::event::ANNOTATION, &one);
     };
-    if let Some(peer) = csv::peer(process, place.thread, call) {
+    if let Some(peer) = csv::peer(process, place.thread(), call) {
         number("peer", peer);
     }
     if let Some(tag) = call.tag {
@@ -260,7 +260,7 @@ fn annotations(trace: &Trace, place: Place, call: &Call) -> Message {
     if let Some(root) = call.root {
         number("root", root);
     }
-    let bytes = csv::bytes(process, place.thread, call);
+    let bytes = csv::bytes(process, place.thread(), call);
     for (name, bytes) in ["sent", "received", "reduced"].into_iter().zip(bytes) {
         if bytes > 0 {
             number(name, bytes.cast_signed());

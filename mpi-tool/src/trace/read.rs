@@ -1,23 +1,30 @@
 //! Reads the files of a run: calls with their times in nanoseconds, and the data that they have moved.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
-use mpi_facts::trace::{
-    CALL, DEFINES, EXTENSION, FOUND, Fields, HEADER, MAGIC, MATCHED, MOST_DEFINED, MOST_MOVED,
-    Moved, Partner, REPEATS, Reader, STARTS, UNKNOWN, VERSION, define, header,
-};
+use mpi_facts::trace::{EXTENSION, HEADER, MAGIC, Reader, UNKNOWN, VERSION, define, header};
 
+mod call;
 mod chunks;
+mod clock;
 #[cfg(test)]
 pub(super) mod made_up;
+mod progress;
+mod room;
 #[cfg(test)]
 mod rounded;
+mod stream;
 
+pub(super) use call::{Call, Thread, sums};
 use chunks::{Chunk, chunks, text, word};
+use clock::Clock;
+use progress::Progress;
+pub(super) use stream::{Single, Stream};
 
 /// A run.
 pub(super) struct Trace {
@@ -104,16 +111,6 @@ impl Special {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Clock {
-    shift: u32,
-    rate: f64,
-    ticks: u64,
-    created: u64,
-    end_ticks: u64,
-    ended: u64,
-}
-
 /// A communicator.
 #[derive(Debug, Clone)]
 pub(super) struct Communicator {
@@ -122,124 +119,94 @@ pub(super) struct Communicator {
     pub(super) name: String,
 }
 
-/// A thread's calls.
-#[derive(Default)]
-pub(super) struct Thread {
-    pub(super) calls: Vec<Call>,
-    pub(super) data: Vec<Moved>,
-    /// Which calls, by their places, have started what the calls of a thread and a number have prepared.
-    pub(super) starts: Vec<(usize, (u64, u64))>,
-    /// By the places of probes: the sender and the tag of the message that each has found.
-    pub(super) found: HashMap<usize, (Partner, i64)>,
-    /// By the places of calls that receive what was matched before: the thread and the number of the call that has done so.
-    pub(super) matched: HashMap<usize, (u64, u64)>,
-    /// Where the data begin that belong to the next call.
-    begun: usize,
-    /// The sequence number of the next chunk, if none was overwritten.
-    sequence: u64,
-    /// Functions with their arguments that have numbers, and what such a call moves, by these.
-    defined: HashMap<u32, (Call, Vec<Moved>)>,
+/// A run of whose files nothing is read yet but what they begin with.
+pub(super) struct Opened {
+    /// By world, then by rank.
+    files: Vec<(Process, Source)>,
+    hosts: usize,
+    progress: Progress,
 }
 
-/// A call that is over.
-#[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) function: FunctionId,
-    /// Nanoseconds: since 1970 as long as the file is read, later since the trace's beginning.
-    pub(super) begin: i64,
-    pub(super) end: i64,
-    pub(super) has_failed: bool,
-    pub(super) communicator: Option<u64>,
-    pub(super) tag: Option<i64>,
-    pub(super) received_tag: Option<i64>,
-    pub(super) source: Option<i64>,
-    pub(super) destination: Option<i64>,
-    pub(super) root: Option<i64>,
-    /// Its number in its thread.
-    pub(super) number: u64,
-    /// Where its data are among the thread's.
-    data: (usize, usize),
+/// Where a process's calls are read from.
+struct Source {
+    file: File,
+    /// By thread, in the order in which they were written.
+    chunks: Vec<Chunk>,
+    functions: HashMap<u64, FunctionId>,
 }
 
-impl Call {
-    /// With the arguments that a record has, without times.
-    fn read(function: FunctionId, records: &mut Reader<'_>) -> Option<Self> {
-        let fields = Fields::of(function);
-        let communicator = if fields.communicator { Some(records.number()?) } else { None };
-        let mut signed = |has| if has { Some(Some(records.signed()?)) } else { Some(None) };
-        Some(Self {
-            function,
-            begin: 0,
-            end: 0,
-            has_failed: false,
-            communicator,
-            tag: signed(fields.tag)?,
-            received_tag: signed(fields.received_tag)?,
-            source: signed(fields.source)?,
-            destination: signed(fields.destination)?,
-            root: signed(fields.root)?,
-            number: 0,
-            data: (0, 0),
-        })
-    }
-}
-
-impl Thread {
-    /// The data that have moved in a call.
-    pub(super) fn data(&self, call: &Call) -> &[Moved] {
-        &self.data[call.data.0..call.data.1]
-    }
-
-    /// A call is over. The data are its own that were read since the one before it.
-    fn add(&mut self, call: Call) {
-        let data = (self.begun, self.data.len());
-        self.calls.push(Call { data, ..call });
-        self.begun = self.data.len();
-    }
-
-    /// Where the call of a number is, if it is in the file.
-    pub(super) fn place(&self, number: u64) -> Option<usize> {
-        let at = self.calls.partition_point(|call| call.number < number);
-        self.calls.get(at).is_some_and(|call| call.number == number).then_some(at)
-    }
-}
-
-impl Trace {
+impl Opened {
     /// Of folders, or of single files.
-    pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {
-        let mut files = Vec::new();
+    pub(super) fn open(paths: &[PathBuf]) -> Result<Self> {
+        let mut paths_of_files = Vec::new();
         for path in paths {
-            files.extend(files_of(path)?);
+            paths_of_files.extend(files_of(path)?);
         }
-        files.sort();
-        files.dedup();
-        if files.is_empty() {
+        paths_of_files.sort();
+        paths_of_files.dedup();
+        if paths_of_files.is_empty() {
             bail!(
                 "{}: no trace is there (no file *.{EXTENSION}); to make one: mpi-tool run --tool mpi-trace -- mpiexec …",
                 paths.first().map_or_else(String::new, |path| path.display().to_string())
             );
         }
-        let mut processes = Vec::new();
-        for file in files {
-            let bytes = fs::read(&file)
-                .with_context(|| format!("{}: cannot read the trace", file.display()))?;
-            let process = Process::of(&file, &bytes)
-                .with_context(|| format!("{}: not a trace of mpi-trace", file.display()))?;
-            processes.push(process);
+        let mut files = Vec::new();
+        for path in paths_of_files {
+            let file = File::open(&path)
+                .with_context(|| format!("{}: cannot read the trace", path.display()))?;
+            let opened = Process::open(&path, file)
+                .with_context(|| format!("{}: not a trace of mpi-trace", path.display()))?;
+            files.push(opened);
         }
         let mut worlds: Vec<String> = Vec::new();
-        for process in &mut processes {
+        for (process, _) in &mut files {
             let name = process.world_name.clone();
             process.world = worlds.iter().position(|world| *world == name).unwrap_or_else(|| {
                 worlds.push(name);
                 worlds.len() - 1
             });
         }
-        processes.sort_by_key(|process| (process.world, process.rank, process.pid));
-        let hosts = set_times(&mut processes);
-        Ok(Self { processes, hosts, clocks: Clocks::Unknown })
+        files.sort_by_key(|(process, _)| (process.world, process.rank, process.pid));
+        let hosts = clock::share(files.iter_mut().map(|(process, _)| process));
+        Ok(Self { files, hosts, progress: Progress::new() })
     }
 
+    pub(super) const fn hosts(&self) -> usize {
+        self.hosts
+    }
+
+    /// How many bytes of records there are.
+    fn bytes(&self) -> u64 {
+        let chunks = self.files.iter().flat_map(|(_, source)| &source.chunks);
+        chunks.map(|chunk| chunk.length as u64).sum()
+    }
+
+    /// Reads all calls.
+    pub(super) fn read(self) -> Result<Trace> {
+        room::check(&self)?;
+        self.progress.expect(self.bytes());
+        let mut processes = Vec::new();
+        let mut records = Vec::new();
+        for (mut process, Source { file, chunks, functions }) in self.files {
+            for chunk in &chunks {
+                let read = chunk.read(&file, &mut records);
+                read.and_then(|()| process.add(chunk, &records, &functions))
+                    .with_context(|| not_a_trace(&process))?;
+                self.progress.add(chunk.length as u64);
+            }
+            processes.push(process);
+        }
+        clock::set_times(&mut processes);
+        self.progress.end();
+        Ok(Trace { processes, hosts: self.hosts, clocks: Clocks::Unknown })
+    }
+}
+
+fn not_a_trace(process: &Process) -> String {
+    format!("{}: not a trace of mpi-trace", process.path.display())
+}
+
+impl Trace {
     /// When the last call ended, in nanoseconds.
     pub(super) fn end(&self) -> i64 {
         self.calls().map(|(_, _, call)| call.end).max().unwrap_or(0)
@@ -278,57 +245,6 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Makes all times nanoseconds since the first call of all, by one clock a host. Returns how many hosts there are.
-fn set_times(processes: &mut [Process]) -> usize {
-    let mut clocks: HashMap<String, Clock> = HashMap::new();
-    for process in processes.iter() {
-        let clock = process.clock;
-        // The longer a process has run, the better it knows how long a tick is.
-        let known = clocks.entry(process.host.clone()).or_insert(clock);
-        if clock.length() > known.length() {
-            *known = clock;
-        }
-    }
-    let hosts = clocks.len();
-    let mut first = i64::MAX;
-    for process in processes.iter_mut() {
-        let clock = clocks[&process.host];
-        process.off_times().for_each(|time| *time = clock.time(*time));
-        for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
-            call.begin = clock.time(call.begin);
-            call.end = clock.time(call.end);
-            first = first.min(call.begin);
-        }
-    }
-    for process in processes.iter_mut() {
-        process.off_times().for_each(|time| *time = time.wrapping_sub(first));
-        for call in process.threads.iter_mut().flat_map(|thread| thread.calls.iter_mut()) {
-            call.begin = call.begin.wrapping_sub(first);
-            call.end = call.end.wrapping_sub(first);
-        }
-    }
-    hosts
-}
-
-impl Clock {
-    /// Over how many ticks its rate is known.
-    fn length(self) -> u64 {
-        self.end_ticks.saturating_sub(self.ticks)
-    }
-
-    /// Nanoseconds since 1970, of ticks.
-    fn time(self, ticks: i64) -> i64 {
-        let ticks = ticks.wrapping_sub(self.ticks.cast_signed());
-        self.created.cast_signed().wrapping_add((ticks as f64 * self.rate()) as i64)
-    }
-
-    fn rate(self) -> f64 {
-        // The realtime clock may be set while the program runs; the rate that the process has measured cannot.
-        let measured = self.ended.saturating_sub(self.created) as f64 / self.length().max(1) as f64;
-        if self.rate <= 0.0 { measured } else { self.rate }
-    }
-}
-
 impl Process {
     /// When tracing was switched off and on.
     pub(super) fn off_times(&mut self) -> impl Iterator<Item = &mut i64> {
@@ -340,11 +256,14 @@ impl Process {
         self.communicators.get(&number?).map(|communicator| communicator.identity)
     }
 
-    fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
-        if word(bytes, header::MAGIC) != Some(MAGIC) || bytes.len() < HEADER {
+    /// Reads what a file begins with, its definitions, and where its calls are.
+    fn open(path: &Path, file: File) -> Result<(Self, Source)> {
+        let mut bytes = [0; HEADER];
+        if file.read_exact_at(&mut bytes, 0).is_err() || word(&bytes, header::MAGIC) != Some(MAGIC)
+        {
             bail!("it does not begin as a trace does, or the process was killed at its beginning");
         }
-        let word = |at| word(bytes, at).unwrap_or(0);
+        let word = |at| word(&bytes, at).unwrap_or(0);
         let version = word(header::VERSION);
         if version != VERSION {
             bail!(
@@ -363,10 +282,10 @@ impl Process {
             rank: rank(header::RANK),
             size: rank(header::SIZE),
             pid: word(header::PID),
-            host: text(bytes, header::HOST, header::HOST_WORDS).unwrap_or_default(),
-            program: text(bytes, header::PROGRAM, header::PROGRAM_WORDS).unwrap_or_default(),
+            host: text(&bytes, header::HOST, header::HOST_WORDS).unwrap_or_default(),
+            program: text(&bytes, header::PROGRAM, header::PROGRAM_WORDS).unwrap_or_default(),
             world: 0,
-            world_name: text(bytes, header::WORLD, header::WORLD_WORDS).unwrap_or_default(),
+            world_name: text(&bytes, header::WORLD, header::WORLD_WORDS).unwrap_or_default(),
             threads: Vec::new(),
             communicators: HashMap::new(),
             lost: word(header::LOST),
@@ -393,25 +312,21 @@ impl Process {
                 ended: word(header::ENDED),
             },
         };
-        let mut chunks = chunks(bytes)?;
+        let (mut chunks, definitions): (Vec<_>, Vec<_>) =
+            chunks(&file)?.into_iter().partition(|chunk| chunk.thread != UNKNOWN);
         let mut functions = HashMap::new();
-        for chunk in chunks.iter().filter(|chunk| chunk.thread == UNKNOWN) {
-            process.define(chunk, &mut functions)?;
+        let mut records = Vec::new();
+        for chunk in definitions {
+            chunk.read(&file, &mut records)?;
+            process.define(&records, &mut functions)?;
         }
         chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
-        for chunk in chunks.iter().filter(|chunk| chunk.thread != UNKNOWN) {
-            process.add(chunk, &functions)?;
-        }
-        Ok(process)
+        Ok((process, Source { file, chunks, functions }))
     }
 
     /// Reads definitions.
-    fn define(
-        &mut self,
-        chunk: &Chunk<'_>,
-        functions: &mut HashMap<u64, FunctionId>,
-    ) -> Result<()> {
-        let mut records = Reader::new(chunk.records);
+    fn define(&mut self, records: &[u8], functions: &mut HashMap<u64, FunctionId>) -> Result<()> {
+        let mut records = Reader::new(records);
         while !records.is_empty() {
             let mut one = || {
                 let kind = records.number()?;
@@ -447,8 +362,13 @@ impl Process {
         Ok(())
     }
 
-    /// Reads a thread's calls.
-    fn add(&mut self, chunk: &Chunk<'_>, functions: &HashMap<u64, FunctionId>) -> Result<()> {
+    /// Reads a piece of a thread's calls.
+    fn add(
+        &mut self,
+        chunk: &Chunk,
+        records: &[u8],
+        functions: &HashMap<u64, FunctionId>,
+    ) -> Result<()> {
         let number = usize::try_from(chunk.thread).unwrap_or(usize::MAX);
         if number > 1 << 20 {
             bail!("it is damaged: there is no thread {number}");
@@ -456,101 +376,12 @@ impl Process {
         while self.threads.len() <= number {
             self.threads.push(Thread::default());
         }
-        self.bytes += chunk.records.len() as u64;
-        let shift = self.clock.shift;
+        self.bytes += records.len() as u64;
         let thread = &mut self.threads[number];
-        if thread.sequence != chunk.sequence {
-            // Calls between are not there, and what is left of the data before them was one of these calls'.
-            thread.begun = thread.data.len();
-        }
-        thread.sequence = chunk.sequence.wrapping_add(1);
-        let mut next = chunk.first;
-        // The end of the last call: as the next distance counts from it, and as it is told.
-        let mut last = chunk.time;
-        let mut ended = last;
-        let mut records = Reader::new(chunk.records);
-        while !records.is_empty() {
-            let mut one = || {
-                let kind = records.number()?;
-                if kind == STARTS {
-                    let prepared = (records.number()?, records.number()?);
-                    thread.starts.push((thread.calls.len(), prepared));
-                    return Some(());
-                }
-                if kind == DEFINES {
-                    let number = u32::try_from(records.number()?).ok()?;
-                    let function = *functions.get(&records.number()?.checked_sub(CALL)?)?;
-                    let call = Call::read(function, &mut records)?;
-                    let count = usize::try_from(records.number()?).ok()?;
-                    if number >= MOST_DEFINED || count > MOST_MOVED {
-                        return None;
-                    }
-                    let mut piece = || {
-                        let kind = records.number()?;
-                        records.moved(kind)
-                    };
-                    let moved = (0..count).map(|_| piece()).collect::<Option<_>>()?;
-                    thread.defined.insert(number, (call, moved));
-                    return Some(());
-                }
-                if kind == FOUND {
-                    let found = (records.partner()?, records.signed()?);
-                    thread.found.insert(thread.calls.len(), found);
-                    return Some(());
-                }
-                if kind == MATCHED {
-                    let matched = (records.number()?, records.number()?);
-                    thread.matched.insert(thread.calls.len(), matched);
-                    return Some(());
-                }
-                if kind == REPEATS {
-                    let (number, begin, end) = records.repeat(last)?;
-                    last = end;
-                    ended = last;
-                    // What it repeats was overwritten, of a call that was under way when its thread went on to another
-                    // chunk.
-                    let Some((call, moved)) = thread.defined.get(&number) else {
-                        self.lost += 1;
-                        next += 1;
-                        return Some(());
-                    };
-                    let (begin, end) = (begin.cast_signed(), last.cast_signed());
-                    let call = Call { begin, end, number: next, ..call.clone() };
-                    thread.data.extend_from_slice(moved);
-                    thread.add(call);
-                    next += 1;
-                    return Some(());
-                }
-                if kind < CALL {
-                    thread.data.push(records.moved(kind)?);
-                    return Some(());
-                }
-                let function = *functions.get(&(kind - CALL))?;
-                let begin = (last >> shift).wrapping_add(records.signed()?.cast_unsigned());
-                let duration = records.number()?;
-                let end = begin.wrapping_add(duration >> 1) << shift;
-                last = end;
-                let mut begin = begin << shift;
-                // A repeated call before it has ended in the same unit, and exactly: that was earlier.
-                if ended.wrapping_sub(begin) >> shift == 0 {
-                    begin = ended;
-                }
-                ended = end.max(begin);
-                let call = Call::read(function, &mut records)?;
-                thread.add(Call {
-                    begin: begin.cast_signed(),
-                    end: ended.cast_signed(),
-                    has_failed: duration & 1 == 1,
-                    number: next,
-                    ..call
-                });
-                next += 1;
-                Some(())
-            };
-            if one().is_none() {
-                bail!("it is damaged: a call cannot be read");
-            }
-        }
+        let Some(lost) = thread.read(chunk, records, functions, self.clock.shift) else {
+            bail!("it is damaged: a call cannot be read");
+        };
+        self.lost += lost;
         Ok(())
     }
 }

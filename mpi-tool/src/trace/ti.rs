@@ -110,8 +110,8 @@ impl Tags {
 
 /// The identity of a message's communicator, unless that is `MPI_COMM_WORLD`.
 fn communicator(trace: &Trace, message: &Message) -> Option<u64> {
-    let communicators = &trace.processes[message.sent.process].communicators;
-    let known = communicators.get(&message.communicator?)?;
+    let communicators = &trace.processes[message.sent.process()].communicators;
+    let known = communicators.get(&message.communicator()?)?;
     (known.name != "MPI_COMM_WORLD").then_some(known.identity)
 }
 
@@ -157,7 +157,7 @@ fn actions(trace: &Trace, messages: &Messages) -> Result<(Vec<String>, Vec<Strin
     for message in &messages.matched {
         let tag = tags.tag(trace, message);
         let [from, to] = [message.sent, message.received]
-            .map(|place| u32::try_from(place.process).unwrap_or(u32::MAX));
+            .map(|place| u32::try_from(place.process()).unwrap_or(u32::MAX));
         let bytes = message.bytes;
         let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
         let shape = Shape::looked_up(sent.function);
@@ -217,7 +217,7 @@ fn actions(trace: &Trace, messages: &Messages) -> Result<(Vec<String>, Vec<Strin
                     let _ = writeln!(text, "{rank} compute {}", call.begin - last);
                 }
                 last = last.max(call.end);
-                let place = Place { process: rank as usize, thread, call: at };
+                let place = Place::new(rank as usize, thread, at);
                 for action in actions.get(&place).into_iter().flatten() {
                     let _ = writeln!(text, "{rank} {}", action.text(rank));
                 }
@@ -238,7 +238,7 @@ fn collective(trace: &Trace, operation: &Operation) -> Option<String> {
     let bytes: Vec<[u64; 3]> = operation
         .calls
         .iter()
-        .map(|place| csv::bytes(&trace.processes[place.process], place.thread, place.of(trace)))
+        .map(|place| csv::bytes(&trace.processes[place.process()], place.thread(), place.of(trace)))
         .collect();
     // The same on all ranks, or none.
     let same = |of: fn(&[u64; 3]) -> u64| {
@@ -246,7 +246,7 @@ fn collective(trace: &Trace, operation: &Operation) -> Option<String> {
         let first = all.next()?;
         all.all(|one| one == first).then_some(first)
     };
-    let root = operation.root(trace).map(|place| place.process);
+    let root = operation.root(trace).map(|place| place.process());
     let block = |whole: u64| whole.is_multiple_of(ranks as u64).then(|| whole / ranks as u64);
     let is_scan = operation.function == FunctionId::MPI_Scan;
     match Shape::looked_up(operation.function).pattern {
@@ -290,9 +290,9 @@ fn as_messages(
     tag: i64,
     add: &mut impl FnMut(Place, Action),
 ) {
-    let rank = |place: &Place| u32::try_from(place.process).unwrap_or(u32::MAX);
+    let rank = |place: &Place| u32::try_from(place.process()).unwrap_or(u32::MAX);
     let bytes = |place: &Place| {
-        let sums = csv::bytes(&trace.processes[place.process], place.thread, place.of(trace));
+        let sums = csv::bytes(&trace.processes[place.process()], place.thread(), place.of(trace));
         sums.into_iter().max().unwrap_or(0)
     };
     let root = operation.root(trace).or(operation.calls.first().copied());

@@ -63,8 +63,8 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
     let mut add = |cause, call: Place, until: Place| {
         let one = call.of(trace);
         let time = (until.of(trace).begin - one.begin).min(one.end - one.begin);
-        let culprit = until.process;
-        if time > 0 && culprit != call.process {
+        let culprit = until.process();
+        if time > 0 && culprit != call.process() {
             let wait = Wait { cause, call, culprit, until, time };
             let known = waits.entry(call).or_insert(wait);
             if known.time < time {
@@ -91,7 +91,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
         operation.waits(trace, &mut add);
     }
     let mut waits: Vec<Wait> = waits.into_values().collect();
-    waits.sort_by_key(|wait| (wait.call.process, wait.call.thread, wait.call.call));
+    waits.sort_by_key(|wait| wait.call);
     waits
 }
 
@@ -101,7 +101,7 @@ pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
     for wait in waits {
         let Wait { cause, call, culprit, time, .. } = *wait;
         let function = call.of(trace).function;
-        let group = Group { cause, function, waiting: call.process, culprit };
+        let group = Group { cause, function, waiting: call.process(), culprit };
         let sums = groups.entry(group).or_default();
         *sums = (sums.0 + time, sums.1 + 1);
     }
@@ -144,7 +144,7 @@ pub(super) fn operations(trace: &Trace) -> Vec<Operation> {
                 {
                     let of_communicator = calls.entry(known.identity).or_default();
                     of_communicator.0 = known.sizes.iter().sum();
-                    of_communicator.1.push(Place { process: at, thread, call });
+                    of_communicator.1.push(Place::new(at, thread, call));
                 }
             }
         }
@@ -188,7 +188,7 @@ impl Operation {
             _ => return None,
         };
         let mut roots = self.calls.iter().filter(|place| {
-            let thread = &trace.processes[place.process].threads[place.thread];
+            let thread = &trace.processes[place.process()].threads[place.thread()];
             thread.data(place.of(trace)).iter().any(|moved| moved.way == way)
         });
         let root = roots.next()?;

@@ -129,7 +129,7 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
     let mut largest: Vec<_> = messages.matched.iter().collect();
     largest.sort_by_key(|message| core::cmp::Reverse(message.bytes));
     let sent = largest.iter().take(MOST_MESSAGES).map(|message| {
-        let lane = |place: super::messages::Place| lane_of[&(place.process, place.thread)];
+        let lane = |place: super::messages::Place| lane_of[&(place.process(), place.thread())];
         let (from, to) = (message.sent.of(trace).begin, message.received.of(trace).end);
         json!([lane(message.sent), from, lane(message.received), to, message.bytes, message.tag])
     });

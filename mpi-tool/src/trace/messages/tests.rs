@@ -88,7 +88,7 @@ fn a_receive_without_an_end_shifts_nothing() {
     for has_ended in [false, true] {
         let open = || {
             let mut call = call(MPI_Irecv, 1, 2);
-            call.call.source = Some(0);
+            call.call.arguments_mut().source = Some(0);
             call
         };
         let mut calls = vec![send(10, 11), send(20, 12)];
@@ -113,14 +113,14 @@ fn what_was_matched_first_was_sent_first() {
     let trace = trace(vec![process(0, vec![send(10, 11), send(20, 12), end()]), receiver]);
     assert_eq!(pairs(&trace), (vec![(11, 11), (12, 12)], [0, 0]));
     let waits = waits::of(&trace, &Messages::of(&trace));
-    let probe = Place { process: 1, thread: 0, call: 0 };
+    let probe = Place::new(1, 0, 0);
     let found: Vec<_> = waits.iter().map(|wait| (wait.call, wait.time)).collect();
     assert_eq!(found, [(probe, 9)]);
 }
 
 fn receive_matched(at: i64, bytes: u64) -> MadeUp {
     let mut call = call(MPI_Mrecv, at, at + 1).with(Received, 0, bytes);
-    call.call.communicator = None;
+    call.call.arguments_mut().communicator = None;
     call
 }
 

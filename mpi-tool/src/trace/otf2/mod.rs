@@ -167,7 +167,7 @@ pub(super) fn write(folder: &Path, trace: &Trace, messages: &Messages) -> Result
     for operation in waits::operations(trace) {
         if let Some(root) = operation.root(trace) {
             for call in &operation.calls {
-                parts.entry(*call).or_default().root = Some(root.process);
+                parts.entry(*call).or_default().root = Some(root.process());
             }
         }
     }
@@ -220,13 +220,13 @@ impl Writer<'_> {
         for at in order {
             let begin = calls.calls[at].begin;
             while let Some(last) = open.pop_if(|last| calls.calls[*last].end <= begin) {
-                self.leave(&mut written, Place { process, thread, call: last })?;
+                self.leave(&mut written, Place::new(process, thread, last))?;
             }
-            self.enter(&mut written, Place { process, thread, call: at })?;
+            self.enter(&mut written, Place::new(process, thread, at))?;
             open.push(at);
         }
         while let Some(last) = open.pop() {
-            self.leave(&mut written, Place { process, thread, call: last })?;
+            self.leave(&mut written, Place::new(process, thread, last))?;
         }
         Ok(written.count)
     }
@@ -246,7 +246,7 @@ impl Writer<'_> {
         let is_blocking = sends && shape.timing == Timing::Blocking;
         for number in &parts.sent {
             let message = &self.messages.matched[*number];
-            let to = self.envelope(place, message.received.process, *number);
+            let to = self.envelope(place, message.received.process(), *number);
             let request = (!is_blocking).then_some(*number as u64);
             written.add(call.begin, |events, time| events.send(time, to, request))?;
         }
@@ -263,16 +263,17 @@ impl Writer<'_> {
         let parts = self.parts.get(&place);
         for number in parts.map_or(&[][..], |parts| &parts.received) {
             let message = &self.messages.matched[*number];
-            let from = self.envelope(place, message.sent.process, *number);
+            let from = self.envelope(place, message.sent.process(), *number);
             let request = (message.asked != message.received).then_some(*number as u64);
             written.add(call.end, |events, time| events.receive(time, from, request))?;
         }
         if let Some(operation) = operation_of(call.function).filter(|_| is_collective(call)) {
-            let process = &self.trace.processes[place.process];
-            let [sent, received, reduced] = csv::bytes(process, place.thread, call);
+            let process = &self.trace.processes[place.process()];
+            let [sent, received, reduced] = csv::bytes(process, place.thread(), call);
             let root = parts.and_then(|parts| parts.root);
-            let peer = root.unwrap_or(place.process);
-            let [comm, rank] = self.comms.rank(self.trace, place.process, call.communicator, peer);
+            let peer = root.unwrap_or(place.process());
+            let [comm, rank] =
+                self.comms.rank(self.trace, place.process(), call.communicator, peer);
             let root = if root.is_some() { rank } else { NONE };
             let sent = sent.saturating_add(reduced);
             let what = Collective { operation, comm, root, sent, received };
@@ -286,9 +287,10 @@ impl Writer<'_> {
     fn envelope(&self, own: Place, peer: usize, number: usize) -> Envelope {
         let message = &self.messages.matched[number];
         // The number of its communicator is the sender's.
-        let sender = message.sent.process;
-        let [mut comm, mut rank] = self.comms.rank(self.trace, sender, message.communicator, peer);
-        let [other, _] = self.comms.rank(self.trace, sender, message.communicator, own.process);
+        let sender = message.sent.process();
+        let [mut comm, mut rank] =
+            self.comms.rank(self.trace, sender, message.communicator(), peer);
+        let [other, _] = self.comms.rank(self.trace, sender, message.communicator(), own.process());
         if other != comm {
             // One of both has never used it by itself: both say the world then.
             [comm, rank] = self.comms.rank(self.trace, sender, None, peer);

@@ -1,5 +1,8 @@
 //! The pieces that a process's file consists of.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
 use anyhow::{Result, bail};
 use mpi_facts::trace::{HEADER, PAGE, chunk};
 
@@ -16,51 +19,59 @@ pub(super) fn text(bytes: &[u8], at: usize, words: usize) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// A piece of the file.
-pub(super) struct Chunk<'a> {
+/// A piece of the file: where its records are.
+pub(super) struct Chunk {
     pub(super) thread: u64,
     pub(super) sequence: u64,
     pub(super) first: u64,
     pub(super) time: u64,
-    pub(super) records: &'a [u8],
+    pub(super) at: u64,
+    pub(super) length: usize,
+}
+
+impl Chunk {
+    /// Reads its records.
+    pub(super) fn read(&self, file: &File, records: &mut Vec<u8>) -> Result<()> {
+        records.resize(self.length, 0);
+        Ok(file.read_exact_at(records, self.at)?)
+    }
 }
 
 /// All pieces that have been begun.
-pub(super) fn chunks(bytes: &[u8]) -> Result<Vec<Chunk<'_>>> {
+pub(super) fn chunks(file: &File) -> Result<Vec<Chunk>> {
+    let whole = file.metadata()?.len();
     let mut chunks = Vec::new();
-    let mut at = HEADER;
-    while at + PAGE <= bytes.len() {
-        let whole = &bytes[at..];
-        let word = |number| word(whole, number).unwrap_or(0);
+    let mut at = HEADER as u64;
+    let mut head = [0; chunk::RECORDS];
+    while at + PAGE as u64 <= whole {
+        file.read_exact_at(&mut head, at)?;
+        let word = |number| word(&head, number).unwrap_or(0);
         let length = word(chunk::LENGTH);
         if length == 0 {
             // The process was killed between making room and using it.
-            at += PAGE;
+            at += PAGE as u64;
             continue;
         }
-        let length = usize::try_from(length).ok().filter(|length| length % PAGE == 0);
-        let Some(whole) = length.and_then(|length| whole.get(..length)) else {
+        if length % PAGE as u64 != 0 || length > whole - at {
             bail!(
                 "it is damaged at byte {at}, or not whole: a piece of it is longer than the rest"
             );
-        };
-        let used = usize::try_from(word(chunk::USED)).ok();
-        let Some(records) = used
-            .and_then(|used| used.checked_add(chunk::RECORDS))
-            .and_then(|end| whole.get(chunk::RECORDS..end))
-        else {
+        }
+        let used = word(chunk::USED);
+        if used > length - chunk::RECORDS as u64 {
             bail!(
                 "it is damaged at byte {at}: more is said to be in a piece of it than it has room for"
             );
-        };
+        }
         chunks.push(Chunk {
             thread: word(chunk::THREAD),
             sequence: word(chunk::SEQUENCE),
             first: word(chunk::FIRST),
             time: word(chunk::TIME),
-            records,
+            at: at + chunk::RECORDS as u64,
+            length: usize::try_from(used)?,
         });
-        at += whole.len();
+        at += length;
     }
     Ok(chunks)
 }

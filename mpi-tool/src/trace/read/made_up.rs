@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{Moved, Partner, Way};
 
+use super::call::Arguments;
 use super::{Call, Clock, Clocks, Communicator, Process, Special, Thread, Trace};
 
 /// A call, and with whom it moves data.
@@ -14,20 +15,16 @@ pub(in crate::trace) struct MadeUp {
 }
 
 pub(in crate::trace) fn call(function: FunctionId, begin: i64, end: i64) -> MadeUp {
-    let call = Call {
+    let arguments = Arguments {
         function,
-        begin,
-        end,
-        has_failed: false,
         communicator: Some(1),
         tag: Some(0),
         received_tag: None,
         source: None,
         destination: None,
         root: None,
-        number: 0,
-        data: (0, 0),
     };
+    let call = Call::made_up(arguments, [begin, end]);
     MadeUp { call, data: Vec::new() }
 }
 
@@ -50,7 +47,7 @@ impl MadeUp {
     }
 
     pub(in crate::trace) fn tagged(mut self, tag: i64) -> Self {
-        self.call.tag = Some(tag);
+        self.call.arguments_mut().tag = Some(tag);
         self
     }
 }
@@ -65,7 +62,7 @@ pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
             thread.data.push(Moved { way, of: None, peer, tag: None, bytes });
         }
         call.number = number;
-        call.data = (begin, thread.data.len());
+        call.set_data(begin, thread.data.len() - begin);
         thread.calls.push(call);
     }
     Process {

@@ -12,7 +12,7 @@ const SHIFT: u32 = 5;
 
 const FUNCTION: FunctionId = FunctionId::MPI_Initialized;
 
-fn numbers(numbers: &[u64]) -> Vec<u8> {
+pub(super) fn numbers(numbers: &[u64]) -> Vec<u8> {
     let mut bytes = [0; LONGEST];
     let mut writer = Writer::new(&mut bytes);
     numbers.iter().for_each(|&number| writer.put(number));
@@ -30,8 +30,9 @@ fn repeat(begin: u32, end: u32) -> Vec<u8> {
 fn times(records: &[u8]) -> Vec<(i64, i64)> {
     let mut process: Process = made_up::process(0, vec![]);
     process.clock.shift = SHIFT;
-    let chunk = Chunk { thread: 0, sequence: 0, first: 0, time: 1000, records };
-    process.add(&chunk, &HashMap::from([(0, FUNCTION)])).unwrap();
+    let length = records.len();
+    let chunk = Chunk { thread: 0, sequence: 0, first: 0, time: 1000, at: 0, length };
+    process.add(&chunk, records, &HashMap::from([(0, FUNCTION)])).unwrap();
     process.threads[0].calls.iter().map(|call| (call.begin, call.end)).collect()
 }
 

@@ -1,0 +1,268 @@
+//! Calls, and how they are read from the records of a thread.
+
+use core::ops::Deref;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use mpi_facts::FunctionId;
+use mpi_facts::trace::{
+    CALL, DEFINES, FOUND, Fields, MATCHED, MOST_DEFINED, MOST_MOVED, Moved, Partner, REPEATS,
+    Reader, STARTS, Way,
+};
+
+use super::chunks::Chunk;
+
+/// What a function was called with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::trace) struct Arguments {
+    pub(in crate::trace) function: FunctionId,
+    pub(in crate::trace) communicator: Option<u64>,
+    pub(in crate::trace) tag: Option<i64>,
+    pub(in crate::trace) received_tag: Option<i64>,
+    pub(in crate::trace) source: Option<i64>,
+    pub(in crate::trace) destination: Option<i64>,
+    pub(in crate::trace) root: Option<i64>,
+}
+
+impl Arguments {
+    /// Those that a record has.
+    fn read(function: FunctionId, records: &mut Reader<'_>) -> Option<Self> {
+        let fields = Fields::of(function);
+        let communicator = if fields.communicator { Some(records.number()?) } else { None };
+        let mut signed = |has| if has { Some(Some(records.signed()?)) } else { Some(None) };
+        Some(Self {
+            function,
+            communicator,
+            tag: signed(fields.tag)?,
+            received_tag: signed(fields.received_tag)?,
+            source: signed(fields.source)?,
+            destination: signed(fields.destination)?,
+            root: signed(fields.root)?,
+        })
+    }
+}
+
+/// What calls have in common that come again: there are many calls, and few of these.
+#[derive(Debug, Clone)]
+struct Kind {
+    arguments: Arguments,
+    /// What each of the calls moves. Of other calls, the thread has it.
+    moved: Vec<Moved>,
+}
+
+/// A call that is over.
+#[derive(Debug, Clone)]
+pub(in crate::trace) struct Call {
+    kind: Rc<Kind>,
+    /// Nanoseconds: since 1970 as long as the file is read, later since the trace's beginning.
+    pub(in crate::trace) begin: i64,
+    pub(in crate::trace) end: i64,
+    /// Its number in its thread.
+    pub(in crate::trace) number: u64,
+    /// Where its data are among the thread's, and how many.
+    data: usize,
+    count: u32,
+    pub(in crate::trace) has_failed: bool,
+}
+
+impl Deref for Call {
+    type Target = Arguments;
+
+    fn deref(&self) -> &Arguments {
+        &self.kind.arguments
+    }
+}
+
+#[cfg(test)]
+impl Call {
+    /// For a trace that is made up: its data are those of its thread from a place on.
+    pub(super) fn made_up(arguments: Arguments, [begin, end]: [i64; 2]) -> Self {
+        let kind = Rc::new(Kind { arguments, moved: Vec::new() });
+        Self { kind, begin, end, number: 0, data: 0, count: 0, has_failed: false }
+    }
+
+    pub(super) fn set_data(&mut self, data: usize, count: usize) {
+        (self.data, self.count) = (data, u32::try_from(count).unwrap());
+    }
+
+    pub(in crate::trace) fn arguments_mut(&mut self) -> &mut Arguments {
+        &mut Rc::make_mut(&mut self.kind).arguments
+    }
+}
+
+/// How many bytes are in pieces of data: sent, received, reduced.
+pub(in crate::trace) fn sums(data: &[Moved]) -> [u64; 3] {
+    let mut sums = [0_u64; 3];
+    for moved in data {
+        let sum = &mut sums[match moved.way {
+            Way::Sent => 0,
+            Way::Received => 1,
+            Way::Reduced => 2,
+        }];
+        *sum = sum.saturating_add(moved.bytes);
+    }
+    sums
+}
+
+/// A thread's calls.
+#[derive(Default)]
+pub(in crate::trace) struct Thread {
+    /// In the order in which they ended.
+    pub(in crate::trace) calls: Vec<Call>,
+    pub(in crate::trace) data: Vec<Moved>,
+    /// Which calls, by their places, have started what the calls of a thread and a number have prepared.
+    pub(in crate::trace) starts: Vec<(usize, (u64, u64))>,
+    /// By the places of probes: the sender and the tag of the message that each has found.
+    pub(in crate::trace) found: HashMap<usize, (Partner, i64)>,
+    /// By the places of calls that receive what was matched before: the thread and the number of the call that has done so.
+    pub(in crate::trace) matched: HashMap<usize, (u64, u64)>,
+    /// Where the data begin that belong to the next call.
+    begun: usize,
+    /// The sequence number of the next chunk, if none was overwritten.
+    sequence: u64,
+    /// Functions with their arguments that have numbers, by these.
+    defined: HashMap<u32, Rc<Kind>>,
+    /// The same of calls whose records have their arguments, by these.
+    known: HashMap<Arguments, Rc<Kind>>,
+}
+
+impl Thread {
+    /// The data that have moved in a call.
+    pub(in crate::trace) fn data<'a>(&'a self, call: &'a Call) -> &'a [Moved] {
+        match call.count {
+            0 => &call.kind.moved,
+            count => &self.data[call.data..call.data + count as usize],
+        }
+    }
+
+    /// Where the call of a number is, if it is in the file.
+    pub(in crate::trace) fn place(&self, number: u64) -> Option<usize> {
+        let at = self.calls.partition_point(|call| call.number < number);
+        self.calls.get(at).is_some_and(|call| call.number == number).then_some(at)
+    }
+
+    /// Forgets calls, but not what records that follow need.
+    pub(super) fn forget(&mut self) {
+        self.calls.clear();
+        self.data.drain(..self.begun);
+        self.begun = 0;
+        self.starts.clear();
+        self.found.clear();
+        self.matched.clear();
+        // Arguments that do not come again must not add up.
+        if self.known.len() > 1 << 12 {
+            self.known.clear();
+        }
+    }
+
+    /// A call is over. The data are its own that were read since the one before it.
+    fn add(&mut self, kind: Rc<Kind>, [begin, end]: [u64; 2], number: u64, has_failed: bool) {
+        let (begin, end) = (begin.cast_signed(), end.cast_signed());
+        let data = self.begun;
+        self.begun = self.data.len();
+        let count = u32::try_from(self.begun - data).unwrap_or(u32::MAX);
+        self.calls.push(Call { kind, begin, end, number, data, count, has_failed });
+    }
+
+    /// Reads records. Returns how many calls cannot be read as what they repeat is not there; `None` if they are damaged.
+    pub(super) fn read(
+        &mut self,
+        chunk: &Chunk,
+        records: &[u8],
+        functions: &HashMap<u64, FunctionId>,
+        shift: u32,
+    ) -> Option<u64> {
+        if self.sequence != chunk.sequence {
+            // Calls between are not there, and what is left of the data before them was one of these calls'.
+            self.begun = self.data.len();
+        }
+        self.sequence = chunk.sequence.wrapping_add(1);
+        let mut lost = 0;
+        let mut next = chunk.first;
+        // The end of the last call: as the next distance counts from it, and as it is told.
+        let mut last = chunk.time;
+        let mut ended = last;
+        let mut records = Reader::new(records);
+        while !records.is_empty() {
+            let kind = records.number()?;
+            match kind {
+                STARTS => {
+                    let prepared = (records.number()?, records.number()?);
+                    self.starts.push((self.calls.len(), prepared));
+                }
+                DEFINES => self.define(&mut records, functions)?,
+                FOUND => {
+                    let found = (records.partner()?, records.signed()?);
+                    self.found.insert(self.calls.len(), found);
+                }
+                MATCHED => {
+                    let matched = (records.number()?, records.number()?);
+                    self.matched.insert(self.calls.len(), matched);
+                }
+                REPEATS => {
+                    let (number, begin, end) = records.repeat(last)?;
+                    last = end;
+                    ended = last;
+                    // What it repeats was overwritten, of a call that was under way when its thread went on to another
+                    // chunk.
+                    match self.defined.get(&number).cloned() {
+                        Some(kind) => {
+                            if self.begun < self.data.len() {
+                                self.data.extend_from_slice(&kind.moved);
+                            }
+                            self.add(kind, [begin, end], next, false);
+                        }
+                        None => lost += 1,
+                    }
+                    next += 1;
+                }
+                kind if kind < CALL => self.data.push(records.moved(kind)?),
+                kind => {
+                    let function = *functions.get(&(kind - CALL))?;
+                    let begin = (last >> shift).wrapping_add(records.signed()?.cast_unsigned());
+                    let duration = records.number()?;
+                    let end = begin.wrapping_add(duration >> 1) << shift;
+                    last = end;
+                    let mut begin = begin << shift;
+                    // A repeated call before it has ended in the same unit, and exactly: that was earlier.
+                    if ended.wrapping_sub(begin) >> shift == 0 {
+                        begin = ended;
+                    }
+                    ended = end.max(begin);
+                    let kind = self.kind(Arguments::read(function, &mut records)?);
+                    self.add(kind, [begin, ended], next, duration & 1 == 1);
+                    next += 1;
+                }
+            }
+        }
+        Some(lost)
+    }
+
+    /// What calls with these arguments have in common.
+    fn kind(&mut self, arguments: Arguments) -> Rc<Kind> {
+        let new = || Rc::new(Kind { arguments, moved: Vec::new() });
+        Rc::clone(self.known.entry(arguments).or_insert_with(new))
+    }
+
+    /// Reads a function with its arguments that has a number from now on.
+    fn define(
+        &mut self,
+        records: &mut Reader<'_>,
+        functions: &HashMap<u64, FunctionId>,
+    ) -> Option<()> {
+        let number = u32::try_from(records.number()?).ok()?;
+        let function = *functions.get(&records.number()?.checked_sub(CALL)?)?;
+        let arguments = Arguments::read(function, records)?;
+        let count = usize::try_from(records.number()?).ok()?;
+        if number >= MOST_DEFINED || count > MOST_MOVED {
+            return None;
+        }
+        let mut piece = || {
+            let kind = records.number()?;
+            records.moved(kind)
+        };
+        let moved = (0..count).map(|_| piece()).collect::<Option<_>>()?;
+        self.defined.insert(number, Rc::new(Kind { arguments, moved }));
+        Some(())
+    }
+}

@@ -10,7 +10,7 @@
 static struct {
     const char *name;
     void (*run)(void);
-} cases[512];
+} cases[1024];
 static int count, r, n, peer, b[4096], c[4096], ones[16], zeros[16], value;
 static double d[64];
 static void *base;

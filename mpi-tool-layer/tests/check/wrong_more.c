@@ -60,3 +60,16 @@ W(rsend_started_early, "call-order", if (!r) { MPI_Rsend_init(b, 1, MPI_INT, 1, 
 
 /* Two groups that do not meet. */
 W(three_not_all_meet, "deadlock", MPI_Comm sub; MPI_Comm_split(W_, r > 0, r, &sub); if (r == 2) MPI_Recv(b, 1, MPI_INT, 0, 0, W_, &st); MPI_Intercomm_create(sub, 0, W_, r ? 0 : 1, 7, &comm); if (!r) MPI_Send(b, 1, MPI_INT, 2, 0, W_); MPI_Comm_free(&comm); MPI_Comm_free(&sub))
+
+/* No room for a result. */
+W(test_no_flag, "invalid-argument", MPI_Irecv(c, 1, MPI_INT, MPI_PROC_NULL, 0, W_, &q); MPI_Test(&q, NULL, MPI_STATUS_IGNORE); MPI_Wait(&q, &st))
+W(iprobe_no_flag, "invalid-argument", MPI_Iprobe(MPI_ANY_SOURCE, 0, W_, NULL, &st))
+W(rank_nowhere, "invalid-argument", MPI_Comm_rank(W_, NULL))
+
+/* Two receives, and one message. */
+W(waitall_one_comes, "deadlock", MPI_Irecv(b, 1, MPI_INT, peer, 0, W_, qs); MPI_Irecv(c, 1, MPI_INT, peer, 0, W_, qs + 1); MPI_Send(d, 1, MPI_INT, peer, 0, W_); MPI_Waitall(2, qs, MPI_STATUSES_IGNORE))
+
+/* Windows that are freed too early, or are none, and sums of which elements overlap in part. */
+W(free_before_fence, "epoch-lifecycle", WIN; MPI_Win_fence(0, w); MPI_Put(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w); MPI_Win_free(&w))
+W(free_no_window, "invalid-argument", memset(&w, 1, sizeof w); MPI_Win_free(&w))
+W(accumulate_askew, "rma-conflict", MPI_Win_create(b, 64, 1, MPI_INFO_NULL, W_, &w); MPI_Win_fence(0, w); MPI_Accumulate(c, 2, MPI_INT, 0, r, 2, MPI_INT, MPI_SUM, w); MPI_Win_fence(0, w); MPI_Win_free(&w))

@@ -100,12 +100,30 @@ pub(crate) struct Access {
     /// By [`operations::number`]; 0 if it is not known.
     pub(crate) operation: u32,
     /// The basic datatype of an accumulation, if it is one.
-    pub(crate) basic: u8,
+    pub(crate) basic: Option<Basic>,
     /// Of what is put.
     pub(crate) checksum: Option<u64>,
     pub(crate) function: FunctionId,
     pub(crate) mark: Mark,
     pub(crate) layout: Layout,
+}
+
+/// A basic datatype: its number, and how many bytes it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Basic {
+    pub(crate) code: u8,
+    pub(crate) size: u16,
+}
+
+impl Basic {
+    fn to_word(this: Option<Self>) -> u32 {
+        this.map_or(0, |Self { code, size }| u32::from(code) | u32::from(size) << 8)
+    }
+
+    fn of_word(word: u32) -> Option<Self> {
+        let [code, size] = [word as u8 as u16, (word >> 8) as u16];
+        (word != 0).then_some(Self { code: code as u8, size })
+    }
 }
 
 /// A collective operation: its communicator's identity, and its number there.
@@ -292,7 +310,7 @@ fn keep(bucket: &Bucket, access: &Access, passed: Collective) -> Option<usize> {
     slot.is_over.store(0, Relaxed);
     slot.action.store(access.action as u32, Relaxed);
     slot.operation.store(access.operation, Relaxed);
-    slot.basic.store(access.basic.into(), Relaxed);
+    slot.basic.store(Basic::to_word(access.basic), Relaxed);
     slot.checksum.store(access.checksum.unwrap_or(0), Relaxed);
     slot.function.store(access.function as u32, Relaxed);
     slot.module.store(access.mark.module, Relaxed);
@@ -384,7 +402,7 @@ impl Slot {
                 _ => Action::Accumulate,
             },
             operation: self.operation.load(Relaxed),
-            basic: self.basic.load(Relaxed) as u8,
+            basic: Basic::of_word(self.basic.load(Relaxed)),
             checksum: Some(self.checksum.load(Relaxed)).filter(|checksum| *checksum != 0),
             function: FunctionId::from_index(self.function.load(Relaxed) as usize)?,
             mark: Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) },
@@ -431,7 +449,9 @@ impl Access {
                     && !reads(self)
                     && !reads(other)
                     && (self.operation != other.operation
-                        || self.basic != 0 && other.basic != 0 && self.basic != other.basic)
+                        || self.basic.zip(other.basic).is_some_and(|(own, theirs)| {
+                            own != theirs || self.layout.is_askew(&other.layout, own.size.into())
+                        }))
             }
             // Some programs wait for a word that somebody else changes.
             (Get, _) | (_, Get) if is_locked => {

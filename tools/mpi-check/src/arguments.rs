@@ -16,7 +16,8 @@ use core::cell::Cell;
 
 use mpi_facts::{Data, NONE, Pattern, Position, Shape};
 use mpi_tool_layer::mpi_sys::{
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT, MPI_UNDEFINED, c_int, pmpi,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT, MPI_STATUS_IGNORE,
+    MPI_UNDEFINED, c_int, pmpi,
 };
 use mpi_tool_layer::{
     AnyCall, Call as _, Direction, FunctionClass, FunctionId, Parameter, ParameterKind, Site, Word,
@@ -29,6 +30,7 @@ use crate::objects::{self, Kind};
 use crate::operations;
 use crate::types::TypeInfo;
 pub(crate) use attributes::other_kind;
+pub(crate) use handles::is_garbage;
 pub(crate) use meaning::datatype;
 pub(crate) use packed::attached;
 
@@ -377,6 +379,10 @@ impl<'c> Checked<'c> {
                 let message = format!("{} is a null pointer", parameter.name());
                 self.wrong(parameter.name(), &message, None);
             }
+            _ if word == 0 && is_result && self.needs_result(parameter) => {
+                let message = format!("{} is a null pointer", parameter.name());
+                self.wrong(parameter.name(), &message, None);
+            }
             ParameterKind::XferNumElem
                 if word != 0 && !is_result && self.is_significant(position) =>
             {
@@ -386,6 +392,23 @@ impl<'c> Checked<'c> {
                 self.check_dimensions(parameter, word);
             }
             _ => {}
+        }
+    }
+
+    /// Must there be room for a result, a single one that MPI writes whatever the other arguments are?
+    fn needs_result(&self, parameter: &'static Parameter) -> bool {
+        if parameter.length().is_some() || self.shape.class == FunctionClass::ToolInterface {
+            return false;
+        }
+        match (parameter.kind, parameter.name()) {
+            (ParameterKind::Logical, _)
+            | (ParameterKind::Rank, "rank" | "rank_source" | "rank_dest")
+            | (ParameterKind::CommSize, "size")
+            | (ParameterKind::Index, "index" | "indx")
+            | (ParameterKind::ArrayLength, "outcount")
+            | (ParameterKind::XferNumElem, "count") => true,
+            (ParameterKind::Status, "status") => MPI_STATUS_IGNORE.to_word() != 0,
+            _ => false,
         }
     }
 

@@ -18,7 +18,7 @@ use mpi_tool_layer::mpi_sys::{MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_N
 use mpi_tool_layer::{Call as _, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 
-use crate::accesses::{self, Access, Action, Collective, End, Epoch, Kept};
+use crate::accesses::{self, Access, Action, Basic, Collective, End, Epoch, Kept};
 use crate::arguments::{self, Checked};
 use crate::comms::CommRef;
 use crate::findings::{Class, Other, rank, report};
@@ -299,10 +299,12 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
                 ("fence", format!("{function} in an epoch that is not over"), what, site)
             }
             MPI_Win_free => {
+                let of_fence = window.fence.and_then(|_| window.operations.first());
                 let (what, site) = match (locked, window.started, window.posted) {
                     (Some(site), ..) => ("locked at", site),
                     (_, Some(site), _) => ("started at", site),
-                    (.., site) => ("posted at", site?),
+                    (.., Some(site)) => ("posted at", site),
+                    _ => ("communication at", of_fence?.site),
                 };
                 ("free", format!("{function} in an epoch that is not over"), what, site)
             }
@@ -510,7 +512,11 @@ impl Window {
             Some(operation) if !common.has_info => operations::number(operation),
             _ => 0,
         };
-        let basic = arguments::datatype(new.described.0).map_or(0, |info| info.signature.uniform);
+        let basic = arguments::datatype(new.described.0).and_then(|info| {
+            let code = info.signature.uniform;
+            let size = info.size.checked_div(info.signature.elements)?;
+            (code != 0).then_some(Basic { code, size: u16::try_from(size).ok()? })
+        });
         let checksum = match new.action {
             Action::Put => new.read.as_ref().and_then(|(_, checksum)| *checksum),
             _ => None,

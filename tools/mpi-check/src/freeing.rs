@@ -29,6 +29,9 @@ pub(crate) fn check(kind: Kind, handle: u64, function: FunctionId, site: Site) {
             let other = Other::new("made at", object.site);
             findings::report(Class::InvalidArgument, function, site, "kind", &message, Some(other));
         }
+    } else if arguments::is_garbage(kind, handle) {
+        let message = format!("{function} of what is no handle of a {name}: {:#x}", handle as u32);
+        findings::report(Class::InvalidArgument, function, site, "garbage", &message, None);
     } else if kind.is_predefined(handle) && !matches!(kind, Kind::Group | Kind::Errhandler) {
         let message = format!("{function} of a predefined {name}");
         findings::report(Class::InvalidArgument, function, site, "predefined", &message, None);

@@ -50,6 +50,22 @@ impl Layout {
         &self.0
     }
 
+    /// Do both consist of elements of so many bytes, those of one between those of the other? `false` if they may consist of
+    /// others.
+    pub(crate) fn is_askew(&self, other: &Self, size: u64) -> bool {
+        let offset = |layout: &Self| {
+            let size = i64::try_from(size).ok().filter(|size| *size > 0)?;
+            let first = layout.0.first()?.start.rem_euclid(size);
+            let is_even = |piece: &Piece| {
+                piece.start.rem_euclid(size) == first
+                    && piece.length.is_multiple_of(size as u64)
+                    && (piece.count == 1 || piece.stride % size == 0)
+            };
+            layout.0.iter().all(is_even).then_some(first)
+        };
+        offset(self).zip(offset(other)).is_some_and(|(own, theirs)| own != theirs)
+    }
+
     /// The same so many times, one at each multiple of a distance; `None` if that is too much.
     pub(crate) fn repeated(&self, count: u64, distance: i64) -> Option<Self> {
         let mut result = Self::default();

@@ -16,7 +16,7 @@ use core::sync::atomic::{
 use std::thread;
 use std::time::Duration;
 
-use mpi_facts::{Pattern, Timing};
+use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
 use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
 use smallvec::SmallVec;
@@ -237,18 +237,25 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
         return Need::Nothing;
     };
     let shape = checked.shape;
-    let has_counts = shape.sent.array_of_counts || shape.received.array_of_counts;
     let in_place = Some(MPI_IN_PLACE.to_word());
-    let is_empty = [shape.sent, shape.received]
-        .into_iter()
-        .any(|data| checked.int(data.count) == Some(0) && checked.word(data.buffer) != in_place);
-    if shape.class == FunctionClass::Neighborhood || has_counts || is_empty || !checked.is_sound {
+    let is_empty = [shape.sent, shape.received].into_iter().any(|data| {
+        !data.array_of_counts
+            && checked.int(data.count) == Some(0)
+            && checked.word(data.buffer) != in_place
+    });
+    if shape.class == FunctionClass::Neighborhood || is_empty || !checked.is_sound {
         return Need::Nothing;
     }
     if checked.facts.is_scan {
         return Need::Nothing;
     }
     let is_root = checked.is_root();
+    if shape.received.array_of_counts
+        && (is_root || shape.root == NONE)
+        && !needs_all(checked, comm.size, comm.rank)
+    {
+        return Need::Nothing;
+    }
     let root = match shape.pattern {
         Pattern::Broadcast | Pattern::Scatter if is_root => return Need::Nothing,
         Pattern::Broadcast | Pattern::Scatter => {
@@ -262,6 +269,24 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
         _ => None,
     };
     Need::Collective { identity: comm.identity, number, root }
+}
+
+/// Is there something to come from all others in a collective operation that says how much comes from each?
+fn needs_all(checked: &Checked<'_>, size: u32, own: i32) -> bool {
+    let received = checked.shape.received;
+    let Some(counts) = checked.word(received.count).filter(|address| *address != 0) else {
+        return false;
+    };
+    let has_data = checked.datatype(received.datatype).is_some_and(|info| info.size > 0);
+    let own = usize::try_from(own).ok();
+    // All take part in each element of a reduction.
+    let matters = |rank: &usize| match checked.shape.pattern {
+        Pattern::ReduceScatter => Some(*rank) == own,
+        _ => Some(*rank) != own,
+    };
+    !received.array_of_datatypes
+        && has_data
+        && (0..size as usize).filter(matters).all(|rank| checked.count_at(counts, rank) > 0)
 }
 
 /// What a neighbourhood collective operation needs: all who give this process something.

@@ -34,7 +34,7 @@ fn fault(kind: Kind, handle: u64) -> Option<Fault> {
 }
 
 /// Can the number not be a handle of the kind? In MPICH's ABI handles say their kind, in others they are addresses.
-fn is_garbage(kind: Kind, handle: u64) -> bool {
+pub(crate) fn is_garbage(kind: Kind, handle: u64) -> bool {
     if kind == Kind::Keyval {
         return false;
     }

@@ -111,11 +111,13 @@ impl Seen {
                 if can_go[at] || !rank.is_blocked() {
                     continue;
                 }
-                let may = |need: &Need| self.may_come(*need, at, &can_go);
-                let goes = match rank.is_any {
-                    true => rank.needs.iter().any(may),
-                    false => rank.needs.iter().all(may),
-                };
+                let mut needs = (0..rank.needs.len()).map(|number| {
+                    let need = rank.needs[number];
+                    // Each of several receives that ask for the same needs a message of its own.
+                    let same = rank.needs[..number].iter().filter(|other| **other == need).count();
+                    self.may_come(need, same, at, &can_go)
+                });
+                let goes = if rank.is_any { needs.any(|may| may) } else { needs.all(|may| may) };
                 if goes {
                     can_go[at] = true;
                     changed = true;
@@ -128,19 +130,21 @@ impl Seen {
         (0..ranks.len()).filter(|rank| !can_go[*rank] && ranks[*rank].is_blocked()).collect()
     }
 
-    /// Is there what a rank needs, or may it still come?
-    fn may_come(&self, need: Need, rank: usize, can_go: &[bool]) -> bool {
+    /// Is there what a rank needs, besides what as many other needs are for that are the same, or may it still come?
+    fn may_come(&self, need: Need, same: usize, rank: usize, can_go: &[bool]) -> bool {
         let others = || can_go.iter().enumerate().any(|(other, goes)| *goes && other != rank);
         let goes = |rank: u32| can_go.get(rank as usize).copied().unwrap_or(true);
         match need {
             Need::Nothing => true,
             Need::Message(wanted) => {
-                self.under_way.iter().any(|message| {
+                let is_wanted = |message: &&Channel| {
                     message.target as usize == rank
                         && message.identity == wanted.identity
                         && wanted.source.is_none_or(|source| source == message.source)
                         && wanted.tag.is_none_or(|tag| tag == message.tag)
-                }) || wanted.source.map_or_else(others, goes)
+                };
+                self.under_way.iter().filter(is_wanted).nth(same).is_some()
+                    || wanted.source.map_or_else(others, goes)
             }
             Need::Receiver { key, target } => {
                 let Some(of_target) = self.ranks.get(target as usize) else { return true };

@@ -73,3 +73,8 @@ W(waitall_one_comes, "deadlock", MPI_Irecv(b, 1, MPI_INT, peer, 0, W_, qs); MPI_
 W(free_before_fence, "epoch-lifecycle", WIN; MPI_Win_fence(0, w); MPI_Put(c, 4, MPI_INT, peer, 0, 4, MPI_INT, w); MPI_Win_free(&w))
 W(free_no_window, "invalid-argument", memset(&w, 1, sizeof w); MPI_Win_free(&w))
 W(accumulate_askew, "rma-conflict", MPI_Win_create(b, 64, 1, MPI_INFO_NULL, W_, &w); MPI_Win_fence(0, w); MPI_Accumulate(c, 2, MPI_INT, 0, r, 2, MPI_INT, MPI_SUM, w); MPI_Win_fence(0, w); MPI_Win_free(&w))
+
+/* Operations that others never come to, with counts for each rank, and of those before a rank only. */
+W(allgatherv_alone, "deadlock", int counts[2] = {1, 1}, at[2] = {0, 1}; if (r) MPI_Allgatherv(b, 1, MPI_INT, c, counts, at, MPI_INT, W_))
+W(alltoallv_alone, "deadlock", int counts[2] = {1, 1}, at[2] = {0, 1}; if (!r) MPI_Alltoallv(b, counts, at, MPI_INT, c, counts, at, MPI_INT, W_))
+W(exscan_alone, "deadlock", if (r) MPI_Exscan(b, c, 1, MPI_INT, MPI_SUM, W_))

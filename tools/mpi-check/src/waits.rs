@@ -22,6 +22,7 @@ use mpi_tool_layer::{FunctionClass, FunctionId, Word as _};
 use smallvec::SmallVec;
 
 use crate::arguments::Checked;
+use crate::comms::Comm;
 use crate::findings::rank;
 use crate::messages::{Receive, Send, Wanted};
 use crate::neighbors::Neighbors;
@@ -91,6 +92,8 @@ pub(crate) enum Need {
     Receiver { key: u64, target: u32 },
     /// All others in a collective operation, or its root.
     Collective { identity: u64, number: u64, root: Option<u32> },
+    /// No data, or nobody knows whether any: but all others must call the collective operation before they are through.
+    Attendance { identity: u64, number: u64 },
     /// A rank that posts a window so often.
     Post { key: u64, count: u64, rank: u32 },
     /// A rank that completes its epoch with this one so often.
@@ -124,6 +127,7 @@ impl Need {
             Self::Unlocked(lock) => (7, lock.to_words()),
             Self::Unready => (8, [0; 3]),
             Self::OtherGroup { identity, number } => (9, [identity, number, 0]),
+            Self::Attendance { identity, number } => (10, [identity, number, 0]),
         }
     }
 
@@ -146,6 +150,7 @@ impl Need {
             7 => Self::Unlocked(locks::Lock::from_words([one, two, three])),
             8 => Self::Unready,
             9 => Self::OtherGroup { identity: one, number: two },
+            10 => Self::Attendance { identity: one, number: two },
             _ => Self::Nothing,
         }
     }
@@ -236,6 +241,16 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
     let Some(comm) = checked.comm.as_ref().filter(|comm| !comm.is_inter && number != 0) else {
         return Need::Nothing;
     };
+    let identity = comm.identity;
+    match data_of_collective(checked, comm) {
+        Some(root) => Need::Collective { identity, number, root },
+        None if checked.is_sound => Need::Attendance { identity, number },
+        None => Need::Nothing,
+    }
+}
+
+/// Must data come from others, and is that the root alone, by its rank in the world?
+fn data_of_collective(checked: &Checked<'_>, comm: &Comm) -> Option<Option<u32>> {
     let shape = checked.shape;
     let in_place = Some(MPI_IN_PLACE.to_word());
     let is_empty = [shape.sent, shape.received].into_iter().any(|data| {
@@ -244,31 +259,28 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
             && checked.word(data.buffer) != in_place
     });
     if shape.class == FunctionClass::Neighborhood || is_empty || !checked.is_sound {
-        return Need::Nothing;
+        return None;
     }
     if checked.facts.is_scan {
-        return Need::Nothing;
+        return None;
     }
     let is_root = checked.is_root();
     if shape.received.array_of_counts
         && (is_root || shape.root == NONE)
         && !needs_all(checked, comm.size, comm.rank)
     {
-        return Need::Nothing;
+        return None;
     }
     let root = match shape.pattern {
-        Pattern::Broadcast | Pattern::Scatter if is_root => return Need::Nothing,
+        Pattern::Broadcast | Pattern::Scatter if is_root => return None,
         Pattern::Broadcast | Pattern::Scatter => {
             let root = checked.int(shape.root).and_then(|root| i32::try_from(root).ok());
-            let Some(root) = root.and_then(|root| comm.world_rank(root)) else {
-                return Need::Nothing;
-            };
-            Some(root)
+            Some(root.and_then(|root| comm.world_rank(root))?)
         }
-        Pattern::Gather | Pattern::Reduce if !is_root => return Need::Nothing,
+        Pattern::Gather | Pattern::Reduce if !is_root => return None,
         _ => None,
     };
-    Need::Collective { identity: comm.identity, number, root }
+    Some(root)
 }
 
 /// Is there something to come from all others in a collective operation that says how much comes from each?

@@ -75,7 +75,8 @@ pub(crate) fn begin(
 
 /// Waits for what was started of an operation, for a while. `need`: of the process in the operation, which is blocking.
 pub(crate) fn settle(identity: u64, number: u64, need: Need) {
-    let most = if need == Need::Nothing { NOT_NEEDED } else { NEEDED };
+    let most =
+        if matches!(need, Need::Nothing | Need::Attendance { .. }) { NOT_NEEDED } else { NEEDED };
     wait(most, |pending| pending.identity == identity && pending.number == number);
     if with(|all| all.len()) >= MANY {
         let first = with(|all| all.first().map(|first| (first.identity, first.number)));

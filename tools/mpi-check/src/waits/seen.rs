@@ -158,6 +158,11 @@ impl Seen {
             Need::Collective { identity, number, root } => {
                 self.is_over(rank, identity, number, root) || others()
             }
+            Need::Attendance { identity, number } => {
+                let mut others = self.ranks.iter().enumerate().filter(|(other, _)| *other != rank);
+                self.is_over(rank, identity, number, None)
+                    || others.any(|(_, of)| of.state != state::OVER)
+            }
             Need::Post { key, count, rank } | Need::Completion { key, count, rank } => {
                 exposures::has_happened(key, count) || goes(rank)
             }
@@ -236,7 +241,7 @@ impl Seen {
             Some(Need::Receiver { target, .. }) => {
                 write!(text, " waits for rank {target} to receive its message{}", over(*target))
             }
-            Some(Need::Collective { .. } | Need::OtherGroup { .. }) => {
+            Some(Need::Collective { .. } | Need::Attendance { .. } | Need::OtherGroup { .. }) => {
                 write!(text, " waits for the other ranks to call it, too")
             }
             Some(Need::Post { rank, .. }) => {

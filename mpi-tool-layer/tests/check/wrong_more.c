@@ -78,3 +78,5 @@ W(accumulate_askew, "rma-conflict", MPI_Win_create(b, 64, 1, MPI_INFO_NULL, W_, 
 W(allgatherv_alone, "deadlock", int counts[2] = {1, 1}, at[2] = {0, 1}; if (r) MPI_Allgatherv(b, 1, MPI_INT, c, counts, at, MPI_INT, W_))
 W(alltoallv_alone, "deadlock", int counts[2] = {1, 1}, at[2] = {0, 1}; if (!r) MPI_Alltoallv(b, counts, at, MPI_INT, c, counts, at, MPI_INT, W_))
 W(exscan_alone, "deadlock", if (r) MPI_Exscan(b, c, 1, MPI_INT, MPI_SUM, W_))
+W(scan_waits_for_receiver, "deadlock", if (!r) MPI_Recv(b, 1, MPI_INT, 1, 0, W_, &st); MPI_Scan(c, ones, 1, MPI_INT, MPI_SUM, W_); if (r) MPI_Send(b, 1, MPI_INT, 0, 0, W_))
+W(window_nowhere, "invalid-argument", MPI_Win_create(NULL, 16, 4, MPI_INFO_NULL, W_, &w); MPI_Win_free(&w))

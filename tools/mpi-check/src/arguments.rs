@@ -379,6 +379,16 @@ impl<'c> Checked<'c> {
                 let message = format!("{} is a null pointer", parameter.name());
                 self.wrong(parameter.name(), &message, None);
             }
+            ParameterKind::Buffer if word == 0 && parameter.name() == "base" => {
+                let mut parameters = self.function.parameters().iter();
+                let size = parameters.position(|other| other.kind == ParameterKind::WindowSize);
+                let size = size.map_or(0, |size| self.call.words()[size] as i64);
+                if size > 0 {
+                    let message =
+                        format!("base is a null pointer, but the window has {size} bytes");
+                    self.wrong(parameter.name(), &message, None);
+                }
+            }
             _ if word == 0 && is_result && self.needs_result(parameter) => {
                 let message = format!("{} is a null pointer", parameter.name());
                 self.wrong(parameter.name(), &message, None);

@@ -62,7 +62,11 @@ pub(crate) fn enter(
             waits::enter(checked, &waits::of_neighbors(checked, number), false);
         }
         _ if checked.shape.timing == Timing::Blocking => {
-            waits::enter(checked, &[collective], false);
+            if checked.facts.is_scan {
+                waits::enter(checked, &waits::of_scan(checked, number, collective), false);
+            } else {
+                waits::enter(checked, &[collective], false);
+            }
             if number != 0 && hosts::is_on() {
                 let comm = checked.comm.as_ref().map_or(0, |comm| comm.identity);
                 hosts::settle(comm, number, collective);

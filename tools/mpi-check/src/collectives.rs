@@ -165,7 +165,7 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
             return;
         }
     }
-    if shape_is_of_neighbors(checked) && shared.is_whole() {
+    if waits_for_some(checked) && shared.is_whole() {
         waits::entering(comm.identity, number, expected as u32);
     }
     if shared.has_reached(limit::COLLECTIVES) || is_broken(comm.identity) {
@@ -179,9 +179,10 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
     }
 }
 
-/// Is the call one in which a process waits for its neighbours only?
-fn shape_is_of_neighbors(checked: &Checked<'_>) -> bool {
-    checked.shape.class == FunctionClass::Neighborhood && checked.shape.timing != Timing::Persistent
+/// Is the call one in which a process waits for some others only: its neighbours, or those before it?
+fn waits_for_some(checked: &Checked<'_>) -> bool {
+    let has_order = checked.shape.class == FunctionClass::Neighborhood || checked.facts.is_scan;
+    has_order && checked.shape.timing != Timing::Persistent
 }
 
 /// What is found when a rank comes to an operation.

@@ -242,6 +242,12 @@ pub(crate) fn of_collective(checked: &Checked<'_>, number: u64) -> Need {
         return Need::Nothing;
     };
     let identity = comm.identity;
+    // Of those whose request is waited for later, one need is kept.
+    if checked.facts.is_scan
+        && let Some(before) = before_in_scan(checked, number).next()
+    {
+        return before;
+    }
     match data_of_collective(checked, comm) {
         Some(root) => Need::Collective { identity, number, root },
         None if checked.is_sound => Need::Attendance { identity, number },
@@ -321,6 +327,24 @@ pub(crate) fn of_neighbors(checked: &Checked<'_>, number: u64) -> SmallVec<[Need
         (source != rank()).then_some(need)
     };
     Neighbors::there(&neighbors.sources).filter_map(need).collect()
+}
+
+/// What a scan needs: all before this process in the communicator, of which not all are looked at if they are many.
+pub(crate) fn of_scan(checked: &Checked<'_>, number: u64, otherwise: Need) -> SmallVec<[Need; 4]> {
+    let needs: SmallVec<[Need; 4]> = before_in_scan(checked, number).take(NEEDS).collect();
+    if needs.is_empty() { SmallVec::from_slice(&[otherwise]) } else { needs }
+}
+
+/// Those before this process in a scan, from the last one back; nobody if there are no data.
+fn before_in_scan(checked: &Checked<'_>, number: u64) -> impl Iterator<Item = Need> {
+    let counts = [checked.shape.sent.count, checked.shape.received.count];
+    let has_data = counts.into_iter().filter_map(|count| checked.int(count)).any(|count| count > 0);
+    let is_known = has_data && checked.is_sound && shared().is_whole();
+    let comm = checked.comm.as_ref().filter(|comm| is_known && !comm.is_inter);
+    comm.into_iter().flat_map(move |comm| {
+        let ranks = (0..comm.rank).rev().filter_map(|before| comm.world_rank(before));
+        ranks.map(move |rank| Need::Entered { identity: comm.identity, number, rank })
+    })
 }
 
 /// A call is about to be passed on.

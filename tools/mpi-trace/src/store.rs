@@ -28,7 +28,8 @@ struct Store {
     header: Chunk,
     /// In bytes.
     length: usize,
-    /// Chunks that no thread writes to any more, oldest first: where they are, and how long.
+    /// Of a file that may have so many bytes only, chunks that no thread writes to any more, oldest first: where they are,
+    /// and how long.
     full: VecDeque<(usize, usize)>,
     definitions: Option<Chunk>,
     /// How many bytes of the definitions' chunk are used.
@@ -118,10 +119,12 @@ impl Chunk {
         }
     }
 
-    /// Takes the chunk out of the memory. It stays in the file.
+    /// Takes the chunk out of the memory. It stays in the file. Not by `munmap`: MPIs (UCX) put themselves behind that, to
+    /// know which of their buffers are gone, and keep more than a hundred bytes of each call.
     fn unmap(self) {
-        // SAFETY: the range must be a mapping that nobody uses any more: its owner has given it back.
-        unsafe { libc::munmap(self.address.as_ptr().cast(), self.length) };
+        // SAFETY: the range must be a mapping that nobody uses any more: its owner has given it back. No MPI knows it as a
+        // buffer.
+        unsafe { libc::syscall(libc::SYS_munmap, self.address.as_ptr(), self.length) };
     }
 }
 
@@ -225,7 +228,9 @@ pub(crate) fn next_chunk(last: Option<Chunk>, number: u64, ring: u64) -> Option<
     with(|store| {
         if let Some(last) = last {
             last.unmap();
-            store.full.push_back((last.offset, last.length));
+            if most.is_some() {
+                store.full.push_back((last.offset, last.length));
+            }
         }
         store.chunk(length, most)
     })

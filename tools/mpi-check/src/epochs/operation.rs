@@ -10,6 +10,7 @@ use crate::arguments::{self, Checked};
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
 use crate::objects;
+use crate::places::Mark;
 
 /// An operation of an epoch that is not over.
 #[derive(Debug, Clone)]
@@ -180,11 +181,9 @@ impl Operation {
             .then_some("gets to a place of this process that is written by")
     }
 
-    /// Do both get the same to the same place, or by the same line, as programs do that measure how long that takes?
+    /// Do both get to the same place by the same line, as programs do that measure how long that takes?
     fn gets_again(&self, old: &Self) -> bool {
-        let of = |it: &Self| (it.target, it.displacement, it.described);
-        self.written == old.written
-            && (of(self) == of(old) || self.site.number() == old.site.number())
+        self.written == old.written && Mark::of(self.site) == Mark::of(old.site)
     }
 
     /// Have both a byte of the target's memory in common? `false` if nobody knows.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -18,6 +18,8 @@ pub struct Run {
     tools: Vec<PathBuf>,
     variables: Vec<(String, String)>,
     seconds: u64,
+    /// It may be ended soon after this text is in this file.
+    enough: Option<(PathBuf, String)>,
     /// Runs in it, and finds there what it wrote.
     pub folder: TempDir,
 }
@@ -52,6 +54,9 @@ pub fn has_not_begun(stderr: &[u8]) -> bool {
     stderr.windows(words.len()).any(|found| found == words)
 }
 
+/// How long a program may go on that has said enough.
+const GRACE: Duration = Duration::from_millis(400);
+
 impl Run {
     /// A program on so many ranks, under the launcher; without it for none.
     pub fn new(program: &Path, ranks: u32) -> Self {
@@ -62,6 +67,7 @@ impl Run {
             tools: Vec::new(),
             variables: Vec::new(),
             seconds: 180,
+            enough: None,
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -87,6 +93,12 @@ impl Run {
     /// For how long it may run.
     pub fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;
+        self
+    }
+
+    /// Nobody needs to wait for the end of a program that hangs once a file in the folder has a text.
+    pub fn is_enough(mut self, file: &str, text: &str) -> Self {
+        self.enough = Some((self.folder.path().join(file), text.to_owned()));
         self
     }
 
@@ -170,6 +182,13 @@ impl Run {
         output.unwrap_or_else(again)
     }
 
+    /// Has it written what it was run for?
+    fn has_enough(&self) -> bool {
+        self.enough.as_ref().is_some_and(|(file, text)| {
+            fs::read_to_string(file).is_ok_and(|written| written.contains(text))
+        })
+    }
+
     /// `None` if Open MPI's launcher has stayed when all its processes were gone. It does so now and then (one run of some fifty
     /// on a busy machine, if a signal ends the ranks).
     fn launch(&self) -> Option<Output> {
@@ -183,22 +202,30 @@ impl Run {
         let mut launcher = command.spawn().expect("the launcher runs");
         let start = Instant::now();
         let mut asked = false;
+        let mut enough_since = None;
+        let mut is_ended = false;
         let status = loop {
             if let Some(status) = launcher.try_wait().unwrap() {
                 break status;
             }
             let seconds = start.elapsed().as_secs();
-            if seconds > self.seconds && !asked {
+            if enough_since.is_none() && self.has_enough() {
+                enough_since = Some(Instant::now());
+            }
+            // What else it says comes at once.
+            let is_enough =
+                !is_ended && enough_since.is_some_and(|since: Instant| since.elapsed() > GRACE);
+            if is_enough {
+                is_ended = true;
+                end(&launcher);
+            } else if seconds > self.seconds && !asked {
                 asked = true;
                 if has_no_processes(launcher.id()) {
                     launcher.kill().unwrap();
                     launcher.wait().unwrap();
                     return None;
                 }
-                let id = launcher.id().try_into().unwrap();
-                // SAFETY: `kill` touches no memory of the caller's, and must not hit another process: this is
-                // our own child, whose number stays its own until it has been waited for.
-                unsafe { libc::kill(id, libc::SIGTERM) };
+                end(&launcher);
             } else if seconds > self.seconds + 10 {
                 launcher.kill().unwrap();
             }
@@ -209,6 +236,14 @@ impl Run {
         assert!(!asked, "{command:?} did not end:\n{}\n{said}", String::from_utf8_lossy(&stdout));
         Some(Output { status, stdout, stderr })
     }
+}
+
+/// Asks a process to end.
+fn end(child: &Child) {
+    let id = child.id().try_into().unwrap();
+    // SAFETY: `kill` touches no memory of the caller's, and must not hit another process: this is our own child, whose number
+    // stays its own until it has been waited for, for which its owner must be asked.
+    unsafe { libc::kill(id, libc::SIGTERM) };
 }
 
 /// Has a process no children?

@@ -415,6 +415,7 @@ R(rget_flush_local_all_receive, LOCKED(MPI_Rget(c, 4, MPI_INT, r, 0, 4, MPI_INT,
 R(rput_unlock_change, int *base; MPI_Win_allocate(64, 4, MPI_INFO_NULL, W_, &base, &w); MPI_Win_lock(MPI_LOCK_SHARED, r, 0, w); MPI_Rput(c, 4, MPI_INT, r, 0, 4, MPI_INT, w, &q); MPI_Win_unlock(r, w); c[0]++; MPI_Wait(&q, &st); MPI_Win_free(&w))
 R(get_again, LOCKED(for (int i = 0; i < 4; i++) MPI_Get(c, 4, MPI_INT, r, 0, 4, MPI_INT, w); for (int i = 0; i < 4; i++) MPI_Rget(c + 8, 4, MPI_INT, r, 8, 4, MPI_INT, w, qs + i); MPI_Waitall(4, qs, sts)))
 R(get_columns, MPI_Type_vector(4, 1, 4, MPI_INT, &t); MPI_Type_commit(&t); LOCKED(for (int i = 0; i < 4; i++) MPI_Get(c + i, 1, t, r, 4 * i, 4, MPI_INT, w); for (int i = 0; i < 4; i++) MPI_Rget(c + 64 + i, 1, t, r, 4 * i, 4, MPI_INT, w, qs + i); MPI_Waitall(4, qs, sts)); MPI_Type_free(&t))
+R(got_changed_after_flush, LOCKED(base[0] = 55; MPI_Win_sync(w); MPI_Get(c, 4, MPI_INT, r, 0, 4, MPI_INT, w); MPI_Win_flush(r, w); c[0]++; MPI_Fetch_and_op(b, c + 8, MPI_INT, r, 9, MPI_SUM, w); MPI_Win_flush_local_all(w); c[8]++))
 R(fetch_to_one_place, LOCKED(for (int i = 0; i < 4; i++) MPI_Rget_accumulate(b, 1, MPI_INT, c, 1, MPI_INT, r, i, 1, MPI_INT, MPI_SUM, w, qs + i); MPI_Waitall(4, qs, sts)))
 
 /* Data of several basic datatypes: what is received may be longer. */

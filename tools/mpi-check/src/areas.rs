@@ -83,6 +83,11 @@ impl Area {
         }
     }
 
+    /// How many bytes there are from its first one to its last one.
+    pub(crate) fn length(&self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
+
     /// Is something else there than had a checksum? `false` of memory that is gone, which is another fault.
     pub(crate) fn is_changed(&self, before: Option<u64>) -> bool {
         before.is_some_and(|before| self.checksum().is_some_and(|now| now != before))

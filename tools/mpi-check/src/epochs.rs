@@ -322,6 +322,7 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
         (window.closed_by(function, rank), is_all)
     });
     closed.iter().for_each(|operation| operation.check_unchanged(function));
+    fetched::check_untouched(&closed, function);
     fetched::over(&closed);
     if let Some(target) = closes(function, rank) {
         requests::flushed(window, target, function, checked.site);
@@ -358,6 +359,10 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         return;
     }
     locks::left(checked);
+    if action(checked).is_some() {
+        with(window, |window| fetched::returned(window.operations.last_mut(), function, site));
+        return;
+    }
     with(window, |window| match function {
         MPI_Win_fence => {
             if let Some(common) = &mut window.common {

@@ -3,6 +3,8 @@
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::PoisonError;
 
+use mpi_tool_layer::{FunctionId, Site};
+
 use super::{Operation, WINDOWS};
 use crate::areas::Area;
 use crate::arguments::Checked;
@@ -27,6 +29,44 @@ pub(super) fn over(operations: &[Operation]) {
     let those = operations.iter().filter(|operation| operation.written.is_some()).count();
     if those > 0 {
         UNDER_WAY.fetch_sub(those, Relaxed);
+    }
+}
+
+/// The call of an operation has returned: has it brought already what it was to bring?
+pub(super) fn returned(last: Option<&mut Operation>, function: FunctionId, site: Site) {
+    let is_of_call = |it: &&mut Operation| {
+        it.function == function && it.site.number() == site.number() && it.arrived.is_none()
+    };
+    let Some(operation) = last.filter(is_of_call) else { return };
+    let Some((before, area)) = operation.before.take().zip(operation.written.as_ref()) else {
+        return;
+    };
+    operation.arrived = area.checksum().filter(|now| *now != before);
+}
+
+/// Operations are about to be complete. What one has brought in its call must still be there, unless another one brings
+/// something to the same place.
+pub(super) fn check_untouched(closed: &[Operation], by: FunctionId) {
+    for (at, operation) in closed.iter().enumerate() {
+        let Some(area) = operation.written.as_ref().filter(|it| it.is_changed(operation.arrived))
+        else {
+            continue;
+        };
+        let meets = |other: &Operation| {
+            other.written.as_ref().is_some_and(|written| written.meets_at_all(area))
+        };
+        let mut others = closed.iter().enumerate().filter(|(other, _)| *other != at);
+        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = windows.get_or_insert_default().values().flat_map(|one| &one.operations);
+        if others.any(|(_, other)| meets(other)) || left.any(meets) {
+            continue;
+        }
+        drop(windows);
+        let function = operation.function;
+        let message = format!(
+            "what {function} has brought was changed before the epoch was over, as {by} says"
+        );
+        report(Class::RmaConflict, function, operation.site, "touched", &message, None);
     }
 }
 

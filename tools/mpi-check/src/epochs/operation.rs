@@ -37,7 +37,14 @@ pub(super) struct Operation {
     pub(super) read: Option<(Area, Option<u64>)>,
     /// Memory of this process that MPI writes.
     pub(super) written: Option<Area>,
+    /// What was there before the call, where it is little.
+    pub(super) before: Option<u64>,
+    /// What was there when the call had returned, if that was something else: then it has arrived.
+    pub(super) arrived: Option<u64>,
 }
+
+/// Of as many bytes as this, MPI writes none before it has all.
+const LITTLE: u64 = 256;
 
 impl Operation {
     /// `None` of one that moves nothing, or of which nobody knows what.
@@ -75,6 +82,8 @@ impl Operation {
         });
         let is_get = shape.pattern == Pattern::Get;
         let written = Area::of_data(checked, &shape.received).filter(|_| is_get || !has_request);
+        let little = written.as_ref().filter(|area| !has_request && area.length() <= LITTLE);
+        let before = little.and_then(Area::checksum);
         Some(Self {
             function: checked.function,
             site: checked.site,
@@ -89,6 +98,8 @@ impl Operation {
             has_request,
             read,
             written,
+            before,
+            arrived: None,
         })
     }
 

@@ -98,6 +98,16 @@ impl Run {
         let mut problems = Vec::new();
         let plan = self.plan(&line, &wanted, &mut problems)?;
 
+        let is = |tool: &ToolRequest, name: &str| tool.name.replace('_', "-").contains(name);
+        let place = |name: &str| tools.iter().position(|tool| is(tool, name));
+        if let (Some(check), Some(strict)) = (place("mpi-check"), place("mpi-strict"))
+            && check < strict
+        {
+            problems.push(Problem::new(
+                "mpi-check stands before mpi-strict, so that it does not see what mpi-strict adds",
+                "name --tool mpi-strict first",
+            ));
+        }
         let mut variables = self.variables(&wanted);
         let is_set = variables.iter().any(|(name, _)| name == "MPI_TOOL_MERGE");
         if plan.is_mixed(wanted.count()) && !is_set {

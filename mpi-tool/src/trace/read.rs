@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -21,7 +20,7 @@ mod rounded;
 mod stream;
 
 pub(super) use call::{Call, Thread, sums};
-use chunks::{Chunk, chunks, text, word};
+use chunks::{Bytes, Chunk, chunks, text, word};
 use clock::Clock;
 use progress::Progress;
 pub(super) use stream::{Single, Stream};
@@ -129,7 +128,7 @@ pub(super) struct Opened {
 
 /// Where a process's calls are read from.
 struct Source {
-    file: File,
+    file: Bytes,
     /// By thread, in the order in which they were written.
     chunks: Vec<Chunk>,
     functions: HashMap<u64, FunctionId>,
@@ -259,8 +258,8 @@ impl Process {
     /// Reads what a file begins with, its definitions, and where its calls are.
     fn open(path: &Path, file: File) -> Result<(Self, Source)> {
         let mut bytes = [0; HEADER];
-        if file.read_exact_at(&mut bytes, 0).is_err() || word(&bytes, header::MAGIC) != Some(MAGIC)
-        {
+        let file = Bytes::of(file)?;
+        if file.read(&mut bytes, 0).is_err() || word(&bytes, header::MAGIC) != Some(MAGIC) {
             bail!("it does not begin as a trace does, or the process was killed at its beginning");
         }
         let word = |at| word(&bytes, at).unwrap_or(0);

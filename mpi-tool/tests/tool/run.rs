@@ -69,6 +69,21 @@ fn two_tools_with_options_of_their_own() {
     }
 }
 
+/// mpi-check sees what mpi-strict adds only if it stands behind it.
+#[test]
+fn strict_comes_before_the_checker() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let said = |tools: [&str; 2]| {
+        let options = ["--tool", tools[0], "--tool", tools[1], "--dry-run"];
+        let outcome = run_two(folder.path(), &options, &[text(&program)]);
+        assert_eq!(outcome.status, Some(0), "{outcome:?}");
+        outcome.stderr.contains("name --tool mpi-strict first")
+    };
+    assert!(said(["mpi-check", "mpi-strict"]));
+    assert!(!said(["mpi-strict", "mpi-check"]));
+}
+
 #[test]
 fn a_stack_has_several_levels_of_a_tool() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! The pieces that a process's file consists of.
 
 use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 
 use anyhow::{Result, bail};
@@ -19,6 +20,44 @@ pub(super) fn text(bytes: &[u8], at: usize, words: usize) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
+/// A file whose process may still write to it. A short one is read at once, so that little changes meanwhile.
+pub(super) enum Bytes {
+    InMemory(Vec<u8>),
+    InFile(File),
+}
+
+/// Longer files stay where they are, in bytes.
+const SHORT: u64 = 1 << 22;
+
+impl Bytes {
+    pub(super) fn of(mut file: File) -> io::Result<Self> {
+        if file.metadata()?.len() > SHORT {
+            return Ok(Self::InFile(file));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Self::InMemory(bytes))
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::InMemory(bytes) => Ok(bytes.len() as u64),
+            Self::InFile(file) => Ok(file.metadata()?.len()),
+        }
+    }
+
+    pub(super) fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        match self {
+            Self::InMemory(bytes) => {
+                let from = usize::try_from(at).ok().and_then(|at| bytes.get(at..at + into.len()));
+                into.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+            Self::InFile(file) => file.read_exact_at(into, at),
+        }
+    }
+}
+
 /// A piece of the file: where its records are.
 pub(super) struct Chunk {
     pub(super) thread: u64,
@@ -30,21 +69,29 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Reads its records.
-    pub(super) fn read(&self, file: &File, records: &mut Vec<u8>) -> Result<()> {
+    /// Reads its records: none if the process has begun to write others there meanwhile.
+    pub(super) fn read(&self, file: &Bytes, records: &mut Vec<u8>) -> Result<()> {
         records.resize(self.length, 0);
-        Ok(file.read_exact_at(records, self.at)?)
+        file.read(records, self.at)?;
+        let mut head = [0; chunk::RECORDS];
+        file.read(&mut head, self.at - chunk::RECORDS as u64)?;
+        let word = |number| word(&head, number).unwrap_or(0);
+        let is_same = [word(chunk::THREAD), word(chunk::SEQUENCE)] == [self.thread, self.sequence];
+        if !is_same || word(chunk::USED) < self.length as u64 {
+            records.clear();
+        }
+        Ok(())
     }
 }
 
 /// All pieces that have been begun.
-pub(super) fn chunks(file: &File) -> Result<Vec<Chunk>> {
-    let whole = file.metadata()?.len();
+pub(super) fn chunks(file: &Bytes) -> Result<Vec<Chunk>> {
+    let whole = file.length()?;
     let mut chunks = Vec::new();
     let mut at = HEADER as u64;
     let mut head = [0; chunk::RECORDS];
     while at + PAGE as u64 <= whole {
-        file.read_exact_at(&mut head, at)?;
+        file.read(&mut head, at)?;
         let word = |number| word(&head, number).unwrap_or(0);
         let length = word(chunk::LENGTH);
         if length == 0 {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::settings::{setting, tool};
+use crate::settings::{is_openmpi, setting, tool};
 
 /// A run of a program.
 pub struct Run {
@@ -96,9 +96,12 @@ impl Run {
         self
     }
 
-    /// Nobody needs to wait for the end of a program that hangs once a file in the folder has a text.
+    /// Nobody needs to wait for the end of a program that hangs once a file in the folder has a text. Not under Open MPI, whose
+    /// launcher may say that it ends all, and stay.
     pub fn is_enough(mut self, file: &str, text: &str) -> Self {
-        self.enough = Some((self.folder.path().join(file), text.to_owned()));
+        if !is_openmpi() {
+            self.enough = Some((self.folder.path().join(file), text.to_owned()));
+        }
         self
     }
 

@@ -377,6 +377,11 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
             "It looks like a deadlock of {}, but one of them may be in an error handler of the program's:",
             count(verdict.stuck.len())
         )),
+        // A program that went on well when it was killed had its ranks in calls, too.
+        Kind::Deadlock if world.is_past => lines.push(format!(
+            "If they stood still when their processes ended, which cannot be seen any more, this is a deadlock of {}:",
+            count(verdict.stuck.len())
+        )),
         Kind::Deadlock => {
             let nobody = verdict.culprits.iter().any(|one| matches!(one.why, Why::Dead | Why::Finalized));
             let what = if nobody { "wait for a rank that has gone" } else { "wait for each other" };
@@ -421,10 +426,13 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
             "(what ranks of two worlds wait for is not judged, but of two that receive from each other)".into(),
         );
     }
-    if world.is_past && verdict.kind != Kind::Running {
-        lines.push(
-            "(if they stood still when their processes ended: that cannot be seen any more)".into(),
-        );
+    if world.is_past {
+        if verdict.kind == Kind::Waiting {
+            lines.push(
+                "(if they stood still when their processes ended: that cannot be seen any more)"
+                    .into(),
+            );
+        }
     } else if reading.seconds > 0.0 {
         let moved: u64 = world.ranks.values().map(|rank| rank.moved).sum();
         let each = moved as f64 / reading.seconds;

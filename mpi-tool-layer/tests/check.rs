@@ -69,8 +69,7 @@ fn cases() -> Vec<Case> {
 
 /// What is wrong with what was said of a wrong program.
 fn judge(case: &Case) -> Result<(), String> {
-    let class = format!("\"{}\"", case.class);
-    let (report, outcome) = checked(case.run().is_enough("findings.json", &class));
+    let (report, outcome) = checked(case.run().is_enough("findings.json", &case.line));
     let Some(report) = report else {
         return judge_without_report(case, &outcome.stderr);
     };

@@ -188,9 +188,13 @@ impl Opened {
         let mut records = Vec::new();
         for (mut process, Source { file, chunks, functions }) in self.files {
             for chunk in &chunks {
-                let read = chunk.read(&file, &mut records);
-                read.and_then(|()| process.add(chunk, &records, &functions))
-                    .with_context(|| not_a_trace(&process))?;
+                let mut read = || -> Result<()> {
+                    if chunk.read(&file, &mut records)? {
+                        process.add(chunk, &records, &functions)?;
+                    }
+                    Ok(())
+                };
+                read().with_context(|| not_a_trace(&process))?;
                 self.progress.add(chunk.length as u64);
             }
             processes.push(process);
@@ -316,8 +320,9 @@ impl Process {
         let mut functions = HashMap::new();
         let mut records = Vec::new();
         for chunk in definitions {
-            chunk.read(&file, &mut records)?;
-            process.define(&records, &mut functions)?;
+            if chunk.read(&file, &mut records)? {
+                process.define(&records, &mut functions)?;
+            }
         }
         chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
         Ok((process, Source { file, chunks, functions }))
@@ -377,10 +382,7 @@ impl Process {
         }
         self.bytes += records.len() as u64;
         let thread = &mut self.threads[number];
-        let Some(lost) = thread.read(chunk, records, functions, self.clock.shift) else {
-            bail!("it is damaged: a call cannot be read");
-        };
-        self.lost += lost;
+        self.lost += thread.read(chunk, records, functions, self.clock.shift)?;
         Ok(())
     }
 }

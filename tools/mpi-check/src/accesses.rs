@@ -121,8 +121,7 @@ impl Basic {
     }
 
     fn of_word(word: u32) -> Option<Self> {
-        let [code, size] = [word as u8 as u16, (word >> 8) as u16];
-        (word != 0).then_some(Self { code: code as u8, size })
+        (word != 0).then_some(Self { code: word as u8, size: (word >> 8) as u16 })
     }
 }
 

@@ -4,6 +4,7 @@ use core::ops::Deref;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use anyhow::{Context as _, Result};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
     CALL, DEFINES, FOUND, Fields, MATCHED, MOST_DEFINED, MOST_MOVED, Moved, Partner, REPEATS,
@@ -164,8 +165,20 @@ impl Thread {
         self.calls.push(Call { kind, begin, end, number, data, count, has_failed });
     }
 
-    /// Reads records. Returns how many calls cannot be read as what they repeat is not there; `None` if they are damaged.
+    /// Reads records. Returns how many calls cannot be read as what they repeat is not there.
     pub(super) fn read(
+        &mut self,
+        chunk: &Chunk,
+        records: &[u8],
+        functions: &HashMap<u64, FunctionId>,
+        shift: u32,
+    ) -> Result<u64> {
+        let lost = self.read_whole(chunk, records, functions, shift);
+        lost.context("it is damaged: a call cannot be read")
+    }
+
+    /// The same; `None` if they are damaged.
+    fn read_whole(
         &mut self,
         chunk: &Chunk,
         records: &[u8],

@@ -69,18 +69,15 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Reads its records: none if the process has begun to write others there meanwhile.
-    pub(super) fn read(&self, file: &Bytes, records: &mut Vec<u8>) -> Result<()> {
+    /// Reads its records. `false` if the process has begun to write others there meanwhile: then the piece is gone.
+    pub(super) fn read(&self, file: &Bytes, records: &mut Vec<u8>) -> Result<bool> {
         records.resize(self.length, 0);
         file.read(records, self.at)?;
         let mut head = [0; chunk::RECORDS];
         file.read(&mut head, self.at - chunk::RECORDS as u64)?;
         let word = |number| word(&head, number).unwrap_or(0);
         let is_same = [word(chunk::THREAD), word(chunk::SEQUENCE)] == [self.thread, self.sequence];
-        if !is_same || word(chunk::USED) < self.length as u64 {
-            records.clear();
-        }
-        Ok(())
+        Ok(is_same && word(chunk::USED) >= self.length as u64)
     }
 }
 

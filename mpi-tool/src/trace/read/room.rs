@@ -30,6 +30,7 @@ pub(super) fn check(opened: &Opened) -> Result<()> {
     }
     let need = calls * CALL + moved * MOVED;
     if need > free {
+        opened.progress.end();
         bail!(
             "the trace has {calls} calls, for which this needs some {} of memory, and {} are free. In --to csv, calls are \
              written one by one, which needs little memory. A shorter trace: MPI_TOOL_MPI_TRACE_RING keeps the last calls \

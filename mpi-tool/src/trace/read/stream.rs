@@ -175,13 +175,13 @@ impl<'a> ThreadStream<'a> {
     pub(super) fn read(&mut self) -> Result<bool> {
         let Some(chunk) = self.rest.next() else { return Ok(false) };
         let Self { process, source, thread, records, .. } = self;
-        let read = chunk.read(&source.file, records);
-        let lost = read.and_then(|()| {
-            thread
-                .read(chunk, records, &source.functions, process.clock.shift)
-                .context("it is damaged: a call cannot be read")
-        });
-        lost.with_context(|| not_a_trace(process))?;
+        let mut read = || -> Result<()> {
+            if chunk.read(&source.file, records)? {
+                thread.read(chunk, records, &source.functions, process.clock.shift)?;
+            }
+            Ok(())
+        };
+        read().with_context(|| not_a_trace(process))?;
         for call in &thread.calls {
             let is_around = call.begin < self.latest;
             self.latest = self.latest.max(call.begin);
@@ -232,6 +232,7 @@ mod tests {
     use mpi_facts::FunctionId;
     use mpi_facts::trace::{CALL, HEADER, MAGIC, PAGE, UNKNOWN, VERSION, chunk, define, header};
 
+    use super::super::chunks::{Bytes, chunks};
     use super::super::rounded::numbers;
     use super::*;
     use crate::trace::csv::sorted;
@@ -321,5 +322,17 @@ mod tests {
         let in_memory: Vec<_> =
             sorted(&trace).iter().map(|one| seen(one.as_ref().unwrap())).collect();
         assert_eq!(streamed, in_memory);
+    }
+
+    /// The process may write on between a look at the pieces and the reading of one.
+    #[test]
+    fn a_piece_whose_place_others_have_taken_is_gone() {
+        let with = |sequence| Bytes::InMemory(file(0, &[piece(0, sequence, 0, &calls(&[(0, 5)]))]));
+        let (before, after) = (with(0), with(7));
+        let all = chunks(&before).unwrap();
+        let mut records = Vec::new();
+        assert!(all[1].read(&before, &mut records).unwrap());
+        assert_eq!(records, calls(&[(0, 5)]));
+        assert!(!all[1].read(&after, &mut records).unwrap());
     }
 }

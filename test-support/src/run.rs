@@ -249,11 +249,16 @@ fn end(child: &Child) {
     unsafe { libc::kill(id, libc::SIGTERM) };
 }
 
-/// Has a process no children?
+/// Has a process no children that run? One that has ended and that it has not waited for does not.
 fn has_no_processes(id: u32) -> bool {
+    let runs = |child: &str| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        // The state comes behind the name, which is in parentheses.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    };
     let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     let mut children = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
-    children.all(|children| children.is_ok_and(|children| children.trim().is_empty()))
+    children.all(|children| children.is_ok_and(|children| !children.split_whitespace().any(runs)))
 }
 
 impl Outcome {

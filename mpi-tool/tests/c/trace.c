@@ -181,8 +181,14 @@ static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype data
 {
     static double a[ROOM], b[ROOM];
     MPI_Status status, *wanted = one->wants_status ? &status : MPI_STATUS_IGNORE;
-    int own, source = one->is_wild ? MPI_ANY_SOURCE : one->from, tag = one->is_wild ? MPI_ANY_TAG : one->tag;
+    int own, told, source = one->is_wild ? MPI_ANY_SOURCE : one->from, tag = one->is_wild ? MPI_ANY_TAG : one->tag;
+    MPI_Aint address;
     MPI_Comm_rank(comm, &own);
+    /* These only tell something. */
+    MPI_Type_size(datatype, &told);
+    MPI_Get_address(a + one->count, &address);
+    if (one->tag)
+        MPI_Comm_size(one->world ? MPI_COMM_WORLD : comm, &told);
     int to = own == one->from ? one->to : own == one->to ? one->from : MPI_PROC_NULL;
     switch (one->kind) {
     case SSEND_RECV:
@@ -191,8 +197,11 @@ static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype data
             MPI_Ssend(a, one->sent, datatype, one->to, one->tag, comm);
         else if (own == one->from)
             MPI_Send(a, one->sent, datatype, one->to, one->tag, comm);
-        else if (own == one->to)
+        else if (own == one->to) {
             MPI_Recv(b, one->count, datatype, source, tag, comm, wanted);
+            if (one->wants_status)
+                MPI_Get_count(&status, datatype, &told);
+        }
         break;
     case SENDRECV:
         MPI_Sendrecv(a, one->sent, datatype, to, one->tag, b, one->count, datatype, to, tag, comm, wanted);

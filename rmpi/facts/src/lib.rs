@@ -30,7 +30,7 @@ pub use function::{
 };
 pub use shape::{
     Completion, Data, NONE, Pattern, Position, Shape, Timing, is_collective,
-    is_collective_on_object,
+    is_collective_on_object, only_tells,
 };
 pub use twins::Width;
 pub use wrappers::{is_wrapper, wrappers};

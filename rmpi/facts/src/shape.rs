@@ -13,12 +13,14 @@
 //! constant, and it is slow at that: so the code reads the list itself, and not the tables that are made of it.
 
 mod collective;
+mod local;
 
 use crate::function::Listed;
 use crate::text::{at, contains, ends_with, equals};
 use crate::{Direction, FunctionClass, FunctionId, ParameterKind};
 
 pub use collective::{is_collective, is_collective_on_object};
+pub use local::only_tells;
 
 /// A parameter's position among the function's parameters, from 0, or [`NONE`].
 pub type Position = u8;

@@ -14,7 +14,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
+use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing, only_tells};
 
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
@@ -421,7 +421,7 @@ pub const fn has_no_number(class: FunctionClass) -> bool {
 }
 
 /// The functions that programs call in loops, which the tool notes on a quick way: messages and probes, collective operations,
-/// and the completion of their requests.
+/// the completion of their requests, and what [only tells](only_tells) something.
 pub const QUICK: [bool; FunctionId::COUNT] = table(false);
 
 /// Those of them of which it is not written, without call sites, when a call began: messages, and what returns at once.
@@ -434,7 +434,8 @@ const fn table(has_no_time: bool) -> [bool; FunctionId::COUNT] {
         if let Some(function) = FunctionId::from_index(index) {
             let shape = Shape::of(function);
             let is_wanted = !has_no_time || is_over_soon(&shape);
-            table[index] = !function.is_large_count() && is_quick(&shape) && is_wanted;
+            let is_quick = is_quick(&shape) && is_wanted || only_tells(function);
+            table[index] = !function.is_large_count() && is_quick;
         }
         index += 1;
     }

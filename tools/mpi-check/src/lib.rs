@@ -53,7 +53,7 @@ mod wrappers;
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use mpi_facts::{NONE, Timing};
+use mpi_facts::{NONE, Timing, only_tells};
 use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, pmpi,
 };
@@ -387,6 +387,12 @@ impl Check {
             }
             return result;
         }
+        if only_tells(function) {
+            self.check_question(call, site);
+            let result = next_f();
+            threads::left(function);
+            return result;
+        }
         let mut entered = Entered {
             checked: Checked::new(call, site, self.comm_of(call)),
             buffers: [None, None],
@@ -428,6 +434,15 @@ impl Check {
         }
         threads::left(function);
         result
+    }
+
+    /// Looks at a call that only tells something: at its arguments, and nothing else.
+    fn check_question(&self, call: AnyCall<'_>, site: Site) {
+        let mut checked = Checked::new(call, site, None);
+        if !checked.is_known() {
+            checked.comm = self.comm_of(call);
+            checked.check_and_remember();
+        }
     }
 
     /// Passes on a call that frees a communicator.

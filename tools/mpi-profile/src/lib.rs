@@ -14,8 +14,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
 use mpi_tool_layer::{
     AnyCall, AnyTable, Call, CallResult, Caller, Clock, Communicators, Compiled, Exchange, Flow,
-    FunctionId, InOut, MESSAGES, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype,
-    QuickWay, Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
+    FunctionId, InOut, MpiInterceptionLayer, Nesting, PeerTable, PredefinedDatatype, QuickWay,
+    Setting, SettingDefault, Settings, Site, SizeClass, Table, Tally, ThisThread, Tool,
     TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
@@ -414,20 +414,20 @@ impl MpiInterceptionLayer for Profile {
             return next_f();
         }
         let nesting = Nesting::enter_outermost();
-        if Traffic::<Row>::moves_nothing(call) {
+        if quick::moves_nothing(call) {
             return self.timed_in(nesting, begun, next_f);
         }
         self.measured(nesting, begun, call, |now| now, Start::now, next_f)
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &MESSAGES;
+    const QUICK: &'static [bool; FunctionId::COUNT] = &quick::QUICK;
 
     #[inline(always)]
     fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
-        Traffic::<Row>::moves_nothing(call)
+        quick::moves_nothing(call)
     }
 
-    /// A message to or from nobody, in no other call, whose row the thread has last used with its function and site.
+    /// A call that is sure to move nothing, in no other call, whose row the thread has last used with its function and site.
     #[inline(always)]
     fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         self.pass_quickly(call, way)
@@ -447,7 +447,7 @@ impl MpiInterceptionLayer for Profile {
         if keys.has(Keys::OFF) {
             return self.unmeasured(call, next_f);
         }
-        if Traffic::<Row>::moves_nothing(call) {
+        if quick::moves_nothing(call) {
             return self.timed_in(nesting, begun, next_f);
         }
         let start = || {

@@ -1,15 +1,35 @@
-//! Messages to and from nobody: passed on in as few instructions as can be, if nothing is unusual.
+//! Messages to and from nobody, and calls that only tell something: passed on in as few instructions as can be, if nothing is
+//! unusual.
 
+use mpi_facts::only_tells;
 use mpi_tool_layer::{
-    Call, CallResult, Clock, KnownRow, Nesting, QuickWay, Site, ThisThread, TrackedComm,
+    Call, CallResult, Clock, FunctionId, KnownRow, MESSAGES, Nesting, QuickWay, Site, ThisThread,
+    TrackedComm, Traffic,
 };
 
 use crate::Profile;
 use crate::keys::Keys;
-use crate::row::MEASURES;
+use crate::row::{MEASURES, Row};
+
+/// The functions with calls that are sure to move nothing: messages, and what only tells something.
+pub(crate) const QUICK: [bool; FunctionId::COUNT] = {
+    let mut quick = MESSAGES;
+    let mut index = 0;
+    while let Some(function) = FunctionId::from_index(index) {
+        quick[index] |= only_tells(function);
+        index += 1;
+    }
+    quick
+};
+
+/// Is a call of one of these functions sure to move nothing?
+#[inline(always)]
+pub(crate) fn moves_nothing<'c>(call: impl Call<'c>) -> bool {
+    only_tells(call.function()) || Traffic::<Row>::moves_nothing(call)
+}
 
 impl Profile {
-    /// Passes on a message to or from nobody.
+    /// Passes on a call that is sure to move nothing.
     #[inline(always)]
     pub(crate) fn pass_quickly<'c>(
         &self,

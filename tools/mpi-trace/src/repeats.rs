@@ -2,7 +2,7 @@
 //! and each further record is short and of one length.
 //!
 //! They are messages and collective operations that are over when they return, with predefined datatypes: what such a call
-//! moves follows from its arguments, and of what it receives from its status. The handle of a communicator may mean
+//! moves follows from its arguments, and of what it receives from its status. Calls that only tell something move nothing. The handle of a communicator may mean
 //! another one after that is freed. Then nothing repeats any more that was known ([`circumstances`]).
 
 use core::cell::Cell;
@@ -14,7 +14,7 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat};
-use mpi_facts::{NONE, Position, Shape};
+use mpi_facts::{NONE, Pattern, Position, Shape, only_tells};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, MPI_Status, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, Call, Datatypes, FunctionId, MESSAGES, Word, received_bytes_at_once,
@@ -23,7 +23,7 @@ use mpi_tool_layer::{
 use crate::names;
 use crate::recorder::{Record, Recorder};
 
-/// The functions whose calls may repeat: no two lengths of what they move are in arrays, and none makes an object.
+/// The functions whose calls may repeat: no lengths of what they move are in arrays, and none makes an object.
 pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
     let mut repeating = MESSAGES;
     let mut index = 0;
@@ -36,7 +36,7 @@ pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
                 || shape.received.array_of_counts
                 || shape.sent.array_of_datatypes
                 || shape.received.array_of_datatypes;
-            repeating[index] |= shape.is_of_all() && !has_arrays;
+            repeating[index] |= shape.is_of_all() && !has_arrays || only_tells(function);
         }
         index += 1;
     }
@@ -138,13 +138,14 @@ struct Arguments {
 struct Data {
     count: c_int,
     datatype: MPI_Datatype,
-    is_in_place: bool,
+    /// A `bool` as a number, which is compared in fewer instructions.
+    is_in_place: u8,
 }
 
 impl Arguments {
     /// Of nothing.
     fn none() -> Self {
-        let data = Data { count: 0, datatype: pmpi::MPI_DATATYPE_NULL, is_in_place: false };
+        let data = Data { count: 0, datatype: pmpi::MPI_DATATYPE_NULL, is_in_place: 0 };
         Self {
             communicator: pmpi::MPI_COMM_NULL,
             sent: data,
@@ -161,15 +162,16 @@ impl Arguments {
         let shape = call.shape();
         let int = |position| call.get::<c_int>(position).unwrap_or(0);
         let none = Self::none();
-        let data = |data: mpi_facts::Data| Data {
+        let data = |data: mpi_facts::Data, is_in_place| Data {
             count: int(data.count),
             datatype: call.get(data.datatype).unwrap_or(none.sent.datatype),
-            is_in_place: is_in_place(call, data),
+            is_in_place: u8::from(is_in_place),
         };
+        let [sent_in_place, received_in_place] = are_in_place(call);
         Self {
             communicator: call.get(shape.communicator).unwrap_or(none.communicator),
-            sent: data(shape.sent),
-            received: data(shape.received),
+            sent: data(shape.sent, sent_in_place),
+            received: data(shape.received, received_in_place),
             destination: int(shape.destination),
             source: int(shape.source),
             root: int(shape.root),
@@ -194,14 +196,18 @@ impl Arguments {
             && (received.count == sent.count || is_same(call, received.count, self.received.count))
             && (received.datatype == sent.datatype
                 || is_same(call, received.datatype, self.received.datatype))
-            && (!call.is_of_all() || self.are_in_place_as(call))
+            && self.are_in_place_as(call)
     }
 
+    /// Only one of the two can be, as the function says.
     #[inline(always)]
     fn are_in_place_as<'c>(&self, call: impl Call<'c>) -> bool {
-        let shape = call.shape();
-        is_in_place(call, shape.sent) == self.sent.is_in_place
-            && is_in_place(call, shape.received) == self.received.is_in_place
+        let [sent, received] = are_in_place(call);
+        match may_be_in_place(call) {
+            [true, _] => u8::from(sent) == self.sent.is_in_place,
+            [_, true] => u8::from(received) == self.received.is_in_place,
+            _ => true,
+        }
     }
 }
 
@@ -211,11 +217,26 @@ fn is_same<'c, T: Word + PartialEq>(call: impl Call<'c>, position: Position, kno
     call.get::<T>(position).is_none_or(|argument| argument == known)
 }
 
-/// Does a buffer of a collective operation stand for the other one?
+/// May the buffer that a collective operation sends from, or the one that it receives to, stand for the other one? The standard
+/// allows the former, but where the root scatters, the latter, and none of a broadcast, which has one buffer.
 #[inline(always)]
-fn is_in_place<'c>(call: impl Call<'c>, data: mpi_facts::Data) -> bool {
-    call.is_of_all()
-        && call.get::<*const c_void>(data.buffer).is_some_and(|buffer| buffer == MPI_IN_PLACE)
+fn may_be_in_place<'c>(call: impl Call<'c>) -> [bool; 2] {
+    match call.shape().pattern {
+        _ if !call.is_of_all() => [false, false],
+        Pattern::Nothing | Pattern::Broadcast => [false, false],
+        Pattern::Scatter => [false, true],
+        _ => [true, false],
+    }
+}
+
+/// Does each of the two?
+#[inline(always)]
+fn are_in_place<'c>(call: impl Call<'c>) -> [bool; 2] {
+    let shape = call.shape();
+    let is =
+        |position| call.get::<*const c_void>(position).is_some_and(|buffer| buffer == MPI_IN_PLACE);
+    let [sent, received] = may_be_in_place(call);
+    [sent && is(shape.sent.buffer), received && is(shape.received.buffer)]
 }
 
 /// What a status says of a message.
@@ -438,23 +459,23 @@ impl Recorder {
         let (repeats, place) = (&self.repeats, learned.place);
         let during = circumstances::now();
         let shape = call.shape();
-        let is_predefined = |data: mpi_facts::Data| {
-            call.get::<MPI_Datatype>(data.datatype).is_none_or(|datatype| {
-                is_in_place(call, data) || Datatypes::predefined(datatype).is_some()
-            })
+        let is_predefined = |data: mpi_facts::Data, is_in_place| {
+            call.get::<MPI_Datatype>(data.datatype)
+                .is_none_or(|datatype| is_in_place || Datatypes::predefined(datatype).is_some())
         };
+        let [sent_in_place, received_in_place] = are_in_place(call);
         let Some(moved) = learned.all() else { return };
         let has_moved = moved.iter().flatten().count() > 0;
         let arrived = call.status(accepted).map(Arrived::of).filter(|_| has_moved);
         // To and from nobody, nothing moves, whatever it is.
         let is_known = !has_moved
-            || is_predefined(shape.sent)
-                && is_predefined(shape.received)
+            || is_predefined(shape.sent, sent_in_place)
+                && is_predefined(shape.received, received_in_place)
                 && (shape.statuses == NONE || arrived.is_some());
         let number = repeats.numbers.get();
         if !is_known
             || !circumstances::are_usual(during)
-            || !names::is_told_apart(record.communicator)
+            || record.fields.communicator && !names::is_told_apart(record.communicator)
             || number >= MOST_DEFINED
         {
             return;

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use mpi_facts::{NONE, only_tells};
 use mpi_tool_layer::{Call as _, FunctionClass, FunctionId};
 
 use super::Checked;
@@ -24,33 +25,53 @@ struct Known {
 static KNOWN: Mutex<[Option<Known>; CALLS]> = Mutex::new([None; CALLS]);
 
 impl Checked<'_> {
-    /// Looks at all arguments, unless the same call was right before and no object has changed since. Only of messages: their
-    /// arguments are all that they depend on, as nothing but data and statuses is behind their addresses.
+    /// Looks at all arguments, unless the same call was right before and no object has changed since.
     pub(crate) fn check_unless_known(&mut self) {
+        if !self.is_known() {
+            self.check_and_remember();
+        }
+    }
+
+    /// Was the same call right before, and has no object changed since? Only of messages and of what only tells something:
+    /// their arguments are all that they depend on, as nothing but data and statuses is behind their addresses.
+    pub(crate) fn is_known(&self) -> bool {
         let given = self.call.words();
-        if self.shape.class != FunctionClass::PointToPoint || given.len() > WORDS {
-            self.check();
-            return;
+        if !self.may_be_known(given) {
+            return false;
         }
         let generation = objects::generation();
-        let at = (self.site.number() as usize ^ self.function as usize) % CALLS;
-        if let Ok(known) = KNOWN.try_lock()
-            && let Some(known) = &known[at]
-            && known.function == self.function
-            && known.generation == generation
-            && known.words[..given.len()] == *given
-        {
-            return;
-        }
+        let Ok(known) = KNOWN.try_lock() else { return false };
+        known[self.place()].as_ref().is_some_and(|known| {
+            known.function == self.function
+                && known.generation == generation
+                && known.words[..given.len()] == *given
+        })
+    }
+
+    /// Looks at all arguments. Another call like this one need not be looked at, if it is right.
+    pub(crate) fn check_and_remember(&mut self) {
+        let generation = objects::generation();
         self.check();
-        // Without a communicator, not all was looked at.
+        let given = self.call.words();
+        // Without its communicator, not all was looked at.
+        let is_whole = self.comm.is_some() || self.shape.communicator == NONE;
         if self.is_sound
-            && self.comm.is_some()
+            && is_whole
+            && self.may_be_known(given)
             && let Ok(mut known) = KNOWN.try_lock()
         {
             let mut words = [0; WORDS];
             words[..given.len()].copy_from_slice(given);
-            known[at] = Some(Known { function: self.function, generation, words });
+            known[self.place()] = Some(Known { function: self.function, generation, words });
         }
+    }
+
+    fn may_be_known(&self, given: &[u64]) -> bool {
+        let class = self.shape.class;
+        (class == FunctionClass::PointToPoint || only_tells(self.function)) && given.len() <= WORDS
+    }
+
+    fn place(&self) -> usize {
+        (self.site.number() as usize ^ self.function as usize) % CALLS
     }
 }

@@ -61,6 +61,20 @@ impl FromStr for ToolRequest {
     }
 }
 
+impl ToolRequest {
+    /// A tool without options of its own.
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.into(), options: Vec::new() }
+    }
+
+    /// Is it for the tool of this name, such as `mpi-watch`? A path is by the name of its file, such as `libmpi_watch.so`.
+    pub(crate) fn is_for(&self, tool: &str) -> bool {
+        let file = self.name.rsplit('/').next().unwrap_or_default().replace('_', "-");
+        let name = file.strip_prefix("lib").and_then(|file| file.split_once(".so"));
+        name.map_or(&*file, |(name, _)| name) == tool
+    }
+}
+
 /// A place for reports, which ranks may see from another working folder.
 pub(crate) fn absolute(output: &str) -> String {
     let here = || env::current_dir().unwrap_or_default();
@@ -92,6 +106,17 @@ mod tests {
         let options: Vec<_> = request.options.iter().map(|(a, b)| (*a, b.as_str())).collect();
         assert_eq!(options, [("FORMAT", "json"), ("OUTPUT", "/tmp/x"), ("MERGE", "0")]);
         assert_eq!(own_variable("call-counter", "FORMAT"), "MPI_TOOL_CALL_COUNTER_FORMAT");
+    }
+
+    #[test]
+    fn a_tool_is_known_by_its_name_and_by_its_path() {
+        let is_watch = |name: &str| ToolRequest::named(name).is_for("mpi-watch");
+        for name in ["mpi-watch", "mpi_watch", "/opt/libmpi_watch.so", "lib/libmpi_watch.so.1"] {
+            assert!(is_watch(name), "{name}");
+        }
+        for name in ["mpi-watcher", "/opt/mpi-watch/libmpi_check.so", "lib/libmy_mpi_watch.so"] {
+            assert!(!is_watch(name), "{name}");
+        }
     }
 
     #[test]

@@ -84,23 +84,19 @@ impl Run {
             return Ok(ExitCode::from(NOT_STARTED));
         }
         let mut tools = self.tools.clone();
-        let mut add =
-            |name: &str| tools.push(ToolRequest { name: name.into(), options: Vec::new() });
-        if self.hang_after.is_none() && self.tools.is_empty() {
-            add("mpi-profile");
+        if self.hang_after.is_none() && tools.is_empty() {
+            tools.push(ToolRequest::named("mpi-profile"));
         }
-        if self.hang_after.is_some()
-            && !self.tools.iter().any(|tool| tool.name.contains("mpi-watch"))
-        {
-            add("mpi-watch");
+        let place = |tools: &[ToolRequest], name| tools.iter().position(|tool| tool.is_for(name));
+        if self.hang_after.is_some() && place(&tools, "mpi-watch").is_none() {
+            tools.push(ToolRequest::named("mpi-watch"));
         }
         let wanted = Wanted::find(&tools, self.qmpi)?;
         let mut problems = Vec::new();
         let plan = self.plan(&line, &wanted, &mut problems)?;
 
-        let is = |tool: &ToolRequest, name: &str| tool.name.replace('_', "-").contains(name);
-        let place = |name: &str| tools.iter().position(|tool| is(tool, name));
-        if let (Some(check), Some(strict)) = (place("mpi-check"), place("mpi-strict"))
+        let [check, strict] = ["mpi-check", "mpi-strict"].map(|name| place(&tools, name));
+        if let (Some(check), Some(strict)) = (check, strict)
             && check < strict
         {
             problems.push(Problem::new(

@@ -1,4 +1,5 @@
-//! mpi4py's own test suite: each test comes out the same with and without tools, on each rank.
+//! mpi4py's own test suite: each test comes out the same with and without tools, on each rank, and mpi-check finds nothing
+//! but what is wrong there.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,6 +39,29 @@ const LONG: [(&str, u32); 17] = [
     ("test_pack", 4),
     ("test_rma", 4),
     ("test_rma_nb", 4),
+];
+
+/// What is wrong in the suite, most of it on purpose, to see MPI's errors: the class of the finding, and a part of its
+/// message or its function.
+const WRONG: [(&str, &str); 13] = [
+    ("invalid-argument", "_NULL"),
+    ("invalid-argument", "MPI_KEYVAL_INVALID"),
+    ("invalid-argument", "of a predefined"),
+    ("invalid-argument", "the root is MPI_ANY_SOURCE"),
+    ("invalid-argument", "the info object does not have the key"),
+    ("invalid-argument", "n is 0, but the info object has 0 keys"),
+    // The standard asks for at least one element in each dimension.
+    ("invalid-argument", "is not in an array of 0"),
+    // mpi4py itself sets an error handler before the request is complete, and so do functions that it makes of that one.
+    ("invalid-argument", "is not there before the request of MPI_Comm_idup"),
+    // `MPI_BYTE` stands for itself only.
+    ("datatype-mismatch", "MPI_UNSIGNED_CHAR"),
+    // All ranks put to one place.
+    ("rma-conflict", "puts by MPI_Put"),
+    // mpi4py makes `MPIX_Comm_iagree` of it where MPI has none, and the suite has a barrier in another order.
+    ("collective-mismatch", "MPI_Iallreduce on rank"),
+    ("leak", "MPI_Info_create_env"),
+    ("leak", "MPI_Get_hw_resource_info"),
 ];
 
 /// Runs of one rank and of more would disturb each other on few cores.
@@ -82,6 +106,9 @@ fn same_with_tools(ranks: u32) {
     // Only on one rank, other worlds are spawned.
     assert!(of_others.is_empty() || ranks == 1, "{of_others:?}");
     is_as_counted(profile, &tools.outcome, "mpi4py's suite");
+    if ranks > 1 {
+        tools.expect_findings();
+    }
     tools.expect_same(&plain, "all tools");
     if long() {
         for one in all {
@@ -140,7 +167,10 @@ impl Suite {
             run = run.preload(tool(name));
         }
         if tools.len() == TOOLS.len() {
-            run = profiled(run);
+            let findings = run.folder.path().join("findings.json");
+            run = profiled(run)
+                .preload(tool("mpi_check"))
+                .variable("MPI_TOOL_MPI_CHECK_OUTPUT", findings.to_str().unwrap());
         }
         if load == Load::First && is_openmpi() {
             run = run.preload(openmpi_library());
@@ -163,6 +193,20 @@ impl Suite {
             assert_eq!(report["ranks"], ranks, "{name}: {report}");
             assert!(report["counters"].as_array().unwrap().len() > 10, "{name}: {report}");
         }
+    }
+
+    /// mpi-check has found what is wrong, and nothing else.
+    fn expect_findings(&self) {
+        let text = fs::read_to_string(self.folder.path().join("findings.json")).unwrap();
+        let report = test_support::schema::report(&text);
+        let findings = report["findings"].as_array().unwrap();
+        assert!(findings.len() > 40, "{findings:?}");
+        let is_wrong = |finding: &serde_json::Value| {
+            let said = finding["message"].as_str().unwrap();
+            WRONG.iter().any(|(class, part)| finding["class"] == *class && said.contains(part))
+        };
+        let others: Vec<_> = findings.iter().filter(|finding| !is_wrong(finding)).collect();
+        assert!(others.is_empty(), "{others:#?}");
     }
 
     fn expect_same(&self, plain: &Suite, tools: &str) {

@@ -322,6 +322,10 @@ R(partitioned, MPI_Psend_init(b, 4, 2, MPI_INT, right_, 3, W_, MPI_INFO_NULL, qs
 R(persistent_collectives, MPI_Allreduce_init(b, c, 2, MPI_INT, MPI_SUM, W_, MPI_INFO_NULL, qs); MPI_Bcast_init(d, 2, MPI_DOUBLE, 0, W_, MPI_INFO_NULL, qs + 1); MPI_Barrier_init(W_, MPI_INFO_NULL, qs + 2); for (int i = 0; i < 3; i++) { b[0] = i; MPI_Startall(3, qs); MPI_Waitall(3, qs, sts); } for (int i = 0; i < 3; i++) MPI_Request_free(qs + i))
 R(sessions, MPI_Session s; MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s); MPI_Group_from_session_pset(s, "mpi://WORLD", &g); MPI_Comm_create_from_group(g, "check", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm); MPI_Group_free(&g); MPI_Allreduce(b, c, 1, MPI_INT, MPI_SUM, comm); MPI_Sendrecv(b, 1, MPI_INT, right_, 3, c, 1, MPI_INT, left, 3, comm, &st); MPI_Comm_free(&comm); MPI_Session_finalize(&s))
 R(isendrecv, MPI_Isendrecv(b, 3, MPI_INT, right_, 3, c, 3, MPI_INT, left, 3, W_, &q); MPI_Wait(&q, &st); MPI_Isendrecv_replace(b, 3, MPI_INT, right_, 3, left, 3, W_, &q); MPI_Wait(&q, &st))
+R(contents_large, MPI_Type_contiguous(2, MPI_INT, &u); MPI_Type_dup(u, &t); MPI_Count ni, na, nc, nd, l[4]; int i[4], k; MPI_Aint a[4]; MPI_Datatype of[1]; MPI_Type_get_envelope_c(t, &ni, &na, &nc, &nd, &k); MPI_Type_get_contents_c(t, ni, na, nc, nd, i, a, l, of); MPI_Type_free(of); MPI_Type_size(u, &value); MPI_Type_free(&t); MPI_Type_free(&u))
+#if MPI_VERSION > 4 || MPI_SUBVERSION >= 1
+R(empty_status, MPI_Status_set_source(&st, MPI_ANY_SOURCE); MPI_Status_set_tag(&st, MPI_ANY_TAG); MPI_Status_set_error(&st, MPI_SUCCESS))
+#endif
 #endif
 /* What lies between the pieces of a datatype belongs to nobody. */
 R(halo_columns, MPI_Type_vector(4, 1, 6, MPI_INT, &t); MPI_Type_commit(&t); MPI_Sendrecv(c + 4, 1, t, right_, 1, c, 1, t, left, 1, W_, &st); MPI_Sendrecv(c + 1, 1, t, left, 2, c + 5, 1, t, right_, 2, W_, &st); MPI_Type_free(&t))

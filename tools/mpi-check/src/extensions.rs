@@ -1,5 +1,5 @@
-//! Functions of an MPI that are no part of the standard (`MPIX_…`): they may make and complete requests, and this tool does
-//! not see them.
+//! Functions of an MPI that are no part of the standard (`MPIX_…`): they may make objects, and complete requests, and this tool
+//! does not see them.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;

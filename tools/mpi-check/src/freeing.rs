@@ -19,7 +19,9 @@ pub(crate) fn check(kind: Kind, handle: u64, function: FunctionId, site: Site) {
     if handle == kind.null() {
         let message = format!("{function} of {}", kind.null_name());
         findings::report(Class::InvalidArgument, function, site, "null", &message, None);
-    } else if let Some(object) = objects::get(kind, handle).filter(objects::Object::is_freed) {
+    } else if let Some(object) =
+        objects::get(kind, handle).filter(|it| arguments::is_freed(kind, it))
+    {
         let message = format!("the {name} was freed before, by {}", object.function);
         let other = Other::new("freed at", object.site);
         findings::report(Class::InvalidArgument, function, site, "freed", &message, Some(other));

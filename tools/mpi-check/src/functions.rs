@@ -44,10 +44,8 @@ impl Facts {
         Self {
             frees: frees(function),
             makes: function.parameters().iter().any(|parameter| made(parameter).is_some())
-                || matches!(
-                    function,
-                    FunctionId::MPI_Type_commit | FunctionId::MPI_Type_get_contents
-                ),
+                || function == FunctionId::MPI_Type_commit
+                || gives_contents(function),
             is_free: order::is_free(function),
             is_followed: noted::is_noted(function),
             is_noted: matches!(
@@ -62,6 +60,11 @@ impl Facts {
             is_scan: name.to_ascii_lowercase().contains("scan"),
         }
     }
+}
+
+/// Does it give out the datatypes again that a datatype was made of?
+pub(crate) fn gives_contents(function: FunctionId) -> bool {
+    matches!(function, FunctionId::MPI_Type_get_contents | FunctionId::MPI_Type_get_contents_c)
 }
 
 /// The kind of what a function frees.

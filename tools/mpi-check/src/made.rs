@@ -25,7 +25,7 @@ pub(crate) fn note<'c>(
         }
         return;
     }
-    if function == FunctionId::MPI_Type_get_contents {
+    if functions::gives_contents(function) {
         note_contents(call);
         return;
     }

@@ -202,7 +202,7 @@ fn signature(arguments: &Arguments<'_>, size: u64) -> Option<(Signature, bool)> 
 pub(crate) fn note(call: AnyCall<'_>, handle: u64) {
     use FunctionId::{
         MPI_Type_create_darray, MPI_Type_create_f90_complex, MPI_Type_create_f90_integer,
-        MPI_Type_create_f90_real, MPI_Type_get_contents, MPI_Type_match_size,
+        MPI_Type_create_f90_real, MPI_Type_match_size,
     };
     let function = call.function();
     if matches!(
@@ -210,7 +210,6 @@ pub(crate) fn note(call: AnyCall<'_>, handle: u64) {
         MPI_Type_create_f90_real
             | MPI_Type_create_f90_complex
             | MPI_Type_create_f90_integer
-            | MPI_Type_get_contents
             | MPI_Type_match_size
     ) {
         return;

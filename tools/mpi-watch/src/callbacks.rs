@@ -11,7 +11,7 @@ use crate::state::file;
 pub(crate) fn note<'c>(call: impl Call<'c>) {
     use FunctionId::{
         MPI_Attr_put, MPI_Comm_create_errhandler, MPI_Comm_set_attr, MPI_Errhandler_create,
-        MPI_File_create_errhandler, MPI_Op_create, MPI_Session_create_errhandler,
+        MPI_File_create_errhandler, MPI_Op_create, MPI_Op_create_c, MPI_Session_create_errhandler,
         MPI_Win_create_errhandler,
     };
     let function = call.function();
@@ -19,7 +19,7 @@ pub(crate) fn note<'c>(call: impl Call<'c>) {
         || call.communicator().is_some_and(|comm| comm.raw() == pmpi::MPI_COMM_SELF);
     let word = match function {
         MPI_Comm_set_attr | MPI_Attr_put if is_for_itself() => header::SELF_ATTRIBUTES,
-        MPI_Op_create => header::OPERATIONS,
+        MPI_Op_create | MPI_Op_create_c => header::OPERATIONS,
         MPI_Comm_create_errhandler
         | MPI_Errhandler_create
         | MPI_File_create_errhandler

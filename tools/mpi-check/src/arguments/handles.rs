@@ -5,8 +5,9 @@ use mpi_tool_layer::mpi_sys::ABI;
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
 
 use super::Checked;
+use crate::extensions;
 use crate::findings::Other;
-use crate::objects::{self, Kind};
+use crate::objects::{self, Kind, Object};
 
 /// The null handle, a freed one, or no handle at all.
 enum Fault {
@@ -24,13 +25,20 @@ fn fault(kind: Kind, handle: u64) -> Option<Fault> {
     }
     if let Some(object) = objects::get(kind, handle) {
         let (by, site) = (object.function, object.site);
-        return if object.is_freed() {
+        return if is_freed(kind, &object) {
             Some(Fault::Freed(by, site))
         } else {
             object.is_pending.then_some(Fault::Pending(by, site))
         };
     }
     is_garbage(kind, handle).then_some(Fault::Garbage)
+}
+
+/// Has an object been freed, and is its handle no other one's now? A function that the tool does not see, such as
+/// `MPIX_Comm_shrink`, may have made one.
+pub(crate) fn is_freed(kind: Kind, object: &Object) -> bool {
+    let may_be_anew = matches!(kind, Kind::Communicator | Kind::Operation | Kind::Errhandler);
+    object.is_freed() && !(may_be_anew && extensions::may_be_called())
 }
 
 /// Can the number not be a handle of the kind? In MPICH's ABI handles say their kind, in others they are addresses.

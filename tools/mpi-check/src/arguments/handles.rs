@@ -62,7 +62,8 @@ pub(crate) fn is_garbage(kind: Kind, handle: u64) -> bool {
             (handle as u32) >> 30 == 0 || (handle as u32) >> 26 & 0xf != number
         }
         Abi::OpenMpi => handle < 4096 || !handle.is_multiple_of(4),
-        _ => handle == 0,
+        // A number or an address, which has 48 bits and their sign.
+        _ => handle == 0 || (handle as i64) << 16 >> 16 != handle as i64,
     }
 }
 

@@ -4,6 +4,8 @@ use std::env;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::tools::stem;
+
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolRequest {
@@ -69,9 +71,9 @@ impl ToolRequest {
 
     /// Is it for the tool of this name, such as `mpi-watch`? A path is by the name of its file, such as `libmpi_watch.so`.
     pub(crate) fn is_for(&self, tool: &str) -> bool {
-        let file = self.name.rsplit('/').next().unwrap_or_default().replace('_', "-");
-        let name = file.strip_prefix("lib").and_then(|file| file.split_once(".so"));
-        name.map_or(&*file, |(name, _)| name) == tool
+        let file = self.name.rsplit('/').next().unwrap_or_default();
+        let name = file.split(".so").next().unwrap_or_default();
+        stem(Path::new(name)).replace('_', "-") == tool
     }
 }
 

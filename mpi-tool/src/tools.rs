@@ -99,7 +99,7 @@ impl Build {
 }
 
 /// `call_counter` of `libcall_counter.so`
-fn stem(path: &Path) -> String {
+pub(crate) fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     stem.strip_prefix("lib").unwrap_or(&stem).into()
 }

@@ -390,6 +390,8 @@ impl Check {
         if only_tells(function) {
             self.check_question(call, site);
             let result = next_f();
+            // A call before may have been left by a jump.
+            waits::leave();
             threads::left(function);
             return result;
         }

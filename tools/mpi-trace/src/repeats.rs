@@ -2,8 +2,9 @@
 //! and each further record is short and of one length.
 //!
 //! They are messages and collective operations that are over when they return, with predefined datatypes: what such a call
-//! moves follows from its arguments, and of what it receives from its status. Calls that only tell something move nothing. The handle of a communicator may mean
-//! another one after that is freed. Then nothing repeats any more that was known ([`circumstances`]).
+//! moves follows from its arguments, and of what it receives from its status. Calls that only tell something move nothing.
+//! The handle of a communicator may mean another one after that is freed. Then nothing repeats any more that was known
+//! ([`circumstances`]).
 
 use core::cell::Cell;
 use core::ffi::c_void;

@@ -1,6 +1,5 @@
 //! The quick way of what programs call in loops.
 
-use mpi_facts::only_tells;
 use mpi_facts::watch::{NO_TIME, has_no_number, slot};
 use mpi_tool_layer::{Call, CallResult, QuickWay, Site, ThisThread};
 
@@ -58,9 +57,9 @@ impl Watch {
         let mut number = 0;
         if let Some(group) = group {
             number = group.next(call.function() as u64, site.unwrap_or(0));
+        }
+        if !has_no_number(call.class()) {
             slot.set(slot::NUMBER, number);
-        } else if only_tells(call.function()) {
-            slot.set(slot::NUMBER, 0);
         }
         Self::note_arguments(slot, call);
         Self::note_requests(slot, call);

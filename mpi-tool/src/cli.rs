@@ -77,8 +77,8 @@ Examples:
 
 Tools are searched in the folders of MPI_TOOL_PATH, in ../lib/mpi-tools and ../tools relative to the
 folder of this program, in that folder, and in target/tools of its source tree and of the working
-folder. The folders directly below each of these are searched, too. The ranks also get the variables
-MPI_TOOL_* that are set.
+folder; and in the folders directly below each of these but this program's own. The ranks also get
+the variables MPI_TOOL_* that are set.
 
 Exit status: the launcher's; that of --kill; 2 if this command is wrong, or if --strict started
 nothing; 127 if the launcher does not exist.")]

@@ -1,6 +1,8 @@
 //! What an ELF file says of itself. Nothing is loaded or run.
 
 use std::fs;
+use std::io::Read as _;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use mpi_facts::note;
@@ -9,9 +11,9 @@ use object::elf::{
     SHT_SYMTAB,
 };
 use object::read::elf::{
-    Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _,
+    Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _,
 };
-use object::{Endianness, SymbolIndex};
+use object::{Endianness, ReadCache, ReadRef, SymbolIndex};
 
 /// An ELF file.
 #[derive(Debug, Default, Clone)]
@@ -43,17 +45,8 @@ pub(crate) struct Elf {
 impl Elf {
     /// Reads a file; `None` if it is something else than an ELF file.
     pub(crate) fn read(path: &Path) -> std::io::Result<Option<Self>> {
-        use std::io::Read as _;
-        // A pipe would be waited for, and some devices never end.
-        if !fs::metadata(path)?.is_file() {
-            return Ok(None);
-        }
-        let mut file = fs::File::open(path)?;
-        let mut magic = [0; 4];
-        if file.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {
-            return Ok(None);
-        }
-        let mut data = magic.to_vec();
+        let Some(mut file) = open(path)? else { return Ok(None) };
+        let mut data = MAGIC.to_vec();
         file.read_to_end(&mut data)?;
         let mut elf = Self { path: path.into(), ..Self::default() };
         // EI_CLASS: 1 is 32-bit, 2 is 64-bit.
@@ -94,14 +87,8 @@ impl Elf {
                     }
                 }
             }
-            if sections.section_name(endian, section) == Ok(note::SECTION.as_bytes())
-                && let Some(mut notes) = section.notes(endian, data)?
-                && let Some(found) = notes.next()?
-                && found.name() == note::OWNER.as_bytes()
-            {
-                self.note = Some(String::from_utf8_lossy(found.desc()).into_owned());
-            }
         }
+        self.note = note_in(&sections, endian, data)?;
         // A static executable that can be moved has a dynamic section, and nothing to link.
         self.dynamic |= self.soname.is_some() || !self.needed.is_empty();
 
@@ -132,13 +119,66 @@ impl Elf {
     }
 }
 
+/// The note of a tool (`mpi_facts::note`), of whose file nothing else is read: most libraries in a folder are no tools,
+/// and tools are large.
+pub(crate) fn note(path: &Path) -> Option<String> {
+    let data = ReadCache::new(open(path).ok()??);
+    let header = FileHeader64::<Endianness>::parse(&data).ok()?;
+    let endian = header.endian().ok()?;
+    note_in(&header.sections(endian, &data).ok()?, endian, &data).ok()?
+}
+
+fn note_in<'data, R: ReadRef<'data>>(
+    sections: &SectionTable<'data, FileHeader64<Endianness>, R>,
+    endian: Endianness,
+    data: R,
+) -> object::Result<Option<String>> {
+    for section in sections.iter() {
+        if sections.section_name(endian, section) == Ok(note::SECTION.as_bytes())
+            && let Some(mut notes) = section.notes(endian, data)?
+            && let Some(found) = notes.next()?
+            && found.name() == note::OWNER.as_bytes()
+        {
+            return Ok(Some(String::from_utf8_lossy(found.desc()).into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// What an ELF file begins with.
+const MAGIC: [u8; 4] = *b"\x7fELF";
+
+/// Opens a file and reads the [magic](MAGIC); `None` if it is something else than an ELF file.
+fn open(path: &Path) -> std::io::Result<Option<fs::File>> {
+    // A pipe would be waited for, and some devices never end.
+    if !fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = fs::File::open(path)?;
+    let mut magic = [0; MAGIC.len()];
+    Ok((file.read_exact(&mut magic).is_ok() && magic == MAGIC).then_some(file))
+}
+
 fn folders(text: Option<String>) -> Vec<String> {
     text.unwrap_or_default().split(':').filter(|part| !part.is_empty()).map(Into::into).collect()
 }
 
 /// The texts of a file's data that end with a NUL, as messages and names do.
 pub(crate) fn texts(data: &[u8]) -> impl Iterator<Item = &str> {
-    data.split(|byte| *byte == 0)
+    let ends = memchr::memchr_iter(0, data).chain([data.len()]);
+    let texts = ends.scan(0, move |start, end| Some(&data[mem::replace(start, end + 1)..end]));
+    texts
         .filter(|text| !text.is_empty() && text.iter().all(|byte| (0x09..0x7f).contains(byte)))
         .filter_map(|text| std::str::from_utf8(text).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn texts_end_with_a_nul_or_the_data() {
+        let texts = |data| super::texts(data).collect::<Vec<_>>();
+        assert_eq!(texts(b"\0one\0\0\xfftwo\0three\0four"), ["one", "three", "four"]);
+        assert_eq!(texts(b"one\0"), ["one"]);
+        assert!(texts(b"").is_empty() && texts(b"\0").is_empty());
+    }
 }

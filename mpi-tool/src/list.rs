@@ -97,7 +97,7 @@ fn remarks(build: &Build) -> String {
     if build.name != STACK_LIBRARY && !build.is_level {
         remarks.push("not for QMPI stacks");
     }
-    if build.fortran {
+    if build.has_fortran() {
         remarks.push("Fortran");
     }
     if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join(", ")) }
@@ -111,7 +111,7 @@ fn as_json(build: &Build) -> serde_json::Value {
         "abi": build.abi.map(Abi::name),
         "mpi": build.mpi,
         "level": build.is_level,
-        "fortran": build.fortran,
+        "fortran": build.has_fortran(),
         "universal": build.universal,
         "path": build.path,
     })

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use mpi_facts::Abi;
 use serde::{Serialize, Serializer};
 
@@ -34,7 +35,7 @@ impl Mpi {
     pub(crate) fn new(soname: &str, path: Option<&Path>) -> Option<Self> {
         let abi = Abi::of_library(soname)?;
         let data = path.and_then(|path| fs::read(path).ok()).unwrap_or_default();
-        let has = |text: &str| contains(&data, text.as_bytes());
+        let has = |text: &str| memmem::find(&data, text.as_bytes()).is_some();
         let (implementation, version) = if abi == Abi::OpenMpi {
             ("Open MPI", own_version(&data))
         } else if has("Intel(R) MPI Library") {
@@ -83,19 +84,6 @@ impl Mpi {
         let name = path.file_name()?.to_str()?;
         Self::new(library.soname.as_deref().unwrap_or(name), Some(path))
     }
-}
-
-fn contains(data: &[u8], text: &[u8]) -> bool {
-    let first = text[0];
-    let mut rest = data;
-    while let Some(at) = rest.iter().position(|byte| *byte == first) {
-        rest = &rest[at..];
-        if rest.starts_with(text) {
-            return true;
-        }
-        rest = &rest[1..];
-    }
-    false
 }
 
 /// MPICH and Open MPI have their version as a text of its own, among all other texts: `4.0.2`,

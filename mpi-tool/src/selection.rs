@@ -260,7 +260,7 @@ fn warn_of_fortran(
     if !blind {
         return;
     }
-    for build in builds.iter().filter(|build| !build.fortran) {
+    for build in builds.iter().filter(|build| !build.has_fortran()) {
         let what = format!(
             "{}: {} has no entry points for Fortran, so it will not see all calls of {}, a Fortran program",
             build.name,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::{Abi, note};
 
-use crate::elf::Elf;
+use crate::elf::{self, Elf};
 
 /// The name in the note of `libqmpi.so`.
 pub(crate) const STACK_LIBRARY: &str = "qmpi";
@@ -28,17 +28,14 @@ pub(crate) struct Build {
     pub(crate) is_level: bool,
     /// It opens the tool's build for the MPI of the process, which lies beside it.
     pub(crate) universal: bool,
-    /// It has entry points for Fortran.
-    pub(crate) fortran: bool,
     pub(crate) path: PathBuf,
 }
 
 impl Build {
     /// Looks at a file. `None` if it has no note, so is no tool of this framework.
     fn read(path: &Path) -> Option<Self> {
-        let elf = Elf::read(path).ok()??;
-        let note = elf.note.as_deref()?;
-        let value = |key: &str| note::value(note, key).unwrap_or_default().to_owned();
+        let note = elf::note(path)?;
+        let value = |key: &str| note::value(&note, key).unwrap_or_default().to_owned();
         let is = |role: &str| value("roles").split(' ').any(|known| known == role);
         // One file under the names of all tools.
         let universal = is("universal");
@@ -50,7 +47,6 @@ impl Build {
             mpi: value("mpi"),
             is_level: is("level"),
             universal,
-            fortran: has_fortran(&elf),
             path: path.into(),
         })
     }
@@ -92,9 +88,14 @@ impl Build {
             is_level: elf.has("get_interceptions")
                 || elf.imports.iter().any(|name| name.starts_with("PMPI_")),
             universal: false,
-            fortran: has_fortran(&elf),
             path,
         })
+    }
+
+    /// Has it entry points for Fortran? Reads the file.
+    pub(crate) fn has_fortran(&self) -> bool {
+        let elf = Elf::read(&self.path).ok().flatten();
+        elf.is_some_and(|elf| elf.exports.iter().any(|name| name.starts_with("mpi_init")))
     }
 }
 
@@ -110,21 +111,22 @@ fn beside(universal: &Path) -> Vec<Build> {
     builds.filter_map(|path| Build::read(&fs::canonicalize(path).ok()?)).collect()
 }
 
-fn has_fortran(elf: &Elf) -> bool {
-    elf.exports.iter().any(|name| name.starts_with("mpi_init"))
-}
-
-/// Where tools are looked for, in this order; in each, also one folder deeper.
+/// Where tools are looked for, in this order; in each, also one folder deeper, but in the program's
+/// own: that may be `/usr/bin`, or one of Cargo's with thousands of files below it.
 pub(crate) fn folders() -> Vec<PathBuf> {
     let path = env::var_os("MPI_TOOL_PATH").unwrap_or_default();
     let mut folders: Vec<_> =
         env::split_paths(&path).filter(|path| !path.as_os_str().is_empty()).collect();
-    if let Some(own) = env::current_exe().ok().as_deref().and_then(Path::parent) {
-        folders.extend([own.join("../lib/mpi-tools"), own.join("../tools"), own.into()]);
+    if let Some(own) = own_folder() {
+        folders.extend([own.join("../lib/mpi-tools"), own.join("../tools"), own]);
     }
     folders.extend(source_tree().map(|tree| tree.join("target/tools")));
     folders.push("target/tools".into());
     folders
+}
+
+fn own_folder() -> Option<PathBuf> {
+    Some(env::current_exe().ok()?.parent()?.into())
 }
 
 /// The source tree that this program was built from; `None` if that was a package of crates.io, which Cargo unpacks
@@ -140,15 +142,18 @@ pub(crate) fn source_tree() -> Option<PathBuf> {
 
 /// All builds, in the order in which they are found.
 pub(crate) fn all() -> Vec<Build> {
+    let own = own_folder();
     let mut seen = BTreeSet::new();
     let mut builds = Vec::new();
     for folder in folders() {
-        let inside = entries(&folder);
-        let deeper = inside.iter().filter(|path| path.is_dir()).flat_map(|path| entries(path));
-        for file in inside.iter().cloned().chain(deeper) {
-            let is_library = file.extension().is_some_and(|extension| extension == "so");
-            let Some(file) = fs::canonicalize(file).ok().filter(|_| is_library) else { continue };
-            if seen.insert(file.clone()) {
+        let (deeper, files): (Vec<_>, Vec<_>) =
+            entries(&folder).into_iter().partition(|path| path.is_dir());
+        let deeper = if own.as_ref() == Some(&folder) { Vec::new() } else { deeper };
+        for file in files.into_iter().chain(deeper.iter().flat_map(|path| entries(path))) {
+            if file.extension().is_some_and(|extension| extension == "so")
+                && let Ok(file) = fs::canonicalize(file)
+                && seen.insert(file.clone())
+            {
                 builds.extend(Build::read(&file));
             }
         }

@@ -63,7 +63,7 @@ macro_rules! __fortran_entry {
     };
 }
 
-/// A tool's entry points call its own exported function of C.
+/// A tool's entry points call the function of C that an application finds: its own, or that of a tool before it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __fortran_function {
@@ -71,7 +71,7 @@ macro_rules! __fortran_function {
         $name()
     };
     (target $c_name:ident $name:ident) => {
-        $crate::install::fortran::Target::Function($name as *const c_void)
+        $crate::install::fortran::Target::Found
     };
 }
 

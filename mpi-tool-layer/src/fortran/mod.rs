@@ -57,6 +57,8 @@ pub struct Entry {
     form: Form,
     name: &'static CStr,
     target: Target,
+    /// The [found](Target::Found) target, once it has been looked for.
+    found: AtomicPtr<c_void>,
     /// Where MPI's own function of this name is, once it has been looked for.
     next: AtomicPtr<c_void>,
 }
@@ -64,12 +66,13 @@ pub struct Entry {
 /// The C function that an entry point calls.
 #[derive(Clone, Copy)]
 pub enum Target {
-    Function(*const c_void),
+    /// The one that an application that calls it by its name finds, which is looked for when it is first called: most programs
+    /// call none of them from Fortran, and hundreds of references would be looked up at each start.
+    Found,
     Slot(*const AtomicPtr<c_void>),
 }
 
-// SAFETY: threads share the addresses only: of functions, and of slots of static tables, which are atomic. The other
-// fields are `Sync`.
+// SAFETY: threads share the addresses only of slots of static tables, which are atomic. The other fields are `Sync`.
 unsafe impl Sync for Entry {}
 
 impl Entry {
@@ -79,12 +82,21 @@ impl Entry {
         name: &'static CStr,
         target: Target,
     ) -> Self {
-        Self { function, form, name, target, next: AtomicPtr::new(ptr::null_mut()) }
+        let [found, next] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
+        Self { function, form, name, target, found, next }
     }
 
+    /// Null if there is none, which would be strange: the tool itself exports one.
     fn target(&self) -> *const c_void {
         match self.target {
-            Target::Function(function) => function,
+            Target::Found => {
+                let mut found = self.found.load(Relaxed);
+                if found.is_null() {
+                    found = find(libc::RTLD_DEFAULT, self.function.c_name());
+                    self.found.store(found, Relaxed);
+                }
+                found
+            }
             // SAFETY: the pointer must be of an atomic that stays: `Slot` has it from `NextTable::slot` of a static
             // table.
             Target::Slot(slot) => unsafe { (*slot).load(Relaxed) },
@@ -168,6 +180,9 @@ unsafe extern "C" fn convert(
 ) -> Outcome {
     let arguments = Arguments { registers, stack };
     let Some(fortran) = Fortran::get() else { return pass_on(entry) };
+    if entry.target().is_null() {
+        return Outcome { next: next_or_abort(entry), result: 0 };
+    }
     let written = [const { Cell::new(NOTHING) }; MOST];
     // SAFETY: all of these want the arguments of a call of this entry, which the caller promises. The target has C's
     // prototype of the function, and `count` is the number of its parameters. The error code is an `INTEGER` of

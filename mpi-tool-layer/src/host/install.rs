@@ -19,7 +19,7 @@ pub use crate::fortran;
 pub use crate::host::entry::{self, Preloaded};
 pub use crate::host::forward::to_all_hosts;
 pub use crate::host::launcher::launched_rank;
-pub use crate::host::level::{Level, LevelRequest, Source};
+pub use crate::host::level::{Level, LevelRequest, ReportedTable, Source};
 pub use crate::host::lifecycle::Below;
 pub use crate::host::linker;
 pub use crate::host::neighbours::{
@@ -160,8 +160,8 @@ macro_rules! __install {
             fn counters(_: *const ()) -> Option<&'static dyn $crate::Counters> {
                 $crate::Tool::counters(&PRELOADED.layer)
             }
-            fn table(_: *const ()) -> Option<&'static $crate::AnyTable> {
-                $crate::Tool::table(&PRELOADED.layer)
+            fn table(_: *const ()) -> Option<$crate::install::ReportedTable> {
+                $crate::Tool::table(&PRELOADED.layer).map($crate::install::ReportedTable::new)
             }
             fn peers(_: *const ()) -> Option<&'static $crate::PeerTable> {
                 $crate::Tool::peers(&PRELOADED.layer)

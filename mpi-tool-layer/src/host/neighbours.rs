@@ -329,7 +329,8 @@ fn complete_from(library: &Range<usize>, others: Option<&Others>) {
     let mut known = [None; FunctionId::COUNT];
     each_object(|object| {
         if object.addresses() == *library {
-            let name = |index| FunctionId::from_index(index).map_or(c"", FunctionId::pmpi_name);
+            let name =
+                |index| FunctionId::from_index(index).map_or(&[][..], FunctionId::pmpi_bytes);
             let note = |index: usize, address| known[index] = Some(address);
             object.each_function(&SECOND_HASHES, name, note);
         }

@@ -103,11 +103,11 @@ impl Object<'_> {
 
     /// Where functions are that it has itself: `note` gets the number of each name that its table has, and the address; 0 of
     /// functions of which the object chooses when it is loaded which one they are (`STT_GNU_IFUNC`). `name` gives the names
-    /// whose hashes these are.
+    /// whose hashes these are, with their NUL.
     pub(crate) fn each_function<'n>(
         &self,
         hashes: &[u32],
-        name: impl Fn(usize) -> &'n CStr,
+        name: impl Fn(usize) -> &'n [u8],
         mut note: impl FnMut(usize, *mut c_void),
     ) {
         const NO_TYPE: u8 = 0;
@@ -418,7 +418,7 @@ mod tests {
             assert!(object.each_defined(&filter, visit));
             object.each_function(
                 &hashes,
-                |index| names[index],
+                |index| names[index].to_bytes_with_nul(),
                 |index, at| addresses.push((index, at)),
             );
             for (index, name) in names.into_iter().enumerate() {

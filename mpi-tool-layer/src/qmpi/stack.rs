@@ -9,15 +9,15 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_sys::{mpi_functions, *};
 
-use crate::host::level::{Level, LevelRequest, Source};
+use crate::host::level::{Level, LevelRequest, ReportedTable, Source};
 use crate::host::lifecycle::{Lifecycle, if_watched};
 use crate::host::neighbours::ToolInfo;
 use crate::host::options;
 use crate::settings::{Settings, Setup};
 use crate::table::NO_FUNCTIONS;
 use crate::{
-    AnyTable, Counters, FunctionId, NextFunctions, NextTable, PeerTable, RawMpiInterceptionLayer,
-    Tool, UnsafeBox,
+    Counters, FunctionId, NextFunctions, NextTable, PeerTable, RawMpiInterceptionLayer, Tool,
+    UnsafeBox,
 };
 
 /// The version of the layouts and of the calling convention below, and of `ToolInfo`, which each level has. A
@@ -260,9 +260,10 @@ impl<L: Tool> Instance<L> {
             // to it below: an instance that is never freed, and whose layer is there when it is asked.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.counters()
         }
-        fn table<L: Tool>(instance: *const ()) -> Option<&'static AnyTable> {
+        fn table<L: Tool>(instance: *const ()) -> Option<ReportedTable> {
             // SAFETY: as for `counters`.
-            unsafe { &*instance.cast::<Instance<L>>() }.layer.table()
+            let layer = unsafe { &(*instance.cast::<Instance<L>>()).layer };
+            layer.table().map(ReportedTable::new)
         }
         fn peers<L: Tool>(instance: *const ()) -> Option<&'static PeerTable> {
             // SAFETY: as for `counters`.

@@ -149,6 +149,11 @@ impl FunctionId {
         c_string(self.whole_name())
     }
 
+    /// The bytes of [`pmpi_name`](Self::pmpi_name) with the NUL at their end, without a look at each.
+    pub const fn pmpi_bytes(self) -> &'static [u8] {
+        self.whole_name().as_bytes()
+    }
+
     /// The name of the layers' method, `send`: the C name in lower case, without `MPI_`. A
     /// high-level layer has no method of its own for `send_c`.
     pub const fn method_name(self) -> &'static str {

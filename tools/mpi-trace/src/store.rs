@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::trace::{HEADER, LONGEST, PAGE, UNKNOWN, Writer, chunk, header};
@@ -28,6 +29,8 @@ struct Store {
     header: Chunk,
     /// In bytes.
     length: usize,
+    /// As many as the longest part has bytes.
+    zeros: Box<[u8]>,
     /// Of a file that may have so many bytes only, chunks that no thread writes to any more, oldest first: where they are,
     /// and how long.
     full: VecDeque<(usize, usize)>,
@@ -135,13 +138,15 @@ pub(crate) fn is_open() -> bool {
 
 /// Begins with an empty file, and fills its header by a function.
 pub(crate) fn open(file: File, fill: impl FnOnce(&dyn Fn(usize, u64))) -> io::Result<()> {
-    grow(&file, 0, HEADER)?;
+    let zeros = vec![0; LONGEST_CHUNK.max(HEADER)].into_boxed_slice();
+    grow(&file, 0, &zeros[..HEADER])?;
     let header = Chunk::map(&file, 0, HEADER)?;
     fill(&|at, value| header.word(at).store(value, Release));
     let store = Store {
         file,
         header,
         length: HEADER,
+        zeros,
         full: VecDeque::new(),
         definitions: None,
         defined: 0,
@@ -177,15 +182,16 @@ fn with<R>(f: impl FnOnce(&mut Store) -> R) -> Option<R> {
     result
 }
 
-/// Makes room in the file, so that no store to it can fail later.
-fn grow(file: &File, offset: usize, length: usize) -> io::Result<()> {
-    // SAFETY: `posix_fallocate` takes a descriptor, which `file` has, and numbers.
-    match unsafe {
-        libc::posix_fallocate(file.as_raw_fd(), offset as libc::off_t, length as libc::off_t)
-    } {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(code)),
+/// Makes room in the file, so that no store to it can fail later: by zeros. Their pages are in memory at once and lie
+/// together, so that the first stores to them take a sixth of the time that they take where `posix_fallocate` has made the
+/// room (ext4, 64 kB).
+fn grow(file: &File, offset: usize, zeros: &[u8]) -> io::Result<()> {
+    let written = file.write_all_at(zeros, offset as u64);
+    if written.is_err() {
+        // What there was room for is no chunk.
+        let _ = file.set_len(offset as u64);
     }
+    written
 }
 
 impl Store {
@@ -201,7 +207,7 @@ impl Store {
         if self.has_complained {
             return None;
         }
-        let new = grow(&self.file, self.length, length)
+        let new = grow(&self.file, self.length, &self.zeros[..length])
             .and_then(|()| Chunk::map(&self.file, self.length, length));
         match new {
             Ok(chunk) => {

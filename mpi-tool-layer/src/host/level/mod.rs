@@ -33,6 +33,7 @@ use std::sync::{Once, OnceLock};
 
 use prepared::Prepared;
 use report::NOT_MERGED;
+pub use table::ReportedTable;
 
 use crate::host::launcher::launched_rank;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo, fill_late_pmpi, find_late_mpi};
@@ -42,7 +43,7 @@ use crate::host::unseen::why_nothing_was_seen;
 use crate::host::{options, signals, world};
 use crate::rows::Rows;
 use crate::settings::Setup;
-use crate::{AnyTable, Clock, Counters, FunctionId, NextTable, PeerTable};
+use crate::{Clock, Counters, FunctionId, NextTable, PeerTable};
 
 /// One tool of a process, or one level of a stack. `install_pmpi_layer!` makes it a static of the
 /// tool. The layer itself is not in it: its counters and its settings are reached through functions
@@ -95,7 +96,7 @@ pub struct Level {
 #[derive(Clone, Copy)]
 pub struct Source {
     find: fn(*const ()) -> Option<&'static dyn Counters>,
-    find_table: fn(*const ()) -> Option<&'static AnyTable>,
+    find_table: fn(*const ()) -> Option<ReportedTable>,
     find_peers: fn(*const ()) -> Option<&'static PeerTable>,
     of: *const (),
 }
@@ -113,7 +114,7 @@ impl Source {
     #[doc(hidden)]
     pub const fn new(
         find: fn(*const ()) -> Option<&'static dyn Counters>,
-        find_table: fn(*const ()) -> Option<&'static AnyTable>,
+        find_table: fn(*const ()) -> Option<ReportedTable>,
         find_peers: fn(*const ()) -> Option<&'static PeerTable>,
         of: *const (),
     ) -> Self {
@@ -126,7 +127,7 @@ impl Source {
     }
 
     /// Asks the tool for its table. Runs its code, too.
-    fn table(&self) -> Option<&'static AnyTable> {
+    fn table(&self) -> Option<ReportedTable> {
         (self.find_table)(self.of)
     }
 
@@ -293,7 +294,7 @@ impl Level {
 
     /// Has the tool counted anything? For a process in which MPI has not started.
     fn has_counted(&self) -> bool {
-        if let Some(table) = self.counters.table() {
+        if let Some(ReportedTable { table, .. }) = self.counters.table() {
             return table.count() > 0;
         }
         let Some(rows) = self.counters.get().map(Rows::of) else { return false };
@@ -343,7 +344,7 @@ impl Level {
         }
         let prepared = self.prepared();
         let report = || match (&prepared.table, &prepared.rows) {
-            (Some(table), _) => self.report_table_of_world(table, prepared),
+            (Some(table), _) => (table.reports.of_world)(self, table, prepared),
             (None, Some(rows)) => self.report_world(rows, prepared),
             (None, None) => Ok(()),
         };

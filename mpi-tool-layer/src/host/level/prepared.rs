@@ -14,6 +14,7 @@ use std::ffi::CString;
 
 use mpi_sys::ABI;
 
+use super::table::ReportedTable;
 use super::{Level, process_id};
 use crate::host::file::ReportFile;
 use crate::host::launcher::{Launched, launched_elsewhere, launched_rank, launched_ranks};
@@ -53,6 +54,8 @@ pub(super) struct Prepared {
 /// What the report of a table needs.
 pub(super) struct PreparedTable {
     pub(super) table: &'static AnyTable,
+    /// What reports it.
+    pub(super) reports: ReportedTable,
     /// Where the rows of all threads are added up, if the system gives memory for it.
     pub(super) sum: Option<&'static Shard>,
     /// The tool's peers, and where they are added up, if the tool has any.
@@ -65,15 +68,17 @@ pub(super) struct PreparedTable {
 
 impl PreparedTable {
     fn of(
-        table: &'static AnyTable,
+        reports: ReportedTable,
         peers: Option<&'static PeerTable>,
         info: &'static ToolInfo,
     ) -> Self {
+        let table = reports.table;
         table.set_tool(info);
         let sum_of = |table: &AnyTable| Shard::map(table.shape().together());
         let peers = peers.map(PeerTable::any);
         Self {
             table,
+            reports,
             sum: sum_of(table),
             peers: peers.and_then(|peers| Some((peers, sum_of(peers)?))),
             reported: AtomicU64::new(0),

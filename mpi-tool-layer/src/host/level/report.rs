@@ -82,7 +82,7 @@ impl Level {
             return;
         }
         if let Some(table) = &prepared.table {
-            self.report_table_of_process(table, prepared, reason);
+            (table.reports.of_process)(self, table, prepared, reason);
         } else if let Some(counters) = &prepared.rows {
             self.report_counters(counters, prepared, reason);
         }

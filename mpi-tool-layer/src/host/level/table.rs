@@ -17,10 +17,33 @@ use crate::kit::peers::report::{PeerView, ProcessPeers};
 use crate::kit::report::TableReport;
 use crate::kit::view::{Process, View};
 
+/// A tool's table, and what reports it: tools that have no table are without that code, which would be a third of theirs.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct ReportedTable {
+    pub(super) table: &'static AnyTable,
+    /// [`Level::report_table_of_world`]
+    pub(super) of_world: fn(&Level, &PreparedTable, &Prepared) -> Result<(), c_int>,
+    /// [`Level::report_table_of_process`]
+    pub(super) of_process: fn(&Level, &PreparedTable, &Prepared, &str),
+}
+
+impl ReportedTable {
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn new(table: &'static AnyTable) -> Self {
+        Self {
+            table,
+            of_world: Level::report_table_of_world,
+            of_process: Level::report_table_of_process,
+        }
+    }
+}
+
 impl Level {
     /// Merges the tables over the world; rank 0 writes the result. An error is MPI's, or says, then on all ranks,
     /// that not all have the same tool.
-    pub(super) fn report_table_of_world(
+    fn report_table_of_world(
         &self,
         prepared_table: &PreparedTable,
         prepared: &Prepared,
@@ -63,13 +86,13 @@ impl Level {
 
     /// Writes what this process has in its table, if there is news. After the merged report, that is a line which
     /// says how many events came later. May run in a signal handler.
-    pub(super) fn report_table_of_process(
+    fn report_table_of_process(
         &self,
         prepared_table: &PreparedTable,
         prepared: &Prepared,
         reason: &str,
     ) {
-        let PreparedTable { table, sum, peers, reported, merged } = prepared_table;
+        let PreparedTable { table, sum, peers, reported, merged, .. } = prepared_table;
         let now = table.count();
         let before = reported.swap(now, Relaxed);
         if now == before {

@@ -119,14 +119,14 @@ impl SymbolTable {
 
     pub(super) fn find(&self, name: &CStr) -> Option<*mut libc::Elf64_Sym> {
         let hash = hash_of(name.to_bytes());
-        self.find_hashed(hash, || name)
+        self.find_hashed(hash, || name.to_bytes_with_nul())
     }
 
-    /// The same of a name that has this hash.
+    /// The same of a name that has this hash: its bytes with the NUL.
     pub(super) fn find_hashed<'n>(
         &self,
         hash: u32,
-        name: impl Fn() -> &'n CStr,
+        name: impl Fn() -> &'n [u8],
     ) -> Option<*mut libc::Elf64_Sym> {
         if !self.may_have(hash) {
             return None;
@@ -144,9 +144,9 @@ impl SymbolTable {
                 let text = self.strings.add((*symbol).st_name as usize);
                 (*hashes.add((number - self.first) as usize), text)
             };
-            // SAFETY: `strcmp` reads two C strings, which both are: names in the object's string table are.
-            let is_it = |name: &CStr| unsafe { libc::strcmp(text, name.as_ptr()) == 0 };
-            if (here ^ hash) >> 1 == 0 && is_it(name()) {
+            // SAFETY: a C string must be there, as names in the object's string table are, which stays as long as the object.
+            let text = || unsafe { CStr::from_ptr(text) };
+            if (here ^ hash) >> 1 == 0 && text().to_bytes_with_nul() == name() {
                 // SAFETY: the symbol of this number was read just now: its entry is inside of the table.
                 return Some(unsafe { self.symbols.add(number as usize) });
             }

@@ -11,6 +11,7 @@ fn names_and_numbers_lead_to_the_function() {
         assert_eq!(function.name().parse(), Ok(function));
         assert_eq!(function.c_name().to_str(), Ok(function.name()));
         assert_eq!(function.pmpi_name().to_str(), Ok(format!("P{function}").as_str()));
+        assert_eq!(function.pmpi_bytes(), function.pmpi_name().to_bytes_with_nul());
         assert_eq!(function.method_name(), function.name()["MPI_".len()..].to_lowercase());
     }
     assert_eq!(FunctionId::from_index(700), None);

@@ -10,7 +10,7 @@
 use core::num::NonZeroU64;
 use std::collections::{HashMap, HashSet};
 
-use mpi_facts::trace::{Moved, Way, receives_taken};
+use mpi_facts::trace::{Moved, Way, is_synchronous, receives_taken};
 use mpi_facts::{FunctionClass, FunctionId};
 
 use super::gaps::{self, Gaps, Span};
@@ -24,6 +24,8 @@ pub(super) struct Message {
     pub(super) received: Place,
     /// The call that has started the receive, if that is another one.
     pub(super) asked: Place,
+    /// The call that has waited until the send was complete, if that is another one.
+    pub(super) completed: Option<Completion>,
     /// The call that has found it before, if one has: the first one.
     pub(super) probed: Option<Place>,
     pub(super) tag: i64,
@@ -32,6 +34,15 @@ pub(super) struct Message {
     /// As many as were sent: the same, unless somebody is wrong.
     pub(super) sent_bytes: u64,
     communicator: Option<NonZeroU64>,
+}
+
+/// A call that has waited until a send was complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Completion {
+    pub(super) call: Place,
+    /// It waits for this send: for no other one, or one that is synchronous. Otherwise, it waits for several sends, of which
+    /// some may have been complete before.
+    pub(super) is_sure: bool,
 }
 
 impl Message {
@@ -91,6 +102,8 @@ type Envelope = (usize, u64, u32, u32, i64);
 struct End {
     call: Place,
     asked: Place,
+    /// Of a send, the call that has waited for it.
+    completed: Option<Completion>,
     /// The call that has matched it before.
     probed: Option<Place>,
     bytes: u64,
@@ -122,6 +135,7 @@ impl Messages {
         for (at, process) in trace.processes.iter().enumerate() {
             let Some(rank) = process.rank else { continue };
             let restarts = Restarts::of(process, at);
+            let completions = completions(process, at, &restarts);
             let mut complete = HashSet::new();
             for (number, thread) in process.threads.iter().enumerate() {
                 for (index, call) in thread.calls.iter().enumerate() {
@@ -170,9 +184,10 @@ impl Messages {
                         };
                         let (asked, probed) =
                             if received { (asked, probed) } else { (place, None) };
+                        let completed = completions.get(&place).copied().filter(|_| !received);
                         let communicator = number.and_then(NonZeroU64::new);
-                        let end =
-                            End { call: place, asked, probed, bytes: moved.bytes, communicator };
+                        let (call, bytes) = (place, moved.bytes);
+                        let end = End { call, asked, completed, probed, bytes, communicator };
                         let (from, to) = if received { (peer, rank) } else { (rank, peer) };
                         let sides: &mut Sides =
                             envelopes.entry((process.world, identity, from, to, tag)).or_default();
@@ -247,6 +262,7 @@ impl Messages {
                 sent: sent.call,
                 received: received.call,
                 asked: received.asked,
+                completed: sent.completed,
                 probed: received.probed.or(probe),
                 tag,
                 bytes: received.bytes,
@@ -304,6 +320,37 @@ impl Restarts {
         let before = starts.partition_point(|(begin, _)| *begin < completed.end);
         Some(starts[before.checked_sub(1)?].1)
     }
+}
+
+/// The calls that have waited for sends, by the calls that have started these. A call that has waited for other operations, too, may
+/// have waited for them, when a send of its was complete long before: it is left out, unless the send is synchronous.
+fn completions(process: &Process, at: usize, restarts: &Restarts) -> HashMap<Place, Completion> {
+    use FunctionId::{MPI_Wait, MPI_Waitall, MPI_Waitany, MPI_Waitsome};
+    let mut completions = HashMap::new();
+    for (number, thread) in process.threads.iter().enumerate() {
+        for ends in thread.ended.chunk_by(|one, other| one.0 == other.0) {
+            let Some(call) = thread.calls.get(ends[0].0) else { continue };
+            let [is_alone, has_sends_only] = match call.function {
+                MPI_Wait | MPI_Waitany => [true; 2],
+                MPI_Waitall | MPI_Waitsome => {
+                    let requests = ends[0].2;
+                    [requests == 1, requests == ends.len() as u64]
+                }
+                _ => continue,
+            };
+            for (index, started, _) in ends {
+                let Some(prepared) = find(process, at, *started) else { continue };
+                let function = process.threads[prepared.thread()].calls[prepared.call()].function;
+                let is_sure = is_alone || is_synchronous(function);
+                if is_sure || has_sends_only {
+                    let start = restarts.last(prepared, call).unwrap_or(prepared);
+                    let call = Place::new(at, number, *index);
+                    completions.insert(start, Completion { call, is_sure });
+                }
+            }
+        }
+    }
+    completions
 }
 
 /// The call of a process with this thread and this number.

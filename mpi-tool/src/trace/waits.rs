@@ -2,7 +2,9 @@
 //!
 //! * *Late sender*: a receive waits from its beginning until the send begins.
 //!   The same is a probe that blocks, until the message that it has found is sent.
-//! * *Late receiver*: a blocking send that ends after the receive has begun has waited for that beginning.
+//! * *Late receiver*: a blocking send that ends after the receive has begun has waited for that beginning. The same is the
+//!   call that waits until a send is complete. If it waits for several, it is told of the longest ones only: MPI may have
+//!   taken shorter ones before anybody received them.
 //! * *Collective*: a process waits from its beginning until the last one of those on whom it depends begins: all others,
 //!   the root (of a broadcast or scatter), or at the root all others (of a gather or reduction).
 //!
@@ -14,7 +16,7 @@ use mpi_facts::trace::Way;
 use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::gaps::Gaps;
-use super::messages::{Messages, Place};
+use super::messages::{Completion, Messages, Place};
 use super::read::Trace;
 
 /// Why a rank waits.
@@ -72,6 +74,13 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
             }
         }
     };
+    let mut longest: HashMap<Place, u64> = HashMap::new();
+    for message in &messages.matched {
+        if let Some(completed) = message.completed {
+            let longest = longest.entry(completed.call).or_default();
+            *longest = message.sent_bytes.max(*longest);
+        }
+    }
     for message in &messages.matched {
         let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
         add(Cause::LateSender, message.received, message.sent);
@@ -85,6 +94,12 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
         let is_blocking = shape.timing == Timing::Blocking && shape.pattern == Pattern::Send;
         if is_blocking && sent.end >= asked.begin {
             add(Cause::LateReceiver, message.sent, message.asked);
+        }
+        if let Some(Completion { call, is_sure }) = message.completed
+            && (is_sure || longest[&call] == message.sent_bytes)
+            && call.of(trace).end >= asked.begin
+        {
+            add(Cause::LateReceiver, call, message.asked);
         }
     }
     for operation in operations(trace) {
@@ -229,5 +244,71 @@ impl Operation {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_facts::FunctionId::{
+        MPI_Isend, MPI_Issend, MPI_Recv, MPI_Test, MPI_Wait, MPI_Waitall, MPI_Waitsome,
+    };
+    use mpi_facts::trace::Way::{Received, Sent};
+
+    use super::super::read::made_up::{call, process, trace};
+    use super::*;
+
+    /// Rank 0 starts sends at 10, one to each other rank, and completes them in a call from 20 to 100. The others receive from
+    /// the given times on. Returns for whom rank 0 waits, and how long.
+    fn waits(
+        sends: &[(FunctionId, u64)],
+        receives: &[i64],
+        completes: FunctionId,
+        requests: u64,
+    ) -> Vec<(usize, i64)> {
+        let mut processes = Vec::new();
+        let mut calls = Vec::new();
+        for (rank, ((function, bytes), begin)) in (1..).zip(sends.iter().zip(receives)) {
+            calls.push(call(*function, 10, 11).with(Sent, rank, *bytes));
+            let receive = call(MPI_Recv, *begin, *begin + 5).with(Received, 0, *bytes);
+            processes.push(process(rank as u32, vec![receive]));
+        }
+        let numbers: Vec<u64> = (0..sends.len() as u64).collect();
+        calls.push(call(completes, 20, 100).ending(&numbers, requests));
+        processes.insert(0, process(0, calls));
+        let trace = trace(processes);
+        let waits = of(&trace, &Messages::of(&trace));
+        assert!(waits.iter().all(|wait| wait.cause == Cause::LateReceiver), "{waits:?}");
+        waits.iter().map(|wait| (wait.culprit, wait.time)).collect()
+    }
+
+    #[test]
+    fn a_send_is_waited_for_until_its_receive_begins() {
+        let one = [(MPI_Isend, 4096)];
+        assert_eq!(waits(&one, &[60], MPI_Wait, 1), [(1, 40)]);
+        assert_eq!(waits(&one, &[60], MPI_Waitall, 1), [(1, 40)]);
+        assert_eq!(waits(&one, &[60], MPI_Waitsome, 1), [(1, 40)]);
+        // It was complete before anybody received it, or its receive was there before.
+        assert_eq!(waits(&one, &[120], MPI_Wait, 1), []);
+        assert_eq!(waits(&one, &[15], MPI_Wait, 1), []);
+        // That waits for nobody.
+        assert_eq!(waits(&one, &[60], MPI_Test, 1), []);
+    }
+
+    #[test]
+    fn several_sends_are_waited_for_until_the_last_receive_begins() {
+        let two = [(MPI_Isend, 4096), (MPI_Isend, 4096)];
+        assert_eq!(waits(&two, &[50, 70], MPI_Waitall, 2), [(2, 50)]);
+        // The shorter one may have been complete when the call began.
+        let two = [(MPI_Isend, 1 << 20), (MPI_Isend, 4096)];
+        assert_eq!(waits(&two, &[50, 70], MPI_Waitall, 2), [(1, 30)]);
+        let two = [(MPI_Isend, 1 << 20), (MPI_Issend, 8)];
+        assert_eq!(waits(&two, &[50, 70], MPI_Waitall, 2), [(2, 50)]);
+    }
+
+    /// What is waited for may be the other request.
+    #[test]
+    fn among_other_requests_only_a_synchronous_send_is_sure_to_be_waited_for() {
+        assert_eq!(waits(&[(MPI_Isend, 4096)], &[60], MPI_Waitall, 2), []);
+        assert_eq!(waits(&[(MPI_Issend, 4096)], &[60], MPI_Waitall, 2), [(1, 40)]);
     }
 }

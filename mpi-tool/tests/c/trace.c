@@ -122,7 +122,7 @@ static void *random_messages(void *argument)
 
 static void late(void)
 {
-    double begin, other;
+    double begin, other, waited[2] = {0, 0};
     char *large = malloc(8 << 20);
     memset(large, 0, 8 << 20);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -133,7 +133,7 @@ static void late(void)
     } else {
         begin = MPI_Wtime();
         MPI_Recv(&other, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        printf("late sender %f\n", other - begin);
+        printf("late sender MPI_Recv %f\n", other - begin);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     begin = MPI_Wtime();
@@ -147,13 +147,52 @@ static void late(void)
     }
     if (rank == 0) {
         MPI_Recv(&other, 1, MPI_DOUBLE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        printf("late receiver %f\n", other - begin);
+        printf("late receiver MPI_Ssend %f\n", other - begin);
         usleep(250000);
     }
     begin = MPI_Wtime();
     MPI_Allreduce(&begin, &other, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 1)
-        printf("collective %f\n", other - begin);
+        printf("collective MPI_Allreduce %f\n", other - begin);
+    /* By one call, by two sends at once, by a persistent one, and beside a receive that is there already. */
+    for (int way = 0; way < 4; way++) {
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            if (way == 2) {
+                MPI_Send_init(large, 8 << 20, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &requests[0]);
+                MPI_Start(&requests[0]);
+            } else if (way == 3)
+                MPI_Issend(large, 8 << 20, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &requests[0]);
+            else
+                MPI_Isend(large, 8 << 20, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &requests[0]);
+            if (way == 1)
+                MPI_Isend(large, 8 << 20, MPI_CHAR, 1, 4, MPI_COMM_WORLD, &requests[1]);
+            if (way == 3)
+                MPI_Irecv(&other, 1, MPI_DOUBLE, 1, 4, MPI_COMM_WORLD, &requests[1]);
+            begin = MPI_Wtime();
+            if (way == 0)
+                MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            else
+                MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            if (way == 2)
+                MPI_Request_free(&requests[0]);
+            MPI_Recv(&other, 1, MPI_DOUBLE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            waited[way > 0] += other - begin;
+        } else {
+            if (way == 3)
+                MPI_Send(&begin, 1, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD);
+            usleep(100000 + 30000 * way);
+            if (way == 1)
+                MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            usleep(20000);
+            other = MPI_Wtime();
+            MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&other, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
+        }
+    }
+    if (rank == 0)
+        printf("late receiver MPI_Wait %f\nlate receiver MPI_Waitall %f\n", waited[0], waited[1]);
     free(large);
 }
 

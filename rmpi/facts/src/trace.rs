@@ -12,7 +12,7 @@
 //!
 //! * [`STARTS`] says that the next call starts a persistent operation.
 //! * [`FOUND`] says that the next call, a probe, has found a message, and [`MATCHED`] that the next call receives the
-//!   message of an earlier one that has matched it.
+//!   message of an earlier one that has matched it. [`ENDS`] says that the next call completes a send that does not block.
 //! * Other kinds below [`CALL`] are pieces of data that has moved ([`Moved`]). It belongs to the next call in the thread's
 //!   records, in which it moved, and tells of that call's own data or of those of an operation that an earlier call has
 //!   started.
@@ -37,14 +37,14 @@
 
 mod hidden;
 
-pub use hidden::{Hidden, receives_taken, takes, tells_what_it_finds};
+pub use hidden::{Hidden, is_synchronous, receives_taken, takes, tells_what_it_finds};
 
 use crate::{FunctionId, NONE, Shape};
 
 /// The first word: `MPITRACE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPITRACE");
 /// Which layout this is. It becomes another one whenever something here does.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 /// How a file's name ends.
 pub const EXTENSION: &str = "trace";
 /// A number that is not known.
@@ -195,6 +195,14 @@ pub const FOUND: u64 = 10;
 /// The kind of record that says that the next call receives a message that was matched before: the thread and the number
 /// of the call that has done so.
 pub const MATCHED: u64 = 11;
+
+/// The kind of record that says that a send that does not block is complete in the next call: the thread and the number of the
+/// call that has started or prepared it, and how many requests the completing call was given that are not null. Of short
+/// sends it is not said, but of [synchronous](is_synchronous) ones.
+pub const ENDS: u64 = 12;
+
+/// Sends of fewer bytes than this are short: MPI takes them as a rule before anybody receives them.
+pub const SHORT: u64 = 1024;
 
 /// The first kind of record that is a call.
 pub const CALL: u64 = 16;

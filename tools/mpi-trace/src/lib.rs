@@ -20,8 +20,8 @@ mod store;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use mpi_facts::trace::{Fields, Moved, Partner, Way};
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int};
+use mpi_facts::trace::{Fields, Moved, Partner, SHORT, Way, is_synchronous};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int, pmpi};
 use mpi_tool_layer::{
     AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
     MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting, SettingDefault, Settings,
@@ -70,6 +70,8 @@ struct Data<'a> {
     trace: &'a Trace,
     /// `None` while tracing is switched off: what earlier calls have started is not told of then.
     recorder: Option<&'a Recorder>,
+    /// The requests that the call was given, if it completes any.
+    requests: &'a [MPI_Request],
     /// The tag that the call names for what it receives, if it receives anything.
     named_tag: Option<c_int>,
     /// What the call moves, if it may repeat later.
@@ -78,13 +80,14 @@ struct Data<'a> {
 
 impl<'a> Data<'a> {
     #[inline(always)]
-    fn of<'c>(
+    fn of<'c: 'a>(
         trace: &'a Trace,
         recorder: Option<&'a Recorder>,
         call: impl Call<'c>,
         learned: Option<&'a Learned>,
     ) -> Self {
-        Self { trace, recorder, named_tag: call.get(call.shape().tags.1), learned }
+        let named_tag = call.get(call.shape().tags.1);
+        Self { trace, recorder, requests: call.requests(), named_tag, learned }
     }
 }
 
@@ -95,6 +98,21 @@ impl Tally<Started> for Data<'_> {
     #[inline(always)]
     fn communicators(&self) -> Option<&Communicators> {
         Some(&self.trace.communicators)
+    }
+
+    /// A send waits for its receive if it is not short, as a rule, and always if it is synchronous.
+    fn follows(&self, function: FunctionId, bytes: impl FnOnce() -> u64) -> bool {
+        self.recorder.is_some() && (is_synchronous(function) || bytes() >= SHORT)
+    }
+
+    fn sent(&self, started: Started) {
+        if let Some(recorder) = self.recorder
+            && started != Started::UNTRACED
+        {
+            let requests = self.requests.iter();
+            let count = requests.filter(|request| **request != pmpi::MPI_REQUEST_NULL).count();
+            recorder.ends(started.parts(), count as u64);
+        }
     }
 
     fn restarted(&self, prepared: Started) {

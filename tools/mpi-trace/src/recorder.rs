@@ -10,8 +10,8 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{
-    FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, STARTS, UNKNOWN, Writer, put_repeat,
-    zigzag,
+    ENDS, FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, STARTS, UNKNOWN, Writer,
+    put_repeat, zigzag,
 };
 use mpi_tool_layer::{CallResult, FunctionId, ThreadWord, aside};
 
@@ -251,6 +251,16 @@ impl Recorder {
             writer.put(STARTS);
             writer.put(thread);
             writer.put(number);
+        });
+    }
+
+    /// Records that a send is complete in the call that comes next, which was given so many requests.
+    pub(crate) fn ends(&self, (thread, number): (u64, u64), requests: u64) {
+        self.write(|writer| {
+            writer.put(ENDS);
+            writer.put(thread);
+            writer.put(number);
+            writer.put(requests);
         });
     }
 

@@ -16,8 +16,8 @@ use super::peers::Peer;
 use crate::call::{may_complete, may_move_two};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
-    HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer, next,
-    received_bytes, received_bytes_at_once,
+    FunctionId, HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
+    next, received_bytes, received_bytes_at_once,
 };
 
 /// What a layer does with data that have moved: see [`Traffic`].
@@ -36,6 +36,19 @@ pub trait Tally<T> {
 
     /// A persistent operation that moves data is started. The tag is that of the call that has prepared it.
     fn restarted(&self, tag: T) {
+        let _ = tag;
+    }
+
+    /// Does the layer want to be told when a send is [complete](Self::sent) that the call starts and that does not block? It
+    /// is remembered until then.
+    fn follows(&self, function: FunctionId, bytes: impl FnOnce() -> u64) -> bool {
+        let _ = (function, bytes);
+        false
+    }
+
+    /// A send that does not block is complete in this call: one that the layer [follows](Self::follows), or a persistent
+    /// one. The tag is that of the call that has started or prepared it.
+    fn sent(&self, tag: T) {
         let _ = tag;
     }
 
@@ -359,16 +372,25 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         let mut pending: Option<Pending<T>> = None;
         let mut bytes = 0_u64;
         for transfer in call.transfers(accepted) {
-            if !call.is_persistent() && pending::is_at_start(transfer.flow, transfer.at_most) {
+            let Transfer { flow, at_most, .. } = transfer;
+            let is_over = !call.is_persistent() && pending::is_at_start(flow, at_most);
+            if is_over {
                 self.moved_now(tally, tag, call, accepted, matched, transfer);
-                continue;
+                let is_send = flow == Flow::Sent && call.class() == FunctionClass::PointToPoint;
+                let size = || self.datatypes.contents(&transfer, accepted).size();
+                let bytes = || size().saturating_mul(transfer.count());
+                if !is_send || !tally.follows(call.function(), bytes) {
+                    continue;
+                }
             }
-            let peer = tally.communicators().map(|communicators| {
+            let communicators = tally.communicators().filter(|_| !is_over);
+            let peer = communicators.map(|communicators| {
                 self.whom.kept(communicators, Place::of(call, matched), &transfer)
             });
             let contents = self.datatypes.contents(&transfer, accepted);
-            let Transfer { flow, at_most, .. } = transfer;
-            bytes = bytes.saturating_add(contents.size().saturating_mul(transfer.count()));
+            if !is_over {
+                bytes = bytes.saturating_add(contents.size().saturating_mul(transfer.count()));
+            }
             let amount = Amount { flow, contents, count: transfer.count(), at_most };
             match &mut pending {
                 None => {
@@ -408,6 +430,9 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     #[inline(always)]
     fn completed(&self, tally: &impl Tally<T>, pending: &Pending<T>, status: Option<&MPI_Status>) {
         let Some(status) = status else { return };
+        if pending.is_send() {
+            tally.sent(pending.tag());
+        }
         if let Some(Amount { flow, contents: Contents::Predefined(datatype), count, .. }) =
             pending.as_receive()
             && let arrived = arrived(pending.class(), status)

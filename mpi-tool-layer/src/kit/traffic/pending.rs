@@ -76,6 +76,14 @@ impl<T: Copy> Pending<T> {
         (self.more.is_none() && self.peer.is_none() && self.first.at_most).then_some(&self.first)
     }
 
+    /// Is it a message that is sent, and nothing that arrives?
+    #[inline(always)]
+    pub(super) fn is_send(&self) -> bool {
+        self.class == FunctionClass::PointToPoint
+            && self.first.flow == Flow::Sent
+            && self.more.is_none()
+    }
+
     /// What the layer wanted to be remembered.
     pub(super) fn tag(&self) -> T {
         self.tag

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
-    CALL, DEFINES, FOUND, Fields, MATCHED, MOST_DEFINED, MOST_MOVED, Moved, Partner, REPEATS,
+    CALL, DEFINES, ENDS, FOUND, Fields, MATCHED, MOST_DEFINED, MOST_MOVED, Moved, Partner, REPEATS,
     Reader, STARTS, Way,
 };
 
@@ -113,6 +113,9 @@ pub(in crate::trace) struct Thread {
     pub(in crate::trace) data: Vec<Moved>,
     /// Which calls, by their places, have started what the calls of a thread and a number have prepared.
     pub(in crate::trace) starts: Vec<(usize, (u64, u64))>,
+    /// Which calls, by their places, have completed sends that the calls of a thread and a number have started or prepared, and
+    /// how many requests each was given.
+    pub(in crate::trace) ended: Vec<(usize, (u64, u64), u64)>,
     /// By the places of probes: the sender and the tag of the message that each has found.
     pub(in crate::trace) found: HashMap<usize, (Partner, i64)>,
     /// By the places of calls that receive what was matched before: the thread and the number of the call that has done so.
@@ -148,6 +151,7 @@ impl Thread {
         self.data.drain(..self.begun);
         self.begun = 0;
         self.starts.clear();
+        self.ended.clear();
         self.found.clear();
         self.matched.clear();
         // Arguments that do not come again must not add up.
@@ -202,6 +206,10 @@ impl Thread {
                 STARTS => {
                     let prepared = (records.number()?, records.number()?);
                     self.starts.push((self.calls.len(), prepared));
+                }
+                ENDS => {
+                    let started = (records.number()?, records.number()?);
+                    self.ended.push((self.calls.len(), started, records.number()?));
                 }
                 DEFINES => self.define(&mut records, functions)?,
                 FOUND => {

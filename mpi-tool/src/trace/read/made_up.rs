@@ -12,6 +12,8 @@ use super::{Call, Clock, Clocks, Communicator, Process, Special, Thread, Trace};
 pub(in crate::trace) struct MadeUp {
     pub(in crate::trace) call: Call,
     data: Vec<(Way, Option<i64>, u64)>,
+    /// The numbers of calls whose sends it completes, and how many requests it was given.
+    ended: (Vec<u64>, u64),
 }
 
 pub(in crate::trace) fn call(function: FunctionId, begin: i64, end: i64) -> MadeUp {
@@ -25,13 +27,19 @@ pub(in crate::trace) fn call(function: FunctionId, begin: i64, end: i64) -> Made
         root: None,
     };
     let call = Call::made_up(arguments, [begin, end]);
-    MadeUp { call, data: Vec::new() }
+    MadeUp { call, data: Vec::new(), ended: (Vec::new(), 0) }
 }
 
 impl MadeUp {
     /// With a rank, whichever way.
     pub(in crate::trace) fn with(mut self, way: Way, rank: i64, bytes: u64) -> Self {
         self.data.push((way, Some(rank), bytes));
+        self
+    }
+
+    /// Completes the sends that calls of these numbers have started, of so many requests.
+    pub(in crate::trace) fn ending(mut self, sends: &[u64], requests: u64) -> Self {
+        self.ended = (sends.to_vec(), requests);
         self
     }
 
@@ -55,7 +63,7 @@ impl MadeUp {
 /// A process of one thread.
 pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
     let mut thread = Thread::default();
-    for (number, MadeUp { mut call, data }) in (0..).zip(calls) {
+    for (number, MadeUp { mut call, data, ended: (sends, requests) }) in (0..).zip(calls) {
         let begin = thread.data.len();
         for (way, with, bytes) in data {
             let peer = with.map_or(Partner::Nobody, |with| Partner::At(with - i64::from(rank)));
@@ -63,6 +71,8 @@ pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
         }
         call.number = number;
         call.set_data(begin, thread.data.len() - begin);
+        let at = thread.calls.len();
+        thread.ended.extend(sends.into_iter().map(|send| (at, (0, send), requests)));
         thread.calls.push(call);
     }
     Process {

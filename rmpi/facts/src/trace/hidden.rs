@@ -1,5 +1,5 @@
-//! What a trace needs to know of functions beyond their arguments: what their calls hide if they are missing, and which
-//! ones probe for messages.
+//! What a trace needs to know of functions beyond their arguments: what their calls hide if they are missing, which
+//! ones probe for messages, and which sends wait for their receives.
 
 use crate::{FunctionClass, FunctionId, Pattern, Shape};
 
@@ -49,6 +49,17 @@ pub const fn receives_taken(function: FunctionId) -> bool {
 /// Is it said of a probe which message it has [found](super::FOUND)? Of `MPI_Iprobe` it is not, which neither waits nor takes.
 pub const fn tells_what_it_finds(function: FunctionId) -> bool {
     takes(function) || matches!(function, FunctionId::MPI_Probe)
+}
+
+/// Is a send that such a call starts or prepares complete only when its receive has begun?
+pub const fn is_synchronous(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_Issend, MPI_Issend_c, MPI_Ssend, MPI_Ssend_c, MPI_Ssend_init, MPI_Ssend_init_c,
+    };
+    matches!(
+        function,
+        MPI_Ssend | MPI_Ssend_c | MPI_Issend | MPI_Issend_c | MPI_Ssend_init | MPI_Ssend_init_c
+    )
 }
 
 #[cfg(test)]

@@ -8,30 +8,20 @@ use crate::FunctionId;
 #[inline(always)]
 pub const fn only_tells(function: FunctionId) -> bool {
     use FunctionId::{
-        MPI_Cart_coords, MPI_Cart_shift, MPI_Comm_rank, MPI_Comm_remote_size, MPI_Comm_size,
-        MPI_Comm_test_inter, MPI_Get_address, MPI_Get_count, MPI_Get_elements, MPI_Get_elements_x,
-        MPI_Group_rank, MPI_Group_size, MPI_Type_get_extent, MPI_Type_get_extent_x,
-        MPI_Type_get_true_extent, MPI_Type_size, MPI_Type_size_x,
+        MPI_Cart_coords, MPI_Cart_shift, MPI_Comm_rank, MPI_Comm_size, MPI_Get_address,
+        MPI_Get_count, MPI_Get_elements, MPI_Type_get_extent, MPI_Type_size,
     };
     matches!(
         function,
         MPI_Cart_coords
             | MPI_Cart_shift
             | MPI_Comm_rank
-            | MPI_Comm_remote_size
             | MPI_Comm_size
-            | MPI_Comm_test_inter
             | MPI_Get_address
             | MPI_Get_count
             | MPI_Get_elements
-            | MPI_Get_elements_x
-            | MPI_Group_rank
-            | MPI_Group_size
             | MPI_Type_get_extent
-            | MPI_Type_get_extent_x
-            | MPI_Type_get_true_extent
             | MPI_Type_size
-            | MPI_Type_size_x
     )
 }
 

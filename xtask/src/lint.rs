@@ -19,6 +19,7 @@ pub(crate) fn run_all() -> Result<()> {
     };
     step("Files", files)?;
     step("The way from the list to a tool", reading_path)?;
+    step("Documentation for authors of tools", documentation_of_the_layer)?;
     step("Crates for crates.io", publish::lint)?;
     step("Format", || run(cargo().args(["fmt", "--all", "--check"])))?;
     step("Lints", || {
@@ -118,6 +119,41 @@ fn reading_path() -> Result<()> {
     Ok(())
 }
 
+/// Lines of documentation and of code in a file, without its tests and without comments.
+fn documented(source: &str) -> [usize; 2] {
+    let lines = source.lines().map(str::trim).take_while(|line| *line != "#[cfg(test)]");
+    lines.fold([0, 0], |[documentation, code], line| {
+        let is_documentation = line.starts_with("///") || line.starts_with("//!");
+        let is_code = !line.is_empty() && !line.starts_with("//");
+        [documentation + usize::from(is_documentation), code + usize::from(is_code)]
+    })
+}
+
+/// Authors of tools read the framework: it has three lines of documentation for ten of code.
+fn documentation_of_the_layer() -> Result<()> {
+    let root = environment::root();
+    let mut git = Command::new("git");
+    git.current_dir(&root).args(["ls-files", "mpi-tool-layer/src/*.rs"]);
+    let (mut documentation, mut code) = (0, 0);
+    for path in output(&mut git)?.lines() {
+        let file = root.join(path);
+        if path.contains("/tests") || !file.exists() {
+            continue;
+        }
+        let source = fs::read_to_string(&file).with_context(|| path.to_owned())?;
+        let [of_documentation, of_code] = documented(&source);
+        documentation += of_documentation;
+        code += of_code;
+    }
+    if documentation * 10 < code * 3 {
+        bail!(
+            "mpi-tool-layer has {documentation} lines of documentation for {code} of code, where {} are wanted",
+            (code * 3).div_ceil(10)
+        );
+    }
+    Ok(())
+}
+
 /// Refuses what is neither source nor data that is known here: packages, programs, what a test left behind.
 fn files() -> Result<()> {
     let root = environment::root();
@@ -157,6 +193,12 @@ mod tests {
         ] {
             assert!(is_strange(path, contents).is_some(), "{path}");
         }
+    }
+
+    #[test]
+    fn documentation_is_counted_without_tests() {
+        let source = "//! Module.\n\n// A comment.\n/// One.\nfn one() {\n}\n\n#[cfg(test)]\nmod tests {\n/// Two.\n}\n";
+        assert_eq!(documented(source), [2, 2]);
     }
 
     #[test]

@@ -1,4 +1,11 @@
 //! The report of a table: text, JSON and CSV of schema 2. Nothing here allocates or locks: see `report.rs`.
+//!
+//! What is reported is a [`View`]: of this process alone, which reads the table's memory as it is, or of all ranks, which has
+//! been merged. Both have the same rows, so there is one code for both. Times are nanoseconds in JSON and CSV, and seconds in
+//! the text; sizes are bytes.
+//!
+//! A report may be written in a signal handler. So rows are not sorted, but found one after the other where their order
+//! matters, and numbers of functions, sites and communicators are looked up while they are written.
 
 use core::fmt::{self, Write};
 
@@ -21,8 +28,11 @@ const SHOWN: usize = 19;
 
 /// A report of a table.
 pub(crate) struct TableReport<'a> {
+    /// The tool, its version, and whose report it is: of all ranks, or of one and why.
     pub(crate) heading: Heading<'a>,
+    /// What the columns are: the parts of a key, and the measures.
     pub(crate) table: &'a AnyTable,
+    /// What is in the table.
     pub(crate) view: &'a dyn View,
     /// Who has sent how much to whom, if the tool has that.
     pub(crate) peers: Option<&'a dyn PeerView>,
@@ -53,6 +63,11 @@ impl TableReport<'_> {
     }
 
     /// For people, on one screen: the run, and the rows that took most time.
+    ///
+    /// The first lines tell of the run: whose report it is, how long it took and how much of that was in MPI, and of several
+    /// ranks how efficient they were. A line for each further measure of time follows (waiting, for example), what could not
+    /// be counted, and the matrix of messages in a line. Then come the [`SHOWN`] rows with most of the first measure, and how
+    /// many there are more.
     fn text(&self, out: &mut dyn Write) -> fmt::Result {
         let Self { table, view, .. } = self;
         let events = table.events();
@@ -140,7 +155,8 @@ impl TableReport<'_> {
         Ok(())
     }
 
-    /// A row in a line.
+    /// A row in a line: its first measure (`first`), how much that is of the time in MPI (`all`), its events, and the parts
+    /// of its key. Nothing is said of parts that tell nothing: the world, no phase, an unknown site.
     fn line(&self, out: &mut dyn Write, row: RowView, first: u64, all: u64) -> fmt::Result {
         let part = first as f64 / all.max(1) as f64 * 100.0;
         let unit = self.table.measures().first().map(|measure| measure.unit);
@@ -203,6 +219,10 @@ impl TableReport<'_> {
     }
 
     /// One object: what `docs/report.md` describes, with a line a site and a row.
+    ///
+    /// Sites and communicators have numbers in a report, from 1 on: a row names a site by its place in the list `sites`. The
+    /// same site may have another number in another report. A part of a key that is not known is null, and `"others"` of a
+    /// row in which a full table has counted what found no room.
     fn json(&self, out: &mut dyn Write) -> fmt::Result {
         let Self { table, view, .. } = self;
         self.heading.json(out, SCHEMA)?;
@@ -472,7 +492,7 @@ fn communicator(out: &mut dyn Write, known: KnownComm<'_>) -> fmt::Result {
     if other == 0 { out.write_str("null}") } else { write!(out, "{other}}}") }
 }
 
-/// A number of each rank, as an object.
+/// A number of each rank, as an object: sum and mean over the ranks, the least and the greatest, and which ranks had these.
 fn spread(out: &mut dyn Write, spread: Spread) -> fmt::Result {
     let Spread { sum, least, most, .. } = spread;
     write!(out, "{{\"sum\":{sum},\"mean\":{}", spread.mean())?;
@@ -536,7 +556,8 @@ fn extremes(out: &mut dyn Write, least: Extreme, most: Extreme) -> fmt::Result {
     write!(out, ",\"most\":{},\"most_rank\":{}", most.value, most.rank)
 }
 
-/// A measure of a row, as an object; `null` where nothing was measured.
+/// A measure of a row, as an object: how many values there are, their sum and mean, the least and the greatest one with the
+/// ranks that had them, how much they vary, and the sums of the ranks; `null` where nothing was measured.
 fn measured(out: &mut dyn Write, measured: Measured) -> fmt::Result {
     let Measured { moments, least_rank, most_rank, ranks } = measured;
     if moments.count == 0 {

@@ -63,6 +63,11 @@ pub(super) struct Rank {
 }
 
 impl Rank {
+    /// Does a thread of it work outside of MPI while another one waits there?
+    pub(super) fn works_beside(&self) -> bool {
+        self.works && !self.inside.is_empty()
+    }
+
     /// The thread that says most: one that is in a call, or that has called last.
     pub(super) fn thread(&self) -> Option<&Thread> {
         let last = || self.snapshot.threads.iter().max_by_key(|thread| thread.since);

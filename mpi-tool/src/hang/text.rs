@@ -315,7 +315,7 @@ fn because(reading: &Reading, world: &World, culprit: &Culprit, symbols: &mut Sy
                     "{doing}: it is in its own code on {}, or has died there",
                     rank.snapshot.host
                 ),
-                None if world.ranks.get(&culprit.rank).is_some_and(|rank| rank.works) => {
+                None if world.ranks.get(&culprit.rank).is_some_and(Rank::works_beside) => {
                     format!("{doing}: another thread of it works outside of MPI")
                 }
                 None => format!("{doing}: it is in its own code"),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use addr2line::Loader;
+use mpi_facts::{fortran_name, is_fortran};
 use object::Endianness;
 use object::read::Object as _;
 use object::read::elf::ElfFile64;
@@ -105,9 +106,11 @@ impl Symbols {
         let mut frames = Vec::new();
         if let Ok(mut found) = loader.find_frames(place.offset) {
             while let Ok(Some(frame)) = found.next() {
-                let function = frame
-                    .function
-                    .and_then(|name| name.demangle().map(|name| name.into_owned()).ok());
+                let function = frame.function.and_then(|name| {
+                    let demangled = name.demangle().ok()?.into_owned();
+                    let is_fortran = name.language.is_some_and(|language| is_fortran(language.0));
+                    Some(if is_fortran { fortran_name(&demangled) } else { demangled })
+                });
                 let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
                 frames.push(Frame { function, line, place: shown.clone() });
             }

@@ -363,6 +363,9 @@ fn a_rank_in_a_loop_is_named_as_computing() {
     for _ in 0..2 {
         assert_eq!(verdict(&job.hang().unwrap()), "waiting");
     }
+    // It has one thread, and no other one works.
+    let outcome = mpi_tool(job.folder.path(), &["hang", text(&job.run_folder())]);
+    assert!(outcome.stdout.contains(": it is in its own code"), "{outcome:?}");
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! Libraries that wrap MPI, as rmpi does: what a program calls is at its own line, and not at theirs.
+//! Functions of programs, by the names that debug information has for them. Of a call through a library that wraps MPI, as
+//! rmpi does, the program's own line is told, and not the library's. Functions in Fortran have the names that their authors
+//! know.
 
 const LIBRARIES: [&str; 5] = ["rmpi", "rmpi_actors", "rmpi_pgas", "rmpi_sys", "mpi_sys"];
 /// Rust's own, which may stand in between. In C++, these are namespaces of anybody's.
@@ -34,9 +36,44 @@ pub fn wrappers<'f>(functions: impl IntoIterator<Item = Option<&'f str>>) -> usi
     program.filter(|_| has_library).unwrap_or(0)
 }
 
+/// Is this number, with which DWARF names the language of a source, that of a version of Fortran?
+pub const fn is_fortran(language: u16) -> bool {
+    // 77, 90, 95, 2003, 2008, 2018.
+    matches!(language, 0x07 | 0x08 | 0x0e | 0x22 | 0x23 | 0x2d)
+}
+
+/// A procedure's name in Fortran, by its symbol: `solver::step` of `__solver_MOD_step` (GNU) or `solver_mp_step_` (Intel),
+/// and `step` of `step_`. Others are returned as they are.
+pub fn fortran_name(symbol: &str) -> String {
+    let gnu = symbol.strip_prefix("__").and_then(|rest| rest.split_once("_MOD_"));
+    let intel = || symbol.strip_suffix('_').and_then(|rest| rest.split_once("_mp_"));
+    match gnu.or_else(intel) {
+        Some((module, name)) if !module.is_empty() => format!("{module}::{name}"),
+        // The main program of the GNU compiler is `MAIN__`.
+        _ if symbol.ends_with("__") => symbol.to_owned(),
+        _ => symbol.strip_suffix('_').filter(|name| !name.is_empty()).unwrap_or(symbol).to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::wrappers;
+    use super::{fortran_name, wrappers};
+
+    /// As the compilers' manuals say.
+    #[test]
+    fn procedures_in_fortran_have_their_names() {
+        for (symbol, name) in [
+            ("__work_MOD_exchange", "work::exchange"),
+            ("work_mp_exchange_", "work::exchange"),
+            ("solve_", "solve"),
+            ("time_step_", "time_step"),
+            ("MAIN__", "MAIN__"),
+            ("halo", "halo"),
+            ("_", "_"),
+        ] {
+            assert_eq!(fortran_name(symbol), name);
+        }
+    }
 
     #[test]
     fn the_program_begins_behind_the_library() {

@@ -1,4 +1,7 @@
 //! A level's reports of its table: of all ranks and of this process alone.
+//!
+//! All of it is reached by a tool's [`ReportedTable`] only, and by nothing that every tool has: so the linker leaves it out
+//! of tools that have no table.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -21,6 +24,7 @@ use crate::kit::view::{Process, View};
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct ReportedTable {
+    /// What the tool has measured.
     pub(super) table: &'static AnyTable,
     /// [`Level::report_table_of_world`]
     pub(super) of_world: fn(&Level, &PreparedTable, &Prepared) -> Result<(), c_int>,
@@ -29,6 +33,8 @@ pub struct ReportedTable {
 }
 
 impl ReportedTable {
+    /// Of a table, with the functions of a [`Level`] that report it. Inlined into a tool that has no table, nothing of it is
+    /// left.
     #[doc(hidden)]
     #[inline(always)]
     pub fn new(table: &'static AnyTable) -> Self {
@@ -117,6 +123,7 @@ impl Level {
         self.write_table(prepared, self.of_process(reason), table, &process, peers);
     }
 
+    /// Writes a report of a table to where the user wants it.
     fn write_table(
         &self,
         prepared: &Prepared,

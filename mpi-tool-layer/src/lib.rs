@@ -181,6 +181,7 @@ pub use host::noted::NotesMessages;
 pub use host::options;
 pub use host::output::say;
 pub use host::report::Counters;
+pub use host::room::{make_room, may_have_bytes};
 pub use host::world::position as world_position;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note, run};

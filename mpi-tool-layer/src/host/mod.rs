@@ -26,6 +26,7 @@ pub mod options;
 pub(crate) mod output;
 mod panics;
 pub(crate) mod report;
+pub(crate) mod room;
 #[doc(hidden)]
 pub mod run;
 mod signals;

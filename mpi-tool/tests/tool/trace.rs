@@ -363,6 +363,34 @@ fn files_that_are_no_traces_are_named() {
     }
 }
 
+/// A process that writes more to a file than it may (`ulimit -f`) is ended by a signal, SIGXFSZ. The program ends itself by
+/// SIGKILL.
+#[test]
+fn a_limit_of_files_ends_no_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_with(setting("MPICC"), "trace", "trace", &["-g", "-pthread"]);
+    let run = |kilobytes: u32, name: &str, calls: u32| {
+        let [mpiexec, option, ranks] = launcher("1");
+        let mut command = limited(mpiexec);
+        let script = format!(
+            "ulimit -f {kilobytes}; LD_PRELOAD=$TOOL \"$0\" nobody {calls}; echo ended with $?"
+        );
+        command.args([option, ranks]).args(["bash", "-c", &script]).arg(&program);
+        command.env("TOOL", tool(name)).env("MPI_TOOL_RUN", folder.path().join(name));
+        let outcome = Outcome::of(command.current_dir(folder.path()));
+        assert!(outcome.stdout.contains("ended with 137"), "{name}: {outcome:?}");
+        outcome.stderr
+    };
+    // 72 MB of records, of which 64 may be there.
+    let said = run(64 << 10, "mpi_trace", 6_000_000);
+    assert_eq!(said.matches("mpi-trace: no room for the trace").count(), 1, "{said}");
+    // Other MPIs have longer files themselves.
+    if setting("MPI_NAME") == "mpich-5.0.2" {
+        run(4500, "mpi_check", 1);
+        run(4500, "mpi_watch", 1);
+    }
+}
+
 /// A folder that cannot be written to: a line, and the program goes on.
 #[test]
 fn without_a_file_the_program_goes_on() {

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use mpi_tool_layer::make_room;
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder};
 
 use crate::accesses;
@@ -222,12 +223,10 @@ fn open(path: &Path) -> io::Result<(usize, PathBuf)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
-    let length = size_of::<Shared>() as libc::off_t;
-    // SAFETY: `posix_fallocate` takes a descriptor, which `file` has, and numbers. Two processes may do it at once.
-    let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) };
-    if code != 0 {
+    // Two processes may do it at once.
+    if let Err(problem) = make_room(&file, size_of::<Shared>() as u64) {
         let _ = fs::remove_file(path);
-        return Err(io::Error::from_raw_os_error(code));
+        return Err(problem);
     }
     Ok((map(Some(&file))?, path.to_owned()))
 }

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::trace::{HEADER, LONGEST, PAGE, UNKNOWN, Writer, chunk, header};
-use mpi_tool_layer::say;
+use mpi_tool_layer::{may_have_bytes, say};
 
 /// The longest chunk, in bytes. A thread's first ones are shorter.
 const LONGEST_CHUNK: usize = 1 << 16;
@@ -186,6 +186,7 @@ fn with<R>(f: impl FnOnce(&mut Store) -> R) -> Option<R> {
 /// together, so that the first stores to them take a sixth of the time that they take where `posix_fallocate` has made the
 /// room (ext4, 64 kB).
 fn grow(file: &File, offset: usize, zeros: &[u8]) -> io::Result<()> {
+    may_have_bytes((offset + zeros.len()) as u64)?;
     let written = file.write_all_at(zeros, offset as u64);
     if written.is_err() {
         // What there was room for is no chunk.

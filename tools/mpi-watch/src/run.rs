@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use mpi_facts::watch::{EXTENSION, MAGIC, NO_ROOM, PID_SPACE, UNKNOWN, VERSION, header, phase};
 use mpi_tool_layer::mpi_sys::{self, pmpi};
 use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder, problem};
-use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
+use mpi_tool_layer::{Clock, Word as _, launched_rank, make_room, options, say, world_position};
 
 use crate::guard;
 use crate::state::{MEMORY, Slot, Words, file, set_file};
@@ -267,11 +267,7 @@ fn make_file(folder: &Path) -> io::Result<((), PathBuf)> {
 /// fail later.
 fn map(file: &fs::File) -> io::Result<()> {
     let length = size_of::<Words>();
-    // SAFETY: `posix_fallocate` takes a descriptor, which `file` has, and numbers.
-    let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as libc::off_t) };
-    if code != 0 {
-        return Err(io::Error::from_raw_os_error(code));
-    }
+    make_room(file, length as u64)?;
     let at = |flags, descriptor| {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: `mmap` replaces the pages from the address on, which must be nobody else's: they are all of a static's, which

@@ -369,11 +369,12 @@ fn files_that_are_no_traces_are_named() {
 fn a_limit_of_files_ends_no_program() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile_with(setting("MPICC"), "trace", "trace", &["-g", "-pthread"]);
-    let run = |kilobytes: u32, name: &str, calls: u32| {
+    let run = |bytes: u32, name: &str, calls: u32| {
         let [mpiexec, option, ranks] = launcher("1");
         let mut command = limited(mpiexec);
+        // Not by `ulimit`, whose unit depends on the shell and on POSIXLY_CORRECT.
         let script = format!(
-            "ulimit -f {kilobytes}; LD_PRELOAD=$TOOL \"$0\" nobody {calls}; echo ended with $?"
+            "prlimit --fsize={bytes} env LD_PRELOAD=$TOOL \"$0\" nobody {calls}; echo ended with $?"
         );
         command.args([option, ranks]).args(["bash", "-c", &script]).arg(&program);
         command.env("TOOL", tool(name)).env("MPI_TOOL_RUN", folder.path().join(name));
@@ -382,12 +383,12 @@ fn a_limit_of_files_ends_no_program() {
         outcome.stderr
     };
     // 72 MB of records, of which 64 may be there.
-    let said = run(64 << 10, "mpi_trace", 6_000_000);
+    let said = run(64 << 20, "mpi_trace", 6_000_000);
     assert_eq!(said.matches("mpi-trace: no room for the trace").count(), 1, "{said}");
     // Other MPIs have longer files themselves.
     if setting("MPI_NAME") == "mpich-5.0.2" {
-        run(4500, "mpi_check", 1);
-        run(4500, "mpi_watch", 1);
+        run(4500 << 10, "mpi_check", 1);
+        run(4500 << 10, "mpi_watch", 1);
     }
 }
 

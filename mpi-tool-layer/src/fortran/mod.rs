@@ -180,7 +180,8 @@ unsafe extern "C" fn convert(
 ) -> Outcome {
     let arguments = Arguments { registers, stack };
     let Some(fortran) = Fortran::get() else { return pass_on(entry) };
-    if entry.target().is_null() {
+    let target = entry.target();
+    if target.is_null() {
         return Outcome { next: next_or_abort(entry), result: 0 };
     }
     let written = [const { Cell::new(NOTHING) }; MOST];
@@ -198,7 +199,7 @@ unsafe extern "C" fn convert(
             by_language(&mut conversion, count) as usize
         } else {
             let words = conversion.words;
-            let result = Conversion::call(entry.target(), &words, count);
+            let result = Conversion::call(target, &words, count);
             if conversion.plan.has_error {
                 conversion.to_fortran(result as c_int);
             }

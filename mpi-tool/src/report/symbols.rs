@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use addr2line::Loader;
-use mpi_facts::{fortran_name, is_fortran};
+use mpi_facts::name_in_language;
 use object::Endianness;
 use object::read::Object as _;
 use object::read::elf::ElfFile64;
@@ -108,8 +108,7 @@ impl Symbols {
             while let Ok(Some(frame)) = found.next() {
                 let function = frame.function.and_then(|name| {
                     let demangled = name.demangle().ok()?.into_owned();
-                    let is_fortran = name.language.is_some_and(|language| is_fortran(language.0));
-                    Some(if is_fortran { fortran_name(&demangled) } else { demangled })
+                    Some(name_in_language(demangled, name.language.map(|language| language.0)))
                 });
                 let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
                 frames.push(Frame { function, line, place: shown.clone() });

@@ -33,7 +33,7 @@ pub use shape::{
     is_collective_on_object, only_tells,
 };
 pub use twins::Width;
-pub use wrappers::{fortran_name, is_fortran, is_wrapper, wrappers};
+pub use wrappers::{is_wrapper, name_in_language, wrappers};
 
 /// The example of the README is compiled.
 #[cfg(doctest)]

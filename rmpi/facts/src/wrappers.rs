@@ -36,15 +36,19 @@ pub fn wrappers<'f>(functions: impl IntoIterator<Item = Option<&'f str>>) -> usi
     program.filter(|_| has_library).unwrap_or(0)
 }
 
-/// Is this number, with which DWARF names the language of a source, that of a version of Fortran?
-pub const fn is_fortran(language: u16) -> bool {
-    // 77, 90, 95, 2003, 2008, 2018.
-    matches!(language, 0x07 | 0x08 | 0x0e | 0x22 | 0x23 | 0x2d)
+/// A function's name as authors in its language know it, by the name that debug information has, and the number with which
+/// DWARF names the language of its source.
+pub fn name_in_language(name: String, language: Option<u16>) -> String {
+    match language {
+        // Fortran 77, 90, 95, 2003, 2008, 2018.
+        Some(0x07 | 0x08 | 0x0e | 0x22 | 0x23 | 0x2d) => fortran_name(&name),
+        _ => name,
+    }
 }
 
 /// A procedure's name in Fortran, by its symbol: `solver::step` of `__solver_MOD_step` (GNU) or `solver_mp_step_` (Intel),
 /// and `step` of `step_`. Others are returned as they are.
-pub fn fortran_name(symbol: &str) -> String {
+fn fortran_name(symbol: &str) -> String {
     let gnu = symbol.strip_prefix("__").and_then(|rest| rest.split_once("_MOD_"));
     let intel = || symbol.strip_suffix('_').and_then(|rest| rest.split_once("_mp_"));
     match gnu.or_else(intel) {
@@ -57,7 +61,7 @@ pub fn fortran_name(symbol: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{fortran_name, wrappers};
+    use super::{name_in_language, wrappers};
 
     /// As the compilers' manuals say.
     #[test]
@@ -71,7 +75,11 @@ mod tests {
             ("halo", "halo"),
             ("_", "_"),
         ] {
-            assert_eq!(fortran_name(symbol), name);
+            assert_eq!(name_in_language(symbol.to_owned(), Some(0x08)), name);
+            // 0x0c is C99.
+            for other in [Some(0x0c), None] {
+                assert_eq!(name_in_language(symbol.to_owned(), other), symbol);
+            }
         }
     }
 

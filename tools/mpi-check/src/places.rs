@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use addr2line::{Loader, demangle_auto};
-use mpi_facts::{fortran_name, is_fortran};
+use mpi_facts::name_in_language;
 use mpi_tool_layer::{CodePlace, Site};
 
 use crate::wrappers;
@@ -131,8 +131,7 @@ fn frames(loader: &Loader, offset: u64) -> Vec<Frame> {
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.and_then(|name| {
                 let demangled = name.demangle().ok()?.into_owned();
-                let is_fortran = name.language.is_some_and(|language| is_fortran(language.0));
-                Some(if is_fortran { fortran_name(&demangled) } else { demangled })
+                Some(name_in_language(demangled, name.language.map(|language| language.0)))
             });
             let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
             all.push(Frame { function: name, line });

@@ -344,7 +344,7 @@ impl Level {
         }
         let prepared = self.prepared();
         let report = || match (&prepared.table, &prepared.rows) {
-            (Some(table), _) => (table.reports.of_world)(self, table, prepared),
+            (Some(table), _) => (table.reported_table.of_world)(self, table, prepared),
             (None, Some(rows)) => self.report_world(rows, prepared),
             (None, None) => Ok(()),
         };

@@ -53,9 +53,8 @@ pub(super) struct Prepared {
 
 /// What the report of a table needs.
 pub(super) struct PreparedTable {
-    pub(super) table: &'static AnyTable,
-    /// What reports it.
-    pub(super) reports: ReportedTable,
+    /// The table, and what reports it.
+    pub(super) reported_table: ReportedTable,
     /// Where the rows of all threads are added up, if the system gives memory for it.
     pub(super) sum: Option<&'static Shard>,
     /// The tool's peers, and where they are added up, if the tool has any.
@@ -68,17 +67,16 @@ pub(super) struct PreparedTable {
 
 impl PreparedTable {
     fn of(
-        reports: ReportedTable,
+        reported_table: ReportedTable,
         peers: Option<&'static PeerTable>,
         info: &'static ToolInfo,
     ) -> Self {
-        let table = reports.table;
+        let table = reported_table.table;
         table.set_tool(info);
         let sum_of = |table: &AnyTable| Shard::map(table.shape().together());
         let peers = peers.map(PeerTable::any);
         Self {
-            table,
-            reports,
+            reported_table,
             sum: sum_of(table),
             peers: peers.and_then(|peers| Some((peers, sum_of(peers)?))),
             reported: AtomicU64::new(0),

@@ -82,7 +82,7 @@ impl Level {
             return;
         }
         if let Some(table) = &prepared.table {
-            (table.reports.of_process)(self, table, prepared, reason);
+            (table.reported_table.of_process)(self, table, prepared, reason);
         } else if let Some(counters) = &prepared.rows {
             self.report_counters(counters, prepared, reason);
         }

@@ -54,7 +54,8 @@ impl Level {
         prepared_table: &PreparedTable,
         prepared: &Prepared,
     ) -> Result<(), c_int> {
-        let PreparedTable { table, sum, peers, .. } = prepared_table;
+        let PreparedTable { reported_table: ReportedTable { table, .. }, sum, peers, .. } =
+            prepared_table;
         let sum = sum.ok_or(mpi_sys::MPI_ERR_NO_MEM);
         let rank = self.known_rank().unwrap_or(0);
         let wall = self.wall_time();
@@ -98,7 +99,8 @@ impl Level {
         prepared: &Prepared,
         reason: &str,
     ) {
-        let PreparedTable { table, sum, peers, reported, merged, .. } = prepared_table;
+        let PreparedTable { reported_table, sum, peers, reported, merged } = prepared_table;
+        let table = reported_table.table;
         let now = table.count();
         let before = reported.swap(now, Relaxed);
         if now == before {

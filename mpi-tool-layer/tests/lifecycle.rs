@@ -80,7 +80,7 @@ fn a_c_tool_behind_makes_no_mpi_program_of_others() {
     let outcome = Run::new(&program, 2).count().preload(&c_tool).run();
     outcome.expect_success("with a C tool");
     assert_eq!(outcome.counted, outcome.expected);
-    assert_eq!(outcome.lines(), ["C tool: 1000", "C tool: 1000", "token 1000"]);
+    assert_eq!(outcome.lines(), ["C tool: 100", "C tool: 100", "token 100"]);
     assert!(!outcome.stderr.contains("saw no"), "{}", outcome.stderr);
     let shell = Run::new("/bin/true".as_ref(), 2).count().preload(&c_tool).run();
     shell.expect_success("/bin/true");
@@ -304,7 +304,7 @@ fn settings_that_mean_nothing_are_told_once_and_change_nothing() {
     outcome.expect_success("ring");
     assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMATT is not an option").count(), 1);
     assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMAT=xml: not a format").count(), 1);
-    assert!(outcome.stderr.contains("MPI_Send: 2000"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("MPI_Send: 200"), "{}", outcome.stderr);
     assert_eq!(outcome.stdout, Run::new(&program, 2).run().stdout);
 }
 
@@ -324,7 +324,7 @@ fn a_report_that_cannot_be_written_goes_to_standard_error() {
         outcome.expect_success(path);
         let line = format!("call-counter: cannot write {path}: {reason}; it follows here\n");
         assert_eq!(outcome.stderr.matches(&line).count(), 1, "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("MPI_Send: 2000"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("MPI_Send: 200"), "{}", outcome.stderr);
     }
 }
 
@@ -336,9 +336,9 @@ fn a_report_can_go_anywhere() {
         (run.run(), run)
     };
     let (outcome, _) = with("MPI_TOOL_OUTPUT", "stdout");
-    assert!(outcome.stdout.contains("MPI_Send: 2000\n") && outcome.stderr.is_empty());
+    assert!(outcome.stdout.contains("MPI_Send: 200\n") && outcome.stderr.is_empty());
     let (outcome, _) = with("MPI_TOOL_OUTPUT", "none");
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("token 1000\n", ""));
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("token 100\n", ""));
     // Where it is, is said when asked, once, and nothing else is: some compare what a program prints.
     let (outcome, run) = with("MPI_TOOL_OUTPUT", "a%t-%%.txt");
     let file = run.folder.path().join("acall-counter-%.txt");
@@ -351,7 +351,7 @@ fn a_report_can_go_anywhere() {
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
     let text = fs::read_to_string(file).unwrap();
-    assert!(text.contains("MPI_Send: 2000\n"), "{text}");
+    assert!(text.contains("MPI_Send: 200\n"), "{text}");
     // Each rank for itself, without communication.
     let run = Run::new(&program, 2).count().variable("MPI_TOOL_MERGE", "0");
     let outcome = run.run();

@@ -20,11 +20,11 @@ fn programs_of_the_page_are_the_examples() {
     assert_eq!(programs, page.matches("```rust\n").count());
 }
 
-/// A thousand rounds of one integer on two ranks.
+/// A hundred rounds of one integer on two ranks.
 fn ring_with(tool: &str) -> String {
     let outcome = Run::new(&compile("ring"), 2).preload(example(tool)).run();
     outcome.expect_success(tool);
-    assert_eq!(outcome.lines(), ["token 1000"], "{tool}");
+    assert_eq!(outcome.lines(), ["token 100"], "{tool}");
     outcome.stderr
 }
 
@@ -47,14 +47,14 @@ fn time_is_measured_in_every_function() {
 fn messages_are_counted_by_their_size() {
     let report = ring_with("message_sizes");
     let lines: Vec<_> = report.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(lines, ["1 to 64 B: 2000"], "{report}");
+    assert_eq!(lines, ["1 to 64 B: 200"], "{report}");
 }
 
 #[test]
 fn what_is_received_can_be_looked_at() {
     let said = ring_with("received");
     // Two ranks may write into one line.
-    assert_eq!(said.matches("received 4").count(), 2000, "{said}");
+    assert_eq!(said.matches("received 4").count(), 200, "{said}");
     // Rank 1 adds one to the token and gives it back.
     for line in ["from rank 0, the first value: Some(0)", "from rank 1, the first value: Some(1)"] {
         assert!(said.contains(line), "{said}");

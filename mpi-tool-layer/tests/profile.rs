@@ -57,7 +57,7 @@ fn calls_and_bytes_are_those_of_the_counters() {
     }
 }
 
-/// A ring of 1000 rounds on three ranks: four bytes a message, from two places each, by hand.
+/// A ring of 100 rounds on three ranks: four bytes a message, from two places each, by hand.
 #[test]
 fn a_ring_has_two_places_for_each_function() {
     let profile = agreeing("ring", 3);
@@ -77,13 +77,13 @@ fn a_ring_has_two_places_for_each_function() {
             // Rank 0 is at one of the two places, the others at the other one.
             let ranks = row["ranks"].as_u64().unwrap();
             assert!([1, 2].contains(&ranks));
-            assert_eq!(row["calls"].as_u64(), Some(1000 * ranks));
+            assert_eq!(row["calls"].as_u64(), Some(100 * ranks));
             let (measure, other) =
                 if function == "MPI_Send" { ("sent", "received") } else { ("received", "sent") };
-            assert_eq!(row[measure]["sum"].as_u64(), Some(4000 * ranks));
+            assert_eq!(row[measure]["sum"].as_u64(), Some(400 * ranks));
             assert_eq!([&row[measure]["least"], &row[measure]["most"]], [4, 4]);
             assert_eq!(row[measure]["variation"], 0.0);
-            assert_eq!(row[measure]["by_rank"]["most"], 4000);
+            assert_eq!(row[measure]["by_rank"]["most"], 400);
             assert!(row[other].is_null());
             assert_eq!(row["time"]["count"], row["calls"]);
         }
@@ -174,7 +174,7 @@ fn depth_0_has_no_sites() {
     let functions = by_function(&profile, |_| 1);
     assert!(functions.values().all(|rows| *rows == 1), "{functions:?}");
     assert_eq!(functions.len(), rows.len());
-    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 2000);
+    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 200);
 }
 
 /// Messages to nobody, which are counted in code of their own: none is missing, whatever they are in and wherever they come
@@ -233,7 +233,7 @@ fn processes_report_for_themselves() {
     assert_eq!(ranks, [Some(0), Some(1), Some(2)]);
     for report in &reports {
         assert_eq!(report["reason"], "MPI_TOOL_MERGE=0");
-        assert_eq!(by_function(report, |row| row["calls"].as_u64().unwrap())["MPI_Recv"], 1000);
+        assert_eq!(by_function(report, |row| row["calls"].as_u64().unwrap())["MPI_Recv"], 100);
     }
 }
 
@@ -435,8 +435,8 @@ fn a_level_of_a_stack_has_no_sites() {
     run.run().expect_success("ring");
     let profile = profile(&run);
     assert_eq!(profile["sites"].as_array().unwrap().len(), 0);
-    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 2000);
-    assert_eq!(by_function(&profile, |row| sum(row, "sent"))["MPI_Send"], 8000);
+    assert_eq!(by_function(&profile, |row| row["calls"].as_u64().unwrap())["MPI_Send"], 200);
+    assert_eq!(by_function(&profile, |row| sum(row, "sent"))["MPI_Send"], 800);
 }
 
 /// The tool's own time is some of what calls took that take next to none in MPI, and most of it where nobody else has the

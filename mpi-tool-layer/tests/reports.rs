@@ -155,7 +155,7 @@ fn a_tool_has_settings_of_its_own() {
         outcome.expect_success("ring");
         outcome.stderr
     };
-    assert!(run(Some("0")).contains("\nMPI_Send: 2000\n"));
+    assert!(run(Some("0")).contains("\nMPI_Send: 200\n"));
     assert!(!run(Some("1000000000")).contains("MPI_"));
     let wrong = run(Some("many"));
     let line = "MPI_TOOL_SLOW_CALLS_MICROSECONDS=many: not a number";

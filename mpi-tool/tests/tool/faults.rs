@@ -150,9 +150,11 @@ fn frames_of_a_debugger_are_understood() {
     assert_eq!(read("[Thread debugging using libthread_db enabled]"), None);
 }
 
-/// The last part of a function's name: of `a::b::waitall::h422743167ee56921`, as the symbol table has it, and of
-/// `waitall<a::Layer>`, as debugging information has it.
+/// The last part of a function's name: of `a::b::waitall::h422743167ee56921` and `<a::Layer>::waitall`, as symbol tables
+/// have it, and of `waitall<a::Layer>`, as debugging information has it.
 fn own_name(name: &str) -> &str {
+    let method = name.strip_prefix('<').and_then(|rest| rest.rsplit_once(">::"));
+    let name = method.map_or(name, |(_, method)| method);
     let name = name.split('<').next().unwrap_or(name);
     let is_hash = |part: &str| {
         part.len() == 17
@@ -166,6 +168,7 @@ fn own_name(name: &str) -> &str {
 fn names_of_functions_are_understood() {
     assert_eq!(own_name("a::b::waitall::h422743167ee56921"), "waitall");
     assert_eq!(own_name("waitall<a::Layer>"), "waitall");
+    assert_eq!(own_name("<a[b19b90abcaf0191d]::_::Here>::waitall"), "waitall");
     assert_eq!(own_name("PMPI_Recv"), "PMPI_Recv");
 }
 

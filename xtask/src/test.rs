@@ -30,7 +30,7 @@ pub(crate) struct Test {
     /// Only on MPIs whose name has this in it, also on such as are not usually tested
     #[arg(long)]
     mpi: Option<String>,
-    /// All tests, also on Open MPI, in half an hour
+    /// All tests, also on Open MPI, in three quarters of an hour
     #[arg(long)]
     all: bool,
     /// All tests but mpi4py's on Open MPI, and most of them on the other ABI of MPICH and on Debian's MPICH, in an hour
@@ -513,7 +513,7 @@ fn programs(mpi: &Mpi) -> Result<Variables> {
     environment::programs(mpi)
 }
 
-/// The MPIs that are tested if nothing else is said: all that fits into half an hour.
+/// The MPIs that are tested if nothing else is said: those of `--all`.
 const USUAL: [&str; 2] = ["mpich-5.0.2", "openmpi-5.0.11"];
 
 /// Another ABI, and an older version.

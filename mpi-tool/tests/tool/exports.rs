@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::common::{Outcome, counters, limited, mpi_tool, mpi_tool_command};
-use crate::trace::{json, printed, traced, traced_with};
+use crate::trace::{calls, json, printed, traced, traced_with};
 
 /// Is there such a program? A test of what it does ends without it.
 fn has(program: &str) -> bool {
@@ -200,10 +200,9 @@ fn otf2_has_the_calls_and_the_messages() {
 /// The functions that a trace has, and its ranks.
 fn functions(folder: &Path) -> (BTreeMap<String, usize>, BTreeSet<String>) {
     let (mut functions, mut ranks) = (BTreeMap::new(), BTreeSet::new());
-    for line in printed(folder, &["--to", "csv"]).lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        *functions.entry(fields[2].to_owned()).or_default() += 1;
-        ranks.insert(fields[0].to_owned());
+    for call in calls(folder) {
+        *functions.entry(call["function"].clone()).or_default() += 1;
+        ranks.insert(call["rank"].clone());
     }
     (functions, ranks)
 }

@@ -52,6 +52,12 @@ pub(crate) fn printed(folder: &Path, options: &[&str]) -> String {
     outcome.stdout
 }
 
+/// The calls of a trace, a line each: what each column says.
+pub(crate) fn calls(folder: &Path) -> Vec<BTreeMap<String, String>> {
+    let csv = printed(folder, &["--to", "csv"]);
+    csv::Reader::from_reader(csv.as_bytes()).deserialize().map(Result::unwrap).collect()
+}
+
 /// The trace as JSON, which is as its schema says.
 pub(crate) fn json(folder: &Path) -> Value {
     const SCHEMA: &str = include_str!("../../../docs/schemas/mpi-tool-trace-1.json");
@@ -112,17 +118,14 @@ fn calls_are_those_that_the_counter_counts() {
         .collect();
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     let mut ends: BTreeMap<(String, String), Vec<(i64, i64)>> = BTreeMap::new();
-    let csv = printed(folder.path(), &["--to", "csv"]);
-    let mut lines = csv.lines();
-    assert!(lines.next().unwrap().starts_with("rank,thread,function,begin,end,"));
-    for line in lines {
-        let fields: Vec<&str> = line.split(',').collect();
-        *found.entry(fields[2].to_owned()).or_default() += 1;
-        let time = |at: usize| fields[at].parse::<i64>().unwrap();
-        let thread = ends.entry((fields[0].to_owned(), fields[1].to_owned())).or_default();
-        thread.retain(|(_, end)| *end > time(3));
-        assert!(thread.iter().all(|(_, end)| *end >= time(4)), "neither inside nor behind: {line}");
-        thread.push((time(3), time(4)));
+    for call in calls(folder.path()) {
+        *found.entry(call["function"].clone()).or_default() += 1;
+        let [begin, end] = ["begin", "end"].map(|at| call[at].parse::<i64>().unwrap());
+        let thread = ends.entry((call["rank"].clone(), call["thread"].clone())).or_default();
+        thread.retain(|(_, outer)| *outer > begin);
+        let is_inside = thread.iter().all(|(_, outer)| *outer >= end);
+        assert!(is_inside, "neither inside nor behind: {call:?}");
+        thread.push((begin, end));
     }
     assert_eq!(found, counted);
 }
@@ -213,34 +216,28 @@ fn calls_to_nobody_are_all_there() {
         command.env("LD_PRELOAD", tool("mpi_trace")).env("MPI_TOOL_MPI_TRACE_RING", ring);
         command.current_dir(folder.path()).env("MPI_TOOL_RUN", folder.path().join("run"));
         let _ = Outcome::of(&mut command);
-        let csv = printed(folder.path(), &["--to", "csv"]);
-        let mut lines = csv.lines();
-        let names: Vec<&str> = lines.next().unwrap().split(',').collect();
-        let at = |name: &str| names.iter().position(|column| *column == name).unwrap();
-        let columns = ["function", "tag", "receive_tag", "communicator", "destination", "number"];
-        let columns = columns.map(at);
         let mut last_end = 0;
         let mut number = 0;
-        for line in lines {
-            let fields: Vec<&str> = line.split(',').collect();
+        for call in calls(folder.path()) {
             let [function, tag, received_tag, communicator, destination, own] =
-                columns.map(|at| fields[at]);
+                ["function", "tag", "receive_tag", "communicator", "destination", "number"]
+                    .map(|column| call[column].as_str());
             if !function.starts_with("MPI_Send") {
                 continue;
             }
-            assert!(fields[at("begin")].parse::<i64>().unwrap() >= last_end, "{line}");
-            last_end = fields[at("end")].parse().unwrap();
+            assert!(call["begin"].parse::<i64>().unwrap() >= last_end, "{call:?}");
+            last_end = call["end"].parse().unwrap();
             let tags = match number {
                 _ if number % 11 == 5 => [(number % 2).to_string(), "9".to_owned()],
                 _ if number % 1000 < 900 => ["5".to_owned(), String::new()],
                 _ => [(number % 3).to_string(), String::new()],
             };
-            assert_eq!([tag, received_tag], [tags[0].as_str(), tags[1].as_str()], "{line}");
-            assert_eq!(function == "MPI_Sendrecv", number % 11 == 5, "{line}");
-            assert_eq!(communicator == "MPI_COMM_WORLD", number % 7 != 3, "{line}");
-            assert_eq!(destination, "null", "{line}");
+            assert_eq!([tag, received_tag], [tags[0].as_str(), tags[1].as_str()], "{call:?}");
+            assert_eq!(function == "MPI_Sendrecv", number % 11 == 5, "{call:?}");
+            assert_eq!(communicator == "MPI_COMM_WORLD", number % 7 != 3, "{call:?}");
+            assert_eq!(destination, "null", "{call:?}");
             // Before them were `MPI_Init_thread` and three others.
-            assert_eq!(own, (number + 4).to_string(), "{line}");
+            assert_eq!(own, (number + 4).to_string(), "{call:?}");
             number += 1;
         }
         assert_eq!(number, CALLS, "with a ring of {ring} MB");
@@ -287,22 +284,17 @@ fn calls_that_come_again_are_what_they_were() {
 
 /// What a trace tells, without times.
 struct Told {
-    calls: Vec<Vec<String>>,
+    calls: Vec<BTreeMap<String, String>>,
     /// By their senders and receivers, in the order of sending: both functions, tag and bytes.
     messages: Vec<([i64; 2], String)>,
     bytes: u64,
 }
 
 fn told(folder: &Path) -> Told {
-    let csv = printed(folder, &["--to", "csv"]);
-    let mut lines = csv.lines();
-    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let varies = |name: &str| matches!(name, "begin" | "end" | "pid");
-    let rest_of = |line: &str| {
-        let fields = line.split(',').zip(&names).filter(|(_, name)| !varies(name));
-        fields.map(|(field, _)| field.to_owned()).collect::<Vec<_>>()
-    };
-    let mut calls: Vec<_> = lines.map(rest_of).collect();
+    let mut calls = calls(folder);
+    for call in &mut calls {
+        call.retain(|column, _| !matches!(column.as_str(), "begin" | "end" | "pid"));
+    }
     // They were in the order of times.
     calls.sort();
     let trace = json(folder);

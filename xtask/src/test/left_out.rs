@@ -141,7 +141,7 @@ pub(super) const STANDING: (&str, &str) = ("standing::", "programs that stand st
 
 /// What takes longest, and asks of a second MPI little that the first one was not asked: these come last, since there may be no
 /// time for them. No test program but [`LATE_PROGRAMS`] has tests of these names.
-pub(super) const LATE_TESTS: [&str; 18] = [
+pub(super) const LATE_TESTS: [&str; 17] = [
     "_two_hosts",
     "a_killed_program_leaves",
     "book::every_command",
@@ -153,7 +153,6 @@ pub(super) const LATE_TESTS: [&str; 18] = [
     "innocent::",
     "kernels_in_c_are_right",
     "launchers::",
-    "malformed::",
     "permute_matrix",
     "projects::",
     "random_permutation",
@@ -163,7 +162,7 @@ pub(super) const LATE_TESTS: [&str; 18] = [
 ];
 
 /// The test programs that have them.
-pub(super) const LATE_PROGRAMS: [&str; 5] = ["kernels", "actors", "pgas", "page", "tool"];
+pub(super) const LATE_PROGRAMS: [&str; 4] = ["tool", "kernels", "actors", "pgas"];
 
 /// What a quick run leaves out beside these.
 pub(super) const SLOW: [(&str, &str); 13] = [

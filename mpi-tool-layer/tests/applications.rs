@@ -163,6 +163,6 @@ fn through_a_shell_script() {
     let output = test_support::output(&mut launcher);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{errors}");
-    assert_eq!(errors.matches("MPI_Send: 200").count(), 1, "{errors}");
+    assert_eq!(errors.matches("MPI_Send: 200\n").count(), 1, "{errors}");
     assert_eq!(errors.matches("saw no").count(), 0, "{errors}");
 }

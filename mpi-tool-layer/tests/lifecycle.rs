@@ -304,7 +304,7 @@ fn settings_that_mean_nothing_are_told_once_and_change_nothing() {
     outcome.expect_success("ring");
     assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMATT is not an option").count(), 1);
     assert_eq!(outcome.stderr.matches("MPI_TOOL_FORMAT=xml: not a format").count(), 1);
-    assert!(outcome.stderr.contains("MPI_Send: 200"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("MPI_Send: 200\n"), "{}", outcome.stderr);
     assert_eq!(outcome.stdout, Run::new(&program, 2).run().stdout);
 }
 
@@ -324,7 +324,7 @@ fn a_report_that_cannot_be_written_goes_to_standard_error() {
         outcome.expect_success(path);
         let line = format!("call-counter: cannot write {path}: {reason}; it follows here\n");
         assert_eq!(outcome.stderr.matches(&line).count(), 1, "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("MPI_Send: 200"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("MPI_Send: 200\n"), "{}", outcome.stderr);
     }
 }
 

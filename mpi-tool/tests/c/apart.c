@@ -91,8 +91,8 @@ int main(int argc, char **argv) {
     if (is("lost", argv)) {
         if (rank == 3) MPI_Send(values, 4, MPI_INT, 0, 1, MPI_COMM_WORLD); /* lost */
     }
-    /* Ranks that wait for ever, until the alarm: the thread that finds that out gets a core once a second at times, beside as
-       many ranks that never give up theirs. */
+    /* Ranks that wait for ever. The alarm is late: the thread that finds the deadlock sometimes gets a core only once a
+       second, beside ranks that never give up theirs. */
     if (is("cycle", argv)) {
         alarm(25);
         MPI_Recv(values, 1, MPI_INT, (rank + 1) % 4, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* cycle */

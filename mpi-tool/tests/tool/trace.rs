@@ -55,6 +55,7 @@ pub(crate) fn printed(folder: &Path, options: &[&str]) -> String {
 /// The calls of a trace, a line each: what each column says.
 pub(crate) fn calls(folder: &Path) -> Vec<BTreeMap<String, String>> {
     let csv = printed(folder, &["--to", "csv"]);
+    assert!(csv.starts_with("rank,thread,function,begin,end,"), "{csv}");
     csv::Reader::from_reader(csv.as_bytes()).deserialize().map(Result::unwrap).collect()
 }
 

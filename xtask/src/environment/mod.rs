@@ -89,8 +89,8 @@ impl Mpi {
                 ("OMPI_ALLOW_RUN_AS_ROOT", "1".into()),
                 ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
                 ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe".into()),
-                // Of the networks that are not taken, this one sleeps for a second when it is closed, so that each
-                // program would take 1.1 s where it takes 0.1.
+                // Open MPI closes the networks that it does not take, and sleeps for a second when it closes this one:
+                // a program would take 1.1 s where it takes 0.1.
                 ("OMPI_MCA_btl", "^ofi".into()),
             ]);
         }

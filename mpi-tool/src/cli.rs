@@ -65,10 +65,14 @@ pub(crate) enum Command {
 /// Starts a launcher, with the tools preloaded into the application's ranks and not into the
 /// launcher. Prints a line before the start for each tool that cannot work, and runs the application
 /// without this tool, unless you give --strict. The exit status is the launcher's.
+///
+/// The report of mpi-profile is printed with source lines when the launcher has ended, unless --output, --format or --no-merge
+/// say something else.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   mpi-tool run -- mpiexec -n 4 ./app                  where the time goes (mpi-profile)
+  mpi-tool run --format json --output profile.json -- mpiexec -n 4 ./app     the same, to be kept
   mpi-tool run --tool call-counter --tool bandwidth-counter -- mpiexec -n 4 ./app input
   mpi-tool run --tool call-counter --output calls.json --format json -- srun -n 64 ./app
   mpi-tool run --tool call-counter:format=csv,output=calls.csv -- mpirun -np 2 ./a : -np 2 ./b
@@ -241,6 +245,9 @@ pub(crate) struct Report {
     /// How many lines the text has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
+    /// How one gets the other lines.
+    #[arg(skip = "--top 0 prints all")]
+    pub(crate) rest: &'static str,
     /// Also tell who waited for whom, by a trace of mpi-trace of the same run: its folder. A trace in the report's own
     /// folder is found without this
     #[arg(long, value_name = "RUN", conflicts_with_all = ["against", "placement", "matrix"])]

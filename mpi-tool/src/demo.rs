@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
-use crate::cli::{By, Report};
+use crate::cli::Report;
 use crate::example::{Example, Start};
 use crate::installed::{Installed, Machine};
 use crate::out::{self, errln, outln, say};
+use crate::report::screen::REST;
 use crate::tools;
 
 /// Profile an example program under the first MPI that works
@@ -103,19 +104,7 @@ impl Demo {
                 None => bail!("the example did not end within {} s", PATIENCE.as_secs()),
             }
         }
-        let one = Report {
-            trace: None,
-            files: vec![report],
-            against: Vec::new(),
-            output: None,
-            to: None,
-            by: By::Site,
-            matrix: None,
-            top: 10,
-            placement: None,
-            fail_above: None,
-        };
-        one.run()?;
+        Report { top: 10, rest: REST, ..Report::of(report) }.run()?;
         let launcher = launcher.display();
         outln!(
             "\nRanks with little work wait in MPI_Sendrecv and MPI_Allreduce for those that have more.\n\

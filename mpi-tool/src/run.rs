@@ -17,6 +17,7 @@ use crate::inspect::{Inspection, Kind};
 use crate::launcher::CommandLine;
 use crate::out::{errln, outln};
 use crate::problem::Problem;
+use crate::report::screen::{self, Screen};
 use crate::request::{ToolRequest, absolute, own_variable};
 use crate::selection::{Selection, Wanted};
 use crate::supervised;
@@ -85,7 +86,7 @@ impl Run {
         }
         let mut tools = self.tools.clone();
         if self.hang_after.is_none() && tools.is_empty() {
-            tools.push(ToolRequest::named("mpi-profile"));
+            tools.push(ToolRequest::named(screen::TOOL));
         }
         let place = |tools: &[ToolRequest], name| tools.iter().position(|tool| tool.is_for(name));
         if self.hang_after.is_some() && place(&tools, "mpi-watch").is_none() {
@@ -130,7 +131,15 @@ impl Run {
             // This process becomes the launcher, or will know it.
             guard = Some(Guard { folder, process: process::id(), after: after.as_secs(), remove });
         }
-        self.start(&self.words(&line, &plan, &variables), guard)
+        let profiles = tools.iter().filter(|tool| tool.is_for(screen::TOOL)).count();
+        let is_run = profiles == 1 && !self.dry_run;
+        let screen = is_run.then(|| Screen::of(&variables)).flatten();
+        variables.extend(screen.iter().flat_map(Screen::variables));
+        let status = self.start(&self.words(&line, &plan, &variables), guard, screen.is_some())?;
+        if let Some(screen) = screen {
+            screen.show();
+        }
+        Ok(status)
     }
 
     /// What makes it impossible to start anything: there is no launcher, or, without one, no program.
@@ -295,8 +304,8 @@ impl Run {
     }
 
     /// Becomes the launcher: signals, terminal and exit status are its own. With `--kill` it stays a child, since the exit
-    /// status may be another one.
-    fn start(&self, words: &[String], guard: Option<Guard>) -> Result<ExitCode> {
+    /// status may be another one, and if there `is_more` to do behind it.
+    fn start(&self, words: &[String], guard: Option<Guard>, is_more: bool) -> Result<ExitCode> {
         if self.dry_run {
             let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
             outln!("{}", quoted.join(" "));
@@ -304,15 +313,14 @@ impl Run {
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        let error = match (guard, self.kill) {
-            (Some(guard), Some(status)) => match supervised::run(&mut command, guard, status) {
+        let error = if is_more || self.kill.is_some() {
+            match supervised::run(&mut command, guard, self.kill) {
                 Ok(status) => return Ok(status),
                 Err(error) => error,
-            },
-            (guard, _) => {
-                guard.as_ref().map_or(Ok(()), Guard::start)?;
-                command.exec()
             }
+        } else {
+            guard.as_ref().map_or(Ok(()), Guard::start)?;
+            command.exec()
         };
         errln!("mpi-tool: {}: {error}; nothing was started", words[0]);
         Ok(ExitCode::from(NOT_STARTED))

@@ -7,7 +7,7 @@
 //! | `MPI_TOOL_MERGE` | `1`, `0` | one report for all ranks, or one a rank without communication |
 //! | `MPI_TOOL_SIGNALS` | `1`, `0` | write a partial report when a signal ends the process |
 //! | `MPI_TOOL_ALL_RANKS` | `0`, `1` | also print what other ranks than 0 report for themselves |
-//! | `MPI_TOOL_VERBOSE` | `0`, `1` | say where a report is |
+//! | `MPI_TOOL_VERBOSE` | `0`, `1` | say where a report is; by default only to a terminal |
 //! | `MPI_TOOL_HELP` | `1` | say all this |
 //!
 //! `MPI_TOOL_RUN` names the run folder, for the tools that keep files there.
@@ -74,8 +74,8 @@ pub struct Options {
     pub signals: bool,
     /// `MPI_TOOL_ALL_RANKS`: off by default.
     pub all_ranks: bool,
-    /// `MPI_TOOL_VERBOSE`: off by default.
-    pub verbose: bool,
+    /// `MPI_TOOL_VERBOSE`: if standard error is a terminal, by default.
+    pub verbose: Option<bool>,
     /// The tool's own settings, as it has [declared](crate::Tool::SETTINGS) them.
     pub own: Settings,
     /// What was wrong with the settings, a line each, to be told once a run.
@@ -106,7 +106,7 @@ It understands these variables of the environment:
   MPI_TOOL_SIGNALS  1 (default): write a partial report when a signal ends the process; 0: do not
   MPI_TOOL_ALL_RANKS  0 (default): when ranks report for themselves, print the report of rank 0 only, and
                     a line about its calls after MPI_Finalize; 1: print the reports of all ranks
-  MPI_TOOL_VERBOSE  1: print which file the report is in, even if standard error is not a terminal
+  MPI_TOOL_VERBOSE  1: print which file the report is in; 0: do not (default: only to a terminal)
   MPI_TOOL_HELP     1: print this
 
 {PREFIX}{own}_OUTPUT and so on set the same for {tool} alone.
@@ -204,7 +204,7 @@ impl Options {
             merge: true,
             signals: true,
             all_ranks: false,
-            verbose: false,
+            verbose: None,
             own: Settings::new(own_settings),
             complaints: Vec::new(),
         };
@@ -288,7 +288,8 @@ impl Options {
             "MERGE" => self.merge = switch(&text, true)?,
             "SIGNALS" => self.signals = switch(&text, true)?,
             "ALL_RANKS" => self.all_ranks = switch(&text, false)?,
-            "VERBOSE" => self.verbose = switch(&text, false)?,
+            "VERBOSE" if text.is_empty() => self.verbose = None,
+            "VERBOSE" => self.verbose = Some(switch(&text, false)?),
             own => self.own.set(own, &text)?,
         }
         Ok(())
@@ -422,9 +423,9 @@ mod tests {
     #[test]
     fn a_tools_own_settings_are_set_and_checked() {
         let plain = options(None, &[]);
-        assert_eq!((plain.own.number("TOP"), plain.all_ranks, plain.verbose), (10, false, false));
+        assert_eq!((plain.own.number("TOP"), plain.all_ranks, plain.verbose), (10, false, None));
         let set = options(None, &[("MPI_TOOL_CALL_COUNTER_TOP", "3"), ("MPI_TOOL_VERBOSE", "1")]);
-        assert_eq!((set.own.number("TOP"), set.all_ranks, set.verbose), (3, false, true));
+        assert_eq!((set.own.number("TOP"), set.all_ranks, set.verbose), (3, false, Some(true)));
         assert!(set.complaints.is_empty(), "{:?}", set.complaints);
         let wrong = options(
             None,

@@ -12,6 +12,7 @@ mod partial;
 mod phases;
 mod placement;
 mod read;
+pub(crate) mod screen;
 mod sites;
 pub(crate) mod symbols;
 mod text;
@@ -234,8 +235,7 @@ impl Sums {
 
 impl Report {
     /// What is asked for of a file without options.
-    #[cfg(test)]
-    fn of(file: &str) -> Self {
+    pub(crate) fn of(file: impl Into<PathBuf>) -> Self {
         Self {
             files: vec![file.into()],
             against: Vec::new(),
@@ -244,6 +244,7 @@ impl Report {
             by: By::Site,
             matrix: None,
             top: 20,
+            rest: "--top 0 prints all",
             fail_above: None,
             placement: None,
             trace: None,
@@ -388,7 +389,8 @@ impl Report {
                     By::Site => collectives(&table).with_context(is_broken)?,
                     _ => BTreeMap::new(),
                 };
-                text::write(out, &table, lines, collectives, &frames, self.top)?;
+                let top = (self.top, self.rest);
+                text::write(out, &table, lines, collectives, &frames, top)?;
             }
         }
         Ok(())

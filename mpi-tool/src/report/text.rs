@@ -13,15 +13,15 @@ const TOLD: f64 = 0.01;
 /// So many lines tell of collective operations by communicator.
 const COLLECTIVES: usize = 5;
 
-/// Writes the run, and the lines with most of the first measure: `top` of them, or all if that is 0. Behind them come
-/// the collective operations, if there are any.
+/// Writes the run, and the lines with most of the first measure: `top` of them, or all if that is 0, and then how one gets the
+/// rest. Behind them come the collective operations, if there are any.
 pub(super) fn write(
     out: &mut dyn Write,
     table: &Table,
     lines: BTreeMap<Key, Line>,
     collectives: BTreeMap<Key, Line>,
     frames: &[Vec<Frame>],
-    top: usize,
+    (top, rest): (usize, &str),
 ) -> io::Result<()> {
     let Table { tool, version, events, .. } = table;
     write!(out, "# {tool} {version}: {events} of ")?;
@@ -107,7 +107,7 @@ pub(super) fn write(
         writeln!(out, "{}  {}", numbers(table, &shown, line, all), name(table, key, frames))?;
     }
     if lines.len() > printed {
-        writeln!(out, "and {} lines more: --top 0 prints all", lines.len() - printed)?;
+        writeln!(out, "and {} lines more: {rest}", lines.len() - printed)?;
     }
     if !collectives.is_empty() {
         writeln!(out, "collective operations by communicator:")?;

@@ -26,6 +26,7 @@ mod outputs;
 mod projects;
 mod report;
 mod run;
+mod screen;
 mod sessions;
 mod standing;
 mod stuck;

@@ -34,15 +34,6 @@ fn the_report_is_the_one_of_a_preload_by_hand() {
     assert_eq!(counters(&folder.path().join("own.json")), calls(2));
 }
 
-/// Who names no tool wants to know where the time goes.
-#[test]
-fn without_a_tool_it_is_the_profile() {
-    let folder = tempfile::tempdir().unwrap();
-    let outcome = run_two(folder.path(), &[], &[text(&compile("calls"))]);
-    assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
-    assert!(outcome.stderr.contains("# mpi-profile"), "{outcome:?}");
-}
-
 #[test]
 fn two_tools_with_options_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

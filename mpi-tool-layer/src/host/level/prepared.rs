@@ -147,7 +147,7 @@ impl Level {
                 signals::watch(self.info);
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
-            let says_where = options.verbose || is_terminal();
+            let says_where = options.verbose.unwrap_or_else(is_terminal);
             let last_sum = AtomicU64::new(0);
             Prepared {
                 options,

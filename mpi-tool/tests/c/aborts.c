@@ -1,0 +1,13 @@
+/* Rank 0 ends all ranks while the others are in a barrier. */
+#include <mpi.h>
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}

@@ -155,7 +155,7 @@ fn frames_of_a_debugger_are_understood() {
 fn own_name(name: &str) -> &str {
     let method = name.strip_prefix('<').and_then(|rest| rest.rsplit_once(">::"));
     let name = method.map_or(name, |(_, method)| method);
-    let name = name.split('<').next().unwrap_or(name);
+    let name = name.split('<').next().unwrap_or(name).trim_end_matches("::");
     let is_hash = |part: &str| {
         part.len() == 17
             && part.starts_with('h')
@@ -168,6 +168,10 @@ fn own_name(name: &str) -> &str {
 fn names_of_functions_are_understood() {
     assert_eq!(own_name("a::b::waitall::h422743167ee56921"), "waitall");
     assert_eq!(own_name("waitall<a::Layer>"), "waitall");
+    assert_eq!(
+        own_name("a[1e0f9f660a26a528]::level::waitall::<b[b19b90abcaf0191d]::Watch>"),
+        "waitall"
+    );
     assert_eq!(own_name("<a[b19b90abcaf0191d]::_::Here>::waitall"), "waitall");
     assert_eq!(own_name("PMPI_Recv"), "PMPI_Recv");
 }

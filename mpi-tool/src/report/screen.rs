@@ -41,7 +41,7 @@ impl Screen {
             let names = [format!("MPI_TOOL_{option}"), own_variable(TOOL, option)];
             variables.iter().any(|(name, value)| names.contains(name) && !value.is_empty())
         };
-        if ["OUTPUT", "FORMAT", "MERGE", "ALL_RANKS"].iter().any(|option| is_said(option)) {
+        if ["OUTPUT", "FORMAT", "MERGE", "ALL_RANKS"].iter().any(is_said) {
             return None;
         }
         let root = env::current_dir().ok()?.join(env::temp_dir());

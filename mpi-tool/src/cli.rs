@@ -201,6 +201,9 @@ pub(crate) enum To {
     Sarif,
 }
 
+/// How one gets the lines that a report leaves out.
+pub(crate) const PRINTS_ALL: &str = "--top 0 prints all";
+
 /// Print a report, with source lines
 ///
 /// Reads a report that a tool has written as JSON with a table in it, such as mpi-profile's, and prints it with the
@@ -246,7 +249,7 @@ pub(crate) struct Report {
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
     /// How one gets the other lines.
-    #[arg(skip = "--top 0 prints all")]
+    #[arg(skip = PRINTS_ALL)]
     pub(crate) rest: &'static str,
     /// Also tell who waited for whom, by a trace of mpi-trace of the same run: its folder. A trace in the report's own
     /// folder is found without this

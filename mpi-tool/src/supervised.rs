@@ -81,7 +81,7 @@ fn not_ignored(signals: impl IntoIterator<Item = c_int>) -> Vec<c_int> {
     signals.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
-/// Has the launcher ended when this process is, in whatever way.
+/// Has the kernel kill the launcher when this process ends, in whatever way.
 fn end_with_this(command: &mut Command) {
     let ends = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
     // SAFETY: what runs between `fork` and `exec` may neither take a lock nor allocate: it makes one system call. The signal

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Table;
 use super::text::amount;
-use crate::cli::{Flow, Format};
+use crate::cli::{Flow, Format, PRINTS_ALL};
 
 /// What each rank of a set has exchanged with a peer.
 #[derive(Debug, Deserialize)]
@@ -376,7 +376,7 @@ fn distances_as_text(
         )?;
     }
     if sums.len() > shown {
-        writeln!(out, "and {} lines more: --top 0 prints all", sums.len() - shown)?;
+        writeln!(out, "and {} lines more: {PRINTS_ALL}", sums.len() - shown)?;
     }
     Ok(())
 }

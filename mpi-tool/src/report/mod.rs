@@ -32,7 +32,7 @@ use mpi_facts::{FunctionClass, FunctionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::cli::{By, Flow, Format, Report, To};
+use crate::cli::{By, Flow, Format, PRINTS_ALL, Report, To};
 use crate::out::print;
 use crate::trace::section;
 use compare::Comparison;
@@ -244,7 +244,7 @@ impl Report {
             by: By::Site,
             matrix: None,
             top: 20,
-            rest: "--top 0 prints all",
+            rest: PRINTS_ALL,
             fail_above: None,
             placement: None,
             trace: None,

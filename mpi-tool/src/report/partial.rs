@@ -7,15 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
 
+/// Of the name of a rank's own report, `PATH.rank0`, what the ranks' names have in common: `PATH`. `None` of other files.
+pub(super) fn without_rank(file: &str) -> Option<&str> {
+    let (name, rank) = file.rsplit_once(".rank")?;
+    let is_number = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(name)
+}
+
 /// The files of the ranks of a report that is not there: `PATH.rank0` and so on.
 pub(super) fn files(path: &Path) -> Vec<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
     let is_rank = |path: &PathBuf| {
-        let of = path.file_name().and_then(|file| file.to_str()?.strip_prefix(name));
-        let rank = of.and_then(|rest| rest.strip_prefix(".rank"));
-        rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
+        path.file_name().and_then(|file| without_rank(file.to_str()?)) == Some(name)
     };
     let mut files: Vec<_> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_rank).collect();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tempfile::TempDir;
 
+use super::partial;
 use super::read::Run;
 use super::symbols::Symbols;
 use crate::cli::{Format, Report};
@@ -84,13 +85,10 @@ impl Screen {
     fn worlds(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.0.path()).into_iter().flatten();
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let whole = names.filter(|name| !name.ends_with(".part")).map(|name| {
-            let rank = name
-                .rfind(".rank")
-                .filter(|at| name[at + 5..].bytes().all(|digit| digit.is_ascii_digit()));
-            name[..rank.unwrap_or(name.len())].to_owned()
-        });
-        let mut worlds: Vec<_> = whole.map(|name| self.0.path().join(name)).collect();
+        let whole = names.filter(|name| !name.ends_with(".part"));
+        let mut worlds: Vec<_> = whole
+            .map(|name| self.0.path().join(partial::without_rank(&name).unwrap_or(&name)))
+            .collect();
         // `profile.json` comes before what has more behind that.
         worlds.sort();
         worlds.dedup();

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{Comparison, Item, Side};
+use crate::cli::PRINTS_ALL;
 
 /// For people: what has changed first. `top` lines, or all if that is 0.
 pub(super) fn text(out: &mut dyn Write, comparison: &Comparison, top: usize) -> Result<()> {
@@ -62,7 +63,7 @@ pub(super) fn text(out: &mut dyn Write, comparison: &Comparison, top: usize) -> 
             )?;
         }
         if what == "what, where" && items.len() > shown {
-            writeln!(out, "and {} lines more: --top 0 prints all", items.len() - shown)?;
+            writeln!(out, "and {} lines more: {PRINTS_ALL}", items.len() - shown)?;
         }
     }
     Ok(())

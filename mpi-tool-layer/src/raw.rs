@@ -214,6 +214,10 @@ macro_rules! raw_layer {
 
             /// As high-level layers have it.
             #[doc(hidden)]
+            const QUICK_STATUS: bool = false;
+
+            /// As high-level layers have it.
+            #[doc(hidden)]
             #[inline(always)]
             fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
                 let _ = call;

@@ -248,6 +248,18 @@ fn what_outlives_the_world_is_no_leak() {
     }
 }
 
+/// Who goes on after a wait that has failed is told of that message, and of no request: whether those are complete, only MPI
+/// knows.
+#[test]
+fn requests_whose_completion_failed_are_not_accused() {
+    let (report, outcome) = checked(Run::new(&program("survives"), 2));
+    outcome.expect_success("survives");
+    let report = report.unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    assert!(!findings.is_empty(), "{report:#}");
+    assert!(findings.iter().all(|finding| finding["class"] == "truncation"), "{report:#}");
+}
+
 /// The report says what was found, once, and the exit status is another one only if the user has asked for that.
 #[test]
 fn the_exit_status_changes_only_when_asked() {

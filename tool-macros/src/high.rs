@@ -202,6 +202,7 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
             const SEES_RAW: bool = <L as MpiInterceptionLayer>::SEES_UNTYPED;
 
             const QUICK: &'static [bool; FunctionId::COUNT] = <L as MpiInterceptionLayer>::QUICK;
+            const QUICK_STATUS: bool = <L as MpiInterceptionLayer>::QUICK_STATUS;
 
             #[inline(always)]
             fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {

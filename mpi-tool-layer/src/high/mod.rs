@@ -267,6 +267,12 @@ tool_macros::high_layer! {
         /// functions that return an error code, and none that starts or ends MPI.
         const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
 
+        /// Do calls have their [status](Call::status) on their quick way, too, where the application ignores it? Then
+        /// [`pass_on`](QuickWay::pass_on) lends MPI one, as in layers that [watch
+        /// completion](Self::WATCHES_COMPLETION). It costs a few instructions in each quick function that receives or
+        /// probes.
+        const QUICK_STATUS: bool = false;
+
         /// Does a call of a [quick](Self::QUICK) function go through [`around_quickly`](Self::around_quickly)? To be told by
         /// the arguments: each such call asks, before any register is saved.
         #[inline(always)]
@@ -279,7 +285,8 @@ tool_macros::high_layer! {
         /// instructions as can be. The layer passes the call on itself, or leaves it to its other methods, as the levels
         /// of a stack do with all calls.
         ///
-        /// The call has no [requests](Call::requests), and its [status](Call::status) is what the application has passed.
+        /// The call's [status](Call::status) is what the application has passed, unless the layer wants
+        /// [another](Self::QUICK_STATUS).
         ///
         /// ```
         /// use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -28,11 +28,17 @@ impl OwnStatus {
         Self(MaybeUninit::zeroed())
     }
 
+    /// This one, for a call of C.
+    #[inline(always)]
+    pub(crate) const fn as_mut_ptr(&mut self) -> *mut MPI_Status {
+        self.0.as_mut_ptr()
+    }
+
     /// The application's status, or this one if it ignores it. The result goes to the next function
     /// and is asked (`get`) when that has returned.
     #[inline(always)]
     pub fn for_ignored<'s, W: Copy>(&'s mut self, status: StatusMut<'s, W>) -> StatusMut<'s, W> {
-        if status.is_ignored() { StatusMut::from_c(self.0.as_mut_ptr()) } else { status }
+        if status.is_ignored() { StatusMut::from_c(self.as_mut_ptr()) } else { status }
     }
 }
 

@@ -55,7 +55,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mpi_facts::{NONE, Timing, only_tells};
 use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, pmpi,
+    MPI_Comm, MPI_ERR_IN_STATUS, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, pmpi,
 };
 use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;
@@ -238,6 +238,12 @@ impl Check {
         }
         let Ok(accepted) = result else {
             receive.iter().for_each(messages::failed);
+            // Else statuses tell.
+            if call.completes_requests()
+                && result.is_err_and(|error| error.class() != MPI_ERR_IN_STATUS)
+            {
+                requests::not_told(call.requests(), ids);
+            }
             if call.completes_requests() || checked.shape.new_request != NONE {
                 requests::refused();
             }

@@ -316,6 +316,16 @@ fn loosen(counts: &mut Counts, channel: Channel) {
     counts.pending.open_all(channel, |number| forget_posted(table::key(channel, number)));
 }
 
+/// Nobody knows whether a receive has got a message.
+pub(crate) fn unsure(receive: &Receive) {
+    with(|counts| {
+        counts.pending.remove(receive.order);
+        if let Some(channel) = receive.channel() {
+            loosen(counts, channel);
+        }
+    });
+}
+
 /// The application cancels a receive that is under way: nobody knows whether it gets a message before its request is
 /// complete.
 pub(crate) fn cancelling_receive(receive: &Receive) {

@@ -434,6 +434,39 @@ pub(crate) fn completed(
     Some(request)
 }
 
+/// MPI has refused a call that completes requests. Which of those that are still there are complete, nobody knows: an MPI may
+/// leave the handle of a request whose operation has failed, and a persistent one has its handle in any case. So persistent
+/// ones may be started or freed from now on, and the others are forgotten.
+pub(crate) fn not_told(handles: &[MPI_Request], ids: &[u64]) {
+    let left: SmallVec<[Request; 4]> = with_places(|requests| {
+        let one = |(handle, id): (&MPI_Request, &u64)| {
+            let key = handle.to_word();
+            let all = requests.by_handle.get_mut(&key)?;
+            let at = all.iter().position(|request| request.id == *id && request.is_active)?;
+            if handles.len() > 1 && all[at].partitions.is_some() {
+                // More parts of it may become ready.
+                return None;
+            }
+            if all[at].is_persistent {
+                all[at].is_active = false;
+                return Some(all[at].clone());
+            }
+            let request = all.remove(at);
+            if all.is_empty() {
+                requests.by_handle.remove(&key);
+            }
+            Some(request)
+        };
+        handles.iter().zip(ids).filter_map(one).collect()
+    });
+    for request in &left {
+        request.receive.iter().for_each(crate::messages::unsure);
+        if let Some(comm) = request.made {
+            crate::objects::set_pending(comm, false);
+        }
+    }
+}
+
 impl Request {
     /// Was the request made by a function that only sends?
     fn is_for_send(&self) -> bool {

@@ -363,19 +363,35 @@ impl MpiInterceptionLayer for Trace {
     }
 
     const QUICK: &'static [bool; FunctionId::COUNT] = &repeats::REPEATING;
+    const QUICK_STATUS: bool = true;
 
-    /// A call that repeats the function's last one, which has no status. Its arguments are not kept while MPI has it, which
-    /// would take instructions: whatever comes of it, what is known of the other one tells them.
+    /// A call that repeats one that the function has had lately.
     #[inline(always)]
     fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         let Some(recorder) = Recorder::known() else { return way.go_slowly() };
-        let Some(repeat) = recorder.repeats.last(call) else { return way.go_slowly() };
+        let Some(repeat) = recorder.repeats.last_or_next(call) else { return way.go_slowly() };
         let first = repeat.first();
         let begin = Clock::cycles_before_call();
         let result = way.pass_on();
         let (end, result) = Clock::cycles_after_call(result);
-        if result.is_err() || !recorder.repeat(first, begin, end) {
-            return recorder.repeat_slowly(first, begin, end, result);
+        if call.shape().statuses == mpi_facts::NONE {
+            // The arguments are not kept while MPI has the call, which would take instructions: whatever comes of it, what is
+            // known of the other one tells them.
+            if result.is_err() || !recorder.repeat(first, begin, end) {
+                return recorder.repeat_slowly(first, begin, end, result);
+            }
+            return result;
+        }
+        let is_recorded = if let Ok(accepted) = result {
+            // In a signal handler, the place may have become another call's meanwhile.
+            repeat.first() == first
+                && repeat.has_arrived(call, accepted)
+                && recorder.repeat(first, begin, end)
+        } else {
+            false
+        };
+        if !is_recorded {
+            self.ended_otherwise(recorder, call.erase(), begin, end, result);
         }
         result
     }

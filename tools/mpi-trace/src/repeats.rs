@@ -249,6 +249,9 @@ struct Arrived {
 }
 
 impl Arrived {
+    /// No status says this: of a call that receives nothing, or from nobody.
+    const NOTHING: Self = Self { bytes: u64::MAX, source: 0, tag: 0 };
+
     #[inline(always)]
     fn of(status: &MPI_Status) -> Self {
         let bytes = received_bytes_at_once(status);
@@ -264,12 +267,14 @@ pub(crate) struct Repeat {
     /// The first bytes of the records of further calls.
     first: Cell<u32>,
     function: Cell<FunctionId>,
-    /// What the status says, if the call receives a message.
-    arrived: Cell<Option<Arrived>>,
+    /// What the status says, if the call receives a message, else [`Arrived::NOTHING`].
+    arrived: Cell<Arrived>,
     record: Cell<Record>,
     moved: Cell<[Option<Moved>; MOST_MOVED]>,
     /// The last call that was looked for here and was another one.
     candidate: Cell<u64>,
+    /// The call that has come after this one, of the function's calls.
+    then: Cell<Option<&'static Repeat>>,
 }
 
 impl Repeat {
@@ -279,10 +284,11 @@ impl Repeat {
             arguments: Cell::new(Arguments::none()),
             first: Cell::new(u32::MAX),
             function: Cell::new(FunctionId::MPI_Send),
-            arrived: Cell::new(None),
+            arrived: Cell::new(Arrived::NOTHING),
             record: Cell::new(Record::none(FunctionId::MPI_Send)),
             moved: Cell::new([None; MOST_MOVED]),
             candidate: Cell::new(0),
+            then: Cell::new(None),
         }
     }
 
@@ -301,8 +307,13 @@ impl Repeat {
     /// Has a call that began as this one received what this one has?
     #[inline(always)]
     pub(crate) fn has_ended_so<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) -> bool {
-        let Some(arrived) = self.arrived.get() else { return true };
-        call.status(accepted).is_some_and(|status| Arrived::of(status) == arrived)
+        self.arrived.get() == Arrived::NOTHING || self.has_arrived(call, accepted)
+    }
+
+    /// The same of a call that receives a message from somebody. No for any other one.
+    #[inline(always)]
+    pub(crate) fn has_arrived<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) -> bool {
+        call.status(accepted).is_some_and(|status| Arrived::of(status) == self.arrived.get())
     }
 }
 
@@ -313,7 +324,7 @@ const KNOWN: usize = 64;
 pub(crate) struct Repeats {
     /// The last places are of no call.
     known: &'static [Repeat; KNOWN + 1],
-    /// For each function the call that it has repeated last, unless that has a status.
+    /// For each function the call that it has repeated last, unless that was to receive something from nobody.
     last: [Cell<&'static Repeat>; FUNCTIONS],
     /// How many have got a number.
     numbers: Cell<u32>,
@@ -338,11 +349,21 @@ impl Repeats {
         Self { known, last, numbers: Cell::new(0), is_learning: Cell::new(false) }
     }
 
-    /// The call that a call repeats, if that is the function's last one, and has no status.
+    /// The call that a call repeats, if that is the function's last one, or the one that has come after that before: as in
+    /// loops over neighbours.
     #[inline(always)]
-    pub(crate) fn last<'c>(&self, call: impl Call<'c>) -> Option<&'static Repeat> {
-        let last = self.last[place_of(call.function())].get();
-        last.is(call).then_some(last)
+    pub(crate) fn last_or_next<'c>(&self, call: impl Call<'c>) -> Option<&'static Repeat> {
+        let place = &self.last[place_of(call.function())];
+        let last = place.get();
+        if last.is(call) {
+            return Some(last);
+        }
+        let next = last.then.get()?;
+        if next.function.get() != call.function() || !next.is(call) {
+            return None;
+        }
+        place.set(next);
+        Some(next)
     }
 
     /// The call that a call repeats.
@@ -353,8 +374,11 @@ impl Repeats {
         let (one, other) = (&self.known[place], &self.known[place ^ 1]);
         for place in [one, other] {
             if place.function.get() == call.function() && place.is(call) {
-                if place.arrived.get().is_none() {
-                    self.last[place_of(call.function())].set(place);
+                if call.shape().statuses == NONE || place.arrived.get() != Arrived::NOTHING {
+                    let last = self.last[place_of(call.function())].replace(place);
+                    if !core::ptr::eq(last, self.nothing()) {
+                        last.then.set(Some(place));
+                    }
                 }
                 place.candidate.set(0);
                 return Found::Repeats(place);
@@ -381,10 +405,16 @@ impl Repeats {
         Some((repeat.function.get(), repeat.record.get(), repeat.moved.get()))
     }
 
+    /// What is no call.
+    #[inline(always)]
+    fn nothing(&self) -> &'static Repeat {
+        &self.known[KNOWN]
+    }
+
     /// A place is going to be another call's, perhaps of another function: no function has it at hand any more.
     fn leave(&self, place: &Repeat) {
         for last in self.last.iter().filter(|last| core::ptr::eq(last.get(), place)) {
-            last.set(&self.known[KNOWN]);
+            last.set(self.nothing());
         }
     }
 
@@ -467,12 +497,15 @@ impl Recorder {
         let [sent_in_place, received_in_place] = are_in_place(call);
         let Some(moved) = learned.all() else { return };
         let has_moved = moved.iter().flatten().count() > 0;
-        let arrived = call.status(accepted).map(Arrived::of).filter(|_| has_moved);
+        let arrived = call
+            .status(accepted)
+            .filter(|_| has_moved)
+            .map_or(Arrived::NOTHING, Arrived::of);
         // To and from nobody, nothing moves, whatever it is.
         let is_known = !has_moved
             || is_predefined(shape.sent, sent_in_place)
                 && is_predefined(shape.received, received_in_place)
-                && (shape.statuses == NONE || arrived.is_some());
+                && (shape.statuses == NONE || arrived != Arrived::NOTHING);
         let number = repeats.numbers.get();
         if !is_known
             || !circumstances::are_usual(during)

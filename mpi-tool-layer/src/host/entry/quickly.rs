@@ -4,9 +4,12 @@
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 
+use mpi_facts::Pattern;
+use mpi_sys::{MPI_STATUS_IGNORE, MPI_Status};
+
 use super::Preloaded;
-use crate::call::{CallResult, KnownCall, Returns, Shape, code, result};
-use crate::high::{How, OfTheFramework, QuickWay};
+use crate::call::{CallResult, KnownCall, NONE, Returns, Shape, code, result};
+use crate::high::{How, OfTheFramework, OwnStatus, QuickWay};
 use crate::host::lifecycle::is_watched;
 use crate::{FunctionId, RawMpiInterceptionLayer};
 
@@ -42,9 +45,54 @@ pub(super) const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -
     is_quick
 }
 
+/// Do calls of a function have a status on their quick way that the application ignores? Of functions that have received
+/// something when they return.
+pub(super) const fn lends_status<L: RawMpiInterceptionLayer>(function: FunctionId) -> bool {
+    let shape = Shape::of(function);
+    L::QUICK_STATUS
+        && shape.statuses != NONE
+        && !shape.array_of_statuses
+        && shape.flag == NONE
+        && !matches!(shape.pattern, Pattern::Nothing)
+}
+
+/// An argument of a parameter for statuses.
+pub(super) trait Lent {
+    /// The argument, or a status of the framework's if the application ignores it.
+    fn or_own(self, own: &mut OwnStatus) -> Self;
+}
+
+impl Lent for *mut MPI_Status {
+    #[inline(always)]
+    fn or_own(self, own: &mut OwnStatus) -> Self {
+        if self == MPI_STATUS_IGNORE { own.as_mut_ptr() } else { self }
+    }
+}
+
+/// What the function reads.
+impl Lent for *const MPI_Status {
+    #[inline(always)]
+    fn or_own(self, _: &mut OwnStatus) -> Self {
+        self
+    }
+}
+
+/// An argument as MPI gets it: a status is the framework's where it [lends](lends_status) one.
+macro_rules! lent {
+    ($lends:expr, $own:ident, Status $argument:ident) => {
+        if $lends { $argument.or_own(&mut $own) } else { $argument }
+    };
+    ($lends:expr, $own:ident, $kind:ident $argument:ident) => {
+        $argument
+    };
+}
+
 /// A call of a function, whose number is `FUNCTION`, on its quick way.
 pub(super) struct Quickly<'a, T, A, const FUNCTION: usize, const HOW: u8> {
+    /// As the application has passed them.
     arguments: A,
+    /// As MPI gets them.
+    lent: A,
     /// What the layer's other methods are called by: a function of the same prototype.
     slowly: *const c_void,
     /// Where it is kept what the next function has returned.
@@ -59,24 +107,16 @@ impl<'a, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8>
     ///
     /// # Safety
     /// `slowly` and the function of this number in [`Preloaded::next`] take arguments of these types and return an error
-    /// code, by C's rules, and the arguments are as the standard asks of the call, also when a method of this is called.
+    /// code, by C's rules, and the arguments, these and the `lent` ones, are as the standard asks of the call, also when a
+    /// method of this is called.
     #[inline(always)]
     pub(super) unsafe fn new(
         arguments: A,
+        lent: A,
         slowly: *const c_void,
         returned: Option<&'a Returns>,
     ) -> Self {
-        Self { arguments, slowly, returned, tool: PhantomData }
-    }
-
-    #[inline(always)]
-    fn call<'c>(self, function: *const c_void) -> CallResult<'c> {
-        // SAFETY: the function must be as `new` asks it of both: it is one of these.
-        let result = result(unsafe { self.arguments.call(function) });
-        if let Some(returned) = self.returned {
-            returned.set(code(result));
-        }
-        result
+        Self { arguments, lent, slowly, returned, tool: PhantomData }
     }
 }
 
@@ -100,14 +140,26 @@ impl<'c, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8> Quick
 
     #[inline(always)]
     fn pass_on(self) -> CallResult<'c> {
-        self.call(T::next().entry(KnownCall::<FUNCTION>::ID))
+        let next = T::next().entry(KnownCall::<FUNCTION>::ID);
+        // SAFETY: the function and its arguments must be as `new` asks it of the next function and of `lent`.
+        returned(unsafe { self.lent.call(next) }, self.returned)
     }
 
     #[inline(always)]
     fn go_slowly(self) -> CallResult<'c> {
-        let slowly = self.slowly;
-        self.call(slowly)
+        // SAFETY: the function and its arguments must be as `new` asks it of `slowly` and of `arguments`.
+        returned(unsafe { self.arguments.call(self.slowly) }, self.returned)
     }
+}
+
+/// The result of a call, which is kept.
+#[inline(always)]
+fn returned<'c>(code_of_call: c_int, kept: Option<&Returns>) -> CallResult<'c> {
+    let result = result(code_of_call);
+    if let Some(kept) = kept {
+        kept.set(code(result));
+    }
+    result
 }
 
 /// The arguments of a call, as C has them.
@@ -154,10 +206,19 @@ macro_rules! way_function {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty = $kind:ident),*) -> $ret:ty) => {
         #[inline(always)]
         pub(super) unsafe fn $name<T: Preloaded, const HOW: u8>($($arg: $ty),*) -> $ret {
+            let arguments = ($($arg,)*);
+            // MPI writes there during the call, which is over before this is.
+            #[allow(unused_mut, unused_variables, reason = "most functions have no status")]
+            let mut own_status = OwnStatus::new();
+            $(let $arg = lent!(
+                const { lends_status::<T::Layer>(FunctionId::$c_name) }, own_status, $kind $arg
+            );)*
             let words = [$(word!($kind $arg)),*];
-            // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's.
+            // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's, or a status
+            // that is there instead of one that it ignores.
             let before = unsafe { QuickRequests::of::<{ FunctionId::$c_name as usize }>(&words) };
             let Some(before) = before else {
+                let ($($arg,)*) = arguments;
                 // SAFETY: it wants what this function does.
                 return unsafe { outlined::$name::<T>($($arg),*) };
             };
@@ -177,9 +238,10 @@ macro_rules! way_function {
             // SAFETY: both functions must take these arguments, as the standard asks it: they have the prototype of the
             // exported function, as the constructor of the table of next functions and `link` ask for it, and return a
             // code, as `is_quick` asserts. The arguments are the application's, whose call lasts until the layer's method
-            // has returned.
+            // has returned, and so does the status that MPI may get instead of one that the application ignores.
             let way = unsafe {
                 Quickly::<T, _, { FunctionId::$c_name as usize }, HOW>::new(
+                    arguments,
                     ($($arg,)*),
                     slowly as *const c_void,
                     HAS_REQUESTS.then_some(&returned),

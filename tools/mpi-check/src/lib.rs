@@ -55,7 +55,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mpi_facts::{NONE, Timing, only_tells};
 use mpi_tool_layer::mpi_sys::{
-    MPI_Comm, MPI_ERR_IN_STATUS, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, pmpi,
+    MPI_Comm, MPI_ERR_IN_STATUS, MPI_THREAD_FUNNELED, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED,
+    pmpi,
 };
 use mpi_tool_layer::options;
 use mpi_tool_layer::run::named_folder;

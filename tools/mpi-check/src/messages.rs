@@ -316,10 +316,10 @@ fn loosen(counts: &mut Counts, channel: Channel) {
     counts.pending.open_all(channel, |number| forget_posted(table::key(channel, number)));
 }
 
-/// Nobody knows whether a receive has got a message.
+/// Nobody knows whether a receive has got a message: if not its own, it may get any that fits from now on.
 pub(crate) fn unsure(receive: &Receive) {
     with(|counts| {
-        counts.pending.remove(receive.order);
+        counts.pending.remove_numbered(receive.order);
         if let Some(channel) = receive.channel() {
             loosen(counts, channel);
         }

@@ -497,10 +497,8 @@ impl Recorder {
         let [sent_in_place, received_in_place] = are_in_place(call);
         let Some(moved) = learned.all() else { return };
         let has_moved = moved.iter().flatten().count() > 0;
-        let arrived = call
-            .status(accepted)
-            .filter(|_| has_moved)
-            .map_or(Arrived::NOTHING, Arrived::of);
+        let arrived =
+            call.status(accepted).filter(|_| has_moved).map_or(Arrived::NOTHING, Arrived::of);
         // To and from nobody, nothing moves, whatever it is.
         let is_known = !has_moved
             || is_predefined(shape.sent, sent_in_place)

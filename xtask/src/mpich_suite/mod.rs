@@ -34,12 +34,15 @@ pub(crate) struct MpichSuite {
     /// No program runs on more ranks
     #[arg(long, default_value_t = 4)]
     max_ranks: u32,
-    /// No program runs longer without tools, whatever the suite allows; with tools, it may take twice as long
+    /// No program runs longer without tools, whatever the suite allows; with tools, it may take ten times as long
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// So many programs run beside each other
     #[arg(long, default_value_t = 2)]
     jobs: usize,
+    /// So many tests at the beginning do not run
+    #[arg(long, default_value_t = 0)]
+    skip: usize,
     /// Forget the results of earlier runs
     #[arg(long)]
     fresh: bool,
@@ -72,7 +75,7 @@ impl MpichSuite {
         let ways = Way::all(&tools)?;
         let mut results = Results::open(&folder(), self.fresh, &ways, self.max_ranks)?;
         let is_left = |test: &&Test| self.test.is_some() || results.of(test).is_none();
-        let left: Vec<_> = tests.iter().filter(is_left).collect();
+        let left: Vec<_> = tests.iter().skip(self.skip).filter(is_left).collect();
         if !left.is_empty() && !self.show {
             let what = format!("Running {} of {} tests", left.len(), tests.len());
             step(&what, || self.run_all(&mpi, &suite, &ways, &left, &mut results))?;

@@ -50,6 +50,9 @@ impl Way {
 /// program does, so that tests which ask how MPI completes a send would fail by right.
 const NOT_STACKED: [&str; 3] = ["qmpi-shim", "mpi-strict", "mpi-perturb"];
 
+/// With tools, a program may take so many times its limit: some call `MPI_Type_size` a hundred million times a second.
+const MORE_WITH_TOOLS: u32 = 10;
+
 /// How a program ends that takes too long.
 const TIME_LIMIT: &str = "time limit";
 
@@ -157,7 +160,7 @@ impl<'s> Runner<'s> {
         let name = test.name();
         // A program that ends in time without tools may take longer with tools on a busy machine.
         if way.has_tools() && self.without_tools.0 == name && self.without_tools.1 < limit {
-            limit *= 2;
+            limit *= MORE_WITH_TOOLS;
         }
         let reports = self.scratch.join("tool-reports");
         let (output, errors) = (self.scratch.join("stdout"), self.scratch.join("stderr"));

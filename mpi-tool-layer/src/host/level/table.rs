@@ -109,10 +109,10 @@ impl Level {
         if merged.load(Relaxed) {
             if prepared.prints && prepared.options.output != Output::None {
                 say(format_args!(
-                    "{}: {} {} after the merged report, in MPI_Finalize or later, are not in it",
+                    "{}: {} after the merged report, in MPI_Finalize or later, are not in it: {}",
                     self.label,
-                    now.wrapping_sub(before),
-                    table.events()
+                    table.events(),
+                    now.wrapping_sub(before)
                 ));
             }
             return;

@@ -154,8 +154,11 @@ impl Run {
         }
         let mut counted = BTreeMap::new();
         let mut reports = Vec::new();
-        for entry in fs::read_dir(self.folder.path()).unwrap() {
-            let path = entry.unwrap().path();
+        // In the order of their names: the program's own is first, and then those of worlds that it spawned.
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
             let name = path.file_name().unwrap().to_string_lossy();
             // A process that was killed while it reported leaves a part.
             if !name.starts_with("report") || name.ends_with(".part") {

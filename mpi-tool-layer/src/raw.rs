@@ -207,15 +207,12 @@ macro_rules! raw_layer {
             /// Does [`around`](Self::around) see functions without a high-level method, too?
             #[doc(hidden)]
             const SEES_RAW: bool = true;
-
             /// As high-level layers have it.
             #[doc(hidden)]
             const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
-
             /// As high-level layers have it.
             #[doc(hidden)]
             const QUICK_STATUS: bool = false;
-
             /// As high-level layers have it.
             #[doc(hidden)]
             #[inline(always)]

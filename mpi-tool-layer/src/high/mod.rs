@@ -267,10 +267,8 @@ tool_macros::high_layer! {
         /// functions that return an error code, and none that starts or ends MPI.
         const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
 
-        /// Do calls have their [status](Call::status) on their quick way, too, where the application ignores it? Then
-        /// [`pass_on`](QuickWay::pass_on) lends MPI one, as in layers that [watch
-        /// completion](Self::WATCHES_COMPLETION). It costs a few instructions in each quick function that receives or
-        /// probes.
+        /// Do calls have their [status](Call::status) on their quick way where the application ignores it? Then
+        /// [`pass_on`](QuickWay::pass_on) lends MPI one, for a few instructions in each quick function that receives.
         const QUICK_STATUS: bool = false;
 
         /// Does a call of a [quick](Self::QUICK) function go through [`around_quickly`](Self::around_quickly)? To be told by

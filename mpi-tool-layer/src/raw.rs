@@ -207,13 +207,13 @@ macro_rules! raw_layer {
             /// Does [`around`](Self::around) see functions without a high-level method, too?
             #[doc(hidden)]
             const SEES_RAW: bool = true;
-            /// As high-level layers have it.
+
+            // What is about quick ways is as high-level layers have it.
             #[doc(hidden)]
             const QUICK: &'static [bool; FunctionId::COUNT] = &[false; FunctionId::COUNT];
-            /// As high-level layers have it.
             #[doc(hidden)]
             const QUICK_STATUS: bool = false;
-            /// As high-level layers have it.
+
             #[doc(hidden)]
             #[inline(always)]
             fn is_quick<'c>(&self, call: impl Call<'c>) -> bool {
@@ -221,7 +221,6 @@ macro_rules! raw_layer {
                 true
             }
 
-            /// As high-level layers have it.
             #[doc(hidden)]
             #[inline(always)]
             fn around_quickly<'c>(

@@ -7,7 +7,7 @@
 
 use core::mem::MaybeUninit;
 
-use mpi_sys::{MPI_Request, MPI_Status};
+use mpi_sys::{MPI_Request, MPI_STATUS_IGNORE, MPI_Status};
 
 use super::{RequestsMut, StatusMut, StatusesMut};
 
@@ -28,17 +28,17 @@ impl OwnStatus {
         Self(MaybeUninit::zeroed())
     }
 
-    /// This one, for a call of C.
+    /// C's pointer to the application's status, or to this one if it ignores it.
     #[inline(always)]
-    pub(crate) const fn as_mut_ptr(&mut self) -> *mut MPI_Status {
-        self.0.as_mut_ptr()
+    pub(crate) fn unless_kept(&mut self, status: *mut MPI_Status) -> *mut MPI_Status {
+        if status == MPI_STATUS_IGNORE { self.0.as_mut_ptr() } else { status }
     }
 
     /// The application's status, or this one if it ignores it. The result goes to the next function
     /// and is asked (`get`) when that has returned.
     #[inline(always)]
     pub fn for_ignored<'s, W: Copy>(&'s mut self, status: StatusMut<'s, W>) -> StatusMut<'s, W> {
-        if status.is_ignored() { StatusMut::from_c(self.as_mut_ptr()) } else { status }
+        StatusMut::from_c(self.unless_kept(status.into_c()))
     }
 }
 

@@ -224,11 +224,9 @@ impl Trace {
         let begin = Clock::cycles();
         let result = next_f();
         let end = Clock::cycles();
-        let is_recorded = if let Ok(accepted) = result {
+        let is_recorded = result.is_ok_and(|accepted| {
             repeat.has_ended_so(call, accepted) && recorder.repeat(first, begin, end)
-        } else {
-            false
-        };
+        });
         if !is_recorded {
             self.ended_otherwise(recorder, call.erase(), begin, end, result);
         }
@@ -382,14 +380,12 @@ impl MpiInterceptionLayer for Trace {
             }
             return result;
         }
-        let is_recorded = if let Ok(accepted) = result {
+        let is_recorded = result.is_ok_and(|accepted| {
             // In a signal handler, the place may have become another call's meanwhile.
             repeat.first() == first
                 && repeat.has_arrived(call, accepted)
                 && recorder.repeat(first, begin, end)
-        } else {
-            false
-        };
+        });
         if !is_recorded {
             self.ended_otherwise(recorder, call.erase(), begin, end, result);
         }

@@ -5,10 +5,10 @@ use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 
 use mpi_facts::Pattern;
-use mpi_sys::{MPI_STATUS_IGNORE, MPI_Status};
+use mpi_sys::MPI_Status;
 
 use super::Preloaded;
-use crate::call::{CallResult, KnownCall, NONE, Returns, Shape, code, result};
+use crate::call::{CallResult, KnownCall, NONE, Returns, Shape, result};
 use crate::high::{How, OfTheFramework, OwnStatus, QuickWay};
 use crate::host::lifecycle::is_watched;
 use crate::{FunctionId, RawMpiInterceptionLayer};
@@ -65,7 +65,7 @@ pub(super) trait Lent {
 impl Lent for *mut MPI_Status {
     #[inline(always)]
     fn or_own(self, own: &mut OwnStatus) -> Self {
-        if self == MPI_STATUS_IGNORE { own.as_mut_ptr() } else { self }
+        own.unless_kept(self)
     }
 }
 
@@ -157,7 +157,7 @@ impl<'c, T: Preloaded, A: Arguments, const FUNCTION: usize, const HOW: u8> Quick
 fn returned<'c>(code_of_call: c_int, kept: Option<&Returns>) -> CallResult<'c> {
     let result = result(code_of_call);
     if let Some(kept) = kept {
-        kept.set(code(result));
+        kept.set(code_of_call);
     }
     result
 }

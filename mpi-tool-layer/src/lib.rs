@@ -157,6 +157,7 @@ mod handles;
 mod high;
 mod host;
 mod kit;
+mod pending_requests;
 #[doc(hidden)]
 pub mod qmpi;
 mod raw;
@@ -174,7 +175,7 @@ pub use compiled::Compiled;
 pub use counters::ThreadCounters;
 pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
-pub use handles::{HandleMap, PendingRequests};
+pub use handles::HandleMap;
 pub use high::*;
 pub use host::launcher::{launched_on_one_host, launched_rank};
 pub use host::noted::NotesMessages;
@@ -186,15 +187,16 @@ pub use host::world::position as world_position;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note, run};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, KnownComm,
-    KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments, Nesting, Part, PartKind, Parts,
-    Peer, PeerTable, RowKey, Site, SizeClass, Stretch, Table, Tally, ThisThread, ThreadWord,
-    TrackedComm, Traffic, copy_memory,
+    AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, Keeps,
+    KeptMessage, KnownComm, KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments, Nesting,
+    Part, PartKind, Parts, Peer, PeerTable, RowKey, STARTED_MESSAGES, Site, SizeClass, Stretch,
+    Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic, copy_memory,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
 pub use mpi_sys;
+pub use pending_requests::PendingRequests;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
 /// Safe MPI for tools: calls that no tool sees. With the feature `rmpi`.
 #[cfg(feature = "rmpi")]

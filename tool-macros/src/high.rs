@@ -338,7 +338,7 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
             if let Some(statuses) = arguments.iter().find(|a| a.is("StatusesMut")) {
                 let statuses = &statuses.name;
                 watched.push(quote! {
-                    let mut own_statuses = Vec::new();
+                    let mut own_statuses = OwnStatuses::new();
                     let #statuses = if Self::WATCHES_COMPLETION {
                         #statuses.unless_kept(&#value, &mut own_statuses)
                     } else {

@@ -45,7 +45,7 @@ pub use quick::{How, MESSAGES, QuickWay};
 pub(crate) use quick::{OfTheFramework, QuickRequests};
 pub use results::*;
 pub use watch::OwnStatus;
-pub(crate) use watch::Snapshot;
+pub(crate) use watch::{OwnStatuses, Snapshot};
 
 pub use crate::call::values::*;
 use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returns};

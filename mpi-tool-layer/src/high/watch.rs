@@ -3,7 +3,7 @@
 //!
 //! The default methods of [`MpiInterceptionLayer`](super::MpiInterceptionLayer) use it for
 //! `around`, if `WATCHES_COMPLETION` is set. All of it is on the method's stack: no call allocates,
-//! unless it has more than 16 requests, or an array of ignored statuses.
+//! unless it has more than 16 requests.
 
 use core::mem::MaybeUninit;
 
@@ -55,13 +55,41 @@ impl<'c, 's> StatusesMut<'c, 's> {
     pub(crate) fn unless_kept(
         self,
         requests: &RequestsMut<'c>,
-        own: &'s mut Vec<MaybeUninit<MPI_Status>>,
+        own: &'s mut OwnStatuses,
     ) -> StatusesMut<'c, 's> {
         if !self.is_ignored() {
             return self;
         }
-        own.resize_with(requests.len(), MaybeUninit::zeroed);
-        StatusesMut::from_c(own.as_mut_ptr().cast())
+        StatusesMut::from_c(own.zeros(requests.len()).as_mut_ptr().cast())
+    }
+}
+
+/// A layer's statuses, for a call whose own the application ignores: in place up to [`FEW`], otherwise on the heap.
+pub(crate) struct OwnStatuses {
+    few: [MaybeUninit<MPI_Status>; FEW],
+    many: Vec<MaybeUninit<MPI_Status>>,
+}
+
+impl OwnStatuses {
+    /// Not set yet.
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self { few: [const { MaybeUninit::uninit() }; FEW], many: Vec::new() }
+    }
+
+    /// So many of them, of zeros.
+    #[inline(always)]
+    fn zeros(&mut self, count: usize) -> &mut [MaybeUninit<MPI_Status>] {
+        match self.few.get_mut(..count) {
+            Some(few) => {
+                few.fill_with(MaybeUninit::zeroed);
+                few
+            }
+            None => {
+                self.many.resize_with(count, MaybeUninit::zeroed);
+                &mut self.many
+            }
+        }
     }
 }
 

@@ -154,8 +154,10 @@ static void late(void)
     MPI_Allreduce(&begin, &other, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 1)
         printf("collective MPI_Allreduce %f\n", other - begin);
-    /* By one call, by two sends at once, by a persistent one, and beside a receive that is there already. */
-    for (int way = 0; way < 4; way++) {
+    /* By one call, by two sends at once, by a persistent one, and beside a receive that is there already: each four times, so that
+       the last calls of each repeat others. */
+    for (int turn = 0; turn < 16; turn++) {
+        int way = turn / 4;
         MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0) {
@@ -182,7 +184,7 @@ static void late(void)
         } else {
             if (way == 3)
                 MPI_Send(&begin, 1, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD);
-            usleep(100000 + 30000 * way);
+            usleep(50000 + 15000 * way);
             if (way == 1)
                 MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             usleep(20000);
@@ -196,8 +198,9 @@ static void late(void)
     free(large);
 }
 
-enum { SSEND_RECV, SEND_RECV, SENDRECV, REPLACE, BARRIER, BCAST, REDUCE, ALLREDUCE, IN_PLACE, GATHER, ALLTOALL, SCAN, KINDS };
-enum { POOL = 24, ROOM = 64 };
+enum { SSEND_RECV, SEND_RECV, SENDRECV, REPLACE, BARRIER, BCAST, REDUCE, ALLREDUCE, IN_PLACE, GATHER, ALLTOALL, SCAN,
+       ISEND_IRECV, ISSEND_IRECV, LONG_IRECV, CANCELLED, FREED, KINDS };
+enum { POOL = 30, ROOM = 64, LONG = 300 };
 
 struct again {
     int kind, from, to, count, sent, tag, datatype, is_wild, wants_status, world;
@@ -216,8 +219,43 @@ static struct again random_again(void)
     return one;
 }
 
+/* One of three functions completes a request. */
+static void complete(int how, MPI_Request *request)
+{
+    MPI_Status status;
+    int which;
+    if (how == 0)
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    else if (how == 1)
+        MPI_Waitall(1, request, &status);
+    else
+        MPI_Waitany(1, request, &which, MPI_STATUS_IGNORE);
+}
+
+/* A message that goes on when its calls have returned, and one to nobody. */
+static void start_again(const struct again *one, MPI_Comm comm, MPI_Datatype datatype, int own, int source, int tag)
+{
+    static double a[LONG + ROOM], b[LONG + ROOM], c[ROOM];
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int more = one->kind == LONG_IRECV ? LONG : 0;
+    if (own == one->from && one->kind == ISSEND_IRECV)
+        MPI_Issend(a, one->sent, datatype, one->to, one->tag, comm, &requests[0]);
+    else if (own == one->from)
+        MPI_Isend(a, one->sent + more, datatype, one->to, one->tag, comm, &requests[0]);
+    else if (own == one->to)
+        MPI_Irecv(b, one->count + more, datatype, source, tag, comm, &requests[0]);
+    MPI_Irecv(c, one->count, datatype, MPI_PROC_NULL, one->tag, comm, &requests[1]);
+    if (one->wants_status)
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    else {
+        complete(one->tag, &requests[1]);
+        complete(one->tag, &requests[0]);
+    }
+}
+
 static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype datatype)
 {
+    MPI_Request request;
     static double a[ROOM], b[ROOM];
     MPI_Status status, *wanted = one->wants_status ? &status : MPI_STATUS_IGNORE;
     int own, told, source = one->is_wild ? MPI_ANY_SOURCE : one->from, tag = one->is_wild ? MPI_ANY_TAG : one->tag;
@@ -271,6 +309,23 @@ static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype data
         break;
     case SCAN:
         MPI_Scan(a, b, one->count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case ISEND_IRECV:
+    case ISSEND_IRECV:
+    case LONG_IRECV:
+        start_again(one, comm, datatype, own, source, tag);
+        break;
+    case CANCELLED:
+        MPI_Irecv(b, one->count, datatype, one->is_wild ? MPI_ANY_SOURCE : own, 77, comm, &request);
+        MPI_Cancel(&request);
+        complete(one->tag, &request);
+        break;
+    case FREED:
+        if (own == one->from) {
+            MPI_Isend(a, one->sent, datatype, one->to, one->tag, comm, &request);
+            MPI_Request_free(&request);
+        } else if (own == one->to)
+            MPI_Recv(b, one->count, datatype, source, tag, comm, wanted);
         break;
     }
 }

@@ -143,8 +143,12 @@ fn waits_are_as_long_as_the_program_says() {
         let (what, seconds) = line.rsplit_once(' ').unwrap();
         let (cause, function) = what.rsplit_once(' ').unwrap();
         let expected = seconds.parse::<f64>().unwrap();
-        // By two sends at once, by a persistent one, and by a synchronous one beside a receive.
-        let calls = if function == "MPI_Waitall" { 3 } else { 1 };
+        // Four times each: by two sends at once, by a persistent one, and by a synchronous one beside a receive.
+        let calls = match function {
+            "MPI_Wait" => 4,
+            "MPI_Waitall" => 3 * 4,
+            _ => 1,
+        };
         let waits = trace["waits"].as_array().unwrap().iter();
         let mut times = waits
             .filter(|wait| wait["cause"] == cause && wait["function"] == function)

@@ -23,9 +23,9 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use mpi_facts::trace::{Fields, Moved, Partner, SHORT, Way, is_synchronous};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int, pmpi};
 use mpi_tool_layer::{
-    AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
-    MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting, SettingDefault, Settings,
-    Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow,
+    FunctionId, InOut, MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting,
+    SettingDefault, Settings, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use probes::Probes;
@@ -220,17 +220,48 @@ impl Trace {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let first = repeat.first();
         let begin = Clock::cycles();
         let result = next_f();
         let end = Clock::cycles();
         let is_recorded = result.is_ok_and(|accepted| {
-            repeat.has_ended_so(call, accepted) && recorder.repeat(first, begin, end)
+            repeat.has_ended_so(call, accepted)
+                && self.record_repeat(recorder, repeat, call, accepted, [begin, end])
         });
         if !is_recorded {
             self.ended_otherwise(recorder, call.erase(), begin, end, result);
         }
         result
+    }
+
+    /// Records such a call, and keeps what is to be kept of the message that it starts. No, and nothing is done, if that takes
+    /// more than a few instructions.
+    #[inline(always)]
+    fn record_repeat<'c>(
+        &self,
+        recorder: &Recorder,
+        repeat: &Repeat,
+        call: impl Call<'c>,
+        accepted: Accepted<'c>,
+        [begin, end]: [u64; 2],
+    ) -> bool {
+        let kept = if repeats::starts_message(call) { repeat.kept() } else { None };
+        let started = kept.map(|_| Started::next_of(recorder));
+        if !recorder.repeat(repeat.first(), begin, end) {
+            return false;
+        }
+        if let (Some(kept), Some(started)) = (kept, started)
+            && let Some(request) = call.new_request(accepted)
+        {
+            let data = Data {
+                trace: self,
+                recorder: Some(recorder),
+                requests: &[],
+                named_tag: None,
+                learned: None,
+            };
+            self.traffic.keep(&data, started, &kept, request);
+        }
+        true
     }
 
     /// Records a call that began as another one: it has received something else, or has failed, or there is no room.
@@ -307,7 +338,7 @@ impl MpiInterceptionLayer for Trace {
         let recorder = self.recorder(function);
         let mut learned = None;
         if let Some(recorder) = recorder
-            && repeats::may_repeat(function)
+            && repeats::may_repeat(call)
         {
             match recorder.repeats.find(call) {
                 Found::Repeats(repeat) => return self.repeated(recorder, repeat, call, next_f),
@@ -351,7 +382,8 @@ impl MpiInterceptionLayer for Trace {
             let fields = fields(&self.communicators, call);
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
             if let (Some(learned), Ok(accepted)) = (&learned, result) {
-                recorder.learn(learned, call.erase(), accepted, &fields);
+                let keeps = self.traffic.keeps(&data, call.erase(), accepted);
+                recorder.learn(learned, call.erase(), accepted, &fields, keeps);
             }
         }
         if result.is_ok() && function == FunctionId::MPI_Finalize {
@@ -372,7 +404,7 @@ impl MpiInterceptionLayer for Trace {
         let begin = Clock::cycles_before_call();
         let result = way.pass_on();
         let (end, result) = Clock::cycles_after_call(result);
-        if call.shape().statuses == mpi_facts::NONE {
+        if call.shape().statuses == mpi_facts::NONE && !repeats::starts_message(call) {
             // The arguments are not kept while MPI has the call, which would take instructions: whatever comes of it, what is
             // known of the other one tells them.
             if result.is_err() || !recorder.repeat(first, begin, end) {
@@ -383,8 +415,8 @@ impl MpiInterceptionLayer for Trace {
         let is_recorded = result.is_ok_and(|accepted| {
             // In a signal handler, the place may have become another call's meanwhile.
             repeat.first() == first
-                && repeat.has_arrived(call, accepted)
-                && recorder.repeat(first, begin, end)
+                && (repeats::starts_message(call) || repeat.has_arrived(call, accepted))
+                && self.record_repeat(recorder, repeat, call, accepted, [begin, end])
         });
         if !is_recorded {
             self.ended_otherwise(recorder, call.erase(), begin, end, result);

@@ -1,8 +1,10 @@
 //! Calls that come again with the arguments that they had, and that move what they moved: a thread gives these a number,
 //! and each further record is short and of one length.
 //!
-//! They are messages and collective operations that are over when they return, with predefined datatypes: what such a call
+//! They are messages, and collective operations that are over when they return, with predefined datatypes: what such a call
 //! moves follows from its arguments, and of what it receives from its status. Calls that only tell something move nothing.
+//! Of a message that goes on when its call has returned, it is known what is to be kept until it is complete, unless it may
+//! come from anybody.
 //! The handle of a communicator may mean another one after that is freed. Then nothing repeats any more that was known
 //! ([`circumstances`]).
 
@@ -18,7 +20,8 @@ use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat
 use mpi_facts::{NONE, Pattern, Position, Shape, only_tells};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, MPI_Status, c_int, pmpi};
 use mpi_tool_layer::{
-    Accepted, Call, Datatypes, FunctionId, MESSAGES, Word, received_bytes_at_once,
+    Accepted, Call, Datatypes, FunctionId, Keeps, KeptMessage, MESSAGES, RankKind,
+    STARTED_MESSAGES, Word, received_bytes_at_once,
 };
 
 use crate::names;
@@ -38,6 +41,7 @@ pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
                 || shape.sent.array_of_datatypes
                 || shape.received.array_of_datatypes;
             repeating[index] |= shape.is_of_all() && !has_arrays || only_tells(function);
+            repeating[index] |= STARTED_MESSAGES[index];
         }
         index += 1;
     }
@@ -66,11 +70,21 @@ fn place_of(function: FunctionId) -> usize {
     PLACE[function as usize].into()
 }
 
-/// May calls of a function repeat?
+/// May a call repeat another one?
 #[inline(always)]
-pub(crate) fn may_repeat(function: FunctionId) -> bool {
+pub(crate) fn may_repeat<'c>(call: impl Call<'c>) -> bool {
     static MAY: [bool; FunctionId::COUNT] = REPEATING;
-    MAY[function as usize]
+    MAY[call.function() as usize] && !(starts_message(call) && is_from_anybody(call))
+}
+
+/// Does a call that may repeat start a message, which goes on when it has returned?
+#[inline(always)]
+pub(crate) fn starts_message<'c>(call: impl Call<'c>) -> bool {
+    STARTED_MESSAGES[call.function() as usize]
+}
+
+fn is_from_anybody<'c>(call: impl Call<'c>) -> bool {
+    call.source().is_some_and(|source| source.kind() == RankKind::AnySource)
 }
 
 pub(crate) mod circumstances {
@@ -269,6 +283,8 @@ pub(crate) struct Repeat {
     function: Cell<FunctionId>,
     /// What the status says, if the call receives a message, else [`Arrived::NOTHING`].
     arrived: Cell<Arrived>,
+    /// What is kept of the message that the call starts, if anything is.
+    kept: Cell<Option<KeptMessage>>,
     record: Cell<Record>,
     moved: Cell<[Option<Moved>; MOST_MOVED]>,
     /// The last call that was looked for here and was another one.
@@ -285,6 +301,7 @@ impl Repeat {
             first: Cell::new(u32::MAX),
             function: Cell::new(FunctionId::MPI_Send),
             arrived: Cell::new(Arrived::NOTHING),
+            kept: Cell::new(None),
             record: Cell::new(Record::none(FunctionId::MPI_Send)),
             moved: Cell::new([None; MOST_MOVED]),
             candidate: Cell::new(0),
@@ -296,6 +313,12 @@ impl Repeat {
     #[inline(always)]
     pub(crate) fn first(&self) -> u32 {
         self.first.get()
+    }
+
+    /// What is kept of the message that the call starts, if anything is.
+    #[inline(always)]
+    pub(crate) fn kept(&self) -> Option<KeptMessage> {
+        self.kept.get()
     }
 
     /// Is a call this one, of a function that is known to be the same? [`Repeats::leave`] sees to that.
@@ -476,8 +499,8 @@ impl Learned {
 }
 
 impl Recorder {
-    /// A call that was accepted, and that is recorded, may repeat from now on, if what it moves can be told from its
-    /// arguments.
+    /// A call that was accepted, and that is recorded, may repeat from now on, if what it moves, and what is kept of it, can be
+    /// told from its arguments.
     #[cold]
     #[inline(never)]
     pub(crate) fn learn<'c>(
@@ -486,6 +509,7 @@ impl Recorder {
         call: impl Call<'c>,
         accepted: Accepted<'c>,
         record: &Record,
+        keeps: Keeps,
     ) {
         let (repeats, place) = (&self.repeats, learned.place);
         let during = circumstances::now();
@@ -496,6 +520,11 @@ impl Recorder {
         };
         let [sent_in_place, received_in_place] = are_in_place(call);
         let Some(moved) = learned.all() else { return };
+        let kept = match keeps {
+            Keeps::Nothing => None,
+            Keeps::Message(kept) => Some(kept),
+            Keeps::Another => return,
+        };
         let has_moved = moved.iter().flatten().count() > 0;
         let arrived =
             call.status(accepted).filter(|_| has_moved).map_or(Arrived::NOTHING, Arrived::of);
@@ -534,6 +563,7 @@ impl Recorder {
             place.first.set(first_of_repeat(number));
             place.function.set(call.function());
             place.arrived.set(arrived);
+            place.kept.set(kept);
             place.record.set(*record);
             place.moved.set(moved);
             compiler_fence(SeqCst);

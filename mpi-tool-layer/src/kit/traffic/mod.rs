@@ -1,10 +1,12 @@
 //! The data that calls move: when they have moved, and how many elements of which datatypes they were.
 
+mod again;
 mod pending;
 mod whom;
 
 use core::ffi::c_int;
 
+pub use again::{Keeps, KeptMessage, STARTED_MESSAGES};
 use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use super::tracking::Groups;
 use whom::{Place, Whom, makes_place, receives_matched};
 
 use super::peers::Peer;
-use crate::call::{may_complete, may_move_two};
+use crate::call::{Pattern, Shape, Timing, may_complete, may_move_two};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
     FunctionId, HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
@@ -212,6 +214,14 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             {
                 self.moved_now(tally, tag, call, accepted, matched, transfer);
             }
+        } else if starts_message(call)
+            && let [Some(transfer), None] = call.few_transfers(accepted)
+            && let Some(datatype) = Datatypes::predefined(transfer.datatype())
+            && let Some(request) = call.new_request(accepted)
+        {
+            let place = Place::of(call, matched);
+            let start = Start { function: call.function(), request, place, transfer, datatype };
+            self.message_started(tally, tag(), start);
         } else if call.moves_data() {
             self.moved(tally, tag(), call.erase(), accepted, matched);
         }
@@ -360,6 +370,34 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         add(tally, tag, transfer.flow, &contents, transfer.count(), bytes);
     }
 
+    /// A message of a predefined datatype is on its way: as [`prepared`](Self::prepared) of any operation, and quicker.
+    #[inline(never)]
+    fn message_started(&self, tally: &impl Tally<T>, tag: T, start: Start<'_, '_>) {
+        let Start { function, request, place, transfer, datatype } = start;
+        let Transfer { flow, at_most, .. } = transfer;
+        let count = transfer.count();
+        let bytes = datatype.size().saturating_mul(count);
+        let communicators = tally.communicators();
+        let peer =
+            communicators.map(|communicators| self.whom.kept(communicators, place, &transfer));
+        let amount = Amount { flow, contents: Contents::Predefined(datatype), count, at_most };
+        let (tag, peer) = if pending::is_at_start(flow, at_most) {
+            tally.moved(tag, flow, datatype, count);
+            if let Some(peer) = peer {
+                let exchange = Exchange { flow, peer: peer.known(), bytes, message_tag: None };
+                tally.exchanged(tag, exchange);
+            }
+            if !tally.follows(function, || bytes) {
+                return;
+            }
+            (tally.kept(tag, 0), None)
+        } else {
+            (tally.kept(tag, bytes), peer)
+        };
+        let pending = Pending::new(tag, FunctionClass::PointToPoint, false, amount, peer);
+        self.requests.insert(request, pending);
+    }
+
     /// A call that starts an operation, or prepares a persistent one.
     fn prepared<'c>(
         &self,
@@ -433,17 +471,44 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         if pending.is_send() {
             tally.sent(pending.tag());
         }
-        if let Some(Amount { flow, contents: Contents::Predefined(datatype), count, .. }) =
+        if let Some((Amount { flow, contents: Contents::Predefined(datatype), count, .. }, peer)) =
             pending.as_receive()
-            && let arrived = arrived(pending.class(), status)
-            && arrived % datatype.size() == 0
-            && arrived / datatype.size() <= *count
+            && let Some(bytes) = arrived(pending.class(), status)
+            && bytes % datatype.size() == 0
+            && bytes / datatype.size() <= *count
         {
-            tally.moved(pending.tag(), *flow, *datatype, arrived / datatype.size());
+            tally.moved(pending.tag(), *flow, *datatype, bytes / datatype.size());
+            if let Some(peer) = peer.and_then(|peer| peer.completed(status)) {
+                let message_tag = Some(status.MPI_TAG);
+                tally.exchanged(pending.tag(), Exchange { flow: *flow, peer, bytes, message_tag });
+            }
         } else {
             completed_slowly(tally, pending, status);
         }
     }
+}
+
+/// A message that a call has started.
+struct Start<'a, 'c> {
+    function: FunctionId,
+    request: MPI_Request,
+    place: Place<'a>,
+    transfer: Transfer<'c>,
+    datatype: PredefinedDatatype,
+}
+
+/// Does a call start one message, which goes on when it has returned?
+#[inline(always)]
+fn starts_message<'c>(call: impl Call<'c>) -> bool {
+    starts(&call.shape())
+}
+
+/// The same of a function with this shape.
+#[inline(always)]
+const fn starts(shape: &Shape) -> bool {
+    matches!(shape.timing, Timing::Started)
+        && matches!(shape.class, FunctionClass::PointToPoint)
+        && matches!(shape.pattern, Pattern::Send | Pattern::Receive)
 }
 
 /// Is it a message to or from `MPI_PROC_NULL`, or both?
@@ -456,15 +521,13 @@ fn is_to_nobody<'c>(call: impl Call<'c>) -> bool {
 
 #[inline(never)]
 fn completed_slowly<T: Copy>(tally: &impl Tally<T>, pending: &Pending<T>, status: &MPI_Status) {
+    let arrived = arrived(pending.class(), status);
     for (Amount { flow, contents, count, at_most }, peer) in pending.at_completion() {
-        let bytes = at_most.then(|| arrived(pending.class(), status));
+        // A cancelled operation has moved nothing.
+        let bytes = at_most.then_some(arrived.unwrap_or(0));
         add(tally, pending.tag(), *flow, contents, *count, bytes);
-        let is_cancelled = || {
-            let is_message = pending.class() == FunctionClass::PointToPoint;
-            *at_most && is_message && received_bytes(status).is_none()
-        };
-        if let Some(peer) = peer.filter(|_| !is_cancelled()).and_then(|peer| peer.completed(status))
-        {
+        let is_cancelled = *at_most && arrived.is_none();
+        if let Some(peer) = peer.filter(|_| !is_cancelled).and_then(|peer| peer.completed(status)) {
             let message_tag = at_most.then_some(status.MPI_TAG);
             let bytes = moved_bytes(contents.size(), *count, bytes);
             tally.exchanged(pending.tag(), Exchange { flow: *flow, peer, bytes, message_tag });
@@ -500,14 +563,14 @@ fn moved_bytes(size: u64, count: u64, bytes: Option<u64>) -> u64 {
     }
 }
 
-/// How many bytes a status tells of: none if the operation was cancelled.
+/// How many bytes a status tells of; `None` if the operation was cancelled.
 #[inline(always)]
-fn arrived(class: FunctionClass, status: &MPI_Status) -> u64 {
+fn arrived(class: FunctionClass, status: &MPI_Status) -> Option<u64> {
     // Of what is no message, MPI need not say that it was not cancelled.
     if class == FunctionClass::PointToPoint {
-        received_bytes(status).unwrap_or(0)
+        received_bytes(status)
     } else {
-        received_bytes_at_once(status)
+        Some(received_bytes_at_once(status))
     }
 }
 

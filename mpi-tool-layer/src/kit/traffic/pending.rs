@@ -69,11 +69,10 @@ impl<T: Copy> Pending<T> {
         self.more.get_or_insert_default().0.push((amount, peer));
     }
 
-    /// The one amount, if there is only one and a status says how much it is, and nobody wants to know from whom: a
-    /// receive.
+    /// The one amount and its peer, if there is only one and a status says how much it is: a receive.
     #[inline(always)]
-    pub(super) fn as_receive(&self) -> Option<&Amount> {
-        (self.more.is_none() && self.peer.is_none() && self.first.at_most).then_some(&self.first)
+    pub(super) fn as_receive(&self) -> Option<(&Amount, Option<&Kept>)> {
+        (self.more.is_none() && self.first.at_most).then_some((&self.first, self.peer.as_ref()))
     }
 
     /// Is it a message that is sent, and nothing that arrives?

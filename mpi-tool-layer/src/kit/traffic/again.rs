@@ -1,0 +1,138 @@
+//! Messages that calls start again and again with the same arguments: what is kept of each is known from the first one.
+
+use mpi_sys::MPI_Request;
+
+use super::pending::{self, Amount, Pending};
+use super::whom::{Kept, Place, receives_matched};
+use super::{Tally, Traffic, is_to_nobody, starts_message};
+use crate::kit::peers::Peer;
+use crate::{
+    Accepted, Call, Contents, Datatypes, Flow, FunctionClass, FunctionId, PredefinedDatatype,
+    Transfer,
+};
+
+/// What [`Traffic`] keeps of a message that a call has started, until that is complete.
+///
+/// A program that exchanges messages in a loop starts the same ones in each round. A layer that knows a call by its arguments
+/// can pass it on in a few instructions and have the same kept as of the first one, for the call that completes it:
+///
+/// ```
+/// use mpi_tool_layer::{Call, CallResult, Keeps, KeptMessage, Tally, Traffic};
+///
+/// /// Passes on a call with the arguments that another one had, of which this is known.
+/// fn again<'c>(
+///     traffic: &Traffic<u8>, tally: &impl Tally<u8>, known: Option<&KeptMessage>, call: impl Call<'c>,
+///     next_f: impl FnOnce() -> CallResult<'c>,
+/// ) -> CallResult<'c> {
+///     let accepted = next_f()?;
+///     if let (Some(known), Some(request)) = (known, call.new_request(accepted)) {
+///         traffic.keep(tally, 0, known, request);
+///     }
+///     Ok(accepted)
+/// }
+///
+/// /// Passes on any other call. Returns what is to be known of it, if others like it may be passed on by `again`.
+/// fn first<'c>(
+///     traffic: &Traffic<u8>, tally: &impl Tally<u8>, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+/// ) -> Option<Option<KeptMessage>> {
+///     let accepted = traffic.around(tally, || 0, call, next_f).ok()?;
+///     match traffic.keeps(tally, call, accepted) {
+///         Keeps::Nothing => Some(None),
+///         Keeps::Message(known) => Some(Some(known)),
+///         Keeps::Another => None,
+///     }
+/// }
+/// ```
+///
+/// What the call has moved at once, a message that is sent, the layer must know, too: nobody is told of it by
+/// [`keep`](Traffic::keep). It must also know when the handle of the communicator means another one than before.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptMessage {
+    flow: Flow,
+    datatype: PredefinedDatatype,
+    count: u64,
+    at_most: bool,
+    peer: Option<Peer>,
+}
+
+/// What [`Traffic`] keeps of a call, and of any other one with the same arguments.
+#[derive(Debug, Clone, Copy)]
+pub enum Keeps {
+    /// Nothing: the call starts no message, or one to nobody, or one that the layer does not [follow](Tally::follows).
+    Nothing,
+    /// One message.
+    Message(KeptMessage),
+    /// Something else, or what can be told of this call only: the datatype is not a predefined one, or the message may come
+    /// from anybody.
+    Another,
+}
+
+/// The functions that start one message, such as `MPI_Isend` and `MPI_Irecv`: for these, [`Traffic::keeps`] may answer other
+/// than [`Keeps::Nothing`]. Their large-count twins are not among them, nor what receives a matched message.
+pub const STARTED_MESSAGES: [bool; FunctionId::COUNT] = {
+    let mut started = [false; FunctionId::COUNT];
+    let mut index = 0;
+    while index < started.len() {
+        if let Some(function) = FunctionId::from_index(index) {
+            started[index] = super::starts(&crate::call::Shape::of(function))
+                && !function.is_large_count()
+                && !receives_matched(function);
+        }
+        index += 1;
+    }
+    started
+};
+
+impl<T: Copy + Send + Sync> Traffic<T> {
+    /// What is kept of an accepted call that has been passed through [`around`](Self::around).
+    pub fn keeps<'c>(
+        &self,
+        tally: &impl Tally<T>,
+        call: impl Call<'c>,
+        accepted: Accepted<'c>,
+    ) -> Keeps {
+        if !call.is_started() && !call.is_persistent() || is_to_nobody(call) {
+            return Keeps::Nothing;
+        }
+        let [Some(transfer), None] = call.few_transfers(accepted) else { return Keeps::Another };
+        let Some(datatype) = Datatypes::predefined(transfer.datatype()) else {
+            return Keeps::Another;
+        };
+        if !starts_message(call) || receives_matched(call.function()) {
+            return Keeps::Another;
+        }
+        let Transfer { flow, at_most, .. } = transfer;
+        let count = transfer.count();
+        let mut kept = KeptMessage { flow, datatype, count, at_most, peer: None };
+        if pending::is_at_start(flow, at_most) {
+            let is_followed = tally.follows(call.function(), || kept.bytes());
+            return if is_followed { Keeps::Message(kept) } else { Keeps::Nothing };
+        }
+        if let Some(communicators) = tally.communicators() {
+            match self.whom.kept(communicators, Place::of(call, None), &transfer) {
+                Kept::Known(peer) => kept.peer = Some(peer),
+                Kept::Source(_) => return Keeps::Another,
+            }
+        }
+        Keeps::Message(kept)
+    }
+
+    /// A call has started such a message that was not passed through [`around`](Self::around), by a request: what
+    /// [`around`](Self::around) would keep is kept. What the call itself has moved the layer knows.
+    #[inline(always)]
+    pub fn keep(&self, tally: &impl Tally<T>, tag: T, message: &KeptMessage, request: MPI_Request) {
+        let KeptMessage { flow, datatype, count, at_most, peer } = *message;
+        let bytes = if pending::is_at_start(flow, at_most) { 0 } else { message.bytes() };
+        let amount = Amount { flow, contents: Contents::Predefined(datatype), count, at_most };
+        let (tag, class) = (tally.kept(tag, bytes), FunctionClass::PointToPoint);
+        let pending = Pending::new(tag, class, false, amount, peer.map(Kept::Known));
+        self.requests.insert(request, pending);
+    }
+}
+
+impl KeptMessage {
+    #[inline(always)]
+    fn bytes(&self) -> u64 {
+        self.datatype.size().saturating_mul(self.count)
+    }
+}

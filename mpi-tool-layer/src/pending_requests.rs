@@ -177,6 +177,12 @@ impl<T> Requests<T> {
 /// [inserts](Self::insert) when a call has made a request ([`Call::new_request`]), and
 /// [updates](Self::update) when a call starts it ([`Call::starts_requests`]).
 ///
+/// As a rule, what is kept of a request lies in a place that its handle tells, one of 256, and is put
+/// there and taken out without a lock, by one atomic exchange. What finds its place taken goes into a
+/// [`HandleMap`](crate::HandleMap), under a lock: of two requests with the same handle the second one,
+/// and some of those in a program that has a hundred at a time. A place is a part of this value, so
+/// what is kept should be small. Nothing is allocated for it.
+///
 /// With one thread in MPI, what is kept is looked up after the call has completed requests. With
 /// several (`MPI_THREAD_MULTIPLE`), another thread could get a completed request's handle for a new
 /// one meanwhile; so it is taken out before the call, and what is not complete is put back. Which

@@ -220,11 +220,14 @@ impl Trace {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
+        let first = repeat.first();
         let begin = Clock::cycles();
         let result = next_f();
         let end = Clock::cycles();
         let is_recorded = result.is_ok_and(|accepted| {
-            repeat.has_ended_so(call, accepted)
+            // In a signal handler, the place may have become another call's meanwhile.
+            repeat.first() == first
+                && repeat.has_ended_so(call, accepted)
                 && self.record_repeat(recorder, repeat, call, accepted, [begin, end])
         });
         if !is_recorded {
@@ -413,7 +416,7 @@ impl MpiInterceptionLayer for Trace {
             return result;
         }
         let is_recorded = result.is_ok_and(|accepted| {
-            // In a signal handler, the place may have become another call's meanwhile.
+            // As in `repeated`.
             repeat.first() == first
                 && (repeats::starts_message(call) || repeat.has_arrived(call, accepted))
                 && self.record_repeat(recorder, repeat, call, accepted, [begin, end])

@@ -184,10 +184,10 @@ static void late(void)
         } else {
             if (way == 3)
                 MPI_Send(&begin, 1, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD);
-            usleep(50000 + 15000 * way);
+            usleep((100000 + 30000 * way) / 4);
             if (way == 1)
                 MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            usleep(20000);
+            usleep(20000 / 4);
             other = MPI_Wtime();
             MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Send(&other, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);

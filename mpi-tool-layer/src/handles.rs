@@ -7,6 +7,7 @@
 use core::hash::{BuildHasher, Hasher};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::call::Word;
@@ -111,30 +112,6 @@ impl<T> HandleMap<T> {
         value
     }
 
-    /// Changes what is kept of an object, if anything is, under one lock: `change` gets it, and returns what is kept instead
-    /// and what this returns.
-    pub(crate) fn change<R>(
-        &self,
-        handle: impl Word,
-        change: impl FnOnce(Option<T>) -> (Option<T>, R),
-    ) -> R {
-        let key = handle.to_word();
-        let mut shard = self.shard(key);
-        let before = shard.remove(&key);
-        let had_one = before.is_some();
-        let (after, result) = change(before);
-        let has_one = after.is_some();
-        if let Some(after) = after {
-            shard.insert(key, after);
-        }
-        match (had_one, has_one) {
-            (false, true) => drop(self.len.fetch_add(1, Relaxed)),
-            (true, false) => drop(self.len.fetch_sub(1, Relaxed)),
-            _ => {}
-        }
-        result
-    }
-
     /// What is kept of an object, as a copy: no reference into the map gets out, so no lock does.
     /// Something large is kept in an `Arc`.
     pub fn get(&self, handle: impl Word) -> Option<T>
@@ -149,6 +126,47 @@ impl<T> HandleMap<T> {
 impl<T> Default for HandleMap<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// What is kept of a handle's requests. What MPI completes at once, it may give all the same
+/// handle; then there are several, and none of them can be told from the others.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    /// What was kept last, and is given out first.
+    last: T,
+    /// What was kept before, if there is more than one.
+    #[allow(clippy::box_collection, reason = "there are none as a rule, and they are to be small")]
+    others: Option<Box<Vec<T>>>,
+}
+
+impl<T> HandleMap<Kept<T>> {
+    /// Keeps one more thing of a handle.
+    pub(crate) fn push(&self, handle: impl Word, value: T) {
+        let key = handle.to_word();
+        match self.shard(key).entry(key) {
+            Entry::Occupied(mut kept) => {
+                let kept = kept.get_mut();
+                let before = core::mem::replace(&mut kept.last, value);
+                kept.others.get_or_insert_default().push(before);
+            }
+            Entry::Vacant(place) => {
+                place.insert(Kept { last: value, others: None });
+                self.len.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Takes out what was kept last of a handle.
+    pub(crate) fn pop(&self, handle: impl Word) -> Option<T> {
+        let key = handle.to_word();
+        let mut shard = self.shard(key);
+        let Entry::Occupied(mut kept) = shard.entry(key) else { return None };
+        if let Some(before) = kept.get_mut().others.as_mut().and_then(|others| others.pop()) {
+            return Some(core::mem::replace(&mut kept.get_mut().last, before));
+        }
+        self.len.fetch_sub(1, Relaxed);
+        Some(kept.remove().last)
     }
 }
 

@@ -11,7 +11,7 @@ use core::sync::atomic::{
 use mpi_sys::{MPI_Request, MPI_Status, MPI_THREAD_MULTIPLE};
 
 use crate::call::{AnyCall, Call, CallResult, Word};
-use crate::handles::HandleMap;
+use crate::handles::{HandleMap, Kept};
 use crate::host::world;
 
 /// One thing, in a place that a handle tells: as a rule nothing else is there, and it is put in and taken out without a lock.
@@ -85,38 +85,6 @@ impl<T> Drop for Place<T> {
 /// So many places there are: more requests than programs have at a time, as a rule.
 const PLACES: usize = 256;
 
-/// What is kept of a handle's requests. What MPI completes at once, it may give all the same
-/// handle; then there are several, and none of them can be told from the others.
-#[derive(Debug)]
-struct Kept<T> {
-    /// What was kept last, and is given out first.
-    last: T,
-    /// What was kept before, if there is more than one.
-    #[allow(clippy::box_collection, reason = "there are none as a rule, and they are to be small")]
-    others: Option<Box<Vec<T>>>,
-}
-
-impl<T> Kept<T> {
-    /// Adds one more thing.
-    fn push(kept: Option<Self>, value: T) -> Self {
-        let Some(mut kept) = kept else { return Self { last: value, others: None } };
-        let before = core::mem::replace(&mut kept.last, value);
-        kept.others.get_or_insert_default().push(before);
-        kept
-    }
-
-    /// Takes out what was kept last, and returns the rest, too.
-    fn pop(mut self) -> (Option<Self>, T) {
-        match self.others.as_mut().and_then(|others| others.pop()) {
-            Some(before) => {
-                let last = core::mem::replace(&mut self.last, before);
-                (Some(self), last)
-            }
-            None => (None, self.last),
-        }
-    }
-}
-
 /// What is kept of all requests: each in its place, and in a map what finds its place taken.
 #[derive(Debug)]
 struct Requests<T> {
@@ -141,7 +109,7 @@ impl<T> Requests<T> {
     fn push(&self, handle: impl Word, value: T) {
         let key = handle.to_word();
         if let Err(value) = self.place(key).put(key, value) {
-            self.others.change(handle, |kept| (Some(Kept::push(kept, value)), ()));
+            self.others.push(handle, value);
         }
     }
 
@@ -150,13 +118,7 @@ impl<T> Requests<T> {
     fn pop(&self, handle: impl Word) -> Option<T> {
         let key = handle.to_word();
         match self.place(key).remove(key) {
-            None if !self.others.is_empty() => self.others.change(handle, |kept| match kept {
-                Some(kept) => {
-                    let (rest, last) = kept.pop();
-                    (rest, Some(last))
-                }
-                None => (None, None),
-            }),
+            None if !self.others.is_empty() => self.others.pop(handle),
             found => found,
         }
     }

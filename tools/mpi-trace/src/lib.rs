@@ -255,13 +255,7 @@ impl Trace {
         if let (Some(kept), Some(started)) = (kept, started)
             && let Some(request) = call.new_request(accepted)
         {
-            let data = Data {
-                trace: self,
-                recorder: Some(recorder),
-                requests: &[],
-                named_tag: None,
-                learned: None,
-            };
+            let data = Data::of(self, Some(recorder), call, None);
             self.traffic.keep(&data, started, &kept, request);
         }
         true

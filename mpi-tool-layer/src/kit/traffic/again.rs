@@ -5,6 +5,7 @@ use mpi_sys::MPI_Request;
 use super::pending::{self, Amount, Pending};
 use super::whom::{Kept, Place, receives_matched};
 use super::{Tally, Traffic, is_to_nobody, starts_message};
+use crate::call::Shape;
 use crate::kit::peers::Peer;
 use crate::{
     Accepted, Call, Contents, Datatypes, Flow, FunctionClass, FunctionId, PredefinedDatatype,
@@ -74,7 +75,7 @@ pub const STARTED_MESSAGES: [bool; FunctionId::COUNT] = {
     let mut index = 0;
     while index < started.len() {
         if let Some(function) = FunctionId::from_index(index) {
-            started[index] = super::starts(&crate::call::Shape::of(function))
+            started[index] = super::starts(&Shape::of(function))
                 && !function.is_large_count()
                 && !receives_matched(function);
         }
@@ -94,17 +95,15 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         if !call.is_started() && !call.is_persistent() || is_to_nobody(call) {
             return Keeps::Nothing;
         }
+        if !starts_message(call) || receives_matched(call.function()) {
+            return Keeps::Another;
+        }
         let [Some(transfer), None] = call.few_transfers(accepted) else { return Keeps::Another };
         let Some(datatype) = Datatypes::predefined(transfer.datatype()) else {
             return Keeps::Another;
         };
-        if !starts_message(call) || receives_matched(call.function()) {
-            return Keeps::Another;
-        }
-        let Transfer { flow, at_most, .. } = transfer;
-        let count = transfer.count();
-        let mut kept = KeptMessage { flow, datatype, count, at_most, peer: None };
-        if pending::is_at_start(flow, at_most) {
+        let mut kept = KeptMessage::of(&transfer, datatype);
+        if pending::is_at_start(kept.flow, kept.at_most) {
             let is_followed = tally.follows(call.function(), || kept.bytes());
             return if is_followed { Keeps::Message(kept) } else { Keeps::Nothing };
         }
@@ -121,18 +120,38 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     /// [`around`](Self::around) would keep is kept. What the call itself has moved the layer knows.
     #[inline(always)]
     pub fn keep(&self, tally: &impl Tally<T>, tag: T, message: &KeptMessage, request: MPI_Request) {
-        let KeptMessage { flow, datatype, count, at_most, peer } = *message;
+        self.keep_with(tally, tag, message, message.peer.map(Kept::Known), request);
+    }
+
+    /// The same with a peer that may not be known yet.
+    #[inline(always)]
+    pub(super) fn keep_with(
+        &self,
+        tally: &impl Tally<T>,
+        tag: T,
+        message: &KeptMessage,
+        peer: Option<Kept>,
+        request: MPI_Request,
+    ) {
+        let KeptMessage { flow, datatype, count, at_most, .. } = *message;
         let bytes = if pending::is_at_start(flow, at_most) { 0 } else { message.bytes() };
         let amount = Amount { flow, contents: Contents::Predefined(datatype), count, at_most };
         let (tag, class) = (tally.kept(tag, bytes), FunctionClass::PointToPoint);
-        let pending = Pending::new(tag, class, false, amount, peer.map(Kept::Known));
-        self.requests.insert(request, pending);
+        self.requests.insert(request, Pending::new(tag, class, false, amount, peer));
     }
 }
 
 impl KeptMessage {
+    /// Of a piece of data of this datatype, without its peer.
     #[inline(always)]
-    fn bytes(&self) -> u64 {
+    pub(super) fn of(transfer: &Transfer<'_>, datatype: PredefinedDatatype) -> Self {
+        let Transfer { flow, at_most, .. } = *transfer;
+        Self { flow, datatype, count: transfer.count(), at_most, peer: None }
+    }
+
+    /// How many bytes it has, or has room for.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> u64 {
         self.datatype.size().saturating_mul(self.count)
     }
 }

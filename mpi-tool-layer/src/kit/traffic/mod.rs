@@ -375,27 +375,22 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     fn message_started(&self, tally: &impl Tally<T>, tag: T, start: Start<'_, '_>) {
         let Start { function, request, place, transfer, datatype } = start;
         let Transfer { flow, at_most, .. } = transfer;
-        let count = transfer.count();
-        let bytes = datatype.size().saturating_mul(count);
+        let message = KeptMessage::of(&transfer, datatype);
         let communicators = tally.communicators();
-        let peer =
+        let mut peer =
             communicators.map(|communicators| self.whom.kept(communicators, place, &transfer));
-        let amount = Amount { flow, contents: Contents::Predefined(datatype), count, at_most };
-        let (tag, peer) = if pending::is_at_start(flow, at_most) {
-            tally.moved(tag, flow, datatype, count);
-            if let Some(peer) = peer {
+        if pending::is_at_start(flow, at_most) {
+            let bytes = message.bytes();
+            tally.moved(tag, flow, datatype, transfer.count());
+            if let Some(peer) = peer.take() {
                 let exchange = Exchange { flow, peer: peer.known(), bytes, message_tag: None };
                 tally.exchanged(tag, exchange);
             }
             if !tally.follows(function, || bytes) {
                 return;
             }
-            (tally.kept(tag, 0), None)
-        } else {
-            (tally.kept(tag, bytes), peer)
-        };
-        let pending = Pending::new(tag, FunctionClass::PointToPoint, false, amount, peer);
-        self.requests.insert(request, pending);
+        }
+        self.keep_with(tally, tag, &message, peer, request);
     }
 
     /// A call that starts an operation, or prepares a persistent one.

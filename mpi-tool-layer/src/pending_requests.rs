@@ -61,6 +61,23 @@ impl<T> Place<T> {
         Ok(())
     }
 
+    /// Drops what is there, if it is of this handle and `is_it` says so. Did it?
+    #[inline(always)]
+    fn drop_if(&self, handle: u64, is_it: impl FnOnce(&T) -> bool) -> bool {
+        if !Self::may_have(handle) || !self.take(handle) {
+            return false;
+        }
+        // SAFETY: there must be a value that nobody else may reach: as in `remove`, with a reference that ends here.
+        let value = unsafe { (*self.value.get()).assume_init_mut() };
+        let is_it = is_it(value);
+        if is_it {
+            // SAFETY: the value must be there and not be used any more: the place is free from here on.
+            unsafe { core::ptr::drop_in_place(value) };
+        }
+        self.handle.store(if is_it { Self::FREE } else { handle }, Release);
+        is_it
+    }
+
     /// Takes out what is there, if it is of this handle.
     #[inline(always)]
     fn remove(&self, handle: u64) -> Option<T> {
@@ -298,9 +315,23 @@ impl<T> PendingRequests<T> {
         }
     }
 
-    /// May two threads be in MPI at once? Asked at the first request, and remembered.
+    /// Forgets what is kept of a request, if it lies in its place and `is_it` says so. Did it?
     #[inline(always)]
-    fn several_threads(&self) -> bool {
+    pub(crate) fn forget_if(&self, request: MPI_Request, is_it: impl FnOnce(&T) -> bool) -> bool {
+        let handle = request.to_word();
+        self.requests.place(handle).drop_if(handle, is_it)
+    }
+
+    /// May anything be kept of a request?
+    #[inline(always)]
+    pub(crate) fn may_have(&self, request: MPI_Request) -> bool {
+        self.requests.may_have(request)
+    }
+
+    /// May two threads be in MPI at once? If not, a call that completes requests may be passed through
+    /// [`complete`](Self::complete) when it is over already. MPI is asked once.
+    #[inline(always)]
+    pub fn several_threads(&self) -> bool {
         match self.threads.load(Relaxed) {
             UNKNOWN => self.ask_for_threads(),
             known => known == SEVERAL,

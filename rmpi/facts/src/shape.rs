@@ -296,6 +296,13 @@ impl Shape {
         }
     }
 
+    /// Does the function wait for one request, as `MPI_Wait` does?
+    pub const fn waits_for_one(&self) -> bool {
+        matches!(self.completion, Completion::All)
+            && self.request_count == NONE
+            && self.flag == NONE
+    }
+
     /// Is it a collective operation in which all processes of the communicator take part, and which is over when the
     /// call returns: those that `MPI_Barrier` stands for, not those with neighbours only?
     pub const fn is_of_all(&self) -> bool {

@@ -28,6 +28,11 @@
 //!   it is written in a few instructions: the kind, the number that was given, in three bytes, and the lowest four bytes of
 //!   the beginning and of the end, which are not shifted. All have their lowest byte first. The next such times are meant
 //!   after the end of the thread's call before it.
+//! * [`DEFINES_DATA`] gives a number to data that arrive for a call that [repeats](REPEATS), in a later call: the number, of the
+//!   same count, the number of the call that repeats, and the data, as a record of a piece of the call's own.
+//! * [`REPEATS_DATA`] is such data again, for the last call of the thread that has repeated so, in [`REPEATED_DATA`] bytes: the
+//!   kind and the number, as in [`REPEATS`]. Like all data it belongs to the next call.
+//! * [`WAITS`] is a call of `MPI_Wait` in which such data arrive, with the data's number and as long as [`REPEATS`].
 //!
 //! A call inside of another one ends first, and so stands before it.
 //!
@@ -44,7 +49,7 @@ use crate::{FunctionId, NONE, Shape};
 /// The first word: `MPITRACE`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPITRACE");
 /// Which layout this is. It becomes another one whenever something here does.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 /// How a file's name ends.
 pub const EXTENSION: &str = "trace";
 /// A number that is not known.
@@ -175,7 +180,17 @@ pub const fn first_of_repeat(number: u32) -> u32 {
     REPEATS as u32 | number << 8
 }
 
-/// The number in such bytes.
+/// All bytes of a record of data with a number: kind and number.
+pub const fn repeated_data(number: u32) -> u32 {
+    REPEATS_DATA as u32 | number << 8
+}
+
+/// The first bytes of a record of a call of `MPI_Wait` in which these arrive.
+pub const fn first_of_wait(number: u32) -> u32 {
+    WAITS as u32 | number << 8
+}
+
+/// The number in such bytes, and in those of a call.
 pub const fn number_of_repeat(first: u32) -> u32 {
     first >> 8
 }
@@ -203,6 +218,18 @@ pub const ENDS: u64 = 12;
 
 /// Sends of fewer bytes than this are short: MPI takes them as a rule before anybody receives them.
 pub const SHORT: u64 = 1024;
+
+/// The kind of record that gives a number to data that arrive for a call that repeats.
+pub const DEFINES_DATA: u64 = 13;
+
+/// The kind of record that is data with a number.
+pub const REPEATS_DATA: u64 = 14;
+
+/// The length of such a record, in bytes.
+pub const REPEATED_DATA: usize = 4;
+
+/// The kind of record that is a call of `MPI_Wait` in which data with a number arrive.
+pub const WAITS: u64 = 15;
 
 /// The first kind of record that is a call.
 pub const CALL: u64 = 16;
@@ -421,14 +448,19 @@ impl<'a> Reader<'a> {
     /// The rest of a call with a number, behind its kind, if the call before it has ended at `last`: the number, the beginning,
     /// and the end.
     pub fn repeat(&mut self, last: u64) -> Option<(u32, u64, u64)> {
-        let (number, times) = self.bytes(REPEAT as u64 - 1)?.split_first_chunk::<3>()?;
-        let [a, b, c] = *number;
-        let (begin, end) = times.split_first_chunk()?;
+        let number = self.number_of_repeat()?;
+        let (begin, end) = self.bytes(REPEAT as u64 - 4)?.split_first_chunk()?;
         let after = |low: [u8; 4]| {
             last.wrapping_add(u32::from_le_bytes(low).wrapping_sub(last as u32).into())
         };
         let (begin, end) = (after(*begin), after(end.try_into().ok()?));
-        Some((u32::from_le_bytes([a, b, c, 0]), begin, end.max(begin)))
+        Some((number, begin, end.max(begin)))
+    }
+
+    /// The number in a record of a call or of data with a number, behind the kind.
+    pub fn number_of_repeat(&mut self) -> Option<u32> {
+        let number = self.bytes(3)?;
+        Some(u32::from_le_bytes([number[0], number[1], number[2], 0]))
     }
 
     /// With whom data move.
@@ -570,12 +602,31 @@ mod tests {
     }
 
     #[test]
+    fn data_with_a_number_come_back() {
+        let bytes = repeated_data(0x01_0203).to_le_bytes();
+        assert_eq!(bytes.len(), REPEATED_DATA);
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.number(), Some(REPEATS_DATA));
+        assert_eq!(reader.number_of_repeat(), Some(0x01_0203));
+        assert!(reader.is_empty());
+        assert_eq!(Reader::new(&bytes[2..]).number_of_repeat(), None);
+    }
+
+    #[test]
     fn damaged_bytes_are_no_numbers() {
         assert_eq!(Reader::new(&[0xff; 11]).number(), None);
         assert_eq!(Reader::new(&[0x80]).number(), None);
         assert_eq!(Reader::new(&[]).signed(), None);
         assert_eq!(Reader::new(&[1, 2]).bytes(3), None);
         assert_eq!(Reader::new(&[0, 0]).moved(7), None);
+    }
+
+    /// [`WAITS`] need not say which function it is.
+    #[test]
+    fn one_function_waits_for_one_request() {
+        let all = FunctionId::all().filter(|function| !function.is_large_count());
+        let waits: Vec<_> = all.filter(|function| Shape::of(*function).waits_for_one()).collect();
+        assert_eq!(waits, [FunctionId::MPI_Wait]);
     }
 
     /// What the standard says of these functions.

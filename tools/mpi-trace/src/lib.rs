@@ -4,11 +4,14 @@
 //! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `repeats.rs`: those that come again and again.
 //!   `names.rs`: the numbers of functions and
 //!   communicators in them.
+//! * `arrivals.rs`: what arrives for such calls in later ones, also again and again.
 //! * `probes.rs`: which message a probe has found.
 //! * `filter.rs`: which calls are recorded, if not all.
 //! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
 //!   says of the process.
 
+mod arrivals;
+mod circumstances;
 mod filter;
 mod names;
 mod probes;
@@ -21,16 +24,20 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mpi_facts::trace::{Fields, Moved, Partner, SHORT, Way, is_synchronous};
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, c_int, pmpi};
+use mpi_tool_layer::mpi_sys::{
+    MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, MPI_Status, c_int, pmpi,
+};
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow,
     FunctionId, InOut, MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting,
     SettingDefault, Settings, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    received_bytes,
 };
 
+use arrivals::Started;
 use probes::Probes;
 use recorder::{Record, Recorder};
-use repeats::{Found, Learned, Repeat, circumstances};
+use repeats::{Found, Learned, Repeat};
 
 struct Trace {
     traffic: Traffic<Started>,
@@ -38,31 +45,6 @@ struct Trace {
     probes: Probes,
     /// Why nothing is recorded: [`circumstances::PAUSED`], [`circumstances::LEFT_OUT`]. 0 as a rule.
     off: AtomicU64,
-}
-
-/// The call that has started an operation: its thread and its number there, or none that is in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Started(u64);
-
-impl Started {
-    const UNTRACED: Self = Self(u64::MAX);
-    const NUMBER: u32 = 44;
-
-    /// The call that the thread records next.
-    #[inline(always)]
-    fn next_of(recorder: &Recorder) -> Self {
-        Self(recorder.thread() << Self::NUMBER | recorder.calls())
-    }
-
-    /// The same, for what an operation that it starts will refer to.
-    #[inline(always)]
-    fn made_by(recorder: &Recorder) -> Self {
-        Self(recorder.thread() << Self::NUMBER | recorder.next())
-    }
-
-    const fn parts(self) -> (u64, u64) {
-        (self.0 >> Self::NUMBER, self.0 & ((1 << Self::NUMBER) - 1))
-    }
 }
 
 /// Writes down the data of a call on its way.
@@ -123,6 +105,11 @@ impl Tally<Started> for Data<'_> {
         }
     }
 
+    #[inline(always)]
+    fn knows(&self, started: Started, bytes: u64, status: &MPI_Status) -> bool {
+        self.recorder.is_some_and(|recorder| recorder.arrives_again(started, bytes, status.MPI_TAG))
+    }
+
     fn exchanged(&self, started: Started, exchange: Exchange) {
         let Some(recorder) = self.recorder else { return };
         if started == Started::UNTRACED {
@@ -140,7 +127,7 @@ impl Tally<Started> for Data<'_> {
             None if peer == Peer::OUTSIDE => Partner::Outside,
             None => Partner::Unknown,
         };
-        let of = (started != Started::next_of(recorder)).then(|| started.parts());
+        let of = (!started.is_next_of(recorder)).then(|| started.parts());
         // The call's own record has the tag that it has named.
         let is_named = of.is_none() && message_tag == self.named_tag;
         let tag = message_tag.filter(|_| !is_named).map(i64::from);
@@ -148,6 +135,9 @@ impl Tally<Started> for Data<'_> {
         recorder.moved(&moved);
         if let Some(learned) = self.learned {
             learned.add(moved);
+        }
+        if of.is_some() {
+            recorder.learn_arrival(started, moved);
         }
     }
 }
@@ -248,7 +238,7 @@ impl Trace {
         [begin, end]: [u64; 2],
     ) -> bool {
         let kept = if repeats::starts_message(call) { repeat.kept() } else { None };
-        let started = kept.map(|_| Started::next_of(recorder));
+        let started = kept.map(|_| Started::again(recorder, repeat));
         if !recorder.repeat(repeat.first(), begin, end) {
             return false;
         }
@@ -256,9 +246,44 @@ impl Trace {
             && let Some(request) = call.new_request(accepted)
         {
             let data = Data::of(self, Some(recorder), call, None);
+            repeat.arrival.begin(started);
             self.traffic.keep(&data, started, &kept, request);
         }
         true
+    }
+
+    /// Passes on a call that waits for a request.
+    #[inline(always)]
+    fn waited_quickly<'c>(
+        &self,
+        recorder: &Recorder,
+        call: impl Call<'c>,
+        way: impl QuickWay<'c>,
+    ) -> CallResult<'c> {
+        let is_usual = circumstances::are_usual(circumstances::now());
+        let [request] = call.requests() else { return way.go_slowly() };
+        if !is_usual || !self.traffic.may_be_over() {
+            return way.go_slowly();
+        }
+        let function = call.function();
+        let begin = Clock::cycles_before_call();
+        let result = way.pass_on();
+        let (end, result) = Clock::cycles_after_call(result);
+        if let Ok(accepted) = result
+            && let Some(status) = call.status(accepted)
+            && let Some(bytes) = received_bytes(status)
+            && self.traffic.is_complete(*request, |started| {
+                recorder.ends_again([begin, end], started, bytes, status.MPI_TAG)
+            })
+        {
+            return result;
+        }
+        if self.traffic.may_keep(*request) {
+            self.ended_otherwise(recorder, call.erase(), begin, end, result);
+        } else {
+            recorder.call(function, begin, end, result.is_err(), &Record::none(function));
+        }
+        result
     }
 
     /// Records a call that began as another one: it has received something else, or has failed, or there is no room.
@@ -389,13 +414,16 @@ impl MpiInterceptionLayer for Trace {
         result
     }
 
-    const QUICK: &'static [bool; FunctionId::COUNT] = &repeats::REPEATING;
+    const QUICK: &'static [bool; FunctionId::COUNT] = &repeats::QUICK;
     const QUICK_STATUS: bool = true;
 
     /// A call that repeats one that the function has had lately.
     #[inline(always)]
     fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         let Some(recorder) = Recorder::known() else { return way.go_slowly() };
+        if call.shape().waits_for_one() {
+            return self.waited_quickly(recorder, call, way);
+        }
         let Some(repeat) = recorder.repeats.last_or_next(call) else { return way.go_slowly() };
         let first = repeat.first();
         let begin = Clock::cycles_before_call();

@@ -10,8 +10,8 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{
-    ENDS, FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, STARTS, UNKNOWN, Writer,
-    put_repeat, zigzag,
+    ENDS, FOUND, Fields, LONGEST, MATCHED, Moved, Partner, REPEAT, REPEATED_DATA, STARTS, UNKNOWN,
+    Writer, put_repeat, zigzag,
 };
 use mpi_tool_layer::{CallResult, FunctionId, ThreadWord, aside};
 
@@ -233,11 +233,10 @@ impl Recorder {
         self.counted.set(used);
     }
 
-    /// The number of the call that comes next, which something will refer to.
+    /// Something will refer to the call that comes next.
     #[inline(always)]
-    pub(crate) fn next(&self) -> u64 {
+    pub(crate) fn is_referred_to(&self) {
         self.has_data.set(true);
-        self.calls()
     }
 
     /// Records a piece of data of the call that comes next.
@@ -408,17 +407,37 @@ impl Recorder {
         if begin < last || end.wrapping_sub(last) >> 32 != 0 {
             return false;
         }
+        let Some((room, place)) = self.room_at_once() else { return false };
+        put_repeat(place, first, begin as u32, end as u32);
+        self.last.set(end);
+        self.written(room, REPEAT);
+        true
+    }
+
+    /// Room for a record that may be left out, where there is some without more ado.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref, reason = "as in `room`")]
+    fn room_at_once(&self) -> Option<(Room, &mut [u8; LONGEST])> {
         let used = self.begin();
         if used > self.limit.get() {
             self.give_up();
-            return false;
+            return None;
         }
         // SAFETY: there must be a chunk: without one, more is used than the limit.
         let chunk = unsafe { self.chunk.get().unwrap_unchecked() };
         // SAFETY: as in `room`.
-        put_repeat(unsafe { chunk.place(used) }, first, begin as u32, end as u32);
-        self.last.set(end);
-        self.written(Room { chunk, used }, REPEAT);
+        Some((Room { chunk, used }, unsafe { chunk.place(used) }))
+    }
+
+    /// Records data that have a number, of the call that comes next, by their record. As [`repeat`](Self::repeat), it may do
+    /// nothing and say no.
+    #[inline(always)]
+    pub(crate) fn repeat_data(&self, data: u32) -> bool {
+        let Some((room, place)) = self.room_at_once() else { return false };
+        self.count(room.used);
+        place[..REPEATED_DATA].copy_from_slice(&data.to_le_bytes());
+        self.has_data.set(true);
+        self.written_and_counted(room, REPEATED_DATA);
         true
     }
 

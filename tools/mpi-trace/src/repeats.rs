@@ -10,11 +10,7 @@
 
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::sync::atomic::{
-    AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-    compiler_fence,
-};
+use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat};
 use mpi_facts::{NONE, Pattern, Position, Shape, only_tells};
@@ -24,8 +20,9 @@ use mpi_tool_layer::{
     STARTED_MESSAGES, Word, received_bytes_at_once,
 };
 
-use crate::names;
+use crate::arrivals::Arrival;
 use crate::recorder::{Record, Recorder};
+use crate::{circumstances, names};
 
 /// The functions whose calls may repeat: no lengths of what they move are in arrays, and none makes an object.
 pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
@@ -48,7 +45,20 @@ pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
     repeating
 };
 
-/// How many functions these are.
+/// The functions with a quick way: these, and what waits for one request.
+pub(crate) const QUICK: [bool; FunctionId::COUNT] = {
+    let mut quick = REPEATING;
+    let mut index = 0;
+    while index < quick.len() {
+        if let Some(function) = FunctionId::from_index(index) {
+            quick[index] |= Shape::of(function).waits_for_one();
+        }
+        index += 1;
+    }
+    quick
+};
+
+/// How many of the former there are.
 const FUNCTIONS: usize = PLACES.1;
 
 /// For each of these functions its place among them, and how many there are.
@@ -85,55 +95,6 @@ pub(crate) fn starts_message<'c>(call: impl Call<'c>) -> bool {
 
 fn is_from_anybody<'c>(call: impl Call<'c>) -> bool {
     call.source().is_some_and(|source| source.kind() == RankKind::AnySource)
-}
-
-pub(crate) mod circumstances {
-    //! Under which circumstances calls may repeat what others have recorded: the same as when that was learned.
-
-    use super::{AtomicU64, Relaxed};
-
-    /// Why calls are not recorded in a few instructions, in the lowest bits, 0 as a rule; and above them how often handles
-    /// have lost their meaning.
-    static NOW: AtomicU64 = AtomicU64::new(UNREADY);
-
-    /// The application has switched tracing off.
-    pub(crate) const PAUSED: u64 = 1;
-    /// The user has left this rank out.
-    pub(crate) const LEFT_OUT: u64 = 2;
-    /// The user has left calls out.
-    pub(crate) const FILTERED: u64 = 4;
-    /// The clock is not the cycle counter, or nobody has looked yet.
-    pub(crate) const UNREADY: u64 = 8;
-    /// No circumstances are these: of what is not known.
-    pub(super) const NEVER: u64 = 16;
-
-    const UNUSUAL: u64 = 31;
-
-    /// What they are.
-    #[inline(always)]
-    pub(super) fn now() -> u64 {
-        NOW.load(Relaxed)
-    }
-
-    /// May anything be learned in these?
-    pub(super) const fn are_usual(now: u64) -> bool {
-        now & UNUSUAL == 0
-    }
-
-    /// Calls are unusual for a reason from now on.
-    pub(crate) fn begin(why: u64) {
-        NOW.fetch_or(why, Relaxed);
-    }
-
-    /// They are no longer.
-    pub(crate) fn end(why: u64) {
-        NOW.fetch_and(!why, Relaxed);
-    }
-
-    /// Handles of communicators may mean others from now on.
-    pub(crate) fn lose_handles() {
-        NOW.fetch_add(UNUSUAL + 1, Relaxed);
-    }
 }
 
 /// The arguments that decide what a call's record says and what it moves; nothing where the function has none.
@@ -275,6 +236,8 @@ impl Arrived {
 
 /// A call that may come again, and what is known of it.
 pub(crate) struct Repeat {
+    /// Where it is among what the thread knows.
+    place: u8,
     /// The circumstances in which it repeats.
     during: Cell<u64>,
     arguments: Cell<Arguments>,
@@ -287,6 +250,8 @@ pub(crate) struct Repeat {
     kept: Cell<Option<KeptMessage>>,
     record: Cell<Record>,
     moved: Cell<[Option<Moved>; MOST_MOVED]>,
+    /// What arrives for it later.
+    pub(crate) arrival: Arrival,
     /// The last call that was looked for here and was another one.
     candidate: Cell<u64>,
     /// The call that has come after this one, of the function's calls.
@@ -294,8 +259,9 @@ pub(crate) struct Repeat {
 }
 
 impl Repeat {
-    fn none() -> Self {
+    fn none(place: u8) -> Self {
         Self {
+            place,
             during: Cell::new(circumstances::NEVER),
             arguments: Cell::new(Arguments::none()),
             first: Cell::new(u32::MAX),
@@ -304,9 +270,22 @@ impl Repeat {
             kept: Cell::new(None),
             record: Cell::new(Record::none(FunctionId::MPI_Send)),
             moved: Cell::new([None; MOST_MOVED]),
+            arrival: Arrival::unknown(),
             candidate: Cell::new(0),
             then: Cell::new(None),
         }
+    }
+
+    /// Where it is among what the thread knows.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> u8 {
+        self.place
+    }
+
+    /// Is what is known of it true now?
+    #[inline(always)]
+    pub(crate) fn is_known_now(&self) -> bool {
+        self.during.get() == circumstances::now()
     }
 
     /// The first bytes of its records.
@@ -324,7 +303,7 @@ impl Repeat {
     /// Is a call this one, of a function that is known to be the same? [`Repeats::leave`] sees to that.
     #[inline(always)]
     fn is<'c>(&self, call: impl Call<'c>) -> bool {
-        self.during.get() == circumstances::now() && self.arguments.get().are_of(call)
+        self.is_known_now() && self.arguments.get().are_of(call)
     }
 
     /// Has a call that began as this one received what this one has?
@@ -342,6 +321,9 @@ impl Repeat {
 
 /// How many calls a thread knows at a time.
 const KNOWN: usize = 64;
+
+/// The place of no call.
+pub(crate) const NOWHERE: u8 = KNOWN as u8;
 
 /// The calls of a thread that may come again.
 pub(crate) struct Repeats {
@@ -367,7 +349,8 @@ pub(crate) enum Found {
 impl Repeats {
     /// Nothing repeats.
     pub(crate) fn new() -> Self {
-        let known: &_ = Box::leak(Box::new(core::array::from_fn(|_| Repeat::none())));
+        let known: &_ =
+            Box::leak(Box::new(core::array::from_fn(|place| Repeat::none(place as u8))));
         let last = core::array::from_fn(|_| Cell::new(&known[KNOWN]));
         Self { known, last, numbers: Cell::new(0), is_learning: Cell::new(false) }
     }
@@ -426,6 +409,27 @@ impl Repeats {
         let is_it = |repeat: &&Repeat| repeat.first.get() == first;
         let repeat = self.known.iter().find(is_it)?;
         Some((repeat.function.get(), repeat.record.get(), repeat.moved.get()))
+    }
+
+    /// What is known at a place.
+    #[inline(always)]
+    pub(crate) fn at(&self, place: u8) -> Option<&Repeat> {
+        self.known.get(usize::from(place))
+    }
+
+    /// Begins to learn something, with a number that nothing has. Then [`learned`](Self::learned) must follow. A signal handler
+    /// that comes meanwhile learns nothing.
+    pub(crate) fn learns(&self) -> Option<u32> {
+        if self.numbers.get() >= MOST_DEFINED || self.is_learning.replace(true) {
+            return None;
+        }
+        Some(self.numbers.get())
+    }
+
+    /// Something was learned, with the number, or was not.
+    pub(crate) fn learned(&self, is_it: bool) {
+        self.numbers.set(self.numbers.get() + u32::from(is_it));
+        self.is_learning.set(false);
     }
 
     /// What is no call.
@@ -533,21 +537,17 @@ impl Recorder {
             || is_predefined(shape.sent, sent_in_place)
                 && is_predefined(shape.received, received_in_place)
                 && (shape.statuses == NONE || arrived != Arrived::NOTHING);
-        let number = repeats.numbers.get();
         if !is_known
             || !circumstances::are_usual(during)
             || record.fields.communicator && !names::is_told_apart(record.communicator)
-            || number >= MOST_DEFINED
         {
             return;
         }
-        // A signal handler that comes meanwhile learns nothing.
-        if repeats.is_learning.replace(true) {
-            return;
-        }
+        let Some(number) = repeats.learns() else { return };
         place.during.set(circumstances::NEVER);
         compiler_fence(SeqCst);
         repeats.leave(place);
+        place.arrival.forget();
         let kind = names::kind_of(call.function());
         let is_written = self.write_alone(|writer| {
             writer.put(DEFINES);
@@ -558,7 +558,6 @@ impl Recorder {
             moved.iter().flatten().for_each(|moved| writer.put_moved(moved));
         });
         if is_written {
-            repeats.numbers.set(number + 1);
             place.arguments.set(Arguments::of(call));
             place.first.set(first_of_repeat(number));
             place.function.set(call.function());
@@ -569,6 +568,6 @@ impl Recorder {
             compiler_fence(SeqCst);
             place.during.set(during);
         }
-        repeats.is_learning.set(false);
+        repeats.learned(is_written);
     }
 }

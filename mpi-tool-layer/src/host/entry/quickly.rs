@@ -46,14 +46,14 @@ pub(super) const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -
 }
 
 /// Do calls of a function have a status on their quick way that the application ignores? Of functions that have received
-/// something when they return.
+/// something when they return, and of those that wait for a request.
 pub(super) const fn lends_status<L: RawMpiInterceptionLayer>(function: FunctionId) -> bool {
     let shape = Shape::of(function);
     L::QUICK_STATUS
         && shape.statuses != NONE
         && !shape.array_of_statuses
         && shape.flag == NONE
-        && !matches!(shape.pattern, Pattern::Nothing)
+        && (!matches!(shape.pattern, Pattern::Nothing) || shape.waits_for_one())
 }
 
 /// An argument of a parameter for statuses.

@@ -123,6 +123,21 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         self.keep_with(tally, tag, message, message.peer.map(Kept::Known), request);
     }
 
+    /// Is anything kept of a request? Perhaps, if not no.
+    #[inline(always)]
+    pub fn may_keep(&self, request: MPI_Request) -> bool {
+        self.requests.may_have(request)
+    }
+
+    /// A request is complete that a call was given which is over and was not passed through [`around`](Self::around). If
+    /// `is_known` says so, by the tag, nothing is kept of it any more, and the answer is yes. `is_known` is not asked where
+    /// nothing is kept, and neither always where something is: then the call is to be passed through
+    /// [`around`](Self::around) all the same ([`may_be_over`](Self::may_be_over)).
+    #[inline(always)]
+    pub fn is_complete(&self, request: MPI_Request, is_known: impl FnOnce(T) -> bool) -> bool {
+        self.requests.forget_if(request, |pending| is_known(pending.tag()))
+    }
+
     /// The same with a peer that may not be known yet.
     #[inline(always)]
     pub(super) fn keep_with(

@@ -54,6 +54,15 @@ pub trait Tally<T> {
         let _ = tag;
     }
 
+    /// So many bytes have arrived, with this status, by an operation that does not block. Does the layer know all else that
+    /// there is to know of them? Then nothing more is told. The tag is that of the call that has started to receive them. For
+    /// layers that know such calls [again](Traffic::keep).
+    #[inline(always)]
+    fn knows(&self, tag: T, bytes: u64, status: &MPI_Status) -> bool {
+        let _ = (tag, bytes, status);
+        false
+    }
+
     /// The application's communicators, if the tool wants to know [with whom](Self::exchanged) data move. It must
     /// have told them of all calls ([`Communicators::made`]).
     fn communicators(&self) -> Option<&Communicators> {
@@ -233,6 +242,13 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     #[inline(always)]
     pub fn moves_nothing<'c>(call: impl Call<'c>) -> bool {
         !call.completes_requests() && is_to_nobody(call)
+    }
+
+    /// May a call that completes requests be passed through [`around`](Self::around) when it is over already? Where one thread
+    /// calls MPI.
+    #[inline(always)]
+    pub fn may_be_over(&self) -> bool {
+        !self.requests.several_threads()
     }
 
     /// Passes on a call that ends what was known.
@@ -466,9 +482,14 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         if pending.is_send() {
             tally.sent(pending.tag());
         }
+        let receive = pending.as_receive();
+        let arrived = receive.and_then(|_| arrived(pending.class(), status));
+        if arrived.is_some_and(|bytes| tally.knows(pending.tag(), bytes, status)) {
+            return;
+        }
         if let Some((Amount { flow, contents: Contents::Predefined(datatype), count, .. }, peer)) =
-            pending.as_receive()
-            && let Some(bytes) = arrived(pending.class(), status)
+            receive
+            && let Some(bytes) = arrived
             && bytes % datatype.size() == 0
             && bytes / datatype.size() <= *count
         {

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{
-    CALL, DEFINES, ENDS, FOUND, Fields, MATCHED, MOST_DEFINED, MOST_MOVED, Moved, Partner, REPEATS,
-    Reader, STARTS, Way,
+    CALL, DEFINES, DEFINES_DATA, ENDS, FOUND, Fields, MATCHED, MOST_DEFINED, MOST_MOVED, Moved,
+    Partner, REPEATS, REPEATS_DATA, Reader, STARTS, WAITS, Way,
 };
 
 use super::chunks::Chunk;
@@ -26,6 +26,19 @@ pub(in crate::trace) struct Arguments {
 }
 
 impl Arguments {
+    /// None, of a function that has none that records tell of.
+    const fn none(function: FunctionId) -> Self {
+        Self {
+            function,
+            communicator: None,
+            tag: None,
+            received_tag: None,
+            source: None,
+            destination: None,
+            root: None,
+        }
+    }
+
     /// Those that a record has.
     fn read(function: FunctionId, records: &mut Reader<'_>) -> Option<Self> {
         let fields = Fields::of(function);
@@ -49,6 +62,13 @@ struct Kind {
     arguments: Arguments,
     /// What each of the calls moves. Of other calls, the thread has it.
     moved: Vec<Moved>,
+}
+
+/// A function with its arguments that has a number.
+struct Defined {
+    kind: Rc<Kind>,
+    /// The number of the last call that has repeated so.
+    last: Option<u64>,
 }
 
 /// A call that is over.
@@ -125,7 +145,9 @@ pub(in crate::trace) struct Thread {
     /// The sequence number of the next chunk, if none was overwritten.
     sequence: u64,
     /// Functions with their arguments that have numbers, by these.
-    defined: HashMap<u32, Rc<Kind>>,
+    defined: HashMap<u32, Defined>,
+    /// Data that have numbers, by these, and of which function with its arguments they are.
+    defined_data: HashMap<u32, (u32, Moved)>,
     /// The same of calls whose records have their arguments, by these.
     known: HashMap<Arguments, Rc<Kind>>,
 }
@@ -226,8 +248,10 @@ impl Thread {
                     ended = last;
                     // What it repeats was overwritten, of a call that was under way when its thread went on to another
                     // chunk.
-                    match self.defined.get(&number).cloned() {
-                        Some(kind) => {
+                    match self.defined.get_mut(&number) {
+                        Some(defined) => {
+                            defined.last = Some(next);
+                            let kind = Rc::clone(&defined.kind);
                             if self.begun < self.data.len() {
                                 self.data.extend_from_slice(&kind.moved);
                             }
@@ -236,6 +260,28 @@ impl Thread {
                         None => lost += 1,
                     }
                     next += 1;
+                }
+                WAITS => {
+                    let (number, begin, end) = records.repeat(last)?;
+                    last = end;
+                    ended = last;
+                    match self.repeated_data(number, chunk.thread) {
+                        Some(moved) => {
+                            self.data.push(moved);
+                            let kind = self.kind(Arguments::none(FunctionId::MPI_Wait));
+                            self.add(kind, [begin, end], next, false);
+                        }
+                        None => lost += 1,
+                    }
+                    next += 1;
+                }
+                DEFINES_DATA => self.define_data(&mut records)?,
+                REPEATS_DATA => {
+                    // As with a call: it may have been overwritten.
+                    match self.repeated_data(records.number_of_repeat()?, chunk.thread) {
+                        Some(moved) => self.data.push(moved),
+                        None => lost += 1,
+                    }
                 }
                 kind if kind < CALL => self.data.push(records.moved(kind)?),
                 kind => {
@@ -283,7 +329,28 @@ impl Thread {
             records.moved(kind)
         };
         let moved = (0..count).map(|_| piece()).collect::<Option<_>>()?;
-        self.defined.insert(number, Rc::new(Kind { arguments, moved }));
+        let kind = Rc::new(Kind { arguments, moved });
+        self.defined.insert(number, Defined { kind, last: None });
+        Some(())
+    }
+
+    /// The data of a number, for the last call that has repeated what they belong to.
+    fn repeated_data(&self, number: u32, thread: u64) -> Option<Moved> {
+        let (of, moved) = self.defined_data.get(&number)?;
+        let last = self.defined.get(of)?.last?;
+        Some(Moved { of: Some((thread, last)), ..*moved })
+    }
+
+    /// Reads data that have a number from now on.
+    fn define_data(&mut self, records: &mut Reader<'_>) -> Option<()> {
+        let [number, of] =
+            [u32::try_from(records.number()?).ok()?, u32::try_from(records.number()?).ok()?];
+        let kind = records.number()?;
+        let moved = records.moved(kind).filter(|moved| moved.of.is_none())?;
+        if number >= MOST_DEFINED || !self.defined.contains_key(&of) {
+            return None;
+        }
+        self.defined_data.insert(number, (of, moved));
         Some(())
     }
 }

@@ -187,10 +187,10 @@ pub use host::world::position as world_position;
 #[doc(hidden)]
 pub use host::{entry, install, linker, note, run};
 pub use kit::{
-    AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Exchange, Keeps,
-    KeptMessage, KnownComm, KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments, Nesting,
-    Part, PartKind, Parts, Peer, PeerTable, RowKey, STARTED_MESSAGES, Site, SizeClass, Stretch,
-    Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic, copy_memory,
+    AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Complete, Exchange,
+    Keeps, KeptMessage, KnownComm, KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments,
+    Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, STARTED_MESSAGES, Site, SizeClass,
+    Stretch, Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic, copy_memory,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,

@@ -61,21 +61,10 @@ impl<T> Place<T> {
         Ok(())
     }
 
-    /// Drops what is there, if it is of this handle and `is_it` says so. Did it?
+    /// Holds what is there, if it is of this handle.
     #[inline(always)]
-    fn drop_if(&self, handle: u64, is_it: impl FnOnce(&T) -> bool) -> bool {
-        if !Self::may_have(handle) || !self.take(handle) {
-            return false;
-        }
-        // SAFETY: there must be a value that nobody else may reach: as in `remove`, with a reference that ends here.
-        let value = unsafe { (*self.value.get()).assume_init_mut() };
-        let is_it = is_it(value);
-        if is_it {
-            // SAFETY: the value must be there and not be used any more: the place is free from here on.
-            unsafe { core::ptr::drop_in_place(value) };
-        }
-        self.handle.store(if is_it { Self::FREE } else { handle }, Release);
-        is_it
+    fn hold(&self, handle: u64) -> Option<Held<'_, T>> {
+        (Self::may_have(handle) && self.take(handle)).then(|| Held { place: self, handle })
     }
 
     /// Takes out what is there, if it is of this handle.
@@ -89,6 +78,39 @@ impl<T> Place<T> {
         let value = unsafe { (*self.value.get()).assume_init_read() };
         self.handle.store(Self::FREE, Release);
         Some(value)
+    }
+}
+
+/// What is in a place, which nobody else reaches meanwhile. It is there again afterwards, unless it is [dropped](Self::end).
+#[derive(Debug)]
+pub(crate) struct Held<'a, T> {
+    place: &'a Place<T>,
+    handle: u64,
+}
+
+impl<T> Held<'_, T> {
+    #[inline(always)]
+    pub(crate) fn get(&self) -> &T {
+        // SAFETY: there must be a value, and nobody may change it: `hold` has found its handle there, which `put` stores when
+        // it has written one, and has made the place this thread's.
+        unsafe { (*self.place.value.get()).assume_init_ref() }
+    }
+
+    /// Nothing is there any more.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        let Self { place, .. } = self;
+        core::mem::forget(self);
+        // SAFETY: there must be a value, which nobody uses any more: as in `get`, and the place is free from here on.
+        unsafe { (*place.value.get()).assume_init_drop() };
+        place.handle.store(Place::<T>::FREE, Release);
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.place.handle.store(self.handle, Release);
     }
 }
 
@@ -315,11 +337,11 @@ impl<T> PendingRequests<T> {
         }
     }
 
-    /// Forgets what is kept of a request, if it lies in its place and `is_it` says so. Did it?
+    /// What is kept of a request, if it lies in the place that the handle tells.
     #[inline(always)]
-    pub(crate) fn forget_if(&self, request: MPI_Request, is_it: impl FnOnce(&T) -> bool) -> bool {
+    pub(crate) fn hold(&self, request: MPI_Request) -> Option<Held<'_, T>> {
         let handle = request.to_word();
-        self.requests.place(handle).drop_if(handle, is_it)
+        self.requests.place(handle).hold(handle)
     }
 
     /// May anything be kept of a request?
@@ -357,7 +379,7 @@ impl<T> Default for PendingRequests<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Requests;
+    use super::{Place, Requests};
 
     /// As many come out as went in, for requests that are complete from the start: the first one from its place.
     #[test]
@@ -389,6 +411,26 @@ mod tests {
         assert_eq!(std::sync::Arc::strong_count(&counted), 1 + left);
         drop(kept);
         assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+    }
+
+    /// What is held is nobody else's, and there again afterwards; where nothing is, nothing comes of it.
+    #[test]
+    fn what_is_held_is_there_again_or_has_ended() {
+        let place = Place::new();
+        assert!(place.hold(7).is_none());
+        assert!(place.remove(7).is_none());
+        let counted = std::sync::Arc::new(());
+        place.put(7, counted.clone()).unwrap();
+        assert!(place.hold(8).is_none());
+        let held = place.hold(7).unwrap();
+        assert!(place.hold(7).is_none() && place.remove(7).is_none());
+        assert!(place.put(9, counted.clone()).is_err());
+        assert_eq!(std::sync::Arc::strong_count(held.get()), 2);
+        drop(held);
+        place.hold(7).unwrap().end();
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+        assert!(place.remove(7).is_none());
+        place.put(9, counted).unwrap();
     }
 
     /// Threads that put in and take out at once, all in the same few places, lose nothing and get nothing twice.

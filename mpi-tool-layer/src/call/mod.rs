@@ -284,6 +284,34 @@ pub trait Call<'c>: Copy {
         Some(unsafe { &*status })
     }
 
+    /// A status for each of the [requests](Self::requests) of a call that waits for all of them, such as `MPI_Waitall`: those of
+    /// requests that are complete, since MPI has accepted the call. None of other functions, and where the application ignores
+    /// its statuses, unless MPI has been lent some.
+    #[inline(always)]
+    fn statuses(self, accepted: Accepted<'c>) -> &'c [MPI_Status] {
+        let shape = self.shape();
+        if !shape.waits_for_all() {
+            return &[];
+        }
+        if !shape.array_of_statuses {
+            return self.status(accepted).map_or(&[], core::slice::from_ref);
+        }
+        let statuses: Option<*const MPI_Status> = self.get(shape.statuses);
+        match statuses {
+            Some(statuses)
+                if !statuses.is_null()
+                    && statuses != mpi_sys::MPI_STATUSES_IGNORE
+                    && !self.requests().is_empty() =>
+            {
+                // SAFETY: so many statuses must be there, with no writer. The array is the application's, which has one for
+                // each request, as it must, or the framework's or the layer's, which has as many; MPI has accepted the call,
+                // and so has read and written both. It is no longer written to. Any bits are a status.
+                unsafe { core::slice::from_raw_parts(statuses, self.requests().len()) }
+            }
+            _ => &[],
+        }
+    }
+
     /// Is the call's flag true, or has the function none?
     #[doc(hidden)]
     fn has_flag_set(self, _: Accepted<'c>) -> bool {

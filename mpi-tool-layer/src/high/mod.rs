@@ -42,7 +42,7 @@ use mpi_sys::prototypes::*;
 pub use arguments::*;
 pub use buffers::*;
 pub use quick::{How, MESSAGES, QuickWay};
-pub(crate) use quick::{OfTheFramework, QuickRequests};
+pub(crate) use quick::{MOST as MOST_QUICK, OfTheFramework, QuickRequests, QuickStatuses};
 pub use results::*;
 pub use watch::OwnStatus;
 pub(crate) use watch::{OwnStatuses, Snapshot};

@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
 use mpi_facts::{Completion, FunctionClass, NONE, Pattern, Shape, Timing};
-use mpi_sys::MPI_Request;
+use mpi_sys::{MPI_Request, MPI_Status};
 
 use crate::FunctionId;
 use crate::call::{CallResult, KnownCall, Word};
@@ -80,7 +80,7 @@ pub(crate) struct QuickRequests {
 }
 
 /// Calls with more requests do not go a quick way.
-const MOST: usize = 16;
+pub(crate) const MOST: usize = 16;
 
 impl QuickRequests {
     /// A copy of them; `None` of too many, and of what is no array.
@@ -116,6 +116,34 @@ impl QuickRequests {
     pub(crate) fn as_slice(&self) -> &[MPI_Request] {
         // SAFETY: the first `length` elements must be initialised, which `of` has done.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr().cast(), self.length) }
+    }
+}
+
+/// Statuses for a call on its quick way whose own the application ignores: none, one, or one for each request.
+pub(crate) struct QuickStatuses<const MOST: usize>([MaybeUninit<MPI_Status>; MOST]);
+
+impl<const MOST: usize> QuickStatuses<MOST> {
+    /// Not set yet.
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; MOST])
+    }
+
+    /// The application's, or so many of these if it ignores its own: of zeros, since MPI does not set all of them.
+    #[inline(always)]
+    pub(crate) fn unless_kept(
+        &mut self,
+        statuses: *mut MPI_Status,
+        ignored: *mut MPI_Status,
+        count: usize,
+    ) -> *mut MPI_Status {
+        match self.0.get_mut(..count) {
+            Some(own) if statuses == ignored && MOST > 0 => {
+                own.fill_with(MaybeUninit::zeroed);
+                self.0.as_mut_ptr().cast()
+            }
+            _ => statuses,
+        }
     }
 }
 

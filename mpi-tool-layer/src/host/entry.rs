@@ -23,14 +23,14 @@ use core::ffi::{c_int, c_void};
 use mpi_sys::{mpi_functions, *};
 
 use crate::call::{KnownCall, NONE, Returned, Returns, Shape, code, code_with_statuses, word};
-use crate::high::{How, OwnStatus, QuickRequests};
+use crate::high::{How, QuickRequests, QuickStatuses};
 use crate::host::lifecycle::{Below, if_watched};
 use crate::host::panics::boundary;
 use crate::qmpi::{Address, Instance, Place};
 use crate::registers::Answer;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, Tool, UnsafeBox};
 
-use quickly::{Lent, Quickly, is_quick, lends_status};
+use quickly::{Lent, Quickly, is_quick, most_lent};
 
 /// What a preloaded tool has of which there is one in a process: the statics that `install_pmpi_layer!` makes.
 ///

@@ -64,4 +64,4 @@ pub use timeline::Stretch;
 pub use tracking::{
     CommunicatorLayer, Communicators, KnownComm, KnownGroups, Members, TrackedComm,
 };
-pub use traffic::{Exchange, Keeps, KeptMessage, STARTED_MESSAGES, Tally, Traffic};
+pub use traffic::{Complete, Exchange, Keeps, KeptMessage, STARTED_MESSAGES, Tally, Traffic};

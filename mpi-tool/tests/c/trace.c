@@ -6,6 +6,7 @@
  *                         kills itself
  *   again SEED CALLS      messages and collective operations that come again and again among others, on communicators that
  *                         are freed and made anew with other ranks
+ *   exchange CALLS        the same messages with both neighbours in a ring, so often
  *   forever               messages to nobody, and at times in a ring, until the program is killed
  */
 #include <mpi.h>
@@ -199,7 +200,7 @@ static void late(void)
 }
 
 enum { SSEND_RECV, SEND_RECV, SENDRECV, REPLACE, BARRIER, BCAST, REDUCE, ALLREDUCE, IN_PLACE, GATHER, ALLTOALL, SCAN,
-       ISEND_IRECV, ISSEND_IRECV, LONG_IRECV, CANCELLED, FREED, KINDS };
+       ISEND_IRECV, ISSEND_IRECV, LONG_IRECV, EXCHANGE, CANCELLED, FREED, KINDS };
 enum { POOL = 30, ROOM = 64, LONG = 300 };
 
 struct again {
@@ -251,6 +252,30 @@ static void start_again(const struct again *one, MPI_Comm comm, MPI_Datatype dat
         complete(one->tag, &requests[1]);
         complete(one->tag, &requests[0]);
     }
+}
+
+/* Two equal messages each way at a time, completed by one of four functions. */
+static void exchange_again(const struct again *one, MPI_Comm comm, MPI_Datatype datatype, int to, int source, int tag)
+{
+    static double sent[2][ROOM], received[2][ROOM];
+    MPI_Request requests[5];
+    MPI_Status statuses[5];
+    int which;
+    for (int i = 0; i < 2; i++)
+        MPI_Irecv(received[i], one->count, datatype, to == MPI_PROC_NULL ? to : source, tag, comm, &requests[i]);
+    for (int i = 0; i < 2; i++)
+        MPI_Isend(sent[i], i ? one->sent : one->count, datatype, to, one->tag, comm, &requests[2 + i]);
+    requests[4] = MPI_REQUEST_NULL;
+    if (one->wants_status)
+        MPI_Waitall(5, requests, one->tag ? statuses : MPI_STATUSES_IGNORE);
+    else if (one->tag == 0)
+        for (int i = 4; i >= 0; i--)
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    else if (one->tag == 1)
+        for (int i = 0; i < 4; i++)
+            MPI_Waitany(1, &requests[i ^ 1], &which, MPI_STATUS_IGNORE);
+    else
+        MPI_Waitall(2, requests, statuses), MPI_Waitall(3, requests + 2, MPI_STATUSES_IGNORE);
 }
 
 static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype datatype)
@@ -315,6 +340,9 @@ static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype data
     case LONG_IRECV:
         start_again(one, comm, datatype, own, source, tag);
         break;
+    case EXCHANGE:
+        exchange_again(one, comm, datatype, to, one->is_wild ? MPI_ANY_SOURCE : to, tag);
+        break;
     case CANCELLED:
         MPI_Irecv(b, one->count, datatype, one->is_wild ? MPI_ANY_SOURCE : own, 77, comm, &request);
         MPI_Cancel(&request);
@@ -327,6 +355,24 @@ static void call_again(const struct again *one, MPI_Comm comm, MPI_Datatype data
         } else if (own == one->to)
             MPI_Recv(b, one->count, datatype, source, tag, comm, wanted);
         break;
+    }
+}
+
+/* Eight calls in each round. */
+static void exchange(int rounds)
+{
+    double in[2], out[2] = {1, 2};
+    MPI_Request requests[4];
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    for (int i = 0; i < rounds; i++) {
+        MPI_Irecv(&in[0], 1, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(&in[1], 1, MPI_DOUBLE, right, 2, MPI_COMM_WORLD, &requests[1]);
+        MPI_Isend(&out[0], 1, MPI_DOUBLE, right, 1, MPI_COMM_WORLD, &requests[2]);
+        MPI_Isend(&out[1], 1, MPI_DOUBLE, left, 2, MPI_COMM_WORLD, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        MPI_Irecv(&in[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &requests[0]);
+        MPI_Send(&out[0], 1, MPI_DOUBLE, right, 3, MPI_COMM_WORLD);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     }
 }
 
@@ -390,6 +436,8 @@ int main(int argc, char **argv)
         late();
     else if (!strcmp(what, "again"))
         again(number);
+    else if (!strcmp(what, "exchange"))
+        exchange((int)seed);
     else if (!strcmp(what, "nobody")) {
         MPI_Comm other;
         MPI_Comm_dup(MPI_COMM_WORLD, &other);

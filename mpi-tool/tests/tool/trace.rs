@@ -287,6 +287,21 @@ fn calls_that_come_again_are_what_they_were() {
     }
 }
 
+/// What arrives again is short in whatever call it arrives.
+#[test]
+fn messages_that_do_not_block_are_short_records() {
+    const ROUNDS: usize = 5000;
+    let folder = tempfile::tempdir().unwrap();
+    traced(&folder, 2, &["mpi_trace"], &["exchange", &ROUNDS.to_string()]);
+    let told = told(folder.path());
+    assert_eq!(told.messages.len(), 2 * 3 * ROUNDS);
+    // By the format: twelve bytes for each of seven calls, four for each message that arrives in MPI_Waitall, and four to
+    // seven for that one.
+    let round = 7 * 12 + 2 * 4 + 7;
+    let most = 2 * ROUNDS * round + 2 * 64 * 1024;
+    assert!(told.bytes < most as u64, "{} bytes of {most}", told.bytes);
+}
+
 /// What a trace tells, without times.
 struct Told {
     calls: Vec<BTreeMap<String, String>>,

@@ -298,9 +298,12 @@ impl Shape {
 
     /// Does the function wait for one request, as `MPI_Wait` does?
     pub const fn waits_for_one(&self) -> bool {
-        matches!(self.completion, Completion::All)
-            && self.request_count == NONE
-            && self.flag == NONE
+        self.waits_for_all() && self.request_count == NONE
+    }
+
+    /// Does the function wait for all its requests, as `MPI_Wait` and `MPI_Waitall` do?
+    pub const fn waits_for_all(&self) -> bool {
+        matches!(self.completion, Completion::All) && self.flag == NONE
     }
 
     /// Is it a collective operation in which all processes of the communicator take part, and which is over when the

@@ -6,7 +6,7 @@
 use core::cell::Cell;
 
 use mpi_facts::trace::{DEFINES_DATA, Moved, Way, first_of_wait, number_of_repeat, repeated_data};
-use mpi_tool_layer::mpi_sys::c_int;
+use mpi_tool_layer::mpi_sys::{MPI_Status, c_int};
 
 use crate::recorder::Recorder;
 use crate::repeats::{NOWHERE, Repeat};
@@ -58,12 +58,18 @@ impl Started {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Arrived {
     bytes: u64,
+    source: c_int,
     tag: c_int,
 }
 
 impl Arrived {
     /// No message has so many bytes.
-    const NOTHING: Self = Self { bytes: u64::MAX, tag: 0 };
+    const NOTHING: Self = Self { bytes: u64::MAX, source: 0, tag: 0 };
+
+    #[inline(always)]
+    fn of(bytes: u64, status: &MPI_Status) -> Self {
+        Self { bytes, source: status.MPI_SOURCE, tag: status.MPI_TAG }
+    }
 }
 
 /// What arrives for a call that comes again.
@@ -73,8 +79,9 @@ pub(crate) struct Arrival {
     known: Cell<Arrived>,
     /// The number of it.
     number: Cell<u32>,
-    /// What has arrived last that was not known.
+    /// What has arrived last that was not known, and whether it had before.
     candidate: Cell<Arrived>,
+    is_again: Cell<bool>,
 }
 
 impl Arrival {
@@ -84,6 +91,7 @@ impl Arrival {
             known: Cell::new(Arrived::NOTHING),
             number: Cell::new(0),
             candidate: Cell::new(Arrived::NOTHING),
+            is_again: Cell::new(false),
         }
     }
 
@@ -92,6 +100,19 @@ impl Arrival {
         self.call.set(u64::MAX);
         self.known.set(Arrived::NOTHING);
         self.candidate.set(Arrived::NOTHING);
+        self.is_again.set(false);
+    }
+
+    /// The record of what is known.
+    #[inline(always)]
+    pub(crate) fn record(&self) -> u32 {
+        repeated_data(self.number.get())
+    }
+
+    /// The first bytes of the record of a call of `MPI_Wait` in which it arrives.
+    #[inline(always)]
+    pub(crate) fn first_of_wait(&self) -> u32 {
+        first_of_wait(self.number.get())
     }
 
     /// The call has come once more.
@@ -109,42 +130,40 @@ impl Recorder {
         (repeat.arrival.call.get() == started.call && repeat.is_known_now()).then_some(repeat)
     }
 
-    /// Records that so many bytes have arrived with a tag, in the call that comes next, if that is what has arrived before. No,
-    /// and nothing is done, if it is something else or takes more than a few instructions.
+    /// What arrives for a call, if so many bytes with this status are what has arrived before.
     #[inline(always)]
-    pub(crate) fn arrives_again(&self, started: Started, bytes: u64, tag: c_int) -> bool {
-        let Some(Repeat { arrival, .. }) = self.last_started(started) else { return false };
-        arrival.known.get() == Arrived { bytes, tag }
-            && self.repeat_data(repeated_data(arrival.number.get()))
-    }
-
-    /// The same, and the call of `MPI_Wait` in which they have arrived.
-    #[inline(always)]
-    pub(crate) fn ends_again(
+    pub(crate) fn known_arrival(
         &self,
-        [begin, end]: [u64; 2],
         started: Started,
         bytes: u64,
-        tag: c_int,
-    ) -> bool {
-        let Some(Repeat { arrival, .. }) = self.last_started(started) else { return false };
-        arrival.known.get() == Arrived { bytes, tag }
-            && self.repeat(first_of_wait(arrival.number.get()), begin, end)
+        status: &MPI_Status,
+    ) -> Option<&Arrival> {
+        let Repeat { arrival, .. } = self.last_started(started)?;
+        (arrival.known.get() == Arrived::of(bytes, status)).then_some(arrival)
     }
 
-    /// This has arrived. If that comes twice, it may come again.
+    /// The same, and records that it has arrived. Otherwise [`arrives`](Self::arrives) follows if anything has.
+    #[inline(always)]
+    pub(crate) fn arrives_again(&self, started: Started, bytes: u64, status: &MPI_Status) -> bool {
+        let Some(Repeat { arrival, .. }) = self.last_started(started) else { return false };
+        let arrived = Arrived::of(bytes, status);
+        if arrival.known.get() == arrived {
+            return self.repeat_data(arrival.record());
+        }
+        arrival.is_again.set(arrival.candidate.replace(arrived) == arrived);
+        false
+    }
+
+    /// This has arrived, which was not known. If it comes twice, it may come again.
     #[cold]
     #[inline(never)]
-    pub(crate) fn learn_arrival(&self, started: Started, moved: Moved) {
+    pub(crate) fn arrives(&self, started: Started, moved: Moved) {
         let Some(repeat) = self.last_started(started) else { return };
         let arrival = &repeat.arrival;
-        let (Way::Received, Some(Ok(tag))) = (moved.way, moved.tag.map(c_int::try_from)) else {
-            return;
-        };
-        let arrived = Arrived { bytes: moved.bytes, tag };
-        if arrival.candidate.replace(arrived) != arrived {
+        if moved.way != Way::Received || !arrival.is_again.replace(false) {
             return;
         }
+        let arrived = arrival.candidate.get();
         let Some(number) = self.repeats.learns() else { return };
         let moved = Moved { of: None, ..moved };
         let is_written = self.write_alone(|writer| {

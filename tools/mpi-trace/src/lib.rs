@@ -107,7 +107,7 @@ impl Tally<Started> for Data<'_> {
 
     #[inline(always)]
     fn knows(&self, started: Started, bytes: u64, status: &MPI_Status) -> bool {
-        self.recorder.is_some_and(|recorder| recorder.arrives_again(started, bytes, status.MPI_TAG))
+        self.recorder.is_some_and(|recorder| recorder.arrives_again(started, bytes, status))
     }
 
     fn exchanged(&self, started: Started, exchange: Exchange) {
@@ -137,7 +137,7 @@ impl Tally<Started> for Data<'_> {
             learned.add(moved);
         }
         if of.is_some() {
-            recorder.learn_arrival(started, moved);
+            recorder.arrives(started, moved);
         }
     }
 }
@@ -237,22 +237,25 @@ impl Trace {
         accepted: Accepted<'c>,
         [begin, end]: [u64; 2],
     ) -> bool {
-        let kept = if repeats::starts_message(call) { repeat.kept() } else { None };
-        let started = kept.map(|_| Started::again(recorder, repeat));
+        if !repeats::starts_message(call) {
+            return recorder.repeat(repeat.first(), begin, end);
+        }
+        let Some(kept) = repeat.kept() else { return false };
+        let started = Started::again(recorder, repeat);
         if !recorder.repeat(repeat.first(), begin, end) {
             return false;
         }
-        if let (Some(kept), Some(started)) = (kept, started)
+        if let Some(kept) = &*kept
             && let Some(request) = call.new_request(accepted)
         {
             let data = Data::of(self, Some(recorder), call, None);
             repeat.arrival.begin(started);
-            self.traffic.keep(&data, started, &kept, request);
+            self.traffic.keep(&data, started, kept, request);
         }
         true
     }
 
-    /// Passes on a call that waits for a request.
+    /// Passes on a call that waits for all its requests.
     #[inline(always)]
     fn waited_quickly<'c>(
         &self,
@@ -260,30 +263,59 @@ impl Trace {
         call: impl Call<'c>,
         way: impl QuickWay<'c>,
     ) -> CallResult<'c> {
-        let is_usual = circumstances::are_usual(circumstances::now());
-        let [request] = call.requests() else { return way.go_slowly() };
-        if !is_usual || !self.traffic.may_be_over() {
+        if !circumstances::are_usual(circumstances::now()) || !self.traffic.may_be_over() {
             return way.go_slowly();
         }
-        let function = call.function();
         let begin = Clock::cycles_before_call();
         let result = way.pass_on();
         let (end, result) = Clock::cycles_after_call(result);
-        if let Ok(accepted) = result
-            && let Some(status) = call.status(accepted)
-            && let Some(bytes) = received_bytes(status)
-            && self.traffic.is_complete(*request, |started| {
-                recorder.ends_again([begin, end], started, bytes, status.MPI_TAG)
-            })
-        {
+        let Ok(accepted) = result else {
+            self.waited_otherwise(recorder, call, begin, end, result);
             return result;
+        };
+        let (requests, statuses) = (call.requests(), call.statuses(accepted));
+        let mut is_all = requests.len() == statuses.len();
+        for (request, status) in requests.iter().zip(statuses) {
+            if let Some(complete) = self.traffic.complete(*request)
+                && let Some(bytes) = received_bytes(status)
+                && let Some(arrival) = recorder.known_arrival(complete.tag(), bytes, status)
+            {
+                if call.shape().waits_for_one() {
+                    if recorder.repeat(arrival.first_of_wait(), begin, end) {
+                        complete.end();
+                        return result;
+                    }
+                } else if recorder.repeat_data(arrival.record()) {
+                    complete.end();
+                    continue;
+                }
+            }
+            is_all &= !self.traffic.may_keep(*request);
         }
-        if self.traffic.may_keep(*request) {
-            self.ended_otherwise(recorder, call.erase(), begin, end, result);
+        if is_all {
+            let function = call.function();
+            recorder.call(function, begin, end, false, &Record::none(function));
         } else {
-            recorder.call(function, begin, end, result.is_err(), &Record::none(function));
+            self.waited_otherwise(recorder, call, begin, end, result);
         }
         result
+    }
+
+    /// Records such a call in which other data have arrived than before, or none, or that has failed.
+    #[cold]
+    #[inline(never)]
+    fn waited_otherwise<'c>(
+        &self,
+        recorder: &Recorder,
+        call: impl Call<'c>,
+        begin: u64,
+        end: u64,
+        result: CallResult<'c>,
+    ) {
+        let data = Data::of(self, Some(recorder), call, None);
+        let result = self.traffic.around(&data, || Started::made_by(recorder), call, || result);
+        let record = Record::none(call.function());
+        recorder.call(call.function(), begin, end, result.is_err(), &record);
     }
 
     /// Records a call that began as another one: it has received something else, or has failed, or there is no room.
@@ -421,7 +453,7 @@ impl MpiInterceptionLayer for Trace {
     #[inline(always)]
     fn around_quickly<'c>(&self, call: impl Call<'c>, way: impl QuickWay<'c>) -> CallResult<'c> {
         let Some(recorder) = Recorder::known() else { return way.go_slowly() };
-        if call.shape().waits_for_one() {
+        if call.shape().waits_for_all() {
             return self.waited_quickly(recorder, call, way);
         }
         let Some(repeat) = recorder.repeats.last_or_next(call) else { return way.go_slowly() };

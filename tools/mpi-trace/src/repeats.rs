@@ -3,12 +3,11 @@
 //!
 //! They are messages, and collective operations that are over when they return, with predefined datatypes: what such a call
 //! moves follows from its arguments, and of what it receives from its status. Calls that only tell something move nothing.
-//! Of a message that goes on when its call has returned, it is known what is to be kept until it is complete, unless it may
-//! come from anybody.
+//! Of a message that goes on when its call has returned, it is known what is to be kept until it is complete.
 //! The handle of a communicator may mean another one after that is freed. Then nothing repeats any more that was known
 //! ([`circumstances`]).
 
-use core::cell::Cell;
+use core::cell::{Cell, Ref, RefCell};
 use core::ffi::c_void;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
@@ -16,8 +15,8 @@ use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat
 use mpi_facts::{NONE, Pattern, Position, Shape, only_tells};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, MPI_Status, c_int, pmpi};
 use mpi_tool_layer::{
-    Accepted, Call, Datatypes, FunctionId, Keeps, KeptMessage, MESSAGES, RankKind,
-    STARTED_MESSAGES, Word, received_bytes_at_once,
+    Accepted, Call, Datatypes, FunctionId, Keeps, KeptMessage, MESSAGES, STARTED_MESSAGES, Word,
+    received_bytes_at_once,
 };
 
 use crate::arrivals::Arrival;
@@ -45,13 +44,13 @@ pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
     repeating
 };
 
-/// The functions with a quick way: these, and what waits for one request.
+/// The functions with a quick way: these, and those that wait for all their requests.
 pub(crate) const QUICK: [bool; FunctionId::COUNT] = {
     let mut quick = REPEATING;
     let mut index = 0;
     while index < quick.len() {
         if let Some(function) = FunctionId::from_index(index) {
-            quick[index] |= Shape::of(function).waits_for_one();
+            quick[index] |= !function.is_large_count() && Shape::of(function).waits_for_all();
         }
         index += 1;
     }
@@ -84,17 +83,13 @@ fn place_of(function: FunctionId) -> usize {
 #[inline(always)]
 pub(crate) fn may_repeat<'c>(call: impl Call<'c>) -> bool {
     static MAY: [bool; FunctionId::COUNT] = REPEATING;
-    MAY[call.function() as usize] && !(starts_message(call) && is_from_anybody(call))
+    MAY[call.function() as usize]
 }
 
 /// Does a call that may repeat start a message, which goes on when it has returned?
 #[inline(always)]
 pub(crate) fn starts_message<'c>(call: impl Call<'c>) -> bool {
     STARTED_MESSAGES[call.function() as usize]
-}
-
-fn is_from_anybody<'c>(call: impl Call<'c>) -> bool {
-    call.source().is_some_and(|source| source.kind() == RankKind::AnySource)
 }
 
 /// The arguments that decide what a call's record says and what it moves; nothing where the function has none.
@@ -247,7 +242,7 @@ pub(crate) struct Repeat {
     /// What the status says, if the call receives a message, else [`Arrived::NOTHING`].
     arrived: Cell<Arrived>,
     /// What is kept of the message that the call starts, if anything is.
-    kept: Cell<Option<KeptMessage>>,
+    kept: RefCell<Option<KeptMessage>>,
     record: Cell<Record>,
     moved: Cell<[Option<Moved>; MOST_MOVED]>,
     /// What arrives for it later.
@@ -267,7 +262,7 @@ impl Repeat {
             first: Cell::new(u32::MAX),
             function: Cell::new(FunctionId::MPI_Send),
             arrived: Cell::new(Arrived::NOTHING),
-            kept: Cell::new(None),
+            kept: RefCell::new(None),
             record: Cell::new(Record::none(FunctionId::MPI_Send)),
             moved: Cell::new([None; MOST_MOVED]),
             arrival: Arrival::unknown(),
@@ -294,10 +289,11 @@ impl Repeat {
         self.first.get()
     }
 
-    /// What is kept of the message that the call starts, if anything is.
+    /// What is kept of the message that the call starts, if anything is. `None` in a signal handler that comes while something
+    /// is learned here.
     #[inline(always)]
-    pub(crate) fn kept(&self) -> Option<KeptMessage> {
-        self.kept.get()
+    pub(crate) fn kept(&self) -> Option<Ref<'_, Option<KeptMessage>>> {
+        self.kept.try_borrow().ok()
     }
 
     /// Is a call this one, of a function that is known to be the same? [`Repeats::leave`] sees to that.
@@ -543,6 +539,8 @@ impl Recorder {
         {
             return;
         }
+        // A signal handler may come while it is read.
+        let Ok(mut kept_before) = place.kept.try_borrow_mut() else { return };
         let Some(number) = repeats.learns() else { return };
         place.during.set(circumstances::NEVER);
         compiler_fence(SeqCst);
@@ -562,7 +560,7 @@ impl Recorder {
             place.first.set(first_of_repeat(number));
             place.function.set(call.function());
             place.arrived.set(arrived);
-            place.kept.set(kept);
+            *kept_before = kept;
             place.record.set(*record);
             place.moved.set(moved);
             compiler_fence(SeqCst);

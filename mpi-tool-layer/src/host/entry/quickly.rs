@@ -5,11 +5,11 @@ use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 
 use mpi_facts::Pattern;
-use mpi_sys::MPI_Status;
+use mpi_sys::{MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Status};
 
 use super::Preloaded;
 use crate::call::{CallResult, KnownCall, NONE, Returns, Shape, result};
-use crate::high::{How, OfTheFramework, OwnStatus, QuickWay};
+use crate::high::{How, MOST_QUICK, OfTheFramework, QuickStatuses, QuickWay};
 use crate::host::lifecycle::is_watched;
 use crate::{FunctionId, RawMpiInterceptionLayer};
 
@@ -45,44 +45,61 @@ pub(super) const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -
     is_quick
 }
 
-/// Do calls of a function have a status on their quick way that the application ignores? Of functions that have received
-/// something when they return, and of those that wait for a request.
-pub(super) const fn lends_status<L: RawMpiInterceptionLayer>(function: FunctionId) -> bool {
+/// How many statuses calls of a function may have on their quick way where the application ignores its own: one of
+/// functions that have received something when they return, and as many as requests of those that wait for all of them.
+pub(super) const fn most_lent(function: FunctionId) -> usize {
     let shape = Shape::of(function);
-    L::QUICK_STATUS
-        && shape.statuses != NONE
-        && !shape.array_of_statuses
-        && shape.flag == NONE
-        && (!matches!(shape.pattern, Pattern::Nothing) || shape.waits_for_one())
+    let is_received = !matches!(shape.pattern, Pattern::Nothing) && !shape.array_of_statuses;
+    match () {
+        () if shape.statuses == NONE || shape.flag != NONE => 0,
+        () if is_received || shape.waits_for_one() => 1,
+        () if shape.waits_for_all() => MOST_QUICK,
+        () => 0,
+    }
 }
 
 /// An argument of a parameter for statuses.
 pub(super) trait Lent {
-    /// The argument, or a status of the framework's if the application ignores it.
-    fn or_own(self, own: &mut OwnStatus) -> Self;
+    /// The argument, or statuses of the framework's if the application ignores its own: one, or as many as there are requests,
+    /// if the parameter is an array.
+    fn or_own<const MOST: usize>(
+        self,
+        own: &mut QuickStatuses<MOST>,
+        is_array: bool,
+        requests: usize,
+    ) -> Self;
 }
 
 impl Lent for *mut MPI_Status {
     #[inline(always)]
-    fn or_own(self, own: &mut OwnStatus) -> Self {
-        own.unless_kept(self)
+    fn or_own<const MOST: usize>(
+        self,
+        own: &mut QuickStatuses<MOST>,
+        is_array: bool,
+        requests: usize,
+    ) -> Self {
+        if is_array {
+            own.unless_kept(self, MPI_STATUSES_IGNORE, requests)
+        } else {
+            own.unless_kept(self, MPI_STATUS_IGNORE, 1)
+        }
     }
 }
 
 /// What the function reads.
 impl Lent for *const MPI_Status {
     #[inline(always)]
-    fn or_own(self, _: &mut OwnStatus) -> Self {
+    fn or_own<const MOST: usize>(self, _: &mut QuickStatuses<MOST>, _: bool, _: usize) -> Self {
         self
     }
 }
 
-/// An argument as MPI gets it: a status is the framework's where it [lends](lends_status) one.
+/// An argument as MPI gets it: statuses are the framework's where it [lends](most_lent) some.
 macro_rules! lent {
-    ($lends:expr, $own:ident, Status $argument:ident) => {
-        if $lends { $argument.or_own(&mut $own) } else { $argument }
+    ($lends:expr, $own:ident, $is_array:expr, $requests:expr, Status $argument:ident) => {
+        if $lends { $argument.or_own(&mut $own, $is_array, $requests) } else { $argument }
     };
-    ($lends:expr, $own:ident, $kind:ident $argument:ident) => {
+    ($lends:expr, $own:ident, $is_array:expr, $requests:expr, $kind:ident $argument:ident) => {
         $argument
     };
 }
@@ -207,27 +224,29 @@ macro_rules! way_function {
         #[inline(always)]
         pub(super) unsafe fn $name<T: Preloaded, const HOW: u8>($($arg: $ty),*) -> $ret {
             let arguments = ($($arg,)*);
-            // MPI writes there during the call, which is over before this is.
-            #[allow(unused_mut, unused_variables, reason = "most functions have no status")]
-            let mut own_status = OwnStatus::new();
-            $(let $arg = lent!(
-                const { lends_status::<T::Layer>(FunctionId::$c_name) }, own_status, $kind $arg
-            );)*
+            const SHAPE: Shape = Shape::of(FunctionId::$c_name);
             let words = [$(word!($kind $arg)),*];
-            // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's, or a status
-            // that is there instead of one that it ignores.
+            // SAFETY: the words must be the arguments of a call that goes to MPI: they are the application's.
             let before = unsafe { QuickRequests::of::<{ FunctionId::$c_name as usize }>(&words) };
             let Some(before) = before else {
                 let ($($arg,)*) = arguments;
                 // SAFETY: it wants what this function does.
                 return unsafe { outlined::$name::<T>($($arg),*) };
             };
-            const SHAPE: Shape = Shape::of(FunctionId::$c_name);
+            // MPI writes there during the call, which is over before this is.
+            #[allow(unused_mut, unused_variables, reason = "most functions have no status")]
+            let mut own_statuses = QuickStatuses::<{ most_lent(FunctionId::$c_name) }>::new();
+            $(let $arg = lent!(
+                const { <T::Layer as RawMpiInterceptionLayer>::QUICK_STATUS },
+                own_statuses, SHAPE.array_of_statuses, before.as_slice().len(), $kind $arg
+            );)*
+            let words = [$(word!($kind $arg)),*];
             // Of other functions nobody asks what they have returned.
             const HAS_REQUESTS: bool = SHAPE.requests != NONE;
             let returned = Returns::nothing();
             // SAFETY: the slices and the place must be there until the layer's method has returned, which is called here.
-            // They have the words of the arguments, the requests among them, and what the next function returns.
+            // They have the words of the arguments, with statuses that are there instead of those that the application
+            // ignores, the requests as they are before the call, and what the next function returns.
             let call = unsafe {
                 KnownCall::<{ FunctionId::$c_name as usize }>::branded(
                     false, &words, before.as_slice(), HAS_REQUESTS.then_some(&returned),

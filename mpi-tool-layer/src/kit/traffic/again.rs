@@ -6,7 +6,7 @@ use super::pending::{self, Amount, Pending};
 use super::whom::{Kept, Place, receives_matched};
 use super::{Tally, Traffic, is_to_nobody, starts_message};
 use crate::call::Shape;
-use crate::kit::peers::Peer;
+use crate::pending_requests::Held;
 use crate::{
     Accepted, Call, Contents, Datatypes, Flow, FunctionClass, FunctionId, PredefinedDatatype,
     Transfer,
@@ -47,24 +47,23 @@ use crate::{
 ///
 /// What the call has moved at once, a message that is sent, the layer must know, too: nobody is told of it by
 /// [`keep`](Traffic::keep). It must also know when the handle of the communicator means another one than before.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct KeptMessage {
     flow: Flow,
     datatype: PredefinedDatatype,
     count: u64,
     at_most: bool,
-    peer: Option<Peer>,
+    peer: Option<Kept>,
 }
 
 /// What [`Traffic`] keeps of a call, and of any other one with the same arguments.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Keeps {
     /// Nothing: the call starts no message, or one to nobody, or one that the layer does not [follow](Tally::follows).
     Nothing,
     /// One message.
     Message(KeptMessage),
-    /// Something else, or what can be told of this call only: the datatype is not a predefined one, or the message may come
-    /// from anybody.
+    /// Something else, or what can be told of this call only: the datatype is not a predefined one.
     Another,
 }
 
@@ -108,10 +107,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
             return if is_followed { Keeps::Message(kept) } else { Keeps::Nothing };
         }
         if let Some(communicators) = tally.communicators() {
-            match self.whom.kept(communicators, Place::of(call, None), &transfer) {
-                Kept::Known(peer) => kept.peer = Some(peer),
-                Kept::Source(_) => return Keeps::Another,
-            }
+            kept.peer = Some(self.whom.kept(communicators, Place::of(call, None), &transfer));
         }
         Keeps::Message(kept)
     }
@@ -120,22 +116,22 @@ impl<T: Copy + Send + Sync> Traffic<T> {
     /// [`around`](Self::around) would keep is kept. What the call itself has moved the layer knows.
     #[inline(always)]
     pub fn keep(&self, tally: &impl Tally<T>, tag: T, message: &KeptMessage, request: MPI_Request) {
-        self.keep_with(tally, tag, message, message.peer.map(Kept::Known), request);
+        self.keep_with(tally, tag, message, message.peer.clone(), request);
+    }
+
+    /// What is kept of a request that is complete, for a call that is over and was not passed through
+    /// [`around`](Self::around). `None` if nothing is kept, and also if it is not at hand, where [`may_keep`](Self::may_keep)
+    /// says yes. Then, and if it is not [ended](Complete::end), the call is to be passed through
+    /// [`around`](Self::around) all the same ([`may_be_over`](Self::may_be_over)).
+    #[inline(always)]
+    pub fn complete(&self, request: MPI_Request) -> Option<Complete<'_, T>> {
+        self.requests.hold(request).map(Complete)
     }
 
     /// Is anything kept of a request? Perhaps, if not no.
     #[inline(always)]
     pub fn may_keep(&self, request: MPI_Request) -> bool {
         self.requests.may_have(request)
-    }
-
-    /// A request is complete that a call was given which is over and was not passed through [`around`](Self::around). If
-    /// `is_known` says so, by the tag, nothing is kept of it any more, and the answer is yes. `is_known` is not asked where
-    /// nothing is kept, and neither always where something is: then the call is to be passed through
-    /// [`around`](Self::around) all the same ([`may_be_over`](Self::may_be_over)).
-    #[inline(always)]
-    pub fn is_complete(&self, request: MPI_Request, is_known: impl FnOnce(T) -> bool) -> bool {
-        self.requests.forget_if(request, |pending| is_known(pending.tag()))
     }
 
     /// The same with a peer that may not be known yet.
@@ -148,11 +144,29 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         peer: Option<Kept>,
         request: MPI_Request,
     ) {
-        let KeptMessage { flow, datatype, count, at_most, .. } = *message;
+        let &KeptMessage { flow, datatype, count, at_most, .. } = message;
         let bytes = if pending::is_at_start(flow, at_most) { 0 } else { message.bytes() };
         let amount = Amount { flow, contents: Contents::Predefined(datatype), count, at_most };
         let (tag, class) = (tally.kept(tag, bytes), FunctionClass::PointToPoint);
         self.requests.insert(request, Pending::new(tag, class, false, amount, peer));
+    }
+}
+
+/// What is kept of an operation that is complete: see [`Traffic::complete`].
+#[derive(Debug)]
+pub struct Complete<'a, T>(Held<'a, Pending<T>>);
+
+impl<T: Copy> Complete<'_, T> {
+    /// The tag of the call that has started it.
+    #[inline(always)]
+    pub fn tag(&self) -> T {
+        self.0.get().tag()
+    }
+
+    /// The layer knows all that there is to know: nothing is kept any more. Not of persistent requests.
+    #[inline(always)]
+    pub fn end(self) {
+        self.0.end();
     }
 }
 

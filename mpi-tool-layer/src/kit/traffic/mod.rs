@@ -6,7 +6,7 @@ mod whom;
 
 use core::ffi::c_int;
 
-pub use again::{Keeps, KeptMessage, STARTED_MESSAGES};
+pub use again::{Complete, Keeps, KeptMessage, STARTED_MESSAGES};
 use mpi_sys::{MPI_Datatype, MPI_File, MPI_Request, MPI_Status};
 use pending::{Amount, Pending};
 use std::sync::Arc;

@@ -34,6 +34,7 @@ pub(super) fn write<'a>(
         "host",
         "pid",
         "number",
+        "site",
     ])?;
     for one in calls {
         let Single { process, thread, call, bytes: [sent, received, reduced], .. } = one?;
@@ -61,6 +62,7 @@ pub(super) fn write<'a>(
             process.host.clone(),
             process.pid.to_string(),
             call.number.to_string(),
+            process.site(&call).map_or(String::new(), |site| site.path.clone()),
         ])?;
     }
     out.flush()?;

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::csv;
 use super::messages::{Message, Messages, Place};
 use super::path::{Idle, Path};
-use super::read::{Call, Clocks, Process, Trace};
+use super::read::{At, Call, Clocks, Process, Trace};
 use super::text;
 use super::waits::{self, Wait};
+use crate::report::symbols::Frame;
 
 /// What each number of an event is.
 const EVENT: [&str; 11] = [
@@ -199,6 +200,9 @@ fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
 
 fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
     let groups = waits::grouped(trace, waits);
+    let frames = |at: &Option<At>| {
+        at.as_ref().map(|At(site)| site.frames.iter().map(Frame::to_json).collect::<Vec<_>>())
+    };
     let one = |(group, time, calls): (waits::Group, i64, u64)| {
         json!({
             "cause": group.cause.name(),
@@ -207,6 +211,8 @@ fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
             "culprit": trace.processes[group.culprit].rank,
             "time": time,
             "calls": calls,
+            "site": frames(&group.site),
+            "culprit_site": frames(&group.until),
         })
     };
     groups.into_iter().map(one).collect()

@@ -267,11 +267,14 @@ fn annotations(trace: &Trace, place: Place, call: &Call) -> Message {
         }
     }
     let communicator = csv::communicator(process, call.communicator);
-    if !communicator.is_empty() {
-        let mut one = Message::default();
-        one.bytes(field::annotation::NAME, b"communicator");
-        one.bytes(field::annotation::TEXT, communicator.as_bytes());
-        all.inside(field::event::ANNOTATION, &one);
+    let site = process.site(call).map_or("", |site| &site.path);
+    for (name, text) in [("communicator", &*communicator), ("site", site)] {
+        if !text.is_empty() {
+            let mut one = Message::default();
+            one.bytes(field::annotation::NAME, name.as_bytes());
+            one.bytes(field::annotation::TEXT, text.as_bytes());
+            all.inside(field::event::ANNOTATION, &one);
+        }
     }
     all
 }

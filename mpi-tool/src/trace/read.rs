@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
@@ -17,13 +18,18 @@ mod progress;
 mod room;
 #[cfg(test)]
 mod rounded;
+mod sites;
 mod stream;
 
 pub(super) use call::{Call, Thread, sums};
 use chunks::{Bytes, Chunk, chunks, text, word};
 use clock::Clock;
 use progress::Progress;
+use sites::Modules;
+pub(super) use sites::{At, Site};
 pub(super) use stream::{Single, Stream};
+
+use crate::report::symbols::Place;
 
 /// A run.
 pub(super) struct Trace {
@@ -73,6 +79,10 @@ pub(super) struct Process {
     /// From when until when the application had switched tracing off at times; without an end it still had.
     pub(super) off: Option<(i64, Option<i64>)>,
     pub(super) special: Special,
+    /// Does the file say where calls come from?
+    has_sites: bool,
+    /// Call sites, by their numbers in the file.
+    sites: HashMap<u32, Rc<Site>>,
     clock: Clock,
 }
 
@@ -132,6 +142,8 @@ struct Source {
     /// By thread, in the order in which they were written.
     chunks: Vec<Chunk>,
     functions: HashMap<u64, FunctionId>,
+    /// The places of call sites, by their numbers, until they are [looked up](sites::look_up).
+    sites: HashMap<u32, Vec<Place>>,
 }
 
 impl Opened {
@@ -166,6 +178,7 @@ impl Opened {
             });
         }
         files.sort_by_key(|(process, _)| (process.world, process.rank, process.pid));
+        sites::look_up(&mut files);
         let hosts = clock::share(files.iter_mut().map(|(process, _)| process));
         Ok(Self { files, hosts, progress: Progress::new() })
     }
@@ -186,7 +199,7 @@ impl Opened {
         self.progress.expect(self.bytes());
         let mut processes = Vec::new();
         let mut records = Vec::new();
-        for (mut process, Source { file, chunks, functions }) in self.files {
+        for (mut process, Source { file, chunks, functions, .. }) in self.files {
             for chunk in &chunks {
                 let mut read = || -> Result<()> {
                     if chunk.read(&file, &mut records)? {
@@ -306,6 +319,8 @@ impl Process {
                 any_tag: int(header::ANY_TAG),
                 proc_null: int(header::PROC_NULL),
             },
+            has_sites: word(header::DEPTH) != 0,
+            sites: HashMap::new(),
             clock: Clock {
                 shift: shift as u32,
                 rate: f64::from_bits(word(header::RATE)),
@@ -317,19 +332,21 @@ impl Process {
         };
         let (mut chunks, definitions): (Vec<_>, Vec<_>) =
             chunks(&file)?.into_iter().partition(|chunk| chunk.thread != UNKNOWN);
-        let mut functions = HashMap::new();
         let mut records = Vec::new();
+        chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
+        let (functions, sites) = (HashMap::new(), HashMap::new());
+        let mut source = Source { file, chunks, functions, sites };
+        let mut modules = Modules::default();
         for chunk in definitions {
-            if chunk.read(&file, &mut records)? {
-                process.define(&records, &mut functions)?;
+            if chunk.read(&source.file, &mut records)? {
+                process.define(&records, &mut source, &mut modules)?;
             }
         }
-        chunks.sort_by_key(|chunk| (chunk.thread, chunk.sequence));
-        Ok((process, Source { file, chunks, functions }))
+        Ok((process, source))
     }
 
     /// Reads definitions.
-    fn define(&mut self, records: &[u8], functions: &mut HashMap<u64, FunctionId>) -> Result<()> {
+    fn define(&mut self, records: &[u8], source: &mut Source, modules: &mut Modules) -> Result<()> {
         let mut records = Reader::new(records);
         while !records.is_empty() {
             let mut one = || {
@@ -343,6 +360,10 @@ impl Process {
                         *place = rest.number()?;
                     }
                 }
+                if kind == define::SITE {
+                    let places = modules.places(&mut rest)?;
+                    source.sites.insert(u32::try_from(number).ok()?, places);
+                }
                 Some((kind, number, numbers, String::from_utf8_lossy(rest.rest()).into_owned()))
             };
             let Some((kind, number, [identity, own, other], name)) = one() else {
@@ -353,12 +374,14 @@ impl Process {
                     let Ok(function) = name.parse() else {
                         bail!("it is damaged, or of another version: {name:?} is no MPI function")
                     };
-                    functions.insert(number, function);
+                    source.functions.insert(number, function);
                 }
                 define::COMMUNICATOR => {
                     let sizes = [own, other];
                     self.communicators.insert(number, Communicator { identity, sizes, name });
                 }
+                define::MODULE => modules.0.entry(number).or_default().0.push_str(&name),
+                define::BUILD_ID => modules.0.entry(number).or_default().1 = name,
                 define::LEFT_OUT => self.left_out.extend(name.parse::<FunctionId>()),
                 _ => {}
             }
@@ -378,7 +401,7 @@ impl Process {
             bail!("it is damaged: there is no thread {number}");
         }
         while self.threads.len() <= number {
-            self.threads.push(Thread::default());
+            self.threads.push(Thread::new(self.has_sites));
         }
         self.bytes += records.len() as u64;
         let thread = &mut self.threads[number];

@@ -6,7 +6,7 @@ use mpi_facts::trace::filter;
 
 use super::messages::Messages;
 use super::path::{Idle, Path};
-use super::read::{Clocks, Trace};
+use super::read::{At, Clocks, Trace};
 use super::waits::{self, Cause, Wait};
 
 /// What there is, and who waits for whom, in so many lines.
@@ -16,6 +16,9 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     let shown = if top == 0 { groups.len() } else { top.min(groups.len()) };
     for (group, time, calls) in &groups[..shown] {
         let name = |process| name(trace, process);
+        let at = |site: &Option<At>| {
+            site.as_ref().map_or(String::new(), |At(site)| format!(" at {}", site.short))
+        };
         let what = match group.cause {
             Cause::LateSender => "to send",
             Cause::LateReceiver => "to receive",
@@ -23,13 +26,15 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
         };
         let _ = writeln!(
             text,
-            "{:>12}  {:<13}  {}, in {} of {}, waits for {} {what}",
+            "{:>12}  {:<13}  {}, in {} of {}{}, waits for {} {what}{}",
             seconds(*time),
             group.cause.name(),
             name(group.waiting),
             count(usize::try_from(*calls).unwrap_or(usize::MAX), "call"),
             group.function,
+            at(&group.site),
             name(group.culprit),
+            at(&group.until),
         );
     }
     if shown < groups.len() {

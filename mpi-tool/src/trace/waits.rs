@@ -17,7 +17,7 @@ use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::gaps::Gaps;
 use super::messages::{Completion, Messages, Place};
-use super::read::Trace;
+use super::read::{At, Trace};
 
 /// Why a rank waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,13 +50,17 @@ pub(super) struct Wait {
     pub(super) time: i64,
 }
 
-/// Waits of one cause, function and culprit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Waits of one cause, function and culprit, and of the same lines of the program if these are known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) cause: Cause,
     pub(super) function: FunctionId,
     pub(super) waiting: usize,
     pub(super) culprit: usize,
+    /// Where the call that waits comes from.
+    pub(super) site: Option<At>,
+    /// Where the culprit's comes from.
+    pub(super) until: Option<At>,
 }
 
 /// All waits of a trace, one a call at most.
@@ -114,15 +118,17 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
 pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
     let mut groups: BTreeMap<Group, (i64, u64)> = BTreeMap::new();
     for wait in waits {
-        let Wait { cause, call, culprit, time, .. } = *wait;
+        let Wait { cause, call, culprit, until, time } = *wait;
         let function = call.of(trace).function;
-        let group = Group { cause, function, waiting: call.process(), culprit };
+        let [site, until] = [call, until]
+            .map(|place| trace.processes[place.process()].site(place.of(trace)).cloned().map(At));
+        let group = Group { cause, function, waiting: call.process(), culprit, site, until };
         let sums = groups.entry(group).or_default();
         *sums = (sums.0 + time, sums.1 + 1);
     }
     let mut groups: Vec<_> =
         groups.into_iter().map(|(group, (time, calls))| (group, time, calls)).collect();
-    groups.sort_by_key(|(group, time, _)| (core::cmp::Reverse(*time), *group));
+    groups.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     groups
 }
 

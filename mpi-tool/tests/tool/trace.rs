@@ -161,6 +161,60 @@ fn waits_are_as_long_as_the_program_says() {
     assert_eq!(causes, 5, "{outcome:?}");
 }
 
+/// The lines of both calls, by the program's text, and all else as without call sites.
+#[test]
+fn the_lines_that_wait_for_each_other_are_told() {
+    const SOURCE: &str = include_str!("../c/trace.c");
+    let line = |of: &str| {
+        let found: Vec<_> =
+            (1..).zip(SOURCE.lines()).filter(|(_, line)| line.contains(of)).collect();
+        assert_eq!(found.len(), 1, "{of}");
+        i64::from(found[0].0)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let sites = (setting_of_trace("DEPTH"), OsStr::new("2"));
+    traced_with(&folder, 2, &["mpi_trace"], &["late"], &[sites]);
+    let trace = json(folder.path());
+    // In which line of `late` who waits, and for which line.
+    for (cause, waiting, awaited) in [
+        (
+            "late sender",
+            "MPI_Recv(&other, 1, MPI_DOUBLE, 0, 0,",
+            "MPI_Send(&begin, 1, MPI_DOUBLE, 1, 0,",
+        ),
+        ("late receiver", "MPI_Ssend(large,", "MPI_Recv(large, 8 << 20, MPI_CHAR, 0, 1,"),
+    ] {
+        let is_it = |wait: &&Value| {
+            let frame = |site: &str, of: &str| {
+                let frames = wait[site].as_array().unwrap();
+                assert_eq!(frames.len(), 2, "{wait:#}");
+                assert_eq!(frames[1]["function"], "main");
+                frames[0]["line"] == line(of) && frames[0]["function"] == "late"
+            };
+            wait["cause"] == cause && frame("site", waiting) && frame("culprit_site", awaited)
+        };
+        let found = trace["waits"].as_array().unwrap().iter().filter(is_it).count();
+        assert_eq!(found, 1, "{cause}: {:#}", trace["waits"]);
+    }
+    let ssend = line("MPI_Ssend(large,");
+    let told = printed(folder.path(), &[]);
+    assert!(
+        told.contains(&format!("1 call of MPI_Ssend at trace.c:{ssend} late, waits for")),
+        "{told}"
+    );
+    for call in calls(folder.path()) {
+        let site = &call["site"];
+        let [own, main] = [site.split(" < ").next().unwrap(), site.rsplit(" < ").next().unwrap()];
+        assert!(main.starts_with("trace.c:") && main.ends_with(" main"), "{call:?}");
+        // The line has the call, but for those in several lines.
+        let at: usize = own["trace.c:".len()..].split(' ').next().unwrap().parse().unwrap();
+        let around = SOURCE.lines().skip(at - 1).take(2).collect::<String>();
+        assert!(around.contains(&call["function"]), "{call:?}");
+    }
+    let page = printed(folder.path(), &["--html"]);
+    assert!(page.contains(&format!("trace.c:{ssend} late")));
+}
+
 /// What a process has recorded is there when it is killed; a ring keeps the last calls, in as much room as it may have.
 #[test]
 fn a_killed_program_leaves_its_last_calls() {
@@ -263,7 +317,8 @@ fn calls_that_come_again_are_what_they_were() {
     // More ranks than processors take turns at every message, so that they get fewer calls.
     for (seed, ranks, number) in [("1", 3, 400), ("2", 2, 2000)] {
         let whole = (setting_of_trace("FUNCTIONS"), OsStr::new("MPI_*"));
-        let [in_full, repeated] = [&[whole][..], &[]].map(|settings| {
+        let sites = (setting_of_trace("DEPTH"), OsStr::new("4"));
+        let [in_full, repeated, with_sites] = [&[whole][..], &[], &[sites]].map(|settings| {
             let folder = tempfile::tempdir().unwrap();
             traced_with(
                 &folder,
@@ -279,6 +334,8 @@ fn calls_that_come_again_are_what_they_were() {
             assert_eq!(full, repeated);
         }
         assert_eq!(in_full.messages, repeated.messages);
+        assert_eq!(in_full.calls, with_sites.calls);
+        assert_eq!(in_full.messages, with_sites.messages);
         assert!(repeated.messages.len() > number / 3, "{} messages", repeated.messages.len());
         let calls = repeated.calls.len() as u64;
         assert!(repeated.bytes <= 14 * calls, "{} bytes of {calls} calls", repeated.bytes);
@@ -313,7 +370,7 @@ struct Told {
 fn told(folder: &Path) -> Told {
     let mut calls = calls(folder);
     for call in &mut calls {
-        call.retain(|column, _| !matches!(column.as_str(), "begin" | "end" | "pid"));
+        call.retain(|column, _| !matches!(column.as_str(), "begin" | "end" | "pid" | "site"));
     }
     // They were in the order of times.
     calls.sort();

@@ -20,7 +20,8 @@
 //!   The calls of a thread have numbers from 0. There follow: the beginning, as a signed distance from the end of the
 //!   thread's call before it; the duration, doubled, plus 1 if MPI has refused the call; then, as far as the function has
 //!   them ([`Fields`]), the communicator's number in this file, the tags of what is sent and received, the source as it
-//!   was asked for, the destination, and the root.
+//!   was asked for, the destination, and the root; and last, in files that have [call sites](header::DEPTH), the number of the
+//!   call's site, or 0. No call repeats in these files.
 //! * [`DEFINES`] gives a number to a function with all these arguments, for calls of the thread that come later: the number,
 //!   the function's kind, the arguments as in a call's record, how many pieces of data such a call moves, at most
 //!   [`MOST_MOVED`], and these, each as a record.
@@ -111,6 +112,8 @@ pub mod header {
     pub const FIRST_OFF: usize = 113;
     /// The ticks when it switched tracing on for the last time; [`super::UNKNOWN`] while it is off.
     pub const LAST_ON: usize = 114;
+    /// How many places a call site has at most; 0 if calls have none.
+    pub const DEPTH: usize = 115;
 }
 
 /// What is left out of a trace.
@@ -154,6 +157,14 @@ pub mod define {
     /// A function of which calls were made that are not in the file, as the user has left it out: 0, and its name. Only
     /// those are named whose calls [hide](super::Hidden) something.
     pub const LEFT_OUT: u64 = 3;
+    /// A program or library that calls come from: its number in this file, and a piece of its path, which goes behind the
+    /// pieces before.
+    pub const MODULE: u64 = 4;
+    /// The build ID of one: its number, and the ID in hexadecimal digits.
+    pub const BUILD_ID: u64 = 5;
+    /// A call site: its number in this file, and for each of its places, the call's own first, the number of the program or
+    /// library, and the offset in it. There is no name.
+    pub const SITE: u64 = 6;
 }
 
 /// The kind of record that says that the next call starts a persistent operation: the thread and the number of the call

@@ -14,10 +14,12 @@ pub(crate) const LEFT_OUT: u64 = 2;
 pub(crate) const FILTERED: u64 = 4;
 /// The clock is not the cycle counter, or nobody has looked yet.
 pub(crate) const UNREADY: u64 = 8;
+/// The user wants to know where calls come from.
+pub(crate) const SITES: u64 = 16;
 /// No circumstances are these: of what is not known.
-pub(crate) const NEVER: u64 = 16;
+pub(crate) const NEVER: u64 = 32;
 
-const UNUSUAL: u64 = 31;
+const UNUSUAL: u64 = 63;
 
 /// What they are.
 #[inline(always)]

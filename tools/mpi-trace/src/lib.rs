@@ -6,6 +6,7 @@
 //!   communicators in them.
 //! * `arrivals.rs`: what arrives for such calls in later ones, also again and again.
 //! * `probes.rs`: which message a probe has found.
+//! * `sites.rs`: where calls come from, if the user wants to know it.
 //! * `filter.rs`: which calls are recorded, if not all.
 //! * `store.rs`: the file, and the chunks of it that threads write to. `run.rs`: where the file is, and what its header
 //!   says of the process.
@@ -18,6 +19,7 @@ mod probes;
 mod recorder;
 mod repeats;
 mod run;
+mod sites;
 mod store;
 
 use core::cell::Cell;
@@ -30,7 +32,7 @@ use mpi_tool_layer::mpi_sys::{
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow,
     FunctionId, InOut, MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting,
-    SettingDefault, Settings, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    SettingDefault, Settings, Site, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
     received_bytes,
 };
 
@@ -345,6 +347,7 @@ impl Trace {
         next_f: impl FnOnce() -> R,
     ) -> R {
         let Some(recorder) = self.recorder(function) else { return next_f() };
+        let fields = Record { site: sites::of_this_call(), ..fields };
         let begin = Clock::now();
         let result = next_f();
         let end = Clock::now();
@@ -390,6 +393,7 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
+        let site = sites::of_this_call();
         let mut learned = None;
         if let Some(recorder) = recorder
             && repeats::may_repeat(call)
@@ -433,7 +437,7 @@ impl MpiInterceptionLayer for Trace {
         }
         if let Some(recorder) = recorder {
             // What ends a communicator does not come here: the arguments are what they were.
-            let fields = fields(&self.communicators, call);
+            let fields = Record { site, ..fields(&self.communicators, call) };
             recorder.call(function, begin.get(), end.get(), result.is_err(), &fields);
             if let (Some(learned), Ok(accepted)) = (&learned, result) {
                 let keeps = self.traffic.keeps(&data, call.erase(), accepted);
@@ -564,6 +568,11 @@ impl Tool for Trace {
             help: "record only these ranks, such as 0,4-7",
         },
         Setting {
+            name: "DEPTH",
+            default: SettingDefault::Number(0),
+            help: "record where each call comes from, with so many places: the call's, and its callers'; 0 for none, at most 8",
+        },
+        Setting {
             name: "LEAST",
             default: SettingDefault::Number(0),
             help: "leave out calls that move no data and take less than so many microseconds, such as MPI_Test",
@@ -578,10 +587,15 @@ impl Tool for Trace {
         if chooses_calls {
             circumstances::begin(circumstances::FILTERED);
         }
+        let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
+        sites::set_depth(depth.min(Site::DEEPEST));
+        if depth > 0 {
+            circumstances::begin(circumstances::SITES);
+        }
         if Clock::counts_cycles() {
             circumstances::end(circumstances::UNREADY);
         }
     }
 }
 
-install_qmpi_layer!(Trace, name = "mpi-trace");
+install_qmpi_layer!(Trace, name = "mpi-trace", call_sites_or_bare);

@@ -18,7 +18,7 @@ use mpi_tool_layer::{CallResult, FunctionId, ThreadWord, aside};
 use crate::repeats::Repeats;
 
 use crate::store::{self, Chunk};
-use crate::{filter, names, run};
+use crate::{filter, names, run, sites};
 
 /// What a thread records with. Only its own thread uses it.
 pub(crate) struct Recorder {
@@ -84,6 +84,8 @@ pub(crate) struct Record {
     pub(crate) source: i32,
     pub(crate) destination: i32,
     pub(crate) root: i32,
+    /// Where the call comes from, in files that say so.
+    pub(crate) site: u32,
 }
 
 impl Record {
@@ -98,6 +100,7 @@ impl Record {
             source: 0,
             destination: 0,
             root: 0,
+            site: 0,
         }
     }
 
@@ -304,6 +307,9 @@ impl Recorder {
             let distance = zigzag(begin.wrapping_sub(self.last.get() >> shift).cast_signed());
             let duration = end.wrapping_sub(begin) << 1 | u64::from(has_failed);
             record.put_behind([kind, distance, duration], &mut writer);
+            if sites::depth() != 0 {
+                writer.put(record.site.into());
+            }
             self.written_and_counted(room, writer.length());
         }
         self.last.set(end << shift);

@@ -19,7 +19,7 @@ use mpi_tool_layer::mpi_sys;
 use mpi_tool_layer::run::{self, Job};
 use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
 
-use crate::{filter, recorder, store};
+use crate::{filter, recorder, sites, store};
 
 /// This process's rank in `MPI_COMM_WORLD`, and how many ranks there are, once that is known.
 static POSITION: OnceLock<(u32, u32)> = OnceLock::new();
@@ -89,6 +89,7 @@ fn make(job: &Job, folder: &Path) -> io::Result<()> {
         set(header::RANK, launched_rank().map_or(UNKNOWN, u64::from));
         set(header::SIZE, UNKNOWN);
         set(header::FILTER, filter::kinds());
+        set(header::DEPTH, sites::depth() as u64);
         set(header::PID, std::process::id().into());
         set(header::SHIFT, shift);
         set(header::TICKS, Clock::now());

@@ -244,11 +244,14 @@ pub(crate) fn next_chunk(last: Option<Chunk>, number: u64, ring: u64) -> Option<
     .flatten()
 }
 
+/// A text that is defined has so many bytes at most.
+pub(crate) const LONGEST_NAME: usize = LONGEST - 64;
+
 /// Defines something, by numbers and a text. `false` if there was no room.
 pub(crate) fn define(kind: u64, numbers: &[u64], text: &str) -> bool {
     with(|store| {
         // Short names are the rule, and MPI's own longest one fits.
-        let mut cut = text.len().min(LONGEST - 64);
+        let mut cut = text.len().min(LONGEST_NAME);
         while !text.is_char_boundary(cut) {
             cut -= 1;
         }

@@ -1,8 +1,9 @@
 //! A trace as one page for a browser, without any reference outside of its file: time lines that one can zoom into and
 //! move, arrows for messages, and who waits for whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+use std::rc::Rc;
 
 use anyhow::Result;
 use maud::html;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::csv;
 use super::messages::Messages;
-use super::read::Trace;
+use super::read::{At, Trace};
 use super::text;
 use super::waits::{self, Wait};
 use crate::report::html::{STYLE, page};
@@ -32,6 +33,8 @@ pub(super) fn write(
 ) -> Result<()> {
     let (data, left_out) = data(trace, messages);
     let groups = waits::grouped(trace, waits);
+    let has_sites = groups.iter().any(|(group, ..)| group.site.is_some() || group.until.is_some());
+    let at = |site: &Option<At>| site.as_ref().map_or(String::new(), |At(site)| site.path.clone());
     let title = format!("Trace of {}", text::count(trace.processes.len(), "rank"));
     let body = html! {
         h1 { (title) }
@@ -53,14 +56,19 @@ pub(super) fn write(
             div.scroll tabindex="0" {
                 table {
                     thead { tr { th scope="col" { "cause" } th scope="col" { "rank" } th scope="col" { "in" }
-                        th scope="col" { "waits for rank" } th scope="col" { "calls" } th scope="col" { "seconds" } } }
+                        @if has_sites { th scope="col" { "at" } }
+                        th scope="col" { "waits for rank" }
+                        @if has_sites { th scope="col" { "at" } }
+                        th scope="col" { "calls" } th scope="col" { "seconds" } } }
                     tbody {
                         @for (group, time, calls) in groups.iter().take(200) {
                             tr {
                                 td.text { (group.cause.name()) }
                                 td { (rank(trace, group.waiting)) }
                                 td.text { (group.function.name()) }
+                                @if has_sites { td.text { (at(&group.site)) } }
                                 td { (rank(trace, group.culprit)) }
+                                @if has_sites { td.text { (at(&group.until)) } }
                                 td { (calls) }
                                 td { (format!("{:.6}", *time as f64 / 1e9)) }
                             }
@@ -89,6 +97,7 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
         0
     };
     let mut functions: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut sites: HashMap<At, usize> = HashMap::new();
     let mut lanes = Vec::new();
     let mut lane_of = BTreeMap::new();
     let mut shown = 0;
@@ -114,10 +123,16 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
                     last = call.begin;
                     let [sent, received, reduced] = csv::bytes(process, number, call);
                     let bytes = sent.saturating_add(received).saturating_add(reduced);
-                    match (csv::peer(process, number, call), bytes) {
-                        (None, 0) => json!([begin, call.end - call.begin, function]),
-                        (peer, bytes) => {
-                            json!([begin, call.end - call.begin, function, bytes, peer])
+                    let length = call.end - call.begin;
+                    let site = process.site(call).map(|site| {
+                        let next = sites.len();
+                        *sites.entry(At(Rc::clone(site))).or_insert(next)
+                    });
+                    match (csv::peer(process, number, call), bytes, site) {
+                        (None, 0, None) => json!([begin, length, function]),
+                        (peer, bytes, None) => json!([begin, length, function, bytes, peer]),
+                        (peer, bytes, site) => {
+                            json!([begin, length, function, bytes, peer, site])
                         }
                     }
                 })
@@ -135,10 +150,13 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
     });
     let mut names = vec![""; functions.len()];
     functions.iter().for_each(|(name, number)| names[*number] = *name);
+    let mut paths = vec![""; sites.len()];
+    sites.iter().for_each(|(At(site), number)| paths[*number] = &site.path);
     let data = json!({
         "schema": "mpi-tool-timeline/1",
         "end": trace.end(),
         "functions": names,
+        "sites": paths,
         "lanes": lanes,
         "messages": sent.collect::<Vec<_>>(),
     });

@@ -30,9 +30,9 @@
     let begin = 0;
     return {
       name,
-      calls: calls.map(([after, length, called, bytes, peer]) => {
+      calls: calls.map(([after, length, called, bytes, peer, site]) => {
         begin += after;
-        return { begin, end: begin + length, called, bytes: bytes ?? 0, peer: peer ?? null };
+        return { begin, end: begin + length, called, bytes: bytes ?? 0, peer: peer ?? null, site: trace.sites[site] };
       }),
     };
   });
@@ -175,7 +175,8 @@
     pointed.textContent = call === undefined
       ? `rank ${lane.name}: ${seconds(time)}, not in MPI`
       : `rank ${lane.name}: ${trace.functions[call.called]}, ${seconds(call.end - call.begin)}, from ${seconds(call.begin)}` +
-        (call.bytes ? `, ${call.bytes} bytes` : "") + (call.peer === null ? "" : `, with rank ${call.peer}`);
+        (call.bytes ? `, ${call.bytes} bytes` : "") + (call.peer === null ? "" : `, with rank ${call.peer}`) +
+        (call.site === undefined ? "" : `, at ${call.site}`);
   });
   canvas.addEventListener("keydown", (event) => {
     const length = to - from;

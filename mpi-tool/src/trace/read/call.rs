@@ -23,6 +23,8 @@ pub(in crate::trace) struct Arguments {
     pub(in crate::trace) source: Option<i64>,
     pub(in crate::trace) destination: Option<i64>,
     pub(in crate::trace) root: Option<i64>,
+    /// The number of the call's site in the process's file, or 0.
+    pub(in crate::trace) site: u32,
 }
 
 impl Arguments {
@@ -36,6 +38,7 @@ impl Arguments {
             source: None,
             destination: None,
             root: None,
+            site: 0,
         }
     }
 
@@ -52,6 +55,7 @@ impl Arguments {
             source: signed(fields.source)?,
             destination: signed(fields.destination)?,
             root: signed(fields.root)?,
+            site: 0,
         })
     }
 }
@@ -128,6 +132,8 @@ pub(in crate::trace) fn sums(data: &[Moved]) -> [u64; 3] {
 /// A thread's calls.
 #[derive(Default)]
 pub(in crate::trace) struct Thread {
+    /// Have the calls in the file sites?
+    has_sites: bool,
     /// In the order in which they ended.
     pub(in crate::trace) calls: Vec<Call>,
     pub(in crate::trace) data: Vec<Moved>,
@@ -153,6 +159,11 @@ pub(in crate::trace) struct Thread {
 }
 
 impl Thread {
+    /// Of a file whose calls have sites, or have none.
+    pub(super) fn new(has_sites: bool) -> Self {
+        Self { has_sites, ..Self::default() }
+    }
+
     /// The data that have moved in a call.
     pub(in crate::trace) fn data<'a>(&'a self, call: &'a Call) -> &'a [Moved] {
         match call.count {
@@ -296,7 +307,11 @@ impl Thread {
                         begin = ended;
                     }
                     ended = end.max(begin);
-                    let kind = self.kind(Arguments::read(function, &mut records)?);
+                    let mut arguments = Arguments::read(function, &mut records)?;
+                    if self.has_sites {
+                        arguments.site = u32::try_from(records.number()?).ok()?;
+                    }
+                    let kind = self.kind(arguments);
                     self.add(kind, [begin, ended], next, duration & 1 == 1);
                     next += 1;
                 }

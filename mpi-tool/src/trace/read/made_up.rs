@@ -25,6 +25,7 @@ pub(in crate::trace) fn call(function: FunctionId, begin: i64, end: i64) -> Made
         source: None,
         destination: None,
         root: None,
+        site: 0,
     };
     let call = Call::made_up(arguments, [begin, end]);
     MadeUp { call, data: Vec::new(), ended: (Vec::new(), 0) }
@@ -94,6 +95,8 @@ pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
         left_out: Vec::new(),
         off: None,
         special: Special { any_source: -2, any_tag: -1, proc_null: -1 },
+        has_sites: false,
+        sites: HashMap::new(),
         clock: Clock { shift: 0, rate: 1.0, ticks: 0, created: 0, end_ticks: 0, ended: 0 },
     }
 }

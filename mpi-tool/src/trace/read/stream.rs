@@ -158,7 +158,7 @@ impl<'a> ThreadStream<'a> {
             number,
             all,
             rest: all.iter(),
-            thread: Thread::default(),
+            thread: Thread::new(process.has_sites),
             records: Vec::new(),
             latest: i64::MIN,
             calls: VecDeque::new(),

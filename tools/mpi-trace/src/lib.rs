@@ -4,7 +4,8 @@
 //! * `recorder.rs`: a thread's calls, as records (`mpi_facts::trace`). `repeats.rs`: those that come again and again.
 //!   `names.rs`: the numbers of functions and
 //!   communicators in them.
-//! * `arrivals.rs`: what arrives for such calls in later ones, also again and again.
+//! * `arrivals.rs`: what arrives for such calls in later ones, also again and again. `waiting.rs`: calls that wait for all
+//!   their requests.
 //! * `probes.rs`: which message a probe has found.
 //! * `sites.rs`: where calls come from, if the user wants to know it.
 //! * `filter.rs`: which calls are recorded, if not all.
@@ -21,6 +22,7 @@ mod repeats;
 mod run;
 mod sites;
 mod store;
+mod waiting;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -33,7 +35,6 @@ use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow,
     FunctionId, InOut, MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting,
     SettingDefault, Settings, Site, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
-    received_bytes,
 };
 
 use arrivals::Started;
@@ -255,69 +256,6 @@ impl Trace {
             self.traffic.keep(&data, started, kept, request);
         }
         true
-    }
-
-    /// Passes on a call that waits for all its requests.
-    #[inline(always)]
-    fn waited_quickly<'c>(
-        &self,
-        recorder: &Recorder,
-        call: impl Call<'c>,
-        way: impl QuickWay<'c>,
-    ) -> CallResult<'c> {
-        if !circumstances::are_usual(circumstances::now()) || !self.traffic.may_be_over() {
-            return way.go_slowly();
-        }
-        let begin = Clock::cycles_before_call();
-        let result = way.pass_on();
-        let (end, result) = Clock::cycles_after_call(result);
-        let Ok(accepted) = result else {
-            self.waited_otherwise(recorder, call, begin, end, result);
-            return result;
-        };
-        let (requests, statuses) = (call.requests(), call.statuses(accepted));
-        let mut is_all = requests.len() == statuses.len();
-        for (request, status) in requests.iter().zip(statuses) {
-            if let Some(complete) = self.traffic.complete(*request)
-                && let Some(bytes) = received_bytes(status)
-                && let Some(arrival) = recorder.known_arrival(complete.tag(), bytes, status)
-            {
-                if call.shape().waits_for_one() {
-                    if recorder.repeat(arrival.first_of_wait(), begin, end) {
-                        complete.end();
-                        return result;
-                    }
-                } else if recorder.repeat_data(arrival.record()) {
-                    complete.end();
-                    continue;
-                }
-            }
-            is_all &= !self.traffic.may_keep(*request);
-        }
-        if is_all {
-            let function = call.function();
-            recorder.call(function, begin, end, false, &Record::none(function));
-        } else {
-            self.waited_otherwise(recorder, call, begin, end, result);
-        }
-        result
-    }
-
-    /// Records such a call in which other data have arrived than before, or none, or that has failed.
-    #[cold]
-    #[inline(never)]
-    fn waited_otherwise<'c>(
-        &self,
-        recorder: &Recorder,
-        call: impl Call<'c>,
-        begin: u64,
-        end: u64,
-        result: CallResult<'c>,
-    ) {
-        let data = Data::of(self, Some(recorder), call, None);
-        let result = self.traffic.around(&data, || Started::made_by(recorder), call, || result);
-        let record = Record::none(call.function());
-        recorder.call(call.function(), begin, end, result.is_err(), &record);
     }
 
     /// Records a call that began as another one: it has received something else, or has failed, or there is no room.

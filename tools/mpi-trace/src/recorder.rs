@@ -410,7 +410,9 @@ impl Recorder {
     #[inline(always)]
     pub(crate) fn repeat(&self, first: u32, begin: u64, end: u64) -> bool {
         let last = self.last.get();
-        if begin < last || end.wrapping_sub(last) >> 32 != 0 {
+        // Half as far as a record can tell: that is compared in one instruction. A call that ends at `last` is not near, either.
+        let is_near = last.wrapping_sub(end) >= 0_u64.wrapping_sub(1 << 31);
+        if begin < last || !is_near {
             return false;
         }
         let Some((room, place)) = self.room_at_once() else { return false };

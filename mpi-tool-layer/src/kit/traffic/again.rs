@@ -128,7 +128,7 @@ impl<T: Copy + Send + Sync> Traffic<T> {
         self.requests.hold(request).map(Complete)
     }
 
-    /// Is anything kept of a request? Perhaps, if not no.
+    /// Is anything kept of a request? Perhaps, if not no. Not to be asked while [what is kept](Complete) is at hand.
     #[inline(always)]
     pub fn may_keep(&self, request: MPI_Request) -> bool {
         self.requests.may_have(request)
@@ -153,6 +153,34 @@ impl<T: Copy + Send + Sync> Traffic<T> {
 }
 
 /// What is kept of an operation that is complete: see [`Traffic::complete`].
+///
+/// A layer whose calls of `MPI_Wait` and `MPI_Waitall` go a [quick way](crate::MpiInterceptionLayer::around_quickly) asks for
+/// each of their requests, and leaves the call to [`around`](Traffic::around) only if it does not know all that has arrived:
+///
+/// ```
+/// use mpi_tool_layer::mpi_sys::MPI_Status;
+/// use mpi_tool_layer::{Call, CallResult, Tally, Traffic};
+///
+/// /// Notes what a call has completed that is over, and that may be over (`may_be_over`).
+/// fn waited<'c>(
+///     traffic: &Traffic<u8>, tally: &impl Tally<u8>, call: impl Call<'c>, result: CallResult<'c>,
+///     note: impl Fn(u8, &MPI_Status) -> bool,
+/// ) {
+///     let statuses = result.map_or(&[][..], |accepted| call.statuses(accepted));
+///     let mut is_known = result.is_ok() && statuses.len() == call.requests().len();
+///     for (request, status) in call.requests().iter().zip(statuses) {
+///         let complete = traffic.complete(*request);
+///         match complete.filter(|complete| note(complete.tag(), status)) {
+///             Some(complete) => complete.end(),
+///             None => is_known &= !traffic.may_keep(*request),
+///         }
+///     }
+///     if !is_known {
+///         // Only what has not ended is told of.
+///         let _ = traffic.around(tally, || 0, call, || result);
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Complete<'a, T>(Held<'a, Pending<T>>);
 

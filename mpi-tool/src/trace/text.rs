@@ -17,7 +17,7 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     for (group, time, calls) in &groups[..shown] {
         let name = |process| name(trace, process);
         let at = |site: &Option<At>| {
-            site.as_ref().map_or(String::new(), |At(site)| format!(" at {}", site.short))
+            site.as_ref().map_or(String::new(), |At(site)| format!(" at {}", site.path))
         };
         let what = match group.cause {
             Cause::LateSender => "to send",

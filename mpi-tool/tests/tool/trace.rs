@@ -199,7 +199,7 @@ fn the_lines_that_wait_for_each_other_are_told() {
     let ssend = line("MPI_Ssend(large,");
     let told = printed(folder.path(), &[]);
     assert!(
-        told.contains(&format!("1 call of MPI_Ssend at trace.c:{ssend} late, waits for")),
+        told.contains(&format!("1 call of MPI_Ssend at trace.c:{ssend} late < trace.c:")),
         "{told}"
     );
     for call in calls(folder.path()) {

@@ -13,9 +13,7 @@ use crate::report::symbols::{Frame, Place, Symbols};
 /// A call site: the functions that the call is in, the innermost first. The same one in all processes of a run.
 #[derive(Debug)]
 pub(in crate::trace) struct Site {
-    /// `solver.c:12 solve`
-    pub(in crate::trace) short: String,
-    /// All functions, as `solver.c:12 solve < main.c:3 main`.
+    /// As `solver.c:12 solve < main.c:3 main`.
     pub(in crate::trace) path: String,
     pub(in crate::trace) frames: Vec<Frame>,
 }
@@ -82,8 +80,7 @@ pub(super) fn look_up(files: &mut [(Process, Source)]) {
             let site = known.entry(places).or_insert_with_key(|places| {
                 let frames = symbols.of_site(places);
                 let texts: Vec<String> = frames.iter().map(Frame::short).collect();
-                let short = texts.first().cloned().unwrap_or_default();
-                Rc::new(Site { short, path: texts.join(" < "), frames })
+                Rc::new(Site { path: texts.join(" < "), frames })
             });
             process.sites.insert(number, Rc::clone(site));
         }

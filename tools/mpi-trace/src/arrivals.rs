@@ -147,11 +147,10 @@ impl Recorder {
     pub(crate) fn arrives_again(&self, started: Started, bytes: u64, status: &MPI_Status) -> bool {
         let Some(Repeat { arrival, .. }) = self.last_started(started) else { return false };
         let arrived = Arrived::of(bytes, status);
-        if arrival.known.get() == arrived {
-            return self.repeat_data(arrival.record());
-        }
-        arrival.is_again.set(arrival.candidate.replace(arrived) == arrived);
-        false
+        let is_known = arrival.known.get() == arrived;
+        let is_again = !is_known && arrival.candidate.replace(arrived) == arrived;
+        arrival.is_again.set(is_again);
+        is_known && self.repeat_data(arrival.record())
     }
 
     /// This has arrived, which was not known. If it comes twice, it may come again.

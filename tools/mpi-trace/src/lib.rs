@@ -331,7 +331,7 @@ impl MpiInterceptionLayer for Trace {
     ) -> CallResult<'c> {
         let function = call.function();
         let recorder = self.recorder(function);
-        let site = sites::of_this_call();
+        let site = recorder.map_or(0, |_| sites::of_this_call());
         let mut learned = None;
         if let Some(recorder) = recorder
             && repeats::may_repeat(call)

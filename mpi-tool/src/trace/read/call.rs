@@ -362,10 +362,79 @@ impl Thread {
             [u32::try_from(records.number()?).ok()?, u32::try_from(records.number()?).ok()?];
         let kind = records.number()?;
         let moved = records.moved(kind).filter(|moved| moved.of.is_none())?;
-        if number >= MOST_DEFINED || !self.defined.contains_key(&of) {
+        if number >= MOST_DEFINED {
             return None;
         }
+        // Whose data they are may have been overwritten.
         self.defined_data.insert(number, (of, moved));
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_facts::trace::{
+        LONGEST, REPEAT, Writer, first_of_repeat, first_of_wait, put_repeat, repeated_data,
+    };
+
+    use super::super::rounded::numbers;
+    use super::*;
+
+    const FUNCTION: FunctionId = FunctionId::MPI_Initialized;
+    const MOVED: Moved =
+        Moved { way: Way::Received, of: None, peer: Partner::At(1), tag: Some(7), bytes: 24 };
+
+    fn twelve(first: u32, begin: u32) -> Vec<u8> {
+        let mut bytes = [0; LONGEST];
+        put_repeat(&mut bytes, first, begin, begin + 1);
+        bytes[..REPEAT].to_vec()
+    }
+
+    /// Data of number 2 for calls of number 1, in an `MPI_Wait` and in another call.
+    fn arrivals() -> Vec<u8> {
+        let mut bytes = [0; LONGEST];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put_moved(&MOVED);
+        let length = writer.length();
+        let defines = [numbers(&[DEFINES_DATA, 2, 1]), bytes[..length].to_vec()].concat();
+        let (start, wait) = (first_of_repeat(1), first_of_wait(2));
+        let data = repeated_data(2).to_le_bytes().to_vec();
+        let other = numbers(&[CALL, 0, 0]);
+        [twelve(start, 1010), defines, twelve(wait, 1020), twelve(start, 1030), data, other]
+            .concat()
+    }
+
+    fn read(records: &[u8]) -> (Thread, u64) {
+        let length = records.len();
+        let chunk = Chunk { thread: 3, sequence: 0, first: 10, time: 1000, at: 0, length };
+        let mut thread = Thread::default();
+        let lost = thread.read(&chunk, records, &HashMap::from([(0, FUNCTION)]), 0).unwrap();
+        (thread, lost)
+    }
+
+    #[test]
+    fn data_with_a_number_are_those_of_the_last_call_that_repeats() {
+        let (thread, lost) = read(&[numbers(&[DEFINES, 1, CALL, 0]), arrivals()].concat());
+        let told: Vec<_> = thread
+            .calls
+            .iter()
+            .map(|call| (call.number, call.function, thread.data(call).to_vec()))
+            .collect();
+        let of = |number| vec![Moved { of: Some((3, number)), ..MOVED }];
+        let expected = [
+            (10, FUNCTION, vec![]),
+            (11, FunctionId::MPI_Wait, of(10)),
+            (12, FUNCTION, vec![]),
+            (13, FUNCTION, of(12)),
+        ];
+        assert_eq!((&told[..], lost), (&expected[..], 0));
+    }
+
+    /// In a ring, a definition may have been overwritten: nothing is made up, and the rest is read.
+    #[test]
+    fn data_of_what_was_overwritten_are_lost() {
+        let (thread, lost) = read(&arrivals());
+        assert_eq!((thread.calls.len(), thread.data.len(), lost), (1, 0, 4));
+        assert_eq!((thread.calls[0].number, thread.calls[0].function), (13, FUNCTION));
     }
 }

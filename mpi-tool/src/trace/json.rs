@@ -1,6 +1,7 @@
 //! A trace as one JSON object, for programs: `docs/schemas/mpi-tool-trace-1.json` says what is in it.
 
 use std::io::{BufWriter, Write};
+use std::rc::Rc;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::csv;
 use super::messages::{Message, Messages, Place};
 use super::path::{Idle, Path};
-use super::read::{At, Call, Clocks, Process, Trace};
+use super::read::{Call, Clocks, Process, Site, Trace};
 use super::text;
 use super::waits::{self, Wait};
 use crate::report::symbols::Frame;
@@ -200,8 +201,8 @@ fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
 
 fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
     let groups = waits::grouped(trace, waits);
-    let frames = |at: &Option<At>| {
-        at.as_ref().map(|At(site)| site.frames.iter().map(Frame::to_json).collect::<Vec<_>>())
+    let frames = |at: &Option<Rc<Site>>| {
+        at.as_ref().map(|site| site.frames.iter().map(Frame::to_json).collect::<Vec<_>>())
     };
     let one = |(group, time, calls): (waits::Group, i64, u64)| {
         json!({

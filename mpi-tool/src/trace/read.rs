@@ -26,7 +26,7 @@ use chunks::{Bytes, Chunk, chunks, text, word};
 use clock::Clock;
 use progress::Progress;
 use sites::Modules;
-pub(super) use sites::{At, Site};
+pub(super) use sites::Site;
 pub(super) use stream::{Single, Stream};
 
 use crate::report::symbols::Place;

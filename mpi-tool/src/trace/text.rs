@@ -1,12 +1,13 @@
 //! What a trace says, in a page of text.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use mpi_facts::trace::filter;
 
 use super::messages::Messages;
 use super::path::{Idle, Path};
-use super::read::{At, Clocks, Trace};
+use super::read::{Clocks, Site, Trace};
 use super::waits::{self, Cause, Wait};
 
 /// What there is, and who waits for whom, in so many lines.
@@ -16,8 +17,8 @@ pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize)
     let shown = if top == 0 { groups.len() } else { top.min(groups.len()) };
     for (group, time, calls) in &groups[..shown] {
         let name = |process| name(trace, process);
-        let at = |site: &Option<At>| {
-            site.as_ref().map_or(String::new(), |At(site)| format!(" at {}", site.path))
+        let at = |site: &Option<Rc<Site>>| {
+            site.as_ref().map_or(String::new(), |site| format!(" at {}", site.path))
         };
         let what = match group.cause {
             Cause::LateSender => "to send",

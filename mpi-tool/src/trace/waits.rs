@@ -11,13 +11,14 @@
 //! A call waits once, for the last one that it depends on, and never longer than it takes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use mpi_facts::trace::Way;
 use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
 
 use super::gaps::Gaps;
 use super::messages::{Completion, Messages, Place};
-use super::read::{At, Trace};
+use super::read::{Site, Trace};
 
 /// Why a rank waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,9 +59,9 @@ pub(super) struct Group {
     pub(super) waiting: usize,
     pub(super) culprit: usize,
     /// Where the call that waits comes from.
-    pub(super) site: Option<At>,
+    pub(super) site: Option<Rc<Site>>,
     /// Where the culprit's comes from.
-    pub(super) until: Option<At>,
+    pub(super) until: Option<Rc<Site>>,
 }
 
 /// All waits of a trace, one a call at most.
@@ -121,7 +122,7 @@ pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
         let Wait { cause, call, culprit, until, time } = *wait;
         let function = call.of(trace).function;
         let [site, until] = [call, until]
-            .map(|place| trace.processes[place.process()].site(place.of(trace)).cloned().map(At));
+            .map(|place| trace.processes[place.process()].site(place.of(trace)).cloned());
         let group = Group { cause, function, waiting: call.process(), culprit, site, until };
         let sums = groups.entry(group).or_default();
         *sums = (sums.0 + time, sums.1 + 1);

@@ -7,6 +7,7 @@ use core::cell::Cell;
 
 use mpi_facts::trace::{DEFINES_DATA, Moved, Way, first_of_wait, number_of_repeat, repeated_data};
 use mpi_tool_layer::mpi_sys::{MPI_Status, c_int};
+use mpi_tool_layer::received_bytes_at_once;
 
 use crate::recorder::Recorder;
 use crate::repeats::{NOWHERE, Repeat};
@@ -56,15 +57,21 @@ impl Started {
 
 /// What has arrived, by a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Arrived {
+pub(crate) struct Arrived {
     bytes: u64,
     source: c_int,
     tag: c_int,
 }
 
 impl Arrived {
-    /// No message has so many bytes.
-    const NOTHING: Self = Self { bytes: u64::MAX, source: 0, tag: 0 };
+    /// No status says this: of a call that receives nothing, or from nobody.
+    pub(crate) const NOTHING: Self = Self { bytes: u64::MAX, source: 0, tag: 0 };
+
+    /// In a call that is over when it returns.
+    #[inline(always)]
+    pub(crate) fn at_once(status: &MPI_Status) -> Self {
+        Self::of(received_bytes_at_once(status), status)
+    }
 
     #[inline(always)]
     fn of(bytes: u64, status: &MPI_Status) -> Self {

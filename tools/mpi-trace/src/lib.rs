@@ -32,9 +32,9 @@ use mpi_tool_layer::mpi_sys::{
     MPI_Comm, MPI_Datatype, MPI_File, MPI_Request, MPI_Status, c_int, pmpi,
 };
 use mpi_tool_layer::{
-    Accepted, AnyCall, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow,
-    FunctionId, InOut, MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting,
-    SettingDefault, Settings, Site, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
+    Accepted, Call, CallResult, Clock, Communicators, Compiled, Exchange, Flow, FunctionId, InOut,
+    MpiInterceptionLayer, Peer, PredefinedDatatype, QuickWay, Setting, SettingDefault, Settings,
+    Site, Tally, Tool, TrackedComm, Traffic, install_qmpi_layer, next,
 };
 
 use arrivals::Started;
@@ -258,13 +258,14 @@ impl Trace {
         true
     }
 
-    /// Records a call that began as another one: it has received something else, or has failed, or there is no room.
+    /// Records a call that began as another one: it has received something else, or has failed, or there is no room. Of functions
+    /// for which that is rare, the call is given [erased](Call::erase), so that this is compiled once for all of them.
     #[cold]
     #[inline(never)]
     fn ended_otherwise<'c>(
         &self,
         recorder: &Recorder,
-        call: AnyCall<'c>,
+        call: impl Call<'c>,
         begin: u64,
         end: u64,
         result: CallResult<'c>,

@@ -13,13 +13,12 @@ use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 use mpi_facts::trace::{DEFINES, MOST_DEFINED, MOST_MOVED, Moved, first_of_repeat};
 use mpi_facts::{NONE, Pattern, Position, Shape, only_tells};
-use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, MPI_Status, c_int, pmpi};
+use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, Call, Datatypes, FunctionId, Keeps, KeptMessage, MESSAGES, STARTED_MESSAGES, Word,
-    received_bytes_at_once,
 };
 
-use crate::arrivals::Arrival;
+use crate::arrivals::{Arrival, Arrived};
 use crate::recorder::{Record, Recorder};
 use crate::{circumstances, names};
 
@@ -210,25 +209,6 @@ fn are_in_place<'c>(call: impl Call<'c>) -> [bool; 2] {
     [sent && is(shape.sent.buffer), received && is(shape.received.buffer)]
 }
 
-/// What a status says of a message.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Arrived {
-    bytes: u64,
-    source: c_int,
-    tag: c_int,
-}
-
-impl Arrived {
-    /// No status says this: of a call that receives nothing, or from nobody.
-    const NOTHING: Self = Self { bytes: u64::MAX, source: 0, tag: 0 };
-
-    #[inline(always)]
-    fn of(status: &MPI_Status) -> Self {
-        let bytes = received_bytes_at_once(status);
-        Self { bytes, source: status.MPI_SOURCE, tag: status.MPI_TAG }
-    }
-}
-
 /// A call that may come again, and what is known of it.
 pub(crate) struct Repeat {
     /// Where it is among what the thread knows.
@@ -311,7 +291,7 @@ impl Repeat {
     /// The same of a call that receives a message from somebody. No for any other one.
     #[inline(always)]
     pub(crate) fn has_arrived<'c>(&self, call: impl Call<'c>, accepted: Accepted<'c>) -> bool {
-        call.status(accepted).is_some_and(|status| Arrived::of(status) == self.arrived.get())
+        call.status(accepted).is_some_and(|status| Arrived::at_once(status) == self.arrived.get())
     }
 }
 
@@ -527,7 +507,7 @@ impl Recorder {
         };
         let has_moved = moved.iter().flatten().count() > 0;
         let arrived =
-            call.status(accepted).filter(|_| has_moved).map_or(Arrived::NOTHING, Arrived::of);
+            call.status(accepted).filter(|_| has_moved).map_or(Arrived::NOTHING, Arrived::at_once);
         // To and from nobody, nothing moves, whatever it is.
         let is_known = !has_moved
             || is_predefined(shape.sent, sent_in_place)
@@ -539,8 +519,8 @@ impl Recorder {
         {
             return;
         }
-        // A signal handler may come while it is read.
-        let Ok(mut kept_before) = place.kept.try_borrow_mut() else { return };
+        // This may be a signal handler that has come while it was read.
+        let Ok(mut known_kept) = place.kept.try_borrow_mut() else { return };
         let Some(number) = repeats.learns() else { return };
         place.during.set(circumstances::NEVER);
         compiler_fence(SeqCst);
@@ -560,7 +540,7 @@ impl Recorder {
             place.first.set(first_of_repeat(number));
             place.function.set(call.function());
             place.arrived.set(arrived);
-            *kept_before = kept;
+            *known_kept = kept;
             place.record.set(*record);
             place.moved.set(moved);
             compiler_fence(SeqCst);

@@ -82,12 +82,9 @@ fn module(modules: &mut Vec<&'static str>, place: &CodePlace) -> u64 {
     let number = modules.len() as u64;
     let mut rest = path;
     while !rest.is_empty() {
-        let mut cut = rest.len().min(store::LONGEST_NAME);
-        while !rest.is_char_boundary(cut) {
-            cut -= 1;
-        }
-        store::define(define::MODULE, &[number], &rest[..cut]);
-        rest = &rest[cut..];
+        let piece = store::first_piece(rest);
+        store::define(define::MODULE, &[number], piece);
+        rest = &rest[piece.len()..];
     }
     let id: String = place.build_id().iter().map(|byte| format!("{byte:02x}")).collect();
     store::define(define::BUILD_ID, &[number], &id);

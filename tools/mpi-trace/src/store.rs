@@ -244,17 +244,19 @@ pub(crate) fn next_chunk(last: Option<Chunk>, number: u64, ring: u64) -> Option<
     .flatten()
 }
 
-/// A text that is defined has so many bytes at most.
-pub(crate) const LONGEST_NAME: usize = LONGEST - 64;
+/// As much of a text as can be defined at once, from its beginning. MPI's own longest name is shorter.
+pub(crate) fn first_piece(text: &str) -> &str {
+    let mut cut = text.len().min(LONGEST - 64);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    &text[..cut]
+}
 
 /// Defines something, by numbers and a text. `false` if there was no room.
 pub(crate) fn define(kind: u64, numbers: &[u64], text: &str) -> bool {
     with(|store| {
-        // Short names are the rule, and MPI's own longest one fits.
-        let mut cut = text.len().min(LONGEST_NAME);
-        while !text.is_char_boundary(cut) {
-            cut -= 1;
-        }
+        let text = first_piece(text);
         let mut rest = [0; LONGEST];
         let mut writer = Writer::new(&mut rest);
         numbers.iter().for_each(|number| writer.put(*number));
@@ -276,8 +278,8 @@ pub(crate) fn define(kind: u64, numbers: &[u64], text: &str) -> bool {
         let place = unsafe { chunk.place(store.defined) };
         let mut writer = Writer::new(place);
         writer.put(kind);
-        writer.put((rest_length + cut) as u64);
-        rest[..rest_length].iter().chain(&text.as_bytes()[..cut]).for_each(|byte| {
+        writer.put((rest_length + text.len()) as u64);
+        rest[..rest_length].iter().chain(text.as_bytes()).for_each(|byte| {
             writer.put_byte(*byte);
         });
         store.defined += writer.length();

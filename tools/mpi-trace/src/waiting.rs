@@ -3,9 +3,8 @@
 
 use mpi_tool_layer::{Call, CallResult, Clock, QuickWay, received_bytes};
 
-use crate::arrivals::Started;
 use crate::recorder::{Record, Recorder};
-use crate::{Data, Trace, circumstances};
+use crate::{Trace, circumstances};
 
 impl Trace {
     /// Passes on a call that waits for all its requests.
@@ -23,7 +22,7 @@ impl Trace {
         let result = way.pass_on();
         let (end, result) = Clock::cycles_after_call(result);
         let Ok(accepted) = result else {
-            self.waited_otherwise(recorder, call, begin, end, result);
+            self.ended_otherwise(recorder, call, begin, end, result);
             return result;
         };
         let (requests, statuses) = (call.requests(), call.statuses(accepted));
@@ -49,25 +48,8 @@ impl Trace {
             let function = call.function();
             recorder.call(function, begin, end, false, &Record::none(function));
         } else {
-            self.waited_otherwise(recorder, call, begin, end, result);
+            self.ended_otherwise(recorder, call, begin, end, result);
         }
         result
-    }
-
-    /// Records such a call in which other data have arrived than before, or none, or that has failed.
-    #[cold]
-    #[inline(never)]
-    fn waited_otherwise<'c>(
-        &self,
-        recorder: &Recorder,
-        call: impl Call<'c>,
-        begin: u64,
-        end: u64,
-        result: CallResult<'c>,
-    ) {
-        let data = Data::of(self, Some(recorder), call, None);
-        let result = self.traffic.around(&data, || Started::made_by(recorder), call, || result);
-        let record = Record::none(call.function());
-        recorder.call(call.function(), begin, end, result.is_err(), &record);
     }
 }

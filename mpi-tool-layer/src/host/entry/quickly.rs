@@ -50,11 +50,14 @@ pub(super) const fn is_quick<L: RawMpiInterceptionLayer>(function: FunctionId) -
 pub(super) const fn most_lent(function: FunctionId) -> usize {
     let shape = Shape::of(function);
     let is_received = !matches!(shape.pattern, Pattern::Nothing) && !shape.array_of_statuses;
-    match () {
-        () if shape.statuses == NONE || shape.flag != NONE => 0,
-        () if is_received || shape.waits_for_one() => 1,
-        () if shape.waits_for_all() => MOST_QUICK,
-        () => 0,
+    if shape.statuses == NONE || shape.flag != NONE {
+        0
+    } else if is_received || shape.waits_for_one() {
+        1
+    } else if shape.waits_for_all() {
+        MOST_QUICK
+    } else {
+        0
     }
 }
 

@@ -1,7 +1,7 @@
 //! A trace as one page for a browser, without any reference outside of its file: time lines that one can zoom into and
 //! move, arrows for messages, and who waits for whom.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::csv;
 use super::messages::Messages;
-use super::read::{At, Trace};
+use super::read::{Site, Trace};
 use super::text;
 use super::waits::{self, Wait};
 use crate::report::html::{STYLE, page};
@@ -34,7 +34,8 @@ pub(super) fn write(
     let (data, left_out) = data(trace, messages);
     let groups = waits::grouped(trace, waits);
     let has_sites = groups.iter().any(|(group, ..)| group.site.is_some() || group.until.is_some());
-    let at = |site: &Option<At>| site.as_ref().map_or(String::new(), |At(site)| site.path.clone());
+    let at =
+        |site: &Option<Rc<Site>>| site.as_ref().map_or(String::new(), |site| site.path.clone());
     let title = format!("Trace of {}", text::count(trace.processes.len(), "rank"));
     let body = html! {
         h1 { (title) }
@@ -97,7 +98,7 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
         0
     };
     let mut functions: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut sites: HashMap<At, usize> = HashMap::new();
+    let mut sites: BTreeMap<Rc<Site>, usize> = BTreeMap::new();
     let mut lanes = Vec::new();
     let mut lane_of = BTreeMap::new();
     let mut shown = 0;
@@ -126,7 +127,7 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
                     let length = call.end - call.begin;
                     let site = process.site(call).map(|site| {
                         let next = sites.len();
-                        *sites.entry(At(Rc::clone(site))).or_insert(next)
+                        *sites.entry(Rc::clone(site)).or_insert(next)
                     });
                     match (csv::peer(process, number, call), bytes, site) {
                         (None, 0, None) => json!([begin, length, function]),
@@ -151,7 +152,7 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
     let mut names = vec![""; functions.len()];
     functions.iter().for_each(|(name, number)| names[*number] = *name);
     let mut paths = vec![""; sites.len()];
-    sites.iter().for_each(|(At(site), number)| paths[*number] = &site.path);
+    sites.iter().for_each(|(site, number)| paths[*number] = &site.path);
     let data = json!({
         "schema": "mpi-tool-timeline/1",
         "end": trace.end(),

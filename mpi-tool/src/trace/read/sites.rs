@@ -1,7 +1,6 @@
 //! Where calls come from, by source lines.
 
-use core::hash::{Hash, Hasher};
-use core::ptr;
+use core::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -18,33 +17,24 @@ pub(in crate::trace) struct Site {
     pub(in crate::trace) frames: Vec<Frame>,
 }
 
-/// A site as a part of a key: by its text, as two places may be in one line.
-#[derive(Debug, Clone)]
-pub(in crate::trace) struct At(pub(in crate::trace) Rc<Site>);
-
-impl PartialEq for At {
+/// By their texts, as two places may be in one line.
+impl PartialEq for Site {
     fn eq(&self, other: &Self) -> bool {
-        ptr::eq(&raw const *self.0, &raw const *other.0) || self.0.path == other.0.path
+        self.path == other.path
     }
 }
 
-impl Eq for At {}
+impl Eq for Site {}
 
-impl PartialOrd for At {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+impl PartialOrd for Site {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for At {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.0.path.cmp(&other.0.path)
-    }
-}
-
-impl Hash for At {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.path.hash(state);
+impl Ord for Site {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.path.cmp(&other.path)
     }
 }
 

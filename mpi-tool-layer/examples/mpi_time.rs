@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use mpi_tool_layer::{
-    Compiled, Counters, FunctionCounters, FunctionId, RawMpiInterceptionLayer, Tool, UnsafeBox,
+    Call, CallResult, Compiled, Counters, FunctionCounters, FunctionId, MpiInterceptionLayer, Tool,
     install_pmpi_layer,
 };
 
@@ -11,21 +11,20 @@ struct MpiTime {
     spent: FunctionCounters,
 }
 
-// SAFETY: every call goes on to MPI as it came.
-unsafe impl RawMpiInterceptionLayer for MpiTime {
+impl MpiInterceptionLayer for MpiTime {
     // One copy of `around` for all functions: it compiles in seconds.
     const COMPILED: Compiled = Compiled::Once;
 
-    fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
-    where
-        F: FnOnce() -> R,
-    {
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
         let start = Instant::now();
-        // SAFETY: the application's own call.
-        let result = unsafe { call.unwrap()() };
+        let result = next_f();
         // The report is made inside MPI_Finalize, whose time is not over then.
-        if function != FunctionId::MPI_Finalize {
-            self.spent.add(function, start.elapsed().as_nanos() as u64);
+        if call.function() != FunctionId::MPI_Finalize {
+            self.spent.add(call.function(), start.elapsed().as_nanos() as u64);
         }
         result
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use mpi_tool_layer::{
-    Counters, FunctionCounters, FunctionId, RawMpiInterceptionLayer, Setting, SettingDefault,
-    Settings, Tool, UnsafeBox, install_qmpi_layer,
+    Call, CallResult, Compiled, Counters, FunctionCounters, MpiInterceptionLayer, Setting,
+    SettingDefault, Settings, Tool, install_qmpi_layer,
 };
 
 struct SlowCalls {
@@ -14,17 +14,18 @@ struct SlowCalls {
     microseconds: AtomicU64,
 }
 
-// SAFETY: every call goes on to MPI as it came.
-unsafe impl RawMpiInterceptionLayer for SlowCalls {
-    fn around<F, R>(&self, function: FunctionId, call: UnsafeBox<'_, F>) -> R
-    where
-        F: FnOnce() -> R,
-    {
+impl MpiInterceptionLayer for SlowCalls {
+    const COMPILED: Compiled = Compiled::Once;
+
+    fn around<'c>(
+        &self,
+        call: impl Call<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
         let start = Instant::now();
-        // SAFETY: the application's own call.
-        let result = unsafe { call.unwrap()() };
+        let result = next_f();
         if start.elapsed().as_micros() >= self.microseconds.load(Relaxed).into() {
-            self.calls.add(function, 1);
+            self.calls.add(call.function(), 1);
         }
         result
     }

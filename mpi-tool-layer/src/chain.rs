@@ -5,13 +5,14 @@
 //! ([`UnsafeBox::table`]) must pass the lower one as well: its table is an [`Over`], whose
 //! functions are the lower layer's methods.
 
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use mpi_sys::{mpi_functions, *};
 
 use crate::{
-    AnyTable, Compiled, Counter, Counters, NextFunctions, NextTable, PeerTable,
-    RawMpiInterceptionLayer, Setting, SettingDefault, Settings, Tool, UnsafeBox,
+    AnyTable, Compiled, Counter, Counters, FunctionId, NextFunctions, NextTable, PeerTable,
+    RawMpiInterceptionLayer, Setting, SettingDefault, Settings, Tool, UnsafeBox, launched_rank,
+    say,
 };
 
 /// The first layer above the second: the first sees a call of the application first, and its next
@@ -65,6 +66,9 @@ macro_rules! chain {
             for LayerChain<A, B>
         {
             const COMPILED: Compiled = A::COMPILED.and(B::COMPILED);
+            const AROUND: &'static [bool; FunctionId::COUNT] = &crate::functions!(
+                |function| A::AROUND[function as usize] || B::AROUND[function as usize]
+            );
             const SEES_RAW: bool = A::SEES_RAW || B::SEES_RAW;
 
             $(
@@ -88,7 +92,8 @@ mpi_functions! { [chain] }
 
 /// Two tools as one, which has the settings of both and reports what both have counted: the first
 /// one's counters, then the second one's. Both are configured, each from the same settings, so two
-/// settings of one name are one value. Of two tables, the first one's is reported.
+/// settings of one name are one value. A tool has one table: if both have one, the first one's is reported, and a line says
+/// so.
 impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     const NEW: Self = LayerChain(A::NEW, B::NEW);
 
@@ -110,12 +115,38 @@ impl<A: Tool, B: Tool> Tool for LayerChain<A, B> {
     }
 
     fn table(&self) -> Option<&AnyTable> {
-        self.0.table().or_else(|| self.1.table())
+        let (one, other) = (self.0.table(), self.1.table());
+        if one.is_some() && other.is_some() {
+            say_that_there_are_two_tables();
+        }
+        one.or(other)
     }
+
+    const ENDS: Option<fn(&Self, &'static str)> = match (A::ENDS, B::ENDS) {
+        (None, None) => None,
+        _ => Some(|chain, how| {
+            if let Some(ends) = A::ENDS {
+                ends(&chain.0, how);
+            }
+            if let Some(ends) = B::ENDS {
+                ends(&chain.1, how);
+            }
+        }),
+    };
 
     fn peers(&self) -> Option<&PeerTable> {
         // Those of the layer whose table it is.
         if self.0.table().is_some() { self.0.peers() } else { self.1.peers() }
+    }
+}
+
+#[cold]
+fn say_that_there_are_two_tables() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if launched_rank().unwrap_or(0) == 0 && !SAID.swap(true, Relaxed) {
+        say(format_args!(
+            "a LayerChain of two layers with a table each reports the first one's only: make them two tools"
+        ));
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::high::HAS_METHOD;
 use crate::host::lifecycle::is_watched;
-use crate::{FunctionClass, FunctionId};
+use crate::{FunctionClass, FunctionId, RawMpiInterceptionLayer};
 
 /// For which functions the compiler makes a copy of a layer's `around`.
 ///
@@ -62,13 +62,8 @@ pub enum Compiled {
 }
 
 impl Compiled {
-    /// Has the function no copy of its own? `sees_raw` says whether the layer sees functions, too, for which
-    /// high-level layers have no method; where it does not, they go on at once.
-    #[doc(hidden)]
-    pub const fn shares(self, function: FunctionId, sees_raw: bool) -> bool {
-        if !is_seen(function, sees_raw) {
-            return false;
-        }
+    /// Has the function, which the layer sees, no copy of its own?
+    const fn shares_seen(self, function: FunctionId) -> bool {
         match self {
             Self::ForEachFunction => false,
             Self::ForCommunication | Self::ForCommunicationInOneRole => {
@@ -78,11 +73,15 @@ impl Compiled {
         }
     }
 
+    /// Has the function no copy of its own? What the layer does not see goes on at once.
+    pub(crate) const fn shares(self, function: FunctionId, seen: Seen) -> bool {
+        seen.has(function) && self.shares_seen(function)
+    }
+
     /// Does a preloaded tool go through the entry of a level? What shares its code has one copy for both roles in any case.
-    #[doc(hidden)]
-    pub const fn shares_roles(self, function: FunctionId, sees_raw: bool) -> bool {
-        let shares = matches!(self, Self::ForCommunicationInOneRole) && is_seen(function, sees_raw);
-        shares || self.shares(function, sees_raw)
+    pub(crate) const fn shares_roles(self, function: FunctionId, seen: Seen) -> bool {
+        let in_one_role = matches!(self, Self::ForCommunicationInOneRole);
+        seen.has(function) && (in_one_role || self.shares_seen(function))
     }
 
     /// Do functions with large counts have no copies, whatever those have that they are the twins of?
@@ -96,9 +95,26 @@ impl Compiled {
     }
 }
 
-/// Is a call of the function the layer's matter? The tool itself watches some functions, and others go on at once.
-const fn is_seen(function: FunctionId, sees_raw: bool) -> bool {
-    !is_watched(function) && (sees_raw || HAS_METHOD[function as usize])
+/// Which functions a layer sees.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// Of those that have a method in high-level layers.
+    pub(crate) around: &'static [bool; FunctionId::COUNT],
+    /// The others.
+    pub(crate) untyped: bool,
+}
+
+impl Seen {
+    /// What a layer says.
+    pub(crate) const fn by<L: RawMpiInterceptionLayer + ?Sized>() -> Self {
+        Self { around: L::AROUND, untyped: L::SEES_RAW }
+    }
+
+    /// Is a call of the function the layer's matter? The tool itself watches some functions.
+    const fn has(self, function: FunctionId) -> bool {
+        let index = function as usize;
+        !is_watched(function) && if HAS_METHOD[index] { self.around[index] } else { self.untyped }
+    }
 }
 
 /// Do programs call the function where it must be quick?

@@ -423,17 +423,11 @@ fn decode(
     let size = datatype.size();
     let opaque =
         || Contents::derived(vec![(size, Contents::Predefined(PredefinedDatatype::OTHER))]);
-    match envelope.combiner {
-        mpi_sys::MPI_COMBINER_NAMED
-        | mpi_sys::MPI_COMBINER_F90_REAL
-        | mpi_sys::MPI_COMBINER_F90_COMPLEX
-        | mpi_sys::MPI_COMBINER_F90_INTEGER => return (opaque(), false),
-        _ => {}
-    }
+    let Some(envelope) = envelope else { return (opaque(), false) };
     if let Some(contents) = known.get(&datatype.handle().to_word()) {
         return (contents.clone(), true);
     }
-    let Some((numbers, datatypes)) = datatype.contents(&envelope) else { return (opaque(), true) };
+    let Some((numbers, datatypes)) = envelope.contents() else { return (opaque(), true) };
     let mut children = Vec::with_capacity(datatypes.len());
     for child in datatypes {
         let (contents, owned) = decode(child, known, made);

@@ -92,7 +92,8 @@
 //!   as MPI gave them, and a tool prints nothing of its own that grows with the number of ranks.
 //!
 //! * *Panics.* A panic in a layer does not reach the application. It is reported with the tool, the
-//!   rank and the function, and ends the process by `abort`.
+//!   rank and the function, and ends the process by `abort`. A layer cannot catch one of its own in a call. Exceptions that
+//!   callbacks of the application throw pass through layers, as through MPI.
 //!
 //! * *Calls of the tool's own* go through `rmpi` or [`mpi_sys::pmpi`], past all tools. What goes
 //!   through the next functions ([`UnsafeBox::table`]) is seen by the tools below.
@@ -153,6 +154,7 @@ mod datatypes;
 #[doc(hidden)]
 pub mod fortran;
 mod function_counters;
+mod functions;
 mod handles;
 mod high;
 mod host;
@@ -177,7 +179,10 @@ pub use datatypes::{Contents, Datatypes, Derived, PredefinedDatatype};
 pub use function_counters::FunctionCounters;
 pub use handles::HandleMap;
 pub use high::*;
-pub use host::launcher::{launched_on_one_host, launched_rank};
+pub use host::ends::after_all;
+pub use host::launcher::{
+    launched_on_one_host, launched_rank, launched_ranks, rank_among_strangers,
+};
 pub use host::noted::NotesMessages;
 pub use host::options;
 pub use host::output::say;
@@ -185,12 +190,13 @@ pub use host::report::Counters;
 pub use host::room::{make_room, may_have_bytes};
 pub use host::world::position as world_position;
 #[doc(hidden)]
-pub use host::{entry, install, linker, note, run};
+pub use host::{entry, install, linker, marks, note, run};
 pub use kit::{
     AnyTable, Caller, Clock, CodePlace, CommunicatorLayer, Communicators, Complete, Exchange,
     Keeps, KeptMessage, KnownComm, KnownGroups, KnownRow, Measure, MeasureUnit, Members, Moments,
-    Nesting, Part, PartKind, Parts, Peer, PeerTable, RowKey, STARTED_MESSAGES, Site, SizeClass,
-    Stretch, Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic, copy_memory,
+    Nesting, Part, PartKind, Parts, Peer, PeerTable, PythonPlace, RowKey, STARTED_MESSAGES, Site,
+    SizeClass, Stretch, TRAFFIC, Table, Tally, ThisThread, ThreadWord, TrackedComm, Traffic,
+    copy_memory,
 };
 pub use mpi_facts::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
@@ -198,6 +204,8 @@ pub use mpi_facts::{
 pub use mpi_sys;
 pub use pending_requests::PendingRequests;
 pub use raw::{RawMpiInterceptionLayer, UnsafeBox};
+#[doc(hidden)]
+pub use registers::argument_aside;
 /// Safe MPI for tools: calls that no tool sees. With the feature `rmpi`.
 #[cfg(feature = "rmpi")]
 pub use rmpi::pmpi_mode as rmpi;
@@ -256,6 +264,14 @@ pub trait Tool: RawMpiInterceptionLayer + Sized + 'static {
     fn peers(&self) -> Option<&PeerTable> {
         None
     }
+
+    /// What the tool does when the process is about to end in the middle of MPI: by a signal that the program does not handle, by
+    /// `_exit` or `quick_exit`, or by `MPI_Abort`. It gets the words of a report's `reason`.
+    ///
+    /// May run in a signal handler, which may have interrupted anything: it must not allocate, lock or call MPI. It may be
+    /// called more than once, and the process may go on all the same. A process that returns from `main` or calls `exit`
+    /// runs [destructors](after_all) instead.
+    const ENDS: Option<fn(&Self, &'static str)> = None;
 }
 
 /// The examples of this crate's README are compiled.

@@ -5,6 +5,7 @@ use core::mem::ManuallyDrop;
 use mpi_sys::{mpi_functions, *};
 
 use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returned};
+use crate::compiled::Seen;
 use crate::{Compiled, FunctionId, NextFunctions, QuickWay};
 
 /// Holds what is unsafe to use, in a signature that is safe to write.
@@ -160,7 +161,7 @@ where
     R: Returned,
 {
     let wide = const { KnownCall::<FUNCTION>::ID.is_large_count() };
-    if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, L::SEES_RAW) } {
+    if const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, Seen::by::<L>()) } {
         // SAFETY: the slices must be there until `around` has returned. The caller lends `words` for longer; the other
         // slice is empty.
         let call = unsafe { AnyCall::branded(KnownCall::<FUNCTION>::ID, wide, words, &[], None) };
@@ -169,7 +170,8 @@ where
         let next = unsafe { Once::new(&mut next) };
         return around_any(layer, call, next, table);
     }
-    // SAFETY: as above: `words` are lent for longer than `around` runs, and the other slice is empty.
+    // SAFETY: the slices must be there until `around` has returned. The caller lends `words` for longer; the other slice is
+    // empty.
     let call = unsafe { KnownCall::<FUNCTION>::branded(wide, words, &[], None) };
     // SAFETY: `new` wants the arguments of a call: the caller promises that `next` has them.
     let next = unsafe { UnsafeBox::new(next, table) };
@@ -203,6 +205,10 @@ macro_rules! raw_layer {
             /// For which functions [`around`](Self::around) and [`around_call`](Self::around_call) are
             /// compiled.
             const COMPILED: Compiled = Compiled::ForEachFunction;
+
+            /// The functions that a high-level layer's `around` sees.
+            #[doc(hidden)]
+            const AROUND: &'static [bool; FunctionId::COUNT] = &[true; FunctionId::COUNT];
 
             /// Does [`around`](Self::around) see functions without a high-level method, too?
             #[doc(hidden)]

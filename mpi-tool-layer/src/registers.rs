@@ -5,6 +5,9 @@
 //!
 //! * `saving_registers!`: all that a call may lose, for code that wants the call to be none.
 //!
+//! * [`aside!`](crate::aside): those that may have arguments, where a layer calls what it rarely needs: the compiler must not
+//!   move a call's arguments out of the way each time.
+//!
 //! The macros that save and restore give lines of assembly. The code around them has made the room at `rsp` that they
 //! write to: 48 bytes for the general registers, a whole [`Registers`] for all, which `movaps` wants at a multiple of
 //! 16. They change no other register, no flag and no other memory.
@@ -259,3 +262,97 @@ macro_rules! saving_registers {
     };
 }
 pub(crate) use saving_registers;
+
+/// Calls a safe `extern "C"` function without arguments, or with a reference that lives as long as the process, and returns what
+/// it returns, a `u64`. All registers in which MPI's functions have arguments are as they were: for what a layer rarely needs
+/// before it passes a call on.
+///
+/// ```
+/// extern "C" fn seven() -> u64 {
+///     7
+/// }
+/// extern "C" fn twice(number: &'static u64) -> u64 {
+///     2 * *number
+/// }
+/// static NUMBER: u64 = 21;
+/// assert_eq!(mpi_tool_layer::aside!(seven), 7);
+/// assert_eq!(mpi_tool_layer::aside!(twice, &NUMBER), 42);
+/// ```
+#[macro_export]
+macro_rules! aside {
+    ($function:path) => {{
+        const _: extern "C" fn() -> u64 = $function;
+        $crate::aside! { saving $function, ::core::ptr::null::<u8>() }
+    }};
+    ($function:path, $argument:expr) => {{
+        let argument = $crate::argument_aside($function, $argument);
+        $crate::aside! { saving $function, argument }
+    }};
+    (saving $function:path, $argument:expr) => {{
+        #[unsafe(naked)]
+        extern "C" fn saving() {
+            ::core::arch::naked_asm!(
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push r8",
+                "push r9",
+                "push r10",
+                "push r11",
+                "sub rsp, 8",
+                "mov rdi, rax",
+                "call {function}",
+                "add rsp, 8",
+                "pop r11",
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "ret",
+                function = sym $function,
+            )
+        }
+        let result: u64;
+        // SAFETY: the assembly calls a function that leaves all registers as they were but those that are named here: it saves
+        // the general ones that C's calling convention lets a function change, names the others, also those that only newer
+        // processors have (a tool may be compiled for such), and those that are left are saved by `$function`, which is one of
+        // C's. `$function` is safe, and its type and its argument are checked above. The stack is aligned for calls in assembly
+        // that may use it, and is so again after nine words and the return address.
+        unsafe {
+            ::core::arch::asm!(
+                "call {saving}",
+                saving = sym saving,
+                inout("rax") $argument => result,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                out("xmm16") _, out("xmm17") _, out("xmm18") _, out("xmm19") _,
+                out("xmm20") _, out("xmm21") _, out("xmm22") _, out("xmm23") _,
+                out("xmm24") _, out("xmm25") _, out("xmm26") _, out("xmm27") _,
+                out("xmm28") _, out("xmm29") _, out("xmm30") _, out("xmm31") _,
+                out("k0") _, out("k1") _, out("k2") _, out("k3") _,
+                out("k4") _, out("k5") _, out("k6") _, out("k7") _,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                out("mm0") _, out("mm1") _, out("mm2") _, out("mm3") _,
+                out("mm4") _, out("mm5") _, out("mm6") _, out("mm7") _,
+            );
+        }
+        result
+    }};
+}
+
+/// For [`aside!`](crate::aside): the address to pass, for a function that takes such a reference.
+#[doc(hidden)]
+#[inline(always)]
+pub fn argument_aside<T: Sync>(
+    _: extern "C" fn(&'static T) -> u64,
+    argument: &'static T,
+) -> *const T {
+    argument
+}

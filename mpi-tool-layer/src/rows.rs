@@ -157,7 +157,8 @@ const NO_UNIT: u32 = u32::MAX;
 // as long as the process, since `Rows::of` makes them of a `&'static dyn Counters`, and they are
 // only read.
 unsafe impl Send for Rows {}
-// SAFETY: as above: atomics may be read by several threads at once.
+// SAFETY: several threads at once must be able to use a value of the type. Its pointers are to atomics that live as long as
+// the process, and that any thread may read.
 unsafe impl Sync for Rows {}
 
 impl Rows {

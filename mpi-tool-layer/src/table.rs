@@ -11,7 +11,7 @@ use crate::FunctionId;
 /// have it in functions that are not generic, and are never inlined: so they are compiled in this crate, and not in each tool.
 macro_rules! call_entry {
     ($table:ident $c_name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {{
-        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+        type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
         let address = $table.entry(FunctionId::$c_name);
         // SAFETY: the entry is a function of this prototype: `new`, `set` and `link` ask for that, and `unlinked` has such
         // functions. That the arguments are as MPI asks is the promise of the one who calls this.

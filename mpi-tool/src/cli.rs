@@ -1,5 +1,7 @@
 //! The command line. Help, man pages and shell completion are made of it.
 
+mod scaling;
+mod top;
 mod trace;
 
 use std::ffi::OsString;
@@ -14,6 +16,8 @@ use mpi_facts::Abi;
 use crate::demo::Demo;
 use crate::doctor::Doctor;
 use crate::request::ToolRequest;
+pub(crate) use scaling::{Scaling, ScalingFormat};
+pub(crate) use top::{SortBy, Top};
 pub(crate) use trace::{Trace, TraceFormat};
 
 /// Runs MPI programs with interception tools
@@ -49,7 +53,9 @@ pub(crate) enum Command {
     List(List),
     Inspect(Inspect),
     Report(Report),
+    Scaling(Scaling),
     Hang(Hang),
+    Top(Top),
     Trace(Trace),
     Clean(Clean),
     #[command(hide = true)]
@@ -142,6 +148,10 @@ pub(crate) struct Run {
 /// The short form of `run --tool mpi-check`: arguments that are not allowed, objects that are never freed, requests that
 /// are never completed, collective operations and messages that do not match, deadlocks. Source lines need debug
 /// information (compile with -g).
+///
+/// Loads and stores of the program itself, in buffers that MPI still uses, are seen in a program that GCC has compiled with
+/// -fsanitize=thread -g (mpicc -fsanitize=thread -g …). That makes it slower, and its exit status is 66 if the sanitizer
+/// has printed something.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -163,6 +173,24 @@ pub(crate) struct Check {
     /// A file with findings that are not wanted: lines of `CLASS [FUNCTION [SITE]]`, with * for anything
     #[arg(long, value_name = "FILE")]
     pub(crate) suppress: Option<PathBuf>,
+    /// Also check processes that the application spawns (MPI_Comm_spawn). A program that seems to spawn processes needs no
+    /// such option
+    #[arg(long)]
+    pub(crate) spawned: bool,
+    /// Use the tool of this ABI, whatever MPI the application seems to use
+    #[arg(long, value_parser = abis())]
+    pub(crate) abi: Option<Abi>,
+    /// Report on standard error which ranks hang, once no rank has made an MPI call for so long: 90s, 5m, 1h. Adds the tool
+    /// mpi-watch
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) hang_after: Option<Duration>,
+    /// End the launcher after that report (SIGTERM, ten seconds later SIGKILL). The exit status is then this one,
+    /// 124 if you give none
+    #[arg(
+        long, requires = "hang_after", value_name = "STATUS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "124", value_parser = clap::value_parser!(u8).range(1..)
+    )]
+    pub(crate) kill: Option<u8>,
     /// Print the command that would be started, for a shell, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -197,6 +225,8 @@ pub(crate) enum To {
     Sqlite,
     /// The JSON of DLB's TALP, for talp-pages
     Talp,
+    /// Folded stacks, of which flame graphs are made (flamegraph.pl, speedscope)
+    Folded,
     /// Findings of mpi-check as SARIF 2.1.0, for code hosts and editors
     Sarif,
 }
@@ -326,7 +356,7 @@ impl Flow {
 /// Tell which rank hangs, where, and whom it waits for
 ///
 /// Reads what the ranks of a run with mpi-watch keep in their state files, while the run goes on or after it was killed.
-/// Attaches to nothing and stops nobody. Names ranks that wait for each other, or that others wait for, with source
+/// Attaches to nothing and stops nobody, unless you give --attach. Names ranks that wait for each other, or that others wait for, with source
 /// lines where the programs have debug information (-g).
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -336,12 +366,29 @@ Examples:
   mpi-tool hang 12345                   the run of this process: a rank, or mpiexec
   mpi-tool hang --json /path/to/folder  a run folder (MPI_TOOL_RUN), or a copy of one
   mpi-tool hang --svg waits.svg
+  mpi-tool hang --attach                where the ranks of a job are that has no mpi-watch
+  mpi-tool hang --attach --dump n1.json        the same on each of several hosts
+  mpi-tool hang n1.json n2.json                and together
 
 Exit status: 0 if there is an answer, whatever it says; 2 if there is no such run.")]
 pub(crate) struct Hang {
-    /// The run: a folder with state files, or the number of a process that belongs to it [default: the newest run]
-    #[arg(value_name = "RUN|PID")]
-    pub(crate) run: Option<String>,
+    /// The run: a folder with state files, or the number of a process that belongs to it [default: the newest run]; or
+    /// files that --attach --dump has written, on each host of a job
+    #[arg(value_name = "RUN|PID|FILE")]
+    pub(crate) run: Vec<String>,
+    /// Look at jobs that were started without a tool: those of these processes, which are ranks or have started them
+    /// [default: all jobs of yours on this host]
+    #[arg(long, value_name = "PID", num_args = 0.., conflicts_with_all = ["run", "watch", "svg"])]
+    pub(crate) attach: Option<Vec<u32>>,
+    /// With --attach, how often to look: ranks that are in the same call each time are likely to stay there
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=10_000), requires = "attach")]
+    pub(crate) looks: u32,
+    /// With --attach, how long to wait before each further look: 500ms, 10s
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration, requires = "attach")]
+    pub(crate) between: Duration,
+    /// With --attach, also write what was seen to a file, to be put together with those of other hosts
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    pub(crate) dump: Option<PathBuf>,
     /// Print one JSON object, for programs to read
     #[arg(long, conflicts_with = "watch")]
     pub(crate) json: bool,
@@ -351,12 +398,12 @@ pub(crate) struct Hang {
     /// Also draw who waits for whom, into this file
     #[arg(long, value_name = "FILE", conflicts_with = "watch")]
     pub(crate) svg: Option<PathBuf>,
-    /// How many lines the table of ranks has; 0 for all
+    /// How many lines the table of ranks has, or of --attach each job; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
 }
 
-/// Watch a run until a process has ended: what `run --hang-after` and MPI_TOOL_MPI_WATCH_AFTER start
+/// Watch a run until a process has ended: what MPI_TOOL_MPI_WATCH_AFTER starts
 #[derive(Debug, Args)]
 pub(crate) struct Guard {
     /// The run folder
@@ -368,6 +415,12 @@ pub(crate) struct Guard {
     /// Remove the folder at the end, if it is empty
     #[arg(long)]
     pub(crate) remove: bool,
+    /// The run's name, by which ranks know that they are seen
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Is the launcher ended when nothing moves?
+    #[arg(skip)]
+    pub(crate) kills: bool,
 }
 
 /// Remove the state files of runs that are over

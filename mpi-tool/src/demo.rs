@@ -88,6 +88,7 @@ impl Demo {
         }
         outln!("$ mpi-tool run -- {} -n {} example", launcher.display(), self.ranks);
         let start = Start {
+            options: &[],
             launcher,
             mpi,
             ranks: self.ranks,

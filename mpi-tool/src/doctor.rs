@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -16,10 +16,11 @@ use crate::builds;
 use crate::example::{Example, Start};
 use crate::family::Launcher;
 use crate::installed::{Installed, Lonely, Machine};
-use crate::limited::Outcome;
+use crate::limited::{self, Outcome};
 use crate::mpi::Mpi;
 use crate::out::outln;
 use crate::tools::{self, Build, STACK_LIBRARY};
+use crate::words::in_path;
 
 /// Say what works on this machine, why the rest does not, and what to do
 ///
@@ -72,7 +73,19 @@ struct Verdict {
     works: bool,
     /// What the test has shown.
     test: Option<String>,
+    /// In an allocation of Slurm: what srun may be told to start it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    srun: Option<ByMpi>,
     problem: Option<Trouble>,
+}
+
+/// The values of srun's `--mpi`, each tried with two ranks.
+#[derive(Debug, Serialize)]
+struct ByMpi {
+    /// Both are ranks of one world.
+    fits: Vec<String>,
+    /// They are not, or do not end.
+    fails: Vec<String>,
 }
 
 /// What is wrong, and what to do.
@@ -125,13 +138,20 @@ impl Doctor {
         }
         problems.extend(machine.lonely.iter().map(lonely));
         problems.extend(builds::compilers().iter().filter_map(|mpicc| broken(mpicc)));
-        let judge = |installed| self.judge(installed, &tools, example.as_ref());
+        let srun = example.as_ref().and_then(|_| Srun::of_allocation());
+        let judge = |installed| self.judge(installed, &tools, example.as_ref(), srun.as_ref());
         let mpis: Vec<_> = machine.mpis.iter().map(judge).collect();
         let works = mpis.iter().any(|verdict| verdict.works);
         Diagnosis { schema: SCHEMA, version: env!("CARGO_PKG_VERSION"), works, mpis, problems }
     }
 
-    fn judge(&self, installed: &Installed, tools: &[Build], example: Option<&Example>) -> Verdict {
+    fn judge(
+        &self,
+        installed: &Installed,
+        tools: &[Build],
+        example: Option<&Example>,
+        srun: Option<&Srun>,
+    ) -> Verdict {
         let Installed { mpi, launcher, missing } = installed;
         let of_abi = tools.iter().filter(|tool| tool.abi == Some(mpi.abi));
         let names: BTreeSet<_> = of_abi.map(|tool| tool.name.as_str()).collect();
@@ -145,8 +165,12 @@ impl Doctor {
                 .collect(),
             works: false,
             test: None,
+            srun: None,
             problem: None,
         };
+        if let (Some(srun), Some(example), true) = (srun, example, missing.is_empty()) {
+            verdict.srun = Some(srun.try_all(mpi, example));
+        }
         let tested = match launcher {
             None => Err(Trouble::new(
                 "no launcher for it was found in PATH",
@@ -184,7 +208,8 @@ impl Doctor {
         let by_hand = format!("`{shown} -n 2 hostname` shows whether the launcher works at all");
         let counter = tools.iter().find(|tool| tool.name == COUNTER && tool.abi == Some(mpi.abi));
         let run = |tool: Option<&Path>, variables: &[(&str, String)]| {
-            let start = Start { launcher, mpi, ranks: RANKS, steps: STEPS, tool, variables };
+            let (ranks, steps) = (RANKS, STEPS);
+            let start = Start { launcher, options: &[], mpi, ranks, steps, tool, variables };
             let outcome = example.run(&start, Duration::from_secs(self.timeout.max(1)));
             outcome.map_err(|error| Trouble::new(format!("{error:#}"), by_hand.clone()))
         };
@@ -224,6 +249,58 @@ impl Doctor {
             Trouble::new(what, "report this, with the output of `mpi-tool doctor --json`")
         })
     }
+}
+
+/// Slurm's launcher, in an allocation.
+struct Srun {
+    launcher: PathBuf,
+    /// What `--mpi` may be.
+    kinds: Vec<String>,
+}
+
+impl Srun {
+    /// How long two ranks may run, and the list of kinds take.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// The one of the allocation that this process is in; `None` if it is in none.
+    fn of_allocation() -> Option<Self> {
+        env::var_os("SLURM_JOB_ID")?;
+        let launcher = in_path("srun")?;
+        let mut command = Command::new(&launcher);
+        let outcome = limited::run(command.arg("--mpi=list"), Self::PATIENCE).ok()?;
+        let said = outcome.stdout.lines().chain(outcome.stderr.lines());
+        let kinds = kinds(said);
+        (!kinds.is_empty()).then_some(Self { launcher, kinds })
+    }
+
+    fn try_all(&self, mpi: &Mpi, example: &Example) -> ByMpi {
+        let fits = |kind: &String| {
+            let kind = format!("--mpi={kind}");
+            // The allocation may have one processor, and this process may be a step of it.
+            let options = ["--overlap", "--overcommit", &kind];
+            let (launcher, ranks) = (&*self.launcher, RANKS);
+            let start = Start {
+                launcher,
+                options: &options,
+                mpi,
+                ranks,
+                steps: 1,
+                tool: None,
+                variables: &[],
+            };
+            let outcome = example.run(&start, Self::PATIENCE);
+            outcome.is_ok_and(|outcome| judged(&outcome, 0, "").is_ok())
+        };
+        let (fits, fails) = self.kinds.iter().cloned().partition(fits);
+        ByMpi { fits, fails }
+    }
+}
+
+/// What `srun --mpi=list` says, a word a line, behind a line that announces it. Versions of one kind are not tried one by one.
+fn kinds<'a>(said: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let words = said.map(|line| line.trim().trim_start_matches("srun: "));
+    let words = words.filter(|word| !word.is_empty() && !word.contains([' ', ':', '.']));
+    words.filter(|word| *word != "none").map(Into::into).collect()
 }
 
 /// Why a run is none of two ranks.
@@ -319,7 +396,7 @@ fn broken(mpicc: &str) -> Option<Trouble> {
 impl Diagnosis {
     fn show(&self) {
         let line = |key: &str, value: &str| outln!("  {:<10}{value}", format!("{key}:"));
-        for Verdict { mpi, launcher, tools, works, test, problem } in &self.mpis {
+        for Verdict { mpi, launcher, tools, works, test, srun, problem } in &self.mpis {
             let answer = if *works { "works" } else { "does not work" };
             outln!("{}, {} ABI: {answer}", mpi.title(), mpi.abi.name());
             line(
@@ -333,6 +410,21 @@ impl Diagnosis {
             line("tools", &if tools.is_empty() { "none".into() } else { tools.join(", ") });
             if let Some(test) = test {
                 line("test", test);
+            }
+            if let Some(ByMpi { fits, fails }) = srun {
+                let options = |kinds: &[String]| {
+                    kinds.iter().map(|kind| format!("--mpi={kind}")).collect::<Vec<_>>().join(", ")
+                };
+                line(
+                    "srun",
+                    &match (&**fits, &**fails) {
+                        ([], fails) => {
+                            format!("two ranks do not find each other by {}", options(fails))
+                        }
+                        (fits, []) => options(fits),
+                        (fits, fails) => format!("{}, not {}", options(fits), options(fails)),
+                    },
+                );
             }
             if let Some(Trouble { what, todo }) = problem {
                 line("problem", what);
@@ -360,6 +452,22 @@ impl Diagnosis {
                 "You are root: Open MPI's launcher was told that this is meant (OMPI_ALLOW_RUN_AS_ROOT=1, \
                  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1), and wants it for your programs, too."
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kinds;
+
+    /// As Slurm 22.05 and 20.11 print it.
+    #[test]
+    fn kinds_of_mpi_are_read() {
+        for said in [
+            "MPI plugin types are...\n\tcray_shasta\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n",
+            "srun: MPI types are...\nsrun: cray_shasta\nsrun: pmi2\nsrun: none\nsrun: pmix\n",
+        ] {
+            assert_eq!(kinds(said.lines()), ["cray_shasta", "pmi2", "pmix"]);
         }
     }
 }

@@ -30,6 +30,12 @@ pub(crate) struct Inspection {
     pub(crate) path: Option<PathBuf>,
     pub(crate) kind: Kind,
     pub(crate) mpi: Option<Mpi>,
+    /// Further MPI libraries that come with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) other_mpis: Vec<Mpi>,
+    /// The libraries of the sanitizers that it is compiled with, which must be the first ones of the process.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sanitizers: Vec<PathBuf>,
     /// What it calls MPI by, where that can be seen.
     pub(crate) bindings: Vec<Binding>,
     /// MPI comes by `dlopen`, as far as can be seen.
@@ -149,6 +155,8 @@ impl Inspection {
             path: program(word, folder),
             kind: Kind::Missing,
             mpi: None,
+            other_mpis: Vec::new(),
+            sanitizers: Vec::new(),
             bindings: Vec::new(),
             loads_mpi_late: false,
             spawns: false,
@@ -247,11 +255,18 @@ impl Inspection {
         }
         let libraries = Libraries::of(elf);
         self.kind = if elf.dynamic { Kind::Dynamic } else { Kind::Static };
-        let found = libraries
+        let mut found = libraries
             .found
             .iter()
-            .find_map(|library| Mpi::new(library.soname.as_deref()?, Some(&library.path)));
-        self.mpi = found.or_else(|| libraries.missing.iter().find_map(|name| Mpi::new(name, None)));
+            .filter_map(|library| Mpi::new(library.soname.as_deref()?, Some(&library.path)));
+        self.mpi = found.next();
+        self.other_mpis = found.filter(|other| !self.is_the_mpi(other)).collect();
+        if self.mpi.is_none() {
+            self.mpi = libraries.missing.iter().find_map(|name| Mpi::new(name, None));
+        }
+        let of_sanitizers =
+            libraries.found.iter().filter(|it| it.soname.as_deref().is_some_and(is_of_sanitizer));
+        self.sanitizers = of_sanitizers.map(|library| library.path.clone()).collect();
         self.bindings = bindings(elf, &libraries);
         let imports = |wanted: &str| elf.imports.iter().any(|name| name == wanted);
         self.loads_mpi_late = self.mpi.is_none() && imports("dlopen") && names_mpi(elf);
@@ -260,6 +275,14 @@ impl Inspection {
 
         let contains_mpi = ["PMPI_Init", "MPI_Init", "mpi_init_"].iter().any(|name| elf.has(name));
         if let Some(mpi) = &self.mpi {
+            if let Some(other) = self.other_mpis.first() {
+                let reason = format!(
+                    "two MPI libraries come with it, {} and {}: tools see the one that each call goes to, and can report \
+                     of one only",
+                    mpi.soname, other.soname
+                );
+                return self.set(Interception::Unknown, reason);
+            }
             if mpi.path.is_some() {
                 return self.set(Interception::Yes, format!("it is linked to {}", mpi.soname));
             }
@@ -279,6 +302,12 @@ impl Inspection {
             return self.set(Interception::Unknown, reason);
         }
         self.set(Interception::Unknown, "no MPI found: it is not linked to an MPI library");
+    }
+
+    /// Is this the MPI library that was found, perhaps by another name? Distributions have one file under several.
+    fn is_the_mpi(&self, other: &Mpi) -> bool {
+        let file = |mpi: &Mpi| mpi.path.as_ref().and_then(|path| path.canonicalize().ok());
+        self.mpi.as_ref().is_some_and(|mpi| mpi.soname == other.soname || file(mpi) == file(other))
     }
 
     /// Does it call MPI from Fortran?
@@ -301,6 +330,18 @@ fn bindings(program: &Elf, libraries: &Libraries) -> Vec<Binding> {
     bindings.sort_unstable();
     bindings.dedup();
     bindings
+}
+
+/// Is a library of this name the runtime of a sanitizer, of GCC or of Clang?
+pub(crate) fn is_of_sanitizer(name: &str) -> bool {
+    const NAMES: [&str; 6] =
+        ["libasan.so", "libtsan.so", "liblsan.so", "libubsan.so", "libhwasan.so", "libclang_rt."];
+    NAMES.iter().any(|known| name.starts_with(known))
+}
+
+/// Is it ThreadSanitizer's? That need not come first, and tools that have something to say to it must come before it.
+pub(crate) fn is_of_thread_sanitizer(name: &str) -> bool {
+    name.starts_with("libtsan.so") || name.starts_with("libclang_rt.tsan")
 }
 
 /// Is there a library's name among its texts?

@@ -1,5 +1,6 @@
 //! Where the application stands in a launcher's command line.
 
+use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,17 @@ pub(crate) struct CommandLine {
     /// The launcher's place; none if the application is started by itself.
     pub(crate) launcher: Option<usize>,
     pub(crate) applications: Vec<Application>,
-    /// An option by which the launcher reads its applications from a file.
-    pub(crate) file: Option<String>,
+    /// By which the launcher reads its applications from a file.
+    pub(crate) file: Option<ListOfApplications>,
+}
+
+/// A file of applications.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ListOfApplications {
+    pub(crate) option: String,
+    path: PathBuf,
+    /// Where its applications start.
+    folder: PathBuf,
 }
 
 /// One of its applications: several, where `:` separates them.
@@ -42,19 +52,24 @@ impl CommandLine {
         }
         let mut line = Self { launcher: Some(at), applications: Vec::new(), file: None };
         let slurm = matches!(base(&words[at]), "srun" | "yhrun");
-        let mut start = at + 1;
+        line.sections(words, at + 1, folder, slurm);
+        line
+    }
+
+    /// Reads what `:` separates.
+    fn sections(&mut self, words: &[String], mut start: usize, folder: &Path, slurm: bool) {
         while start < words.len() {
             let end = words[start..].iter().position(|word| word == ":");
             let end = end.map_or(words.len(), |length| start + length);
-            line.section(words, start..end, folder, slurm);
+            self.section(words, start..end, folder, slurm);
             start = end + 1;
         }
-        line
     }
 
     fn section(&mut self, words: &[String], section: Range<usize>, folder: &Path, slurm: bool) {
         let mut folder = folder.to_path_buf();
         let mut is_one = false;
+        let mut file = None;
         let mut at = section.start;
         while at < section.end && words[at].starts_with('-') {
             if words[at] == "--" {
@@ -74,28 +89,86 @@ impl CommandLine {
                 is_one = joined.or(next.map(String::as_str)) == Some("1");
             }
             if FILES.contains(&name) {
-                self.file = Some(words[at].clone());
-                // Slurm's file stands where an application would.
-                if name == "multi-prog" {
-                    return;
-                }
+                let path = joined.or(next.map(String::as_str)).unwrap_or_default();
+                file = Some((words[at].clone(), path));
             }
-            let short = !words[at].starts_with("--");
-            // Slurm's -n4 has its value in it, too.
-            let values = if joined.is_some() || (slurm && short && name.len() > 1) {
-                0
-            } else if let Some(values) = known(name, slurm, short) {
-                values
-            } else {
-                // One that is not known here has a value, unless a program or an option follows.
-                let is_value = |next: &String| !next.starts_with('-') && !is_program(next, &folder);
-                usize::from(next.is_some_and(is_value))
-            };
-            at += 1 + values;
+            at += 1 + values_of(&words[at..section.end], &folder, slurm);
+        }
+        if let Some((option, path)) = file {
+            // Slurm's file stands where an application would.
+            let is_application = option.contains("multi-prog");
+            let path =
+                words[at..section.end].first().filter(|_| is_application).map_or(path, |word| word);
+            let path = folder.join(path);
+            self.file = Some(ListOfApplications { option, path, folder: folder.clone() });
+            if is_application {
+                return;
+            }
         }
         if at < section.end {
             self.applications.push(Application { words: at..section.end, folder, is_one });
         }
+    }
+}
+
+/// How many words behind an option are its values.
+fn values_of(words: &[String], folder: &Path, slurm: bool) -> usize {
+    let option = words[0].trim_start_matches('-');
+    let short = !words[0].starts_with("--");
+    // Slurm's -n4 has its value in it, too.
+    if option.contains('=') || (slurm && short && option.len() > 1) {
+        return 0;
+    }
+    known(option, slurm, short).unwrap_or_else(|| {
+        // One that is not known here has a value, unless a program or an option follows.
+        let is_value = |next: &String| !next.starts_with('-') && !is_program(next, folder);
+        usize::from(words.get(1).is_some_and(is_value))
+    })
+}
+
+/// Where the command stands that `salloc` runs, if it names one.
+pub(crate) fn behind_allocation(words: &[String], folder: &Path) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match words.get(at)?.as_str() {
+            "--" => {
+                at += 1;
+                break;
+            }
+            // The options of the next component of the job follow.
+            ":" => at += 1,
+            word if word.starts_with('-') => at += 1 + values_of(&words[at..], folder, true),
+            _ => break,
+        }
+    }
+    (at < words.len()).then_some(at)
+}
+
+impl ListOfApplications {
+    /// The applications that it lists, each with the folder that it starts in; none if it cannot be read, or quotes something.
+    pub(crate) fn read(&self) -> Vec<(Vec<String>, PathBuf)> {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let lines =
+            text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut found = Vec::new();
+        for line in lines {
+            if line.contains(['"', '\'', '\\', '$']) {
+                return Vec::new();
+            }
+            let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
+            if self.option.contains("multi-prog") {
+                // The ranks come first.
+                found.push((words[1..].to_vec(), self.folder.clone()));
+                continue;
+            }
+            // As behind the launcher's name.
+            let mut line = CommandLine { launcher: None, applications: Vec::new(), file: None };
+            line.sections(&words, 0, &self.folder, false);
+            let applications = line.applications.into_iter();
+            found.extend(applications.map(|one| (words[one.words].to_vec(), one.folder)));
+        }
+        found.retain(|(words, _)| !words.is_empty());
+        found
     }
 }
 
@@ -262,6 +335,9 @@ mod tests {
             "mpiexec -n 4 --",
             "timeout 60 mpiexec -n 2",
             "env A=b nice -n 19 mpirun -n 2",
+            "env -u sh -C /tmp A=b mpirun -n 2",
+            "salloc -N1 -C sh : -N2 --time 10:00 srun",
+            "salloc -N1 -- srun -n 2",
         ] {
             assert_eq!(
                 applications(&format!("{launcher} ./app -n 3 x")),
@@ -310,7 +386,7 @@ mod tests {
         ] {
             let words = words(line);
             let read = CommandLine::read(&words, std::path::Path::new("."));
-            assert_eq!(read.file.as_deref(), Some(option), "{line}");
+            assert_eq!(read.file.map(|file| file.option).as_deref(), Some(option), "{line}");
             assert!(read.applications.is_empty(), "{line}");
         }
     }

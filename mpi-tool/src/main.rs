@@ -5,6 +5,7 @@
 
 mod builds;
 mod cli;
+mod containers;
 mod demo;
 mod doctor;
 mod elf;
@@ -18,6 +19,7 @@ mod launcher;
 mod libraries;
 mod limited;
 mod list;
+mod marks;
 mod mpi;
 mod new;
 mod out;
@@ -29,6 +31,7 @@ mod run;
 mod selection;
 mod show;
 mod supervised;
+mod temporary;
 mod tools;
 mod trace;
 mod words;
@@ -50,9 +53,11 @@ fn main() -> ExitCode {
         Command::List(list) => list.run(),
         Command::Inspect(inspect) => inspect.run(),
         Command::Report(report) => report.run(),
+        Command::Scaling(scaling) => scaling.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Demo(demo) => demo.run(),
         Command::Hang(hang) => hang.run().map(|()| ExitCode::SUCCESS),
+        Command::Top(top) => top.run().map(|()| ExitCode::SUCCESS),
         Command::Trace(trace) => trace.run().map(|()| ExitCode::SUCCESS),
         Command::Clean(clean) => clean.run().map(|()| ExitCode::SUCCESS),
         Command::Guard(guard) => guard.run().map(|()| ExitCode::SUCCESS),

@@ -2,7 +2,9 @@
 //! and nothing more is written. A device that is full is an error of the output; of standard error nobody can be told.
 
 use std::fmt::Arguments;
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 use std::process;
 
 use anyhow::{Context as _, Result};
@@ -13,6 +15,14 @@ pub(crate) fn print(bytes: impl AsRef<[u8]>) -> Result<()> {
     match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context(NOWHERE),
         _ => Ok(()),
+    }
+}
+
+/// Writes what was made to the file that the user names, or prints it.
+pub(crate) fn deliver(file: Option<&Path>, bytes: &[u8]) -> Result<()> {
+    match file {
+        Some(path) => fs::write(path, bytes).with_context(|| path.display().to_string()),
+        None => print(bytes),
     }
 }
 

@@ -2,39 +2,47 @@
 
 use std::cell::LazyCell;
 use std::env;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{self, Command, ExitCode};
+use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use mpi_facts::Abi;
+use mpi_facts::watch::{GUARD_VARIABLE, JOB_VARIABLE};
 
 use crate::cli::{Check, Format, Guard, Run};
+use crate::containers::Container;
 use crate::family::Launcher;
-use crate::inspect::{Inspection, Kind};
-use crate::launcher::CommandLine;
+use crate::inspect::{Inspection, Kind, is_of_sanitizer, is_of_thread_sanitizer};
+use crate::launcher::{CommandLine, ListOfApplications};
+use crate::marks::Marks;
 use crate::out::{errln, outln};
 use crate::problem::Problem;
 use crate::report::screen::{self, Screen};
 use crate::request::{ToolRequest, absolute, own_variable};
 use crate::selection::{Selection, Wanted};
 use crate::supervised;
-use crate::words::{behind_env, in_path, is_executable, preloads};
+use crate::words::{
+    base, behind_env, behind_wrappers, container, in_path, is_executable, is_queue, preloads,
+};
 
 /// What the applications of a command get.
 #[derive(Debug, Default)]
-struct Plan {
+struct Plan<'a> {
     /// In their order.
     selections: Vec<Selection>,
     /// Those that the launcher reads from a file.
     in_file: Option<Selection>,
     /// One may spawn further processes.
     spawns: bool,
+    /// In which they run.
+    containers: Vec<Container<'a>>,
 }
 
-impl Plan {
+impl Plan<'_> {
     /// Do some ranks have tools that others lack?
     fn is_mixed(&self, wanted: usize) -> bool {
         let some = self.selections.iter().any(|selection| selection.tools > 0);
@@ -64,11 +72,11 @@ impl Check {
             no_merge: false,
             no_signals: false,
             qmpi: false,
-            spawned: false,
-            abi: None,
+            spawned: self.spawned,
+            abi: self.abi,
             strict: false,
-            hang_after: None,
-            kill: None,
+            hang_after: self.hang_after,
+            kill: self.kill,
             dry_run: self.dry_run,
             command: self.command.clone(),
         }
@@ -94,7 +102,7 @@ impl Run {
         }
         let wanted = Wanted::find(&tools, self.qmpi)?;
         let mut problems = Vec::new();
-        let plan = self.plan(&line, &wanted, &mut problems)?;
+        let plan = self.plan(&line, &folder, &wanted, &mut problems)?;
 
         let [check, strict] = ["mpi-check", "mpi-strict"].map(|name| place(&tools, name));
         if let (Some(check), Some(strict)) = (check, strict)
@@ -121,6 +129,8 @@ impl Run {
         if self.strict && !problems.is_empty() {
             bail!("nothing was started (--strict)");
         }
+        variables.retain(|(name, _)| ![JOB_VARIABLE, GUARD_VARIABLE].contains(&name.as_str()));
+        let name = new_name();
         let mut guard = None;
         if let Some(after) = self.hang_after.filter(|_| !self.dry_run) {
             let named = env::var_os("MPI_TOOL_RUN").filter(|folder| !folder.is_empty());
@@ -128,22 +138,51 @@ impl Run {
             let folder = named.map_or_else(Guard::new_folder, |folder| Ok(folder.into()))?;
             variables.retain(|(name, _)| name != "MPI_TOOL_RUN");
             variables.push(("MPI_TOOL_RUN".into(), absolute(&folder.display().to_string())));
-            // This process becomes the launcher, or will know it.
-            guard = Some(Guard { folder, process: process::id(), after: after.as_secs(), remove });
+            // The process is the launcher's when there is one.
+            let (process, after, kills) = (process::id(), after.as_secs(), self.kill.is_some());
+            let watching =
+                Guard { folder, process, after, remove, name: Some(name.clone()), kills };
+            if watching.set_mark() {
+                variables.push((GUARD_VARIABLE.into(), name.clone()));
+            }
+            guard = Some(watching);
+        }
+        // What is only printed may be run several times.
+        if !self.dry_run {
+            variables.push((JOB_VARIABLE.into(), name));
         }
         let profiles = tools.iter().filter(|tool| tool.is_for(screen::TOOL)).count();
         let is_run = profiles == 1 && !self.dry_run;
         let screen = is_run.then(|| Screen::of(&variables)).flatten();
         variables.extend(screen.iter().flat_map(Screen::variables));
-        let status = self.start(&self.words(&line, &plan, &variables), guard, screen.is_some())?;
+        let marks = if self.dry_run { None } else { Marks::new() };
+        variables.extend(marks.iter().flat_map(Marks::variable));
+        let status = self.start(&self.words(&line, &plan, &variables), guard)?;
         if let Some(screen) = screen {
             screen.show();
+        }
+        if marks.is_some_and(|marks| marks.is_nothing_left()) {
+            errln!(
+                "mpi-tool: no rank on this host left a report: all were killed by SIGKILL (as by a launcher when one fails, or for lack \
+                 of memory), or the program itself handles the signal that ended it, or it ended by `exec` or a system call"
+            );
         }
         Ok(status)
     }
 
     /// What makes it impossible to start anything: there is no launcher, or, without one, no program.
     fn missing(&self, line: &CommandLine, folder: &Path) -> Option<String> {
+        let start = &self.command[behind_wrappers(&self.command, folder)..];
+        let starter = start.first().map_or("", |word| base(word));
+        if is_queue(starter) {
+            return Some(format!(
+                "{starter} only queues a job: write `mpi-tool run` into its script, in front of the launcher"
+            ));
+        }
+        if starter == "salloc" {
+            let then = "write `mpi-tool run` there, or name the launcher behind salloc";
+            return Some(format!("salloc without a command starts a shell, or none: {then}"));
+        }
         // A command that is only printed may be for another machine.
         if self.dry_run {
             return None;
@@ -157,17 +196,42 @@ impl Run {
     fn plan(
         &self,
         line: &CommandLine,
+        folder: &Path,
         wanted: &Wanted<'_>,
         problems: &mut Vec<Problem>,
-    ) -> Result<Plan> {
+    ) -> Result<Plan<'_>> {
         let word = line.launcher.map(|at| self.command[at].as_str());
         // It is asked once, and only if something depends on it.
         let launcher = LazyCell::new(|| word.and_then(Launcher::of));
         let launcher_abi = || launcher.as_ref().map(Launcher::abi);
         let mut plan = Plan::default();
+        if line.launcher.is_some()
+            && let Some((_, around)) = container(&self.command, folder)
+        {
+            plan.containers.push(around);
+        }
         for application in &line.applications {
             let words = &self.command[application.words.clone()];
             let inspection = Inspection::of(words, &application.folder);
+            let program = &words[behind_wrappers(words, &application.folder)..];
+            if let Some(starter) = Container::read(program, &application.folder) {
+                problems.push(Problem::new(
+                    format!("{}: the image says which program runs, so that no tool can stand in front of it", starter.by),
+                    "it runs without tools (name the program behind the image)",
+                ));
+                plan.selections.push(Selection::default());
+                continue;
+            }
+            if let Some((_, inner)) = container(words, &application.folder) {
+                let is_hidden = inner.hides(&inspection);
+                plan.containers.push(inner);
+                if is_hidden {
+                    let what = format!("{} in a container", inspection.program);
+                    let abi = self.abi.or_else(launcher_abi);
+                    plan.selections.push(wanted.select_unseen(&what, abi, problems));
+                    continue;
+                }
+            }
             // One rank alone is rank 0 of 1 in any case.
             let is_alone = line.applications.len() == 1 && application.is_one;
             if let (Some(word), Some(mpi)) = (word, &inspection.mpi)
@@ -182,24 +246,68 @@ impl Run {
             plan.selections.push(wanted.select(&inspection, abi, problems));
             plan.spawns |= inspection.spawns;
         }
-        if let Some(option) = &line.file {
-            let abi = self.abi.or_else(launcher_abi);
-            problems.push(Problem::new(
-                format!("{option}: mpi-tool does not read the applications in that file"),
-                "the launcher gets the tools, too",
-            ));
-            plan.in_file = Some(wanted.select_unseen(option, abi, problems));
+        if let Some(file) = &line.file {
+            plan.in_file = Some(self.plan_of_file(file, wanted, launcher_abi, problems));
         } else if line.applications.is_empty() {
             bail!("the command names no application: {}", self.command.join(" "));
         }
+        let hides = |container: &&Container<'_>| {
+            let all = plan.selections.iter().flat_map(|selection| &selection.preload);
+            all.map(Path::new).any(|library| !container.shows(library))
+        };
+        if let Some(container) = plan.containers.iter().find(hides) {
+            let library = plan.selections.iter().find_map(|selection| selection.preload.first());
+            let folder = library.and_then(|library| Path::new(library).parent()).unwrap_or(folder);
+            problems.push(Problem::new(
+                format!(
+                    "{}: the container may not see the tools, which are in {}",
+                    container.by,
+                    folder.display()
+                ),
+                "bind that folder to the same place in it",
+            ));
+        }
         Ok(plan)
+    }
+
+    /// What the applications of a file get: the launcher has it in its environment, as they can have nothing in front of them.
+    fn plan_of_file(
+        &self,
+        file: &ListOfApplications,
+        wanted: &Wanted<'_>,
+        launcher_abi: impl Fn() -> Option<Abi> + Copy,
+        problems: &mut Vec<Problem>,
+    ) -> Selection {
+        let option = &file.option;
+        let mut found: Option<Selection> = None;
+        for (words, folder) in file.read() {
+            let inspection = Inspection::of(&words, &folder);
+            let abi = self.abi.or_else(|| abi(&inspection, launcher_abi));
+            let mut own = Vec::new();
+            let selection = wanted.select(&inspection, abi, &mut own);
+            if found.get_or_insert_with(|| selection.clone()).preload != selection.preload {
+                own.push(Problem::new(
+                    format!("{option}: the applications in that file want different tools"),
+                    "all get those of the first one",
+                ));
+            }
+            own.retain(|problem| !problems.contains(problem));
+            problems.append(&mut own);
+        }
+        found.unwrap_or_else(|| {
+            problems.push(Problem::new(
+                format!("{option}: mpi-tool cannot read the applications in that file"),
+                "the launcher gets the tools, too",
+            ));
+            wanted.select_unseen(option, self.abi.or_else(launcher_abi), problems)
+        })
     }
 
     /// The command with the tools.
     fn words(
         &self,
         line: &CommandLine,
-        plan: &Plan,
+        plan: &Plan<'_>,
         variables: &[(String, String)],
     ) -> Vec<String> {
         let mut words = Vec::new();
@@ -215,6 +323,8 @@ impl Run {
         for (application, selection) in line.applications.iter().zip(&plan.selections) {
             let Range { start, end } = application.words;
             // What `env` is to do comes before, and what is preloaded already stays.
+            let inside = container(&self.command[start..end], &application.folder);
+            let start = start + inside.map_or(0, |(at, _)| at);
             let start = start + behind_env(&self.command[start..end], &application.folder);
             words.extend_from_slice(&self.command[next..start]);
             next = end;
@@ -258,8 +368,13 @@ impl Run {
         if self.qmpi {
             words.extend(["-u".into(), "QMPI_STACK".into()]);
         }
-        let mut preload = selection.preload.clone();
-        preload.extend_from_slice(preloaded);
+        // What the user preloads comes behind the tools, unless it must be first.
+        let is_first = |library: &str| is_of_sanitizer(library) && !is_of_thread_sanitizer(library);
+        let preloaded = preloaded.iter().flat_map(|libraries| libraries.split([':', ' ']));
+        let (mut preload, behind): (Vec<_>, Vec<_>) =
+            preloaded.map(str::to_owned).partition(|library| is_first(base(library)));
+        preload.retain(|library| !selection.preload.contains(library));
+        preload.extend(selection.preload.iter().cloned().chain(behind));
         words.push(format!("LD_PRELOAD={}", preload.join(":")));
         let all = selection.variables.iter().chain(variables);
         words.extend(all.map(|(name, value)| format!("{name}={value}")));
@@ -303,9 +418,8 @@ impl Run {
         variables
     }
 
-    /// Becomes the launcher: signals, terminal and exit status are its own. With `--kill` it stays a child, since the exit
-    /// status may be another one, and if there `is_more` to do behind it.
-    fn start(&self, words: &[String], guard: Option<Guard>, is_more: bool) -> Result<ExitCode> {
+    /// Runs the launcher, or prints how it would be run.
+    fn start(&self, words: &[String], guard: Option<Guard>) -> Result<ExitCode> {
         if self.dry_run {
             let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
             outln!("{}", quoted.join(" "));
@@ -313,18 +427,19 @@ impl Run {
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        let error = if is_more || self.kill.is_some() {
-            match supervised::run(&mut command, guard, self.kill) {
-                Ok(status) => return Ok(status),
-                Err(error) => error,
-            }
-        } else {
-            guard.as_ref().map_or(Ok(()), Guard::start)?;
-            command.exec()
-        };
-        errln!("mpi-tool: {}: {error}; nothing was started", words[0]);
-        Ok(ExitCode::from(NOT_STARTED))
+        supervised::run(&mut command, guard, self.kill).or_else(|error| {
+            errln!("mpi-tool: {}: {error}; nothing was started", words[0]);
+            Ok(ExitCode::from(NOT_STARTED))
+        })
     }
+}
+
+/// A name for a run that no other one has, in a few letters.
+fn new_name() -> String {
+    let mut hasher = DefaultHasher::new();
+    let host = rustix::system::uname();
+    (host.nodename().to_bytes(), process::id(), SystemTime::now()).hash(&mut hasher);
+    format!("{:08x}", hasher.finish() as u32)
 }
 
 /// The exit status of shells where there is no such program.

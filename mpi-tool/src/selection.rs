@@ -6,11 +6,12 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use mpi_facts::Abi;
 
-use crate::inspect::{Binding, Inspection, Interception, Kind};
+use crate::inspect::{Binding, Inspection, Interception, Kind, is_of_thread_sanitizer};
 use crate::mpi::Mpi;
 use crate::problem::Problem;
 use crate::request::ToolRequest;
 use crate::tools::{self, Build, STACK_LIBRARY};
+use crate::words::base;
 
 /// The tools that the user wants, with all their builds.
 pub(crate) struct Wanted<'a> {
@@ -20,7 +21,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// What an application gets.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     /// The shared objects to preload, in this order.
     pub(crate) preload: Vec<String>,
@@ -135,7 +136,25 @@ impl<'a> Wanted<'a> {
             Some(mpi) => format!("{name} uses {}", mpi.title()),
             None => format!("{name} seems to use it"),
         };
+        if let (Some(mpi), Some(other)) = (&application.mpi, application.other_mpis.first()) {
+            problems.push(Problem::new(
+                format!("{name}: two MPI libraries come with it, {} and {}", mpi.soname, other.soname),
+                "it gets tools for the first one, and calls of the other one may be missing in what they report",
+            ));
+        }
         let (mut selection, builds) = self.of_abi(abi, &uses, problems);
+        if !selection.preload.is_empty() {
+            // A sanitizer's runtime ends a process in which it does not come first.
+            let (behind, first): (Vec<_>, Vec<_>) = application
+                .sanitizers
+                .iter()
+                .map(|path| path.display().to_string())
+                .partition(|path| is_of_thread_sanitizer(base(path)));
+            selection.preload.splice(0..0, first);
+            if !behind.is_empty() {
+                selection.set_for_thread_sanitizer();
+            }
+        }
         if !is_missing {
             warn_of_fortran(application, abi, &builds, problems);
         }
@@ -272,6 +291,15 @@ fn warn_of_fortran(
 }
 
 impl Selection {
+    /// What MPI needs in a program with ThreadSanitizer, unless the user has said something else. With either, the program dies in
+    /// `MPI_Init`: UCX puts functions of its own in place of the C library's, which threads call before the sanitizer knows
+    /// them, and PMIx wants memory at addresses that the sanitizer does not give.
+    fn set_for_thread_sanitizer(&mut self) {
+        let needed = [("UCX_MEM_EVENTS", "n"), ("PMIX_MCA_gds", "hash")];
+        let unset = needed.into_iter().filter(|(name, _)| env::var_os(name).is_none());
+        self.variables.extend(unset.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
     /// MPI that comes by `dlopen` is there from the start, behind the tools.
     fn add_late_mpi(&mut self, mpi: &Mpi) {
         if let Some(path) = mpi.path.as_deref().filter(|path| !has_separator(path)) {

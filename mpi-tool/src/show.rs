@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::cli::Inspect;
-use crate::inspect::{Inspection, Interception, Kind};
+use crate::inspect::{Inspection, Interception, Kind, is_of_thread_sanitizer};
 use crate::out::outln;
+use crate::words::base;
 
 impl Inspect {
     pub(crate) fn run(&self) -> Result<ExitCode> {
@@ -45,6 +46,20 @@ fn show(inspection: &Inspection) {
     if !inspection.bindings.is_empty() {
         let names: Vec<_> = inspection.bindings.iter().map(|binding| binding.name()).collect();
         line("bindings", &names.join(", "));
+    }
+    for other in &inspection.other_mpis {
+        line(
+            "another MPI",
+            &format!("{}, {} ABI ({})", other.title(), other.abi.name(), other.soname),
+        );
+    }
+    for sanitizer in &inspection.sanitizers {
+        let is_of_threads = is_of_thread_sanitizer(base(&sanitizer.display().to_string()));
+        let what = match is_of_threads {
+            true => "which tells mpi-check of loads and stores",
+            false => "which is preloaded before tools",
+        };
+        line("sanitizer", &format!("{}, {what}", sanitizer.display()));
     }
     if inspection.setuid {
         line("setuid", "yes");

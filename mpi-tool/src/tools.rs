@@ -190,14 +190,18 @@ pub(crate) fn of_name(name: &str) -> Result<Vec<Build>> {
             .filter(|tool| tool.name != STACK_LIBRARY)
             .map(|tool| tool.name.as_str())
             .collect();
+        let looked: Vec<_> = folders().iter().map(|folder| folder.display().to_string()).collect();
+        let looked = looked.join(", ");
         if names.is_empty() {
             bail!(
                 "there is no tool named {name}: no tools were found; `mpi-tool build` builds them, and \
-                 MPI_TOOL_PATH names the folders that they are in"
+                 MPI_TOOL_PATH names the folders that they are in. mpi-tool has looked in {looked}"
             );
         }
         let names = Vec::from_iter(names).join(", ");
-        bail!("there is no tool named {name}; the tools are: {names}");
+        bail!(
+            "there is no tool named {name}; the tools are: {names}. mpi-tool has looked in {looked}"
+        );
     }
     Ok(found)
 }

@@ -4,8 +4,11 @@ use std::env;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::containers::Container;
+use crate::launcher;
+
 /// Programs that start the program which their arguments name.
-const WRAPPERS: [&str; 23] = [
+const WRAPPERS: [&str; 24] = [
     "catchsegv",
     "chrt",
     "env",
@@ -25,6 +28,7 @@ const WRAPPERS: [&str; 23] = [
     "taskset",
     "time",
     "timeout",
+    "unshare",
     "unbuffer",
     "valgrind",
     "xterm",
@@ -76,19 +80,53 @@ pub(crate) fn is_program(word: &str, folder: &Path) -> bool {
         && program(word, folder).is_some_and(|path| is_executable(&path))
 }
 
+/// Programs that put a command, or a file of commands, into a queue.
+const QUEUES: [&str; 4] = ["bsub", "msub", "qsub", "sbatch"];
+
+/// Does a program start nothing by itself, as a batch system does so later?
+pub(crate) fn is_queue(word: &str) -> bool {
+    QUEUES.contains(&base(word))
+}
+
 /// Where the program stands that a wrapper starts (`timeout 60 ./app`, `env A=b ./app`): the first
 /// word behind it that is a program. `None` if the first word is no wrapper.
 pub(crate) fn behind_wrapper(words: &[String], folder: &Path) -> Option<usize> {
     let name = base(words.first()?);
+    if name == "salloc" {
+        return launcher::behind_allocation(words, folder);
+    }
+    if let Some(container) = Container::read(words, folder) {
+        return container.program;
+    }
     if !WRAPPERS.contains(&name) {
         return None;
+    }
+    if name == "env" {
+        return behind_options_of_env(words);
     }
     // perf record, perf stat
     let first = if name == "perf" { 2 } else { 1 };
     (first..words.len()).find(|&at| {
         let word = &words[at];
-        !word.contains('=') && (is_launcher(word) || is_program(word, folder))
+        let is_started = is_launcher(word) || Container::is_runtime(word);
+        !word.contains('=') && (is_started || is_program(word, folder))
     })
+}
+
+/// Where the program stands behind `env`: behind its options and variables, whether it is on this machine or not.
+fn behind_options_of_env(words: &[String]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
+        at += 1;
+        match word.as_str() {
+            "--" => break,
+            "-u" | "-C" | "--unset" | "--chdir" => at += 1,
+            // Its value is a command line.
+            _ if word.starts_with("-S") || word.starts_with("--split-string") => return None,
+            _ => {}
+        }
+    }
+    (at..words.len()).find(|&at| !words[at].contains('='))
 }
 
 /// The application itself, behind all wrappers: the place of its first word.
@@ -98,6 +136,18 @@ pub(crate) fn behind_wrappers(words: &[String], folder: &Path) -> usize {
         at += further;
     }
     at
+}
+
+/// The innermost container that wrappers start, with the place of the program that runs in it.
+pub(crate) fn container<'a>(words: &'a [String], folder: &Path) -> Option<(usize, Container<'a>)> {
+    let mut at = 0;
+    let mut innermost = None;
+    while let Some(further) = behind_wrapper(&words[at..], folder) {
+        let container = Container::read(&words[at..], folder);
+        at += further;
+        innermost = container.map(|container| (at, container)).or(innermost);
+    }
+    innermost
 }
 
 /// The place of the first word behind leading `env`s, which might take the tools away.

@@ -93,7 +93,7 @@ pub(crate) fn structures(levels: &[Level]) -> *mut Vector {
         let path = level.wanted.path.as_os_str().as_bytes();
         let shown = path.len().min(item.path.len() - 1);
         item.path[..shown].copy_from_slice(&path[..shown]);
-        item.handle = level.handle;
+        item.handle = level.library.as_ptr();
         if let Tool::Foreign(_, names) = &level.tool {
             item.interceptions.copy_from_slice(&**names);
         }

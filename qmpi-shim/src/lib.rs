@@ -48,7 +48,7 @@ macro_rules! table {
         static $table: NextTable = unsafe {
             NextTable::new([$({
                 #[cold]
-                unsafe extern "C" fn early($($arg: $ty),*) -> $ret {
+                unsafe extern "C-unwind" fn early($($arg: $ty),*) -> $ret {
                     // SAFETY: the function of the table, or the one that stands for it, has this prototype and
                     // is as MPI's. Its arguments are the caller's, passed on once.
                     unsafe {
@@ -111,6 +111,7 @@ static INFO: ToolInfo = ToolInfo::host();
 /// For the tools of the process, which look it up.
 #[unsafe(no_mangle)]
 static mpi_tool_info: &ToolInfo = &INFO;
+mpi_tool_layer::__exit_functions! { INFO }
 const NAME: &str = "qmpi";
 mpi_tool_layer::__note! { NAME host }
 

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use mpi_tool_layer::FunctionId;
-use mpi_tool_layer::install::linker::{self, LinkMap};
+use mpi_tool_layer::install::linker::{self, Library, LinkMap};
 use object::LittleEndian as Little;
 use object::elf::{self, Dyn64, Rela64, Sym64};
 
@@ -30,19 +30,17 @@ pub(crate) struct PmpiTool {
 }
 
 /// Returns the file that a library was loaded from; `None` where the dynamic linker has no name for it.
-pub(crate) fn file_of(handle: *mut c_void) -> Option<PathBuf> {
-    // SAFETY: `of` wants an opened library that is never closed: nothing here closes a tool.
-    let map = unsafe { LinkMap::of(handle) }?;
+pub(crate) fn file_of(library: Library) -> Option<PathBuf> {
+    let map = LinkMap::of(library)?;
     Some(PathBuf::from(OsStr::from_bytes(map.file()?.to_bytes())))
 }
 
 impl PmpiTool {
     /// Looks at a loaded tool; `None` if it has none of MPI's functions.
-    pub(crate) fn of(handle: *mut c_void) -> Option<Self> {
-        // SAFETY: `of` wants an opened library that is never closed: nothing here closes a tool.
-        let map = unsafe { LinkMap::of(handle) }?;
+    pub(crate) fn of(library: Library) -> Option<Self> {
+        let map = LinkMap::of(library)?;
         let own = |function: FunctionId| {
-            let address = crate::tools::find(handle, function.c_name()).option()?;
+            let address = crate::tools::find(library, function.c_name()).option()?;
             // It may be of a library that the tool needs, such as MPI.
             (crate::depth::loaded_at(address.addr()) == Some(map.base)).then_some(address)
         };
@@ -194,7 +192,7 @@ fn read_only(base: usize) -> Range<usize> {
 ///
 /// # Errors
 /// Why there is none, for people.
-pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
+pub(crate) fn load_copy(loaded: Library) -> Result<Library, String> {
     let copy = || -> io::Result<fs::File> {
         let path = file_of(loaded).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         // SAFETY: `memfd_create` reads a C string. A `File` must own its descriptor: this one is valid, as was
@@ -211,9 +209,6 @@ pub(crate) fn load_copy(loaded: *mut c_void) -> Result<*mut c_void, String> {
     };
     let file = copy().map_err(|error| format!("cannot be loaded a second time: {error}"))?;
     let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
-    let handle = linker::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
-    if handle.is_null() {
-        return Err(format!("cannot be loaded a second time: {}", linker::message()));
-    }
-    Ok(handle)
+    linker::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL)
+        .ok_or_else(|| format!("cannot be loaded a second time: {}", linker::message()))
 }

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use mpi_tool_layer::install::linker;
+use mpi_tool_layer::install::linker::{self, Library};
 use mpi_tool_layer::qmpi::{
     StackTool, TUM_FUNCTIONS, VERSION, abi_number, abi_of, list_fingerprint,
 };
@@ -47,7 +47,7 @@ impl Tool {
 
 pub(crate) struct Level {
     pub(crate) wanted: Wanted,
-    pub(crate) handle: *mut c_void,
+    pub(crate) library: Library,
     pub(crate) tool: Tool,
 }
 
@@ -60,9 +60,9 @@ pub(crate) fn load(wanted: Vec<Wanted>, rank: u32, problems: &mut Vec<Problem>) 
     let mut levels = Vec::new();
     for wanted in wanted.into_iter().filter(|wanted| wanted.is_on(rank)) {
         let loaded = load_one(&wanted.path, &mut files, &levels)
-            .and_then(|(handle, tool)| tool.refusal(&wanted).map_or(Ok((handle, tool)), Err));
+            .and_then(|(library, tool)| tool.refusal(&wanted).map_or(Ok((library, tool)), Err));
         match loaded {
-            Ok((handle, tool)) => levels.push(Level { wanted, handle, tool }),
+            Ok((library, tool)) => levels.push(Level { wanted, library, tool }),
             Err(what) => {
                 problems.push(Problem { level: Some(wanted.number), path: wanted.path, what });
             }
@@ -86,38 +86,31 @@ fn is_bare(path: &Path) -> bool {
     !path.as_os_str().as_bytes().contains(&b'/')
 }
 
-fn open(path: &Path) -> Result<*mut c_void, String> {
+fn open(path: &Path) -> Result<Library, String> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path has no NUL")?;
-    let handle = linker::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
-    if handle.is_null() {
-        return Err(format!("cannot be loaded: {}", linker::message()));
-    }
-    Ok(handle)
+    linker::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL)
+        .ok_or_else(|| format!("cannot be loaded: {}", linker::message()))
 }
 
-fn load_one(
-    path: &Path,
-    files: &mut Files,
-    before: &[Level],
-) -> Result<(*mut c_void, Tool), String> {
+fn load_one(path: &Path, files: &mut Files, before: &[Level]) -> Result<(Library, Tool), String> {
     if !files.contains_key(path) {
         files.insert(path.to_owned(), file_of(path));
     }
     let path = files[path].clone()?;
-    let mut handle = open(&path)?;
+    let mut library = open(&path)?;
     // What the dynamic linker has found is known only now.
     if is_bare(&path)
-        && let Some(file) = pmpi::file_of(handle)
+        && let Some(file) = pmpi::file_of(library)
     {
         match elf::build_beside(&file) {
             Some(build) => {
                 elf::check(&build)?;
-                handle = open(&build)?;
+                library = open(&build)?;
             }
             None => elf::check(&file)?,
         }
     }
-    if let Some(tool) = find(handle, c"mpi_tool_stack").cast::<StackTool>() {
+    if let Some(tool) = find(library, c"mpi_tool_stack").cast::<StackTool>() {
         // SAFETY: a number must be there: it is the first field in all versions of this exported structure, which
         // is never written, in a library that is not closed.
         let version = unsafe { (&raw const (*tool).version).read() };
@@ -132,18 +125,18 @@ fn load_one(
                 );
             }
             if tool.functions == list_fingerprint() {
-                return Ok((handle, Tool::Framework(tool)));
+                return Ok((library, Tool::Framework(tool)));
             }
         }
         // Another version's: it serves as a tool for TUM's QMPI.
     }
-    let Some(ask) = find(handle, c"get_interceptions").option() else {
+    let Some(ask) = find(library, c"get_interceptions").option() else {
         // Its table has room for one next level.
-        let again = before.iter().any(|level| level.handle == handle);
-        let handle = if again { pmpi::load_copy(handle)? } else { handle };
-        return match PmpiTool::of(handle) {
+        let again = before.iter().any(|level| level.library == library);
+        let library = if again { pmpi::load_copy(library)? } else { library };
+        return match PmpiTool::of(library) {
             None => Err(elf::NO_TOOL.into()),
-            Some(_) if find(handle, c"mpi_tool_info").option().is_some() => {
+            Some(_) if find(library, c"mpi_tool_info").option().is_some() => {
                 Err(elf::ONLY_PRELOADED.into())
             }
             Some(tool) if tool.is_the_end() => Err(
@@ -151,7 +144,7 @@ fn load_one(
                      nothing; it can be preloaded behind libqmpi.so"
                     .into(),
             ),
-            Some(tool) => Ok((handle, Tool::Pmpi(tool))),
+            Some(tool) => Ok((library, Tool::Pmpi(tool))),
         };
     };
     // SAFETY: the transmute wants the function's own prototype: what has this name is TUM's function, which
@@ -171,7 +164,7 @@ fn load_one(
         if name == c"NULL" {
             continue;
         }
-        match find(handle, name).option() {
+        match find(library, name).option() {
             Some(address) => functions[id] = address,
             None => {
                 let name = name.to_string_lossy();
@@ -181,7 +174,7 @@ fn load_one(
             }
         }
     }
-    Ok((handle, Tool::Foreign(functions, names)))
+    Ok((library, Tool::Foreign(functions, names)))
 }
 
 /// What `dlsym` found.
@@ -197,10 +190,9 @@ impl Found {
     }
 }
 
-pub(crate) fn find(handle: *mut c_void, name: &CStr) -> Found {
-    // SAFETY: `find_in` wants an opened library: all callers pass what `open` gave and is not null, and nothing
-    // closes it.
-    let found = unsafe { linker::find_in(handle, name) };
+/// Looks a symbol up in a tool's library.
+pub(crate) fn find(library: Library, name: &CStr) -> Found {
+    let found = library.find(name);
     if found.is_null() {
         linker::clear_message();
     }

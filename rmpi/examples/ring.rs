@@ -1,5 +1,5 @@
 //! Messages around a ring, then three collective operations. `cargo xtask matrix` counts its calls with the
-//! same program in other languages, in `mpi-tool-layer/tests/visibility`.
+//! same program in other languages, in `system-tests/tests/visibility`.
 
 use rmpi::{MpiOp, RmpiResult, Tag};
 

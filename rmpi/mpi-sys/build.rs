@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mpi_facts::{Abi, Direction, FunctionClass, FunctionId, ParameterKind};
+use mpi_facts::fortran::{self, FortranEntry};
+use mpi_facts::{Abi, FunctionId};
 #[cfg(feature = "link")]
 use object::{Object, ObjectSymbol, read::elf::ElfFile64};
 
@@ -159,11 +160,26 @@ const FORTRAN_NAMES: &str = "MPI_FORTRAN_NAMES";
 /// A universal build has those of all ABIs.
 fn fortran(out: &mut String, abi: Abi) {
     let Some(manglings) = manglings() else { return };
-    let (entries, own_language) = fortran_of(abi, &manglings);
-    let entries: String = entries.iter().map(|(line, _)| line.as_str()).collect();
-    let all = Abi::ALL.map(|abi| fortran_of(abi, &manglings).0);
-    let symbols: BTreeSet<String> = all.into_iter().flatten().map(|(_, symbol)| symbol).collect();
+    let of = |abi| {
+        let names = FortranEntry::all(abi);
+        names.flat_map(|entry| {
+            manglings.iter().map(move |mangled| (entry.function, entry.form, mangled(&entry.name)))
+        })
+    };
+    let mut entries = String::new();
+    for (function, form, symbol) in of(abi) {
+        let method = function.method_name();
+        let _ = writeln!(entries, "        {function} {method} {form} {symbol:?};");
+    }
+    let symbols: BTreeSet<String> =
+        Abi::ALL.into_iter().flat_map(of).map(|(.., symbol)| symbol).collect();
     let symbols: String = symbols.iter().map(|symbol| format!("        {symbol:?}\n")).collect();
+    let mut own_language = String::new();
+    for function in
+        FunctionId::all().filter(|function| fortran::is_bound_to_its_language(*function))
+    {
+        let _ = writeln!(own_language, "        {function} {};", function.method_name());
+    }
     let _ = write!(
         out,
         "/// Calls the macro in the first brackets with the rest of the arguments, in brackets, and the\n\
@@ -204,66 +220,6 @@ fn manglings() -> Option<Vec<Mangling>> {
         });
     }
     Some(manglings)
-}
-
-/// The entry points under an ABI, each as a line and its symbol, and the lines of the functions with
-/// callbacks or attributes.
-fn fortran_of(abi: Abi, manglings: &[Mangling]) -> (Vec<(String, String)>, String) {
-    let mut entries = Vec::new();
-    let mut own_language = String::new();
-    for function in FunctionId::all() {
-        if matches!(function.class(), FunctionClass::Conversion | FunctionClass::ToolInterface) {
-            continue;
-        }
-        let (name, method) = (function.name(), function.method_name());
-        let has = |kind| function.parameters().iter().any(|parameter| parameter.kind == kind);
-        let large = method.strip_suffix("_c");
-        let base = large.unwrap_or(method);
-        let mut entry = |form: &str, fortran_name: &str| {
-            let form = if function.result() == "f64" { "Same" } else { form };
-            for mangled in manglings {
-                let symbol = mangled(fortran_name);
-                entries.push((format!("        {name} {method} {form} {symbol:?};\n"), symbol));
-            }
-        };
-        if has(ParameterKind::Function) || has(ParameterKind::AttributeVal) {
-            let _ = writeln!(own_language, "        {name} {method};");
-        }
-        match abi {
-            // Its Fortran functions call PMPI_*.
-            Abi::OpenMpi if large.is_none() => {
-                entry("Mpif", &format!("mpi_{method}"));
-                entry("F08", &format!("mpi_{method}_f08"));
-                let is_c_pointer = |parameter: &mpi_facts::Parameter| {
-                    parameter.kind == ParameterKind::CBuffer
-                        && parameter.direction == Direction::Out
-                };
-                if function.parameters().iter().any(is_c_pointer) {
-                    entry("F08", &format!("mpi_{method}_cptr"));
-                }
-            }
-            // Those of mpif.h call MPI_*, but not where attributes are concerned; for files they
-            // call more than the function. Those of mpi_f08 with buffers call MPI_*, the others
-            // PMPI_*.
-            Abi::Mpich => {
-                let has_file = function
-                    .parameters()
-                    .iter()
-                    .any(|parameter| parameter.rust_type().ends_with("MPI_File"));
-                if large.is_none() && (has_file || has(ParameterKind::AttributeVal)) {
-                    entry("Mpif", &format!("mpi_{method}"));
-                }
-                let width = if large.is_some() { "_large" } else { "" };
-                if !has(ParameterKind::Buffer) {
-                    entry("F08", &format!("mpi_{base}_f08{width}"));
-                } else if has_file {
-                    entry("F08Descriptors", &format!("mpi_{base}_f08ts{width}"));
-                }
-            }
-            _ => {}
-        }
-    }
-    (entries, own_language)
 }
 
 struct Mpi {

@@ -50,9 +50,10 @@ mod of_types {
     };
 
     use super::{FIXED, LONGEST_NAME, MAGIC, parts};
+    use crate::Format;
 
     /// A value as a message. The error says why the value cannot be one.
-    pub(crate) fn encode<T>(value: &T) -> Result<Vec<u8>, String>
+    pub(crate) fn encode<T, F: Format>(value: &T) -> Result<Vec<u8>, String>
     where
         T: Serialize + DeserializeOwned + 'static,
     {
@@ -61,9 +62,16 @@ mod of_types {
         message.extend_from_slice(&MAGIC);
         // At most LONGEST_NAME.
         message.extend_from_slice(&(name.len() as u16).to_le_bytes());
-        message.extend_from_slice(&fingerprint::<T>().to_le_bytes());
+        message.extend_from_slice(&fingerprint_in::<T, F>().to_le_bytes());
         message.extend_from_slice(name.as_bytes());
-        postcard::to_extend(value, message).map_err(|error| error.to_string())
+        F::serialize(value, &mut message)?;
+        let is_kept = message
+            .get(..FIXED + name.len())
+            .is_some_and(|header| header.starts_with(&MAGIC) && header.ends_with(name.as_bytes()));
+        match is_kept {
+            true => Ok(message),
+            false => Err("the format has not kept what was in the message before".to_owned()),
+        }
     }
 
     /// As messages have it.
@@ -86,22 +94,28 @@ mod of_types {
     }
 
     /// The value of a message. Any bytes may come: nothing is made of those of another type.
-    pub(crate) fn decode<T: DeserializeOwned + 'static>(message: &[u8]) -> Result<T, Unread> {
+    pub(crate) fn decode<T, F: Format>(message: &[u8]) -> Result<T, Unread>
+    where
+        T: DeserializeOwned + 'static,
+    {
         let Some(found) = parts(message) else {
             return Err(Unread::Malformed("it does not begin as one of rmpi's".into()));
         };
-        if found.fingerprint != fingerprint::<T>() {
+        if found.fingerprint != fingerprint_in::<T, F>() {
             let same = name_of::<T>() == found.name;
             let fingerprint = same.then_some(found.fingerprint);
             return Err(Unread::Other(found.name.to_owned(), fingerprint));
         }
-        let (value, rest) = postcard::take_from_bytes(found.body)
-            .map_err(|error| Unread::Malformed(error.to_string()))?;
-        if !rest.is_empty() {
-            let reason = format!("{} bytes are left behind the value", rest.len());
-            return Err(Unread::Malformed(reason));
+        F::deserialize(found.body).map_err(Unread::Malformed)
+    }
+
+    /// The fingerprint of a type in a form: another one in each.
+    pub(crate) fn fingerprint_in<T: DeserializeOwned + 'static, F: Format>() -> u64 {
+        let mut hash = fingerprint::<T>();
+        for byte in F::NAME.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        Ok(value)
+        hash
     }
 
     /// The fingerprint of a type: a hash of its name and of all that it asks a deserialiser for: names

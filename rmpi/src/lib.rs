@@ -40,7 +40,9 @@ pub mod call;
 mod fingerprint;
 #[cfg(feature = "bytemuck")]
 mod foreign;
+mod format;
 mod names;
+mod place;
 mod plain;
 pub mod pmpi_mode;
 mod running;
@@ -76,6 +78,7 @@ mod library;
 
 #[cfg(feature = "bytemuck")]
 pub use foreign::Foreign;
+pub use format::{Format, Postcard};
 pub use library::*;
 pub use mpi_sys;
 pub use names::*;

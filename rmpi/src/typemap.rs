@@ -510,7 +510,8 @@ pub unsafe trait SendDatatype: Copy {
 #[diagnostic::on_unimplemented(
     message = "MPI cannot receive into `{Self}`: not known to be valid whatever comes",
     label = "not an `MpiDatatype`",
-    note = "derive `MpiDatatype` for a struct all of whose fields have it",
+    note = "derive `MpiDatatype` for a struct all of whose fields have it; what owns memory, such as a `String`, a `Vec` or \
+            a map, travels as a value of a `TypedCommunicator` (feature `serde`): `send_value`, `gather_values`",
     note = "`bool` can be sent, but not received: not every byte is a valid `bool`; receive \
             `CBool` or `u8`. So it is with `char` (`u32`), `NonZero` and enums (their integers)",
     note = "a field of such a type: let the struct have `rmpi::CBool` in place of `bool`, or derive \

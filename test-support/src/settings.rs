@@ -1,8 +1,8 @@
-//! The MPI in use, and where the tools are.
+//! The MPI in use, and where what it runs is.
 
 use std::path::PathBuf;
 
-use mpi_facts::FunctionId;
+use mpi_facts::{Abi, FunctionId};
 
 /// What `cargo xtask test` sets.
 pub fn setting(name: &str) -> PathBuf {
@@ -21,11 +21,14 @@ pub fn universal(name: &str) -> PathBuf {
     setting("MPI_TOOLS").with_file_name("universal").join(format!("lib{name}.so"))
 }
 
-/// A tool of `examples/` or `tests/tools/`, which `cargo test` has built.
+/// A program in Rust for the MPI in use: an example of a package, or what its manifest declares as one.
+pub fn program(name: &str) -> PathBuf {
+    setting("MPI_PROGRAMS").join(name)
+}
+
+/// A tool that is an example of `mpi-tool-layer`, or one of those that only tests use.
 pub fn example(name: &str) -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let folder = tests.parent().unwrap().parent().unwrap().join("examples");
-    folder.join(format!("lib{name}.so"))
+    program(&format!("lib{name}.so"))
 }
 
 /// The tools that change nothing, which programs of others run with: the names of their shared
@@ -37,30 +40,71 @@ pub const TOOLS: [(&str, Option<&str>); 4] = [
     ("empty_raw", None),
 ];
 
+/// What `cargo xtask` calls the MPI in use: `mpich-5.0.2`.
+pub fn mpi_name() -> String {
+    setting("MPI_NAME").into_os_string().into_string().expect("names of MPIs are ASCII")
+}
+
+/// The ABI of the MPI in use.
+pub fn abi() -> Abi {
+    match mpi_name() {
+        name if name.starts_with("openmpi") => Abi::OpenMpi,
+        name if name.ends_with("-abi") => Abi::Standard,
+        _ => Abi::Mpich,
+    }
+}
+
 /// Is this Open MPI?
 pub fn is_openmpi() -> bool {
-    mpi_sys::ABI == mpi_sys::Abi::OpenMpi
+    abi() == Abi::OpenMpi
 }
 
 /// Is this Open MPI 4?
 pub fn is_openmpi_4() -> bool {
-    let name = setting("MPI_NAME");
-    name.to_string_lossy().starts_with("openmpi-4") || name.as_os_str() == "openmpi-debian"
+    let name = mpi_name();
+    name.starts_with("openmpi-4") || name == "openmpi-debian"
 }
 
 /// Is this Debian's MPICH 4.0.2?
 pub fn is_debian() -> bool {
-    setting("MPI_NAME").to_string_lossy() == "mpich-debian"
+    mpi_name() == "mpich-debian"
 }
 
 /// Is this MPICH 3 or 4?
 pub fn is_mpich_before_5() -> bool {
-    let name = setting("MPI_NAME");
-    let name = name.to_string_lossy();
-    is_debian() || ["mpich-3", "mpich-4"].iter().any(|old| name.starts_with(old))
+    is_debian() || ["mpich-3", "mpich-4"].iter().any(|old| mpi_name().starts_with(old))
 }
 
 /// The functions that a tool exports: all.
 pub fn exported() -> Vec<FunctionId> {
     FunctionId::all().collect()
+}
+
+/// A type of C of the size and register class that a type of the list, as Rust writes it, has under the ABI of the MPI
+/// in use.
+///
+/// # Panics
+/// If the list has a type that is not known here.
+pub fn c_type(listed: &str) -> &'static str {
+    // Others are types of functions, which are passed as pointers, too.
+    let is_address =
+        listed.contains('*') || listed.ends_with("_function") || listed.ends_with("_function_c");
+    let handles_are_integers = abi() == Abi::Mpich;
+    match listed {
+        "f64" => "double",
+        "c_int" | "MPI_Fint" | "MPI_T_cb_safety" => "unsigned int",
+        "MPI_Comm" | "MPI_Datatype" | "MPI_Errhandler" | "MPI_Group" | "MPI_Info"
+        | "MPI_Message" | "MPI_Op" | "MPI_Request" | "MPI_Session" | "MPI_Win"
+            if handles_are_integers =>
+        {
+            "unsigned int"
+        }
+        "MPI_Comm" | "MPI_Datatype" | "MPI_Errhandler" | "MPI_Group" | "MPI_Info"
+        | "MPI_Message" | "MPI_Op" | "MPI_Request" | "MPI_Session" | "MPI_Win" | "MPI_File" => {
+            "unsigned long"
+        }
+        "MPI_Aint" | "MPI_Count" | "MPI_Offset" => "unsigned long",
+        _ if is_address || listed.starts_with("MPI_T_") => "unsigned long",
+        other => panic!("no type of C is known for {other}"),
+    }
 }

@@ -199,6 +199,7 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
         // it; where an argument is another one, the author has vouched for it in an `unsafe` block.
         unsafe impl<L: MpiInterceptionLayer> RawMpiInterceptionLayer for L {
             const COMPILED: Compiled = <L as MpiInterceptionLayer>::COMPILED;
+            const AROUND: &'static [bool; FunctionId::COUNT] = <L as MpiInterceptionLayer>::AROUND;
             const SEES_RAW: bool = <L as MpiInterceptionLayer>::SEES_UNTYPED;
 
             const QUICK: &'static [bool; FunctionId::COUNT] = <L as MpiInterceptionLayer>::QUICK;
@@ -234,7 +235,8 @@ pub(crate) fn expand(layer: TokenStream) -> TokenStream {
                 F: FnOnce(::core::ffi::c_int) -> ::core::ffi::c_int,
             {
                 self.profiling_level(level);
-                // SAFETY: as above.
+                // SAFETY: to call the function is to call MPI, whose arguments must be as the standard asks. It is the
+                // application's own, and a layer can pass it on only once.
                 self.around_untyped(FunctionId::MPI_Pcontrol, || unsafe { next_f.unwrap()(level) })
             }
 
@@ -320,7 +322,8 @@ fn method(call: &Call, arguments: &[Argument]) -> TokenStream {
         } else if argument.is("RequestsMut") || (completes && argument.is("InOut")) {
             watched.push(quote! {
                 let snapshot = if Self::WATCHES_COMPLETION {
-                    Snapshot::of(#value.as_slice())
+                    // SAFETY: MPI must not write to them meanwhile: they are copied here, before the call goes on.
+                    Snapshot::of(unsafe { #value.as_slice() })
                 } else {
                     Snapshot::of(&[])
                 };

@@ -16,7 +16,7 @@
 #![allow(non_upper_case_globals, reason = "names that other tools know")]
 
 use core::cell::Cell;
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{
     AtomicBool, AtomicPtr,
@@ -29,11 +29,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::install::linker::{
-    self, LinkMap, clear_message, find_in, find_in_fortran_library, locate, open, open_again,
+    self, Library, LinkMap, clear_message, find_in_fortran_library, locate, open, open_again,
 };
 use mpi_tool_layer::install::{
-    Answer, Host, HostSlot, ToolInfo, abi, fill_late_pmpi, find_next, help, is_on, is_silent,
-    launched_rank, object_of, say, stay, to_all_hosts, why_nothing_was_seen,
+    Answer, Host, HostSlot, ToolInfo, abi, after_all, fill_late_pmpi, find_next, help, is_on,
+    is_silent, launched_rank, object_of, say, stay, to_all_hosts, why_nothing_was_seen,
 };
 use mpi_tool_layer::mpi_sys::{Abi, fortran_symbols, mpi_functions, pmpi};
 use mpi_tool_layer::note::build_beside;
@@ -47,6 +47,7 @@ static INFO: ToolInfo = ToolInfo::host();
 /// For the tools of the process, which look it up.
 #[unsafe(no_mangle)]
 static mpi_tool_info: &ToolInfo = &INFO;
+mpi_tool_layer::__exit_functions! { INFO }
 /// For the tool that is opened.
 #[unsafe(no_mangle)]
 static mpi_tool_host: HostSlot = HostSlot::HOST;
@@ -279,10 +280,9 @@ fn load_mpi() -> bool {
         // Started by Open MPI's launcher.
         abis.swap(0, 1);
     }
-    abis.iter().flat_map(|abi| abi.library_names()).any(|name| {
-        let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);
-        !library.is_null() && fill_late_pmpi()
-    })
+    abis.iter()
+        .flat_map(|abi| abi.library_names())
+        .any(|name| open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL).is_some() && fill_late_pmpi())
 }
 
 /// Sends each function to the tool, or where there is none for this ABI, to what is behind.
@@ -317,7 +317,7 @@ fn link(abi: Abi) {
 
 /// The tool's build for the MPI of the process.
 struct Tool {
-    handle: *mut c_void,
+    library: Library,
     addresses: core::ops::Range<usize>,
 }
 
@@ -333,20 +333,18 @@ impl Tool {
             ));
         }
         let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-        if !open_again(&name, 0).is_null() {
+        if open_again(&name, 0).is_some() {
             return Err(format!("{shown} is in this process already, and sees its calls"));
         }
         if abi == Abi::OpenMpi {
             make_global();
         }
-        let (handle, is_hosted) = HOST.open(|| open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL));
-        if handle.is_null() {
-            return Err(format!("its build for this MPI cannot be loaded: {}", linker::message()));
-        }
-        let tool = Self { handle, addresses: addresses(handle) };
-        // SAFETY: `find_in` wants what `open` gave, not null and not closed: it was checked above, and nothing
-        // closes it.
-        let symbol = unsafe { find_in(handle, c"mpi_tool_info") };
+        let (library, is_hosted) = HOST.open(|| open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL));
+        let library = library.ok_or_else(|| {
+            format!("its build for this MPI cannot be loaded: {}", linker::message())
+        })?;
+        let tool = Self { library, addresses: addresses(library) };
+        let symbol = library.find(c"mpi_tool_info");
         if tool.contains(symbol) {
             // SAFETY: the pointer is that of the framework's symbol, in a tool that is never closed.
             let info = unsafe { ToolInfo::exported(symbol) }.ok().filter(|_| is_hosted);
@@ -364,9 +362,7 @@ impl Tool {
 
     /// The tool's own, and not one of the libraries that it needs.
     fn function(&self, name: &CStr) -> Option<*const c_void> {
-        // SAFETY: `find_in` wants what `open` gave, not null and not closed: `Tool::open` has checked it, and
-        // nothing closes it.
-        let found = unsafe { find_in(self.handle, name) };
+        let found = self.library.find(name);
         Some(found.cast_const()).filter(|address| self.contains(*address))
     }
 
@@ -376,10 +372,8 @@ impl Tool {
 }
 
 /// The addresses of an opened library.
-fn addresses(handle: *mut c_void) -> core::ops::Range<usize> {
-    // SAFETY: `of` wants an opened library that is never closed: nothing here closes a build.
-    let map = unsafe { LinkMap::of(handle) };
-    map.map_or(0..0, |map| object_of(map.dynamic))
+fn addresses(library: Library) -> core::ops::Range<usize> {
+    LinkMap::of(library).map_or(0..0, |map| object_of(map.dynamic))
 }
 
 /// Open MPI's handles are addresses, which the dynamic linker finds for the tool only in a library that
@@ -411,8 +405,12 @@ extern "C" fn load() {
     }
 }
 
-/// The end of a process that has called no MPI: says why that may be, where it is strange.
 extern "C" fn unload() {
+    after_all(unloaded);
+}
+
+/// The end of a process that has called no MPI: says why that may be, where it is strange.
+extern "C" fn unloaded(_: c_int, _: *mut c_void) {
     let tool = &Place::get().tool;
     if !CHOSEN.load(Acquire)
         && launched_rank().unwrap_or(0) == 0

@@ -11,7 +11,6 @@ mod publish;
 mod step;
 mod suites;
 mod surroundings;
-mod tally;
 mod test;
 mod tools;
 mod wheel;
@@ -32,8 +31,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Chore {
     Demo(demo::Demo),
-    /// Run the tests: a part, on MPICH, in about ten minutes; --all runs all, on Open MPI, too
     Test(test::Test),
+    Flicker(test::Flicker),
     /// Try the tools on programs in each language, or the tests, under many MPIs, and write docs/visibility.md
     /// or docs/suites.md
     Matrix(matrix::Matrix),
@@ -81,6 +80,7 @@ fn run(chore: Chore) -> Result<()> {
     match chore {
         Chore::Demo(demo) => demo.run(),
         Chore::Test(test) => test.run(),
+        Chore::Flicker(flicker) => flicker.run(),
         Chore::Matrix(matrix) => matrix.run(),
         Chore::TestMpichQmpi => test::mpich_with_qmpi(),
         Chore::MpichSuite(suite) => suite.run(),

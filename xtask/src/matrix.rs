@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::environment::{self, Mpi};
 use crate::step::{cargo, output, step};
 use crate::suites;
-use crate::tools::{build, build_universal, serving_builds, tools_folder};
+use crate::tools::{Builds, build, build_universal, serving_builds, tools_folder};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -132,8 +132,7 @@ impl Matrix {
         }
         if self.suites {
             if !self.no_build {
-                let mut builds = serving_builds(&mpis, false)?.into_iter().flatten();
-                builds.try_for_each(|builds| builds.run())?;
+                serving_builds(&mpis, true)?.iter().try_for_each(Builds::run)?;
             }
             return suites::run(&mpis, &absent, self.mpi.is_none());
         }
@@ -288,7 +287,7 @@ fn check_bytes(counts: &Counts) -> Result<()> {
 
 /// Compiles the program in a language for an MPI.
 fn make(mpi: &Mpi, language: Language) -> Result<Program> {
-    let sources = environment::root().join("mpi-tool-layer/tests/visibility");
+    let sources = environment::root().join("system-tests/tests/visibility");
     let folder = environment::root().join("target/matrix").join(&mpi.name);
     fs::create_dir_all(&folder)?;
     let built = folder.join(format!("{language:?}").to_lowercase());
@@ -388,7 +387,7 @@ fn build_by(command: &mut Command) -> Result<()> {
 fn page(rows: &[(&Mpi, [Cell; 8])], builds: &[Build], absent: &[String]) -> String {
     let mut page = String::from(
         "# Who sees what\n\n\
-         Made by `cargo xtask matrix`. It runs the program of `mpi-tool-layer/tests/visibility` in each language, \
+         Made by `cargo xtask matrix`. It runs the program of `system-tests/tests/visibility` in each language, \
          under each MPI, on three ranks, without tools and with them. \"exact\" means that the call counter \
          counts each of the program's calls once, that the bandwidth counter counts each byte once, and that the \
          program prints the same as without tools. Programs in C, C++ and Fortran make no other calls. The other \

@@ -2,10 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -33,46 +31,6 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     if !status.success() {
         bail!("{shown} failed ({status})");
     }
-    Ok(())
-}
-
-/// Runs a command, shows what it prints, and hands each line to `line`, which may end the command: standard output and
-/// standard error as they come, since cargo names the test programs in one and they speak in the other. A command that `line`
-/// may end has a process group of its own.
-pub(crate) fn run_reading(
-    command: &mut Command,
-    mut line: impl FnMut(&str) -> ControlFlow<()>,
-) -> Result<()> {
-    let shown = show(command);
-    let (reader, writer) = std::io::pipe()?;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .spawn()
-        .with_context(|| format!("cannot run {shown}"))?;
-    // The pipe ends when nobody can write to it any more: we do not.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    for text in BufReader::new(reader).split(b'\n') {
-        let text = text?;
-        let text = String::from_utf8_lossy(&text);
-        println!("{text}");
-        if line(&text).is_break() {
-            return end_group(&mut child);
-        }
-    }
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("{shown} failed ({status})");
-    }
-    Ok(())
-}
-
-/// Ends a command that has a process group of its own, with all processes of that.
-fn end_group(child: &mut Child) -> Result<()> {
-    let group = format!("-{}", child.id());
-    run(Command::new("kill").args(["-KILL", "--", &group]))?;
-    child.wait()?;
     Ok(())
 }
 

@@ -1,6 +1,5 @@
 //! Builds of the tools, in a folder for each MPI.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -35,40 +34,32 @@ impl Builds {
     }
 }
 
-/// For each of some MPIs, the builds of tools that its tests take and that no MPI before it has: its own, the universal ones,
-/// and a tool of another ABI.
-pub(crate) fn serving_builds(mpis: &[Mpi], is_quick: bool) -> Result<Vec<Vec<Builds>>> {
-    let (mpich, openmpi) = (environment::mpich()?, environment::openmpi()?);
-    let mut all = Vec::new();
-    let mut planned = BTreeSet::new();
-    for tested in mpis {
-        let mut builds = Vec::new();
-        let mut plan = |mpi: &Mpi, mut packages: Vec<String>| {
-            packages.retain(|package| planned.insert((mpi.name.clone(), package.clone())));
-            if !packages.is_empty() {
-                builds.push(Builds { mpi: mpi.clone(), packages });
-            }
-        };
-        for mpi in [&mpich, &openmpi] {
-            let is_serving = serving(tested) == mpi.name;
-            let mut packages = if is_serving { tool_packages()? } else { Vec::new() };
-            if !is_serving && !is_quick {
-                packages.push(FOREIGN.to_owned());
-            }
-            if mpi.abi() == "mpich" && !packages.is_empty() {
-                // By itself, it would keep one processor busy and leave the other one idle.
-                packages.push(UNIVERSAL.to_owned());
-            }
-            plan(mpi, packages);
+/// The builds of tools that tests under some MPIs take, one for each MPI that has some: those that serve them, the universal
+/// ones, and a tool of another ABI if it is asked for.
+pub(crate) fn serving_builds(mpis: &[Mpi], with_foreign: bool) -> Result<Vec<Builds>> {
+    let mut builds = Vec::new();
+    for mpi in [environment::mpich()?, environment::openmpi()?] {
+        let mut packages = Vec::new();
+        if mpis.iter().any(|tested| serving(tested) == mpi.name) {
+            packages = tool_packages()?;
+        } else if with_foreign {
+            packages.push(FOREIGN.to_owned());
         }
-        if serving(tested) == tested.name && !is_first(tested) {
-            // Only the tests of `mpi-tool`, which run on the first ones, take these.
-            let is_wanted = |tool: &String| !["mpi-trace", "mpi-watch"].contains(&tool.as_str());
-            plan(tested, tool_packages()?.into_iter().filter(is_wanted).collect());
+        if mpi.abi() == "mpich" {
+            // By itself, it would keep one processor busy and leave the other one idle.
+            packages.push(UNIVERSAL.to_owned());
         }
-        all.push(builds);
+        if !packages.is_empty() {
+            builds.push(Builds { mpi, packages });
+        }
     }
-    Ok(all)
+    for tested in mpis.iter().filter(|tested| serving(tested) == tested.name && !is_first(tested)) {
+        // Only the tests of `mpi-tool`, which run on the first ones, take these.
+        let is_wanted = |tool: &String| !["mpi-trace", "mpi-watch"].contains(&tool.as_str());
+        let packages = tool_packages()?.into_iter().filter(is_wanted).collect();
+        builds.push(Builds { mpi: tested.clone(), packages });
+    }
+    Ok(builds)
 }
 
 /// The tool whose builds for other ABIs are tested.
@@ -115,6 +106,11 @@ pub(crate) fn release_build(mpi: &Mpi) -> Command {
 
 fn builds_folder(mpi: &Mpi) -> PathBuf {
     environment::root().join("target/builds").join(&mpi.name)
+}
+
+/// Where cargo puts what links an MPI, and what is compiled for its ABI, for tests.
+pub(crate) fn linked_folder(mpi: &Mpi) -> PathBuf {
+    builds_folder(mpi)
 }
 
 /// Where [`release_build`] puts what it builds.

@@ -26,11 +26,13 @@ fn launchers() -> PathBuf {
     Path::new(launcher.unwrap().trim_end_matches('\'')).parent().unwrap().into()
 }
 
-/// Sentences that depend on what was measured: how much is worth saying, and whether the processors were shared.
-const MEASURED: [&str; 4] = [
-    "unequal work costs ",
+/// Sentences that depend on what was measured: how much is worth saying, and whether ranks were preempted.
+const MEASURED: [&str; 6] = [
+    "load imbalance costs ",
+    " than the mean ",
     "communication costs ",
-    "the processors were shared: ",
+    "start-up and shutdown take ",
+    " times a second (more processes than cores?)",
     "mpi-profile itself took ",
 ];
 
@@ -39,7 +41,7 @@ const MEASURED: [&str; 4] = [
 fn structure(output: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut table = Vec::new();
-    for line in output.lines().filter(|line| !MEASURED.iter().any(|text| line.starts_with(text))) {
+    for line in output.lines().filter(|line| !MEASURED.iter().any(|text| line.contains(text))) {
         // A place in the program is no number that was measured.
         let is_row = line.starts_with("  ") && line.contains("  MPI_");
         if let Some((_, place)) = line.rsplit_once("  ").filter(|_| is_row) {

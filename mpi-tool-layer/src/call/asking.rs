@@ -44,7 +44,11 @@ impl UsedDatatype {
     pub(crate) fn of<'c>(transfer: &Transfer<'c>, _: Accepted<'c>) -> Option<Self> {
         // A transfer tells only of arguments that are significant in this process, and of a peer that is
         // not `MPI_PROC_NULL`. With a count above 0, MPI needs the datatype to know what to move.
-        Self::unless_null(transfer.datatype()).filter(|_| transfer.count() > 0)
+        if transfer.count() == 0 {
+            return None;
+        }
+        // SAFETY: MPI must have used the datatype in a call that is not over: in this one (`'c`), as said above.
+        unsafe { Self::assume(transfer.datatype()) }
     }
 
     /// For a datatype that is known to be valid by other means. `None` of the null handle, about
@@ -52,13 +56,8 @@ impl UsedDatatype {
     ///
     /// # Safety
     /// MPI has used the datatype in a call that is not over: the argument was significant in this
-    /// process, and the count was not 0.
+    /// process, and the count was not 0. Or MPI has made it for the caller, who has not freed it.
     pub(crate) unsafe fn assume(datatype: MPI_Datatype) -> Option<Self> {
-        Self::unless_null(datatype)
-    }
-
-    /// A handle that is not null, whose validity the callers know, of an MPI that can be asked.
-    fn unless_null(datatype: MPI_Datatype) -> Option<Self> {
         (datatype != pmpi::MPI_DATATYPE_NULL && is_understood()).then_some(Self(datatype))
     }
 
@@ -77,9 +76,12 @@ impl UsedDatatype {
     }
 
     /// How the datatype was made (`MPI_Type_get_envelope`), by the large-count function where MPI
-    /// has it: only that one tells of datatypes with large counts.
-    pub(crate) fn envelope(self) -> Envelope {
-        let mut envelope = Envelope::default();
+    /// has it: only that one tells of datatypes with large counts. `None` of what has no contents: a predefined datatype,
+    /// or Fortran's parametrised one.
+    pub(crate) fn envelope(self) -> Option<Envelope> {
+        let mut combiner = 0;
+        let mut envelope =
+            Envelope { datatype: self, integers: 0, addresses: 0, large_counts: 0, datatypes: 0 };
         // SAFETY: both functions want a valid datatype, which a `UsedDatatype` is, and write one
         // number to each of their results. The large-count one is called only where MPI has it.
         unsafe {
@@ -90,44 +92,72 @@ impl UsedDatatype {
                     &mut envelope.addresses,
                     &mut envelope.large_counts,
                     &mut envelope.datatypes,
-                    &mut envelope.combiner,
+                    &mut combiner,
                 );
             } else {
                 let mut numbers = [0; 3];
                 let [integers, addresses, datatypes] = &mut numbers;
-                pmpi::MPI_Type_get_envelope(
-                    self.0,
-                    integers,
-                    addresses,
-                    datatypes,
-                    &mut envelope.combiner,
-                );
+                pmpi::MPI_Type_get_envelope(self.0, integers, addresses, datatypes, &mut combiner);
                 [envelope.integers, envelope.addresses, envelope.datatypes] =
                     numbers.map(MPI_Count::from);
             }
         }
-        envelope
+        let has_contents = !matches!(
+            combiner,
+            mpi_sys::MPI_COMBINER_NAMED
+                | mpi_sys::MPI_COMBINER_F90_REAL
+                | mpi_sys::MPI_COMBINER_F90_COMPLEX
+                | mpi_sys::MPI_COMBINER_F90_INTEGER
+        );
+        has_contents.then_some(envelope)
     }
 
-    /// What a derived datatype was made with: the numbers, of whichever width, and the datatypes, which MPI has made anew
-    /// and [`free`](Self::free) frees, unless they are predefined. `None` if MPI does not say so. The envelope must be this
-    /// datatype's, and not that of a predefined or Fortran's parametrised one, which has no contents.
-    pub(crate) fn contents(self, envelope: &Envelope) -> Option<(Vec<MPI_Count>, Vec<Self>)> {
+    /// Frees a datatype.
+    ///
+    /// # Safety
+    /// [`Envelope::contents`] has returned it, it is not predefined, and nothing uses it any
+    /// more. It is freed once for each time that it was returned.
+    pub(crate) unsafe fn free(mut self) {
+        // SAFETY: `MPI_Type_free` wants a valid derived datatype that its caller may free. MPI has
+        // made it anew for `contents`, and nobody uses it any more, as the caller promises.
+        unsafe { pmpi::MPI_Type_free(&mut self.0) };
+    }
+}
+
+/// The numbers of what a derived datatype was made with (MPI-5.0, 5.1.13): how long the lists of its
+/// contents are.
+pub(crate) struct Envelope {
+    /// The datatype.
+    datatype: UsedDatatype,
+    /// How many `int`s: lengths, strides, numbers of blocks.
+    integers: MPI_Count,
+    /// How many `MPI_Aint`s: displacements.
+    addresses: MPI_Count,
+    /// How many `MPI_Count`s: what a large-count function was given instead of `int`s.
+    large_counts: MPI_Count,
+    /// How many datatypes.
+    datatypes: MPI_Count,
+}
+
+impl Envelope {
+    /// What the datatype was made with: the numbers, of whichever width, and the datatypes, which MPI has made anew
+    /// and [`UsedDatatype::free`] frees, unless they are predefined. `None` if MPI does not say it.
+    pub(crate) fn contents(&self) -> Option<(Vec<MPI_Count>, Vec<UsedDatatype>)> {
         let length = |count: MPI_Count| usize::try_from(count).ok();
-        let mut integers = vec![0 as c_int; length(envelope.integers)?];
-        let mut addresses = vec![0 as MPI_Aint; length(envelope.addresses)?];
-        let mut large_counts = vec![0 as MPI_Count; length(envelope.large_counts)?];
-        let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(envelope.datatypes)?];
-        // SAFETY: the datatype must be valid, which a `UsedDatatype` is, and derived, for which the caller's envelope is.
+        let mut integers = vec![0 as c_int; length(self.integers)?];
+        let mut addresses = vec![0 as MPI_Aint; length(self.addresses)?];
+        let mut large_counts = vec![0 as MPI_Count; length(self.large_counts)?];
+        let mut datatypes = vec![pmpi::MPI_DATATYPE_NULL; length(self.datatypes)?];
+        // SAFETY: the datatype must be valid, which a `UsedDatatype` is, and have contents, as one with an envelope has.
         // MPI writes no more numbers than it is told that the arrays have, which are as long as the envelope says.
         let code = unsafe {
             if pmpi::available(FunctionId::MPI_Type_get_contents_c as usize) {
                 pmpi::MPI_Type_get_contents_c(
-                    self.0,
-                    envelope.integers,
-                    envelope.addresses,
-                    envelope.large_counts,
-                    envelope.datatypes,
+                    self.datatype.0,
+                    self.integers,
+                    self.addresses,
+                    self.large_counts,
+                    self.datatypes,
                     integers.as_mut_ptr(),
                     addresses.as_mut_ptr(),
                     large_counts.as_mut_ptr(),
@@ -135,10 +165,10 @@ impl UsedDatatype {
                 )
             } else {
                 pmpi::MPI_Type_get_contents(
-                    self.0,
-                    c_int::try_from(envelope.integers).ok()?,
-                    c_int::try_from(envelope.addresses).ok()?,
-                    c_int::try_from(envelope.datatypes).ok()?,
+                    self.datatype.0,
+                    c_int::try_from(self.integers).ok()?,
+                    c_int::try_from(self.addresses).ok()?,
+                    c_int::try_from(self.datatypes).ok()?,
                     integers.as_mut_ptr(),
                     addresses.as_mut_ptr(),
                     datatypes.as_mut_ptr(),
@@ -153,37 +183,11 @@ impl UsedDatatype {
         } else {
             large_counts
         };
-        // MPI has just given these handles out, so they are valid.
-        let datatypes = datatypes.into_iter().map(Self::unless_null).collect::<Option<_>>()?;
+        // SAFETY: MPI must have made the datatypes for this caller: it has just given them out.
+        let used = |datatype| unsafe { UsedDatatype::assume(datatype) };
+        let datatypes = datatypes.into_iter().map(used).collect::<Option<_>>()?;
         Some((numbers, datatypes))
     }
-
-    /// Frees a datatype.
-    ///
-    /// # Safety
-    /// [`contents`](Self::contents) has returned it, it is not predefined, and nothing uses it any
-    /// more. It is freed once for each time that it was returned.
-    pub(crate) unsafe fn free(mut self) {
-        // SAFETY: `MPI_Type_free` wants a valid derived datatype that its caller may free. MPI has
-        // made it anew for `contents`, and nobody uses it any more, as the caller promises.
-        unsafe { pmpi::MPI_Type_free(&mut self.0) };
-    }
-}
-
-/// The numbers of what a datatype was made with (MPI-5.0, 5.1.13): how long the lists of its
-/// contents are. `combiner` says by which function.
-#[derive(Default)]
-pub(crate) struct Envelope {
-    /// How many `int`s: lengths, strides, numbers of blocks.
-    integers: MPI_Count,
-    /// How many `MPI_Aint`s: displacements.
-    addresses: MPI_Count,
-    /// How many `MPI_Count`s: what a large-count function was given instead of `int`s.
-    large_counts: MPI_Count,
-    /// How many datatypes.
-    datatypes: MPI_Count,
-    /// Which function made it: `MPI_COMBINER_VECTOR`, or `MPI_COMBINER_NAMED` of what is predefined.
-    pub(crate) combiner: c_int,
 }
 
 /// A group that MPI has made, and that the application has not freed.
@@ -216,13 +220,17 @@ impl UsedGroup {
         self.0
     }
 
-    /// As [`UsedComm::world_ranks`]. The group must not be a session's.
-    pub(crate) fn world_ranks(self) -> Option<Vec<c_int>> {
+    /// As [`UsedComm::world_ranks`].
+    ///
+    /// # Safety
+    /// The group is not a session's.
+    pub(crate) unsafe fn world_ranks(self) -> Option<Vec<c_int>> {
         if !has_handles() || !is_active() {
             return None;
         }
         let mut world = pmpi::MPI_GROUP_NULL;
-        // SAFETY: the world is a valid communicator while it is active. Its group is made here, asked about, and freed once.
+        // SAFETY: the world is a valid communicator while it is active. Its group is made here, asked about, and freed once. The
+        // other group is valid, and not a session's, as the caller promises.
         unsafe {
             if pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, &mut world) != pmpi::MPI_SUCCESS {
                 return None;
@@ -282,18 +290,29 @@ impl UsedSession {
 
     /// The ranks in `mpi://WORLD` of the processes of a group of this session: `MPI_UNDEFINED` of those that are not in it.
     /// `None` if MPI does not say it.
-    pub(crate) fn ranks_of_group(self, group: UsedGroup) -> Option<Vec<c_int>> {
-        // SAFETY: both groups must be valid: a `UsedGroup` is, and `in_world` has made the other one. Both are of one session,
-        // says the caller.
+    ///
+    /// # Safety
+    /// The group is of this session.
+    pub(crate) unsafe fn ranks_of_group(self, group: UsedGroup) -> Option<Vec<c_int>> {
+        // SAFETY: both groups must be valid, and of one session: a `UsedGroup` is valid, the caller promises that it is of this
+        // session, and `in_world` has made the other one.
         self.in_world(|world| unsafe { translated(group.0, world) })
     }
 
-    /// The same of all processes of a communicator of this session, or of the other group if it is between two.
-    pub(crate) fn ranks_of_comm(self, comm: UsedComm, of_other_group: bool) -> Option<Vec<c_int>> {
+    /// The same of all processes of a communicator, or of its other group.
+    ///
+    /// # Safety
+    /// The communicator is of this session. It is between two groups if the other one is asked for.
+    pub(crate) unsafe fn ranks_of_comm(
+        self,
+        comm: UsedComm,
+        of_other_group: bool,
+    ) -> Option<Vec<c_int>> {
         self.in_world(|world| {
             let mut group = pmpi::MPI_GROUP_NULL;
-            // SAFETY: the functions want a valid communicator: a `UsedComm` is one, between two groups where `is_inter` has said
-            // so. They write one group, which is asked about and freed if it was written, once.
+            // SAFETY: the functions want a valid communicator, between two groups where it is about the other one: a `UsedComm` is
+            // valid, and the caller promises the rest. They write one group, which is asked about and freed if it was written,
+            // once. It is of this session, as its communicator.
             unsafe {
                 if comm.group_of(of_other_group)(comm.0, &mut group) != pmpi::MPI_SUCCESS {
                     return None;
@@ -345,15 +364,18 @@ unsafe fn translated(group: MPI_Group, other: MPI_Group) -> Option<Vec<c_int>> {
     }
 }
 
-/// The communicator of an operation that MPI has accepted. Its methods are questions to MPI, none of which communicates.
+/// A valid communicator, of an MPI that this tool understands: MPI has accepted it in an operation, or has made it. Or the
+/// application's own call is about to hand it to MPI; if it is wrong, MPI would say so there as well. The methods are questions
+/// to MPI, none of which communicates but [`barrier`](Self::barrier).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedComm(MPI_Comm);
 
 impl UsedComm {
-    /// The communicator of an accepted call that communicates: it is significant in every process, also
-    /// where no data move. MPI accepts no null handle there. `None` where MPI has another ABI.
+    /// The communicator of an accepted call: it is significant in every process, also where no data move. MPI accepts no
+    /// null handle there. `None` if the call has none, and where MPI has another ABI.
     #[inline(always)]
-    pub(crate) fn of(comm: MPI_Comm, _: Accepted<'_>) -> Option<Self> {
+    pub(crate) fn of<'c>(call: impl Call<'c>, _: Accepted<'c>) -> Option<Self> {
+        let comm = call.get(call.shape().communicator)?;
         is_understood().then_some(Self(comm))
     }
 
@@ -387,9 +409,11 @@ impl UsedComm {
     }
 
     /// The ranks in `MPI_COMM_WORLD` of all processes of its group, or of the other group if it is between two:
-    /// `MPI_UNDEFINED` of those that are not in the world. `None` if there is no world, or if MPI does not say it. The
-    /// communicator must not be a session's.
-    pub(crate) fn world_ranks(self, of_other_group: bool) -> Option<Vec<c_int>> {
+    /// `MPI_UNDEFINED` of those that are not in the world. `None` if there is no world, or if MPI does not say it.
+    ///
+    /// # Safety
+    /// The communicator is not a session's. It is between two groups if the other one is asked for.
+    pub(crate) unsafe fn world_ranks(self, of_other_group: bool) -> Option<Vec<c_int>> {
         if !has_handles() || !is_active() {
             return None;
         }
@@ -397,9 +421,9 @@ impl UsedComm {
         let mut groups = [pmpi::MPI_GROUP_NULL; 2];
         let [group, world] = &mut groups;
         let mut ranks = None;
-        // SAFETY: the functions want a valid communicator: a `UsedComm` is one, between two groups where `is_inter`
-        // has said so, and the world is while it is active. They write one group each, which are asked about and freed
-        // only if they were written, once.
+        // SAFETY: the functions want a valid communicator, between two groups where it is about the other one: a `UsedComm`
+        // is valid, the caller promises the rest, and the world is valid while it is active. They write one group each,
+        // which are asked about and freed only if they were written, once. None of them is a session's.
         unsafe {
             if group_of(self.0, group) == pmpi::MPI_SUCCESS
                 && pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, world) == pmpi::MPI_SUCCESS
@@ -422,8 +446,7 @@ impl UsedComm {
     pub(crate) fn name(self) -> String {
         let mut name = [0_u8; mpi_sys::MPI_MAX_OBJECT_NAME as usize + 1];
         let mut length = 0;
-        // SAFETY: `MPI_Comm_get_name` wants a valid communicator, which a `UsedComm` made by `of` is (of others see
-        // `rank`), and writes at most `MPI_MAX_OBJECT_NAME` bytes to `name`, and one `int` to `length`.
+        // SAFETY: `MPI_Comm_get_name` wants a valid communicator, which a `UsedComm` is, and writes at most `MPI_MAX_OBJECT_NAME` bytes to `name`, and one `int` to `length`.
         unsafe { pmpi::MPI_Comm_get_name(self.0, name.as_mut_ptr().cast(), &mut length) };
         let name = name.split(|byte| *byte == 0).next().unwrap_or(&[]);
         String::from_utf8_lossy(name).into_owned()
@@ -434,16 +457,14 @@ impl UsedComm {
     pub(crate) fn rank(self) -> c_int {
         // What no root is, in case that MPI does not answer.
         let mut rank = -1;
-        // SAFETY: `MPI_Comm_rank` wants a valid communicator, and writes one `int` to `rank`. MPI has accepted the handle
-        // in a call (`of`), or the application's own call is about to hand it to MPI (`assume`).
+        // SAFETY: `MPI_Comm_rank` wants a valid communicator, which a `UsedComm` is, and writes one `int` to `rank`.
         unsafe { pmpi::MPI_Comm_rank(self.0, &mut rank) };
         rank
     }
 
     /// Waits for all processes of the communicator, of which each does the same; `false` if MPI refuses.
     pub(crate) fn barrier(self) -> bool {
-        // SAFETY: `MPI_Barrier` wants a valid communicator. The application's own call is about to hand it to MPI
-        // (`assume`), or already has (`of`).
+        // SAFETY: `MPI_Barrier` wants a valid communicator, which a `UsedComm` is.
         unsafe { pmpi::MPI_Barrier(self.0) == pmpi::MPI_SUCCESS }
     }
 
@@ -451,8 +472,7 @@ impl UsedComm {
     #[inline]
     pub(crate) fn is_inter(self) -> bool {
         let mut inter = 0;
-        // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, which a `UsedComm` made by `of`
-        // is (of others see `rank`), and writes one `int` to `inter`.
+        // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, which a `UsedComm` is, and writes one `int` to `inter`.
         unsafe { pmpi::MPI_Comm_test_inter(self.0, &mut inter) };
         inter != 0
     }
@@ -460,8 +480,7 @@ impl UsedComm {
     /// The number of processes in one's own group; 0 if MPI does not say it.
     pub(crate) fn size(self) -> c_int {
         let mut size = 0;
-        // SAFETY: `MPI_Comm_size` wants a valid communicator, which a `UsedComm` made by `of` is
-        // (of others see `rank`), and writes one `int` to `size`.
+        // SAFETY: `MPI_Comm_size` wants a valid communicator, which a `UsedComm` is, and writes one `int` to `size`.
         unsafe { pmpi::MPI_Comm_size(self.0, &mut size) };
         size
     }
@@ -482,13 +501,14 @@ impl UsedComm {
     /// have a block for each neighbour.
     pub(crate) fn topology(self) -> Topology {
         let mut kind = 0;
-        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` made by `of` is
-        // (of others see `rank`). Each further function wants one with the topology that MPI has
-        // just told, and writes one `int` to each of its results.
+        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` is. Each further function wants one with the
+        // topology that MPI has just told, and writes one `int` to each of its results.
         unsafe {
             pmpi::MPI_Topo_test(self.0, &mut kind);
             match kind {
-                mpi_sys::MPI_CART => Topology::Grid { dimensions: self.dimensions() },
+                mpi_sys::MPI_CART => {
+                    Topology::Grid(Grid { comm: self, dimensions: self.dimensions() })
+                }
                 mpi_sys::MPI_GRAPH => {
                     let mut neighbours = 0;
                     pmpi::MPI_Graph_neighbors_count(self.0, self.rank(), &mut neighbours);
@@ -509,18 +529,20 @@ impl UsedComm {
         }
     }
 
-    /// How many dimensions a grid has. The communicator must be one.
-    pub(crate) fn dimensions(self) -> c_int {
+    /// How many dimensions a grid has.
+    ///
+    /// # Safety
+    /// The communicator has a Cartesian topology, or it is that of a call that goes to MPI next and wants such a one.
+    pub(crate) unsafe fn dimensions(self) -> c_int {
         let mut dimensions = 0;
-        // SAFETY: `MPI_Cartdim_get` wants a communicator with a Cartesian topology, and writes one
-        // `int` to `dimensions`. MPI has told that it has one (`topology`), or the application's
-        // own call, which wants one, is about to get it (Fortran's `partners`).
+        // SAFETY: `MPI_Cartdim_get` wants a communicator with a Cartesian topology, as the caller promises, and writes one
+        // `int` to `dimensions`.
         unsafe { pmpi::MPI_Cartdim_get(self.0, &mut dimensions) };
         dimensions
     }
 
-    /// The neighbours in a graph, to receive from and to send to, in the order of their blocks. The numbers of them must
-    /// be those that [`topology`](Self::topology) has told.
+    /// The neighbours in a graph, to receive from and to send to, in the order of their blocks. They are as many as
+    /// [`topology`](Self::topology) has told.
     pub(crate) fn graph_neighbours(
         self,
         sources: c_int,
@@ -531,8 +553,7 @@ impl UsedComm {
         let list = |length: c_int| vec![none; usize::try_from(length).unwrap_or(0)];
         let (mut from, mut to) = (list(sources), list(destinations));
         let mut kind = 0;
-        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` made by `of` is (of others see
-        // `rank`). Each further function wants one with the topology that MPI has just told, and writes at most as
+        // SAFETY: `MPI_Topo_test` wants a valid communicator, which a `UsedComm` is. Each further function wants one with the topology that MPI has just told, and writes at most as
         // many ranks, and as many weights, as it is told, for which the lists have room.
         unsafe {
             pmpi::MPI_Topo_test(self.0, &mut kind);
@@ -555,16 +576,6 @@ impl UsedComm {
         }
         (from, to)
     }
-
-    /// The neighbours in one dimension of a grid, the lower one first: `MPI_PROC_NULL` at a border.
-    /// In the order of dimensions they are the order of the neighbours' blocks.
-    pub(crate) fn neighbours(self, dimension: c_int) -> [c_int; 2] {
-        let (mut below, mut above) = (mpi_sys::MPI_PROC_NULL, mpi_sys::MPI_PROC_NULL);
-        // SAFETY: `MPI_Cart_shift` wants a communicator with a Cartesian topology and a dimension below its number of
-        // dimensions, which the caller has asked MPI for; it writes one `int` to each result.
-        unsafe { pmpi::MPI_Cart_shift(self.0, dimension, 1, &mut below, &mut above) };
-        [below, above]
-    }
 }
 
 /// A virtual topology.
@@ -572,9 +583,37 @@ pub(crate) enum Topology {
     /// There is none.
     None,
     /// Cartesian.
-    Grid { dimensions: c_int },
+    Grid(Grid),
     /// A graph, with so many edges of this process.
     Graph { sources: c_int, destinations: c_int },
+}
+
+/// A communicator with a Cartesian topology, as MPI has told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grid {
+    comm: UsedComm,
+    /// How many dimensions it has.
+    dimensions: c_int,
+}
+
+impl Grid {
+    /// How many neighbours a process has, of which some may not exist.
+    pub(crate) fn count(self) -> c_int {
+        2 * self.dimensions
+    }
+
+    /// The neighbours in the order of their blocks: those in each dimension, the lower one first. They are `MPI_PROC_NULL`
+    /// at a border.
+    pub(crate) fn neighbours(self) -> Vec<c_int> {
+        let in_dimension = |dimension| {
+            let (mut below, mut above) = (mpi_sys::MPI_PROC_NULL, mpi_sys::MPI_PROC_NULL);
+            // SAFETY: `MPI_Cart_shift` wants a communicator with a Cartesian topology, which this is, and a dimension below
+            // its number of dimensions, as those here are; it writes one `int` to each result.
+            unsafe { pmpi::MPI_Cart_shift(self.comm.0, dimension, 1, &mut below, &mut above) };
+            [below, above]
+        };
+        (0..self.dimensions).flat_map(in_dimension).collect()
+    }
 }
 
 /// How many bytes a status tells of, and whether the operation was cancelled, by MPI's functions. They

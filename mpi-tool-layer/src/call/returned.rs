@@ -9,6 +9,7 @@ use mpi_sys::pmpi;
 
 use super::Brand;
 use crate::FunctionId;
+use crate::host::world::is_active;
 
 /// MPI has accepted a call: its handles are valid and its buffers described well.
 ///
@@ -47,13 +48,15 @@ impl ErrorCode {
     }
 
     /// The error class of the code (`MPI_Error_class`): the standard's `MPI_ERR_…`, which means the
-    /// same under every MPI of an ABI. A question to MPI each time, to be asked from `MPI_Init` to
-    /// `MPI_Finalize`: at other times the standard allows it since MPI-4.0 only. In a process whose
-    /// MPI lacks the function, the code itself.
+    /// same under every MPI of an ABI. A question to MPI each time. The code itself where MPI cannot
+    /// be asked: if it lacks the function, and, before MPI-4.0, earlier than `MPI_Init` and later than `MPI_Finalize`.
     pub fn class(self) -> c_int {
         let mut class = self.get();
-        if pmpi::available(FunctionId::MPI_Error_class as usize) {
-            // SAFETY: may be called at any time, by any thread.
+        // Since MPI-4.0, classes may be asked for at any time. An MPI with sessions does so, whatever version it says that
+        // it is of (Open MPI 5: 3.1).
+        let may_be_asked = || pmpi::available(FunctionId::MPI_Session_init as usize) || is_active();
+        if pmpi::available(FunctionId::MPI_Error_class as usize) && may_be_asked() {
+            // SAFETY: the function writes one `int`, and may be called now, by any thread: this was asked.
             unsafe { pmpi::MPI_Error_class(self.get(), &mut class) };
         }
         class

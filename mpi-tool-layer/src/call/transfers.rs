@@ -260,7 +260,7 @@ fn one_sided<'c>(call: impl Call<'c>) -> [Option<Transfer<'c>>; 2] {
 #[inline(always)]
 fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer<'c>> {
     let shape = call.shape();
-    let comm = UsedComm::of(call.get(shape.communicator)?, accepted)?;
+    let comm = UsedComm::of(call, accepted)?;
     match role(comm, call.get(shape.root)?) {
         Role::Root => one(call, shape.sent, Flow::Sent, false, None),
         Role::Other => one(call, shape.received, Flow::Received, false, None),
@@ -273,8 +273,7 @@ fn broadcast<'c>(call: impl Call<'c>, accepted: Accepted<'c>) -> Option<Transfer
 #[inline(never)]
 fn collective<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> Transfers<'c> {
     let (mut first, mut second, mut others) = (None, None, Vec::new());
-    let comm = call.get(call.shape().communicator);
-    if let Some(comm) = comm.and_then(|comm| UsedComm::of(comm, accepted)) {
+    if let Some(comm) = UsedComm::of(call, accepted) {
         Collective { call, comm }.transfers(&mut |transfer| {
             if first.is_none() {
                 first = Some(transfer);
@@ -337,13 +336,16 @@ impl<'c> Collective<'c> {
     }
 
     /// One block of data: the `i`th, if each process has its own count.
-    fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer<'c>)) {
+    ///
+    /// # Safety
+    /// The data's arguments are significant in this process, and there are more than `i` processes or neighbours that it
+    /// has blocks for.
+    unsafe fn block(&self, data: Data, i: usize, flow: Flow, each: &mut dyn FnMut(Transfer<'c>)) {
         let call = self.call;
         let count = if data.array_of_counts {
             // SAFETY: element `i` of the array must be there. The array is significant in this
-            // process (`transfers` asks for no other) and has an element for each process or
-            // neighbour, below whose number `i` is; MPI has accepted the call, for which it reads
-            // it.
+            // process and has an element for each process or neighbour, below whose number `i` is,
+            // as the caller promises; MPI has accepted the call, for which it reads it.
             let count = unsafe {
                 if call.is_wide() {
                     call.get::<*const MPI_Count>(data.count).map(|counts| *counts.add(i))
@@ -356,7 +358,8 @@ impl<'c> Collective<'c> {
             count(call, data)
         };
         let datatype = if data.array_of_datatypes {
-            // SAFETY: as above: an array of datatypes has as many elements as that of counts.
+            // SAFETY: element `i` of the array must be there: an array of datatypes has as many as that
+            // of counts.
             call.get::<*const MPI_Datatype>(data.datatype).map(|types| unsafe { *types.add(i) })
         } else {
             call.get(data.datatype)
@@ -372,7 +375,10 @@ impl<'c> Collective<'c> {
 
     /// A buffer with a block for each of `number` processes but `without`: one by one where each
     /// has a count of its own, and otherwise as one piece with the sum of them.
-    fn blocks(
+    ///
+    /// # Safety
+    /// The data's arguments are significant in this process, and it has blocks for so many processes.
+    unsafe fn blocks(
         &self,
         data: Data,
         number: usize,
@@ -382,16 +388,19 @@ impl<'c> Collective<'c> {
     ) {
         if data.array_of_counts {
             for i in (0..number).filter(|i| Some(*i) != without) {
-                self.block(data, i, flow, each);
+                // SAFETY: the block must be there: it is below their number, as the caller promises.
+                unsafe { self.block(data, i, flow, each) };
             }
         } else {
             let number = (number - usize::from(without.is_some() && number > 0)) as u64;
-            self.block(data, 0, flow, &mut |transfer| {
+            let mut all = |transfer: Transfer<'c>| {
                 let count = transfer.count * number;
                 if count > 0 {
                     each(Transfer { count, ..transfer });
                 }
-            });
+            };
+            // SAFETY: the arguments must be significant, as the caller promises. There is no array.
+            unsafe { self.block(data, 0, flow, &mut all) };
         }
     }
 
@@ -402,76 +411,83 @@ impl<'c> Collective<'c> {
         use Flow::{Received, Reduced, Sent};
         let shape = self.call.shape();
         let (sent, received) = (shape.sent, shape.received);
-        match shape.pattern {
-            Pattern::Gather => match self.role() {
-                Role::Root => self.to_root(received, sent, Received, Sent, each),
-                Role::Other => self.block(sent, 0, Sent, each),
-                Role::Spectator => {}
-            },
-            Pattern::Scatter => match self.role() {
-                Role::Root => self.to_root(sent, received, Sent, Received, each),
-                Role::Other => self.block(received, 0, Received, each),
-                Role::Spectator => {}
-            },
-            Pattern::Allgather => {
-                if self.is_in_place(sent) {
-                    let me = self.me();
-                    self.block(received, me, Sent, each);
-                    self.blocks(received, number(self.comm.size()), Some(me), Received, each);
-                } else {
-                    self.block(sent, 0, Sent, each);
-                    self.blocks(received, number(self.comm.others()), None, Received, each);
-                }
-            }
-            Pattern::Alltoall => {
-                let (number, in_place) = (number(self.comm.others()), self.is_in_place(sent));
-                let (sent, without) =
-                    if in_place { (received, Some(self.me())) } else { (sent, None) };
-                self.blocks(sent, number, without, Sent, each);
-                self.blocks(received, number, without, Received, each);
-            }
-            Pattern::Reduce => match self.role() {
-                Role::Root => {
-                    // Between groups, the root contributes nothing.
-                    if self.call.get(shape.root) != Some(MPI_ROOT) {
-                        self.block(received, 0, Reduced, each);
+        // SAFETY: the arguments that are asked for must be significant in this process, and arrays have as many blocks as are
+        // asked for: the standard says so of each pattern (MPI-5.0, 6.5 to 6.11 and 8.6), and MPI has accepted the call.
+        unsafe {
+            match shape.pattern {
+                Pattern::Gather => match self.role() {
+                    Role::Root => self.to_root(received, sent, Received, Sent, each),
+                    Role::Other => self.block(sent, 0, Sent, each),
+                    Role::Spectator => {}
+                },
+                Pattern::Scatter => match self.role() {
+                    Role::Root => self.to_root(sent, received, Sent, Received, each),
+                    Role::Other => self.block(received, 0, Received, each),
+                    Role::Spectator => {}
+                },
+                Pattern::Allgather => {
+                    if self.is_in_place(sent) {
+                        let me = self.me();
+                        self.block(received, me, Sent, each);
+                        self.blocks(received, number(self.comm.size()), Some(me), Received, each);
+                    } else {
+                        self.block(sent, 0, Sent, each);
+                        self.blocks(received, number(self.comm.others()), None, Received, each);
                     }
-                    self.block(received, 0, Received, each);
                 }
-                Role::Other => self.block(sent, 0, Reduced, each),
-                Role::Spectator => {}
-            },
-            Pattern::Exscan => {
-                self.block(sent, 0, Reduced, each);
-                if self.me() != 0 {
-                    self.block(received, 0, Received, each);
+                Pattern::Alltoall => {
+                    let (number, in_place) = (number(self.comm.others()), self.is_in_place(sent));
+                    let (sent, without) =
+                        if in_place { (received, Some(self.me())) } else { (sent, None) };
+                    self.blocks(sent, number, without, Sent, each);
+                    self.blocks(received, number, without, Received, each);
                 }
-            }
-            Pattern::ReduceScatter => {
-                // One's own group has the blocks, between groups, too.
-                self.blocks(sent, number(self.comm.size()), None, Reduced, each);
-                self.block(received, self.me(), Received, each);
-            }
-            Pattern::NeighborAllgather => {
-                let (sources, destinations) = self.neighbours();
-                // Once, as in any collective operation, if there is anybody to send to.
-                if destinations.iter().any(|rank| *rank != MPI_PROC_NULL) {
-                    self.block(sent, 0, Sent, each);
+                Pattern::Reduce => match self.role() {
+                    Role::Root => {
+                        // Between groups, the root contributes nothing.
+                        if self.call.get(shape.root) != Some(MPI_ROOT) {
+                            self.block(received, 0, Reduced, each);
+                        }
+                        self.block(received, 0, Received, each);
+                    }
+                    Role::Other => self.block(sent, 0, Reduced, each),
+                    Role::Spectator => {}
+                },
+                Pattern::Exscan => {
+                    self.block(sent, 0, Reduced, each);
+                    if self.me() != 0 {
+                        self.block(received, 0, Received, each);
+                    }
                 }
-                self.neighbour_blocks(received, &sources, Received, each);
+                Pattern::ReduceScatter => {
+                    // One's own group has the blocks, between groups, too.
+                    self.blocks(sent, number(self.comm.size()), None, Reduced, each);
+                    self.block(received, self.me(), Received, each);
+                }
+                Pattern::NeighborAllgather => {
+                    let (sources, destinations) = self.neighbours();
+                    // Once, as in any collective operation, if there is anybody to send to.
+                    if destinations.iter().any(|rank| *rank != MPI_PROC_NULL) {
+                        self.block(sent, 0, Sent, each);
+                    }
+                    self.neighbour_blocks(received, &sources, Received, each);
+                }
+                Pattern::NeighborAlltoall => {
+                    let (sources, destinations) = self.neighbours();
+                    self.neighbour_blocks(sent, &destinations, Sent, each);
+                    self.neighbour_blocks(received, &sources, Received, each);
+                }
+                _ => {}
             }
-            Pattern::NeighborAlltoall => {
-                let (sources, destinations) = self.neighbours();
-                self.neighbour_blocks(sent, &destinations, Sent, each);
-                self.neighbour_blocks(received, &sources, Received, each);
-            }
-            _ => {}
         }
     }
 
     /// At the root of a gather or scatter: a block for each process in one buffer, and one's own in
     /// another, if there is one, or in its place.
-    fn to_root(
+    ///
+    /// # Safety
+    /// This is the root, where the arguments of both are significant.
+    unsafe fn to_root(
         &self,
         all: Data,
         own: Data,
@@ -482,14 +498,21 @@ impl<'c> Collective<'c> {
         let inter = self.call.get(self.call.shape().root) == Some(MPI_ROOT);
         let in_place = self.is_in_place(own);
         let without = (in_place && !inter).then(|| self.me());
-        self.blocks(all, number(self.comm.others()), without, all_flow, each);
-        if !in_place && !inter {
-            self.block(own, 0, own_flow, each);
+        // SAFETY: the arguments must be significant: at the root all are, but for the own ones in place of which there are
+        // none. The root has a block for each process.
+        unsafe {
+            self.blocks(all, number(self.comm.others()), without, all_flow, each);
+            if !in_place && !inter {
+                self.block(own, 0, own_flow, each);
+            }
         }
     }
 
     /// A block for each neighbour that exists, by its position among the neighbours.
-    fn neighbour_blocks(
+    ///
+    /// # Safety
+    /// The data's arguments are significant, and the neighbours are those of the communicator.
+    unsafe fn neighbour_blocks(
         &self,
         data: Data,
         neighbours: &[c_int],
@@ -499,7 +522,9 @@ impl<'c> Collective<'c> {
         for (i, rank) in neighbours.iter().enumerate() {
             if *rank != MPI_PROC_NULL {
                 let peer = Some(Rank::new(*rank));
-                self.block(data, i, flow, &mut |transfer| each(Transfer { peer, ..transfer }));
+                let mut with_peer = |transfer| each(Transfer { peer, ..transfer });
+                // SAFETY: the block must be there: there is one for each neighbour, as the caller promises.
+                unsafe { self.block(data, i, flow, &mut with_peer) };
             }
         }
     }
@@ -508,9 +533,8 @@ impl<'c> Collective<'c> {
     /// grid they are `MPI_PROC_NULL`.
     fn neighbours(&self) -> (Vec<c_int>, Vec<c_int>) {
         match self.comm.topology() {
-            Topology::Grid { dimensions } => {
-                let neighbours = (0..dimensions).flat_map(|at| self.comm.neighbours(at));
-                let neighbours: Vec<c_int> = neighbours.collect();
+            Topology::Grid(grid) => {
+                let neighbours = grid.neighbours();
                 (neighbours.clone(), neighbours)
             }
             Topology::Graph { sources, destinations } => {

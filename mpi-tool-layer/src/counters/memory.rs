@@ -124,10 +124,11 @@ pub(crate) fn make_kit() -> Option<&'static ThreadMemory> {
 /// Calls `each` with what the kit keeps of all threads, also of those that have ended. Takes no lock.
 pub(crate) fn each_kit(mut each: impl FnMut(&'static ThreadMemory)) {
     let mut arena = ARENAS.load(Acquire).cast_const();
-    // SAFETY: the pointers must be null, or of what stays. Arenas are in a list that only grows, and are never
-    // freed; of what they lead to `make_kit` says so.
+    // SAFETY: the pointer must be null or of an `Arena` that stays. They are in a list that only grows, and are never
+    // freed.
     while let Some(this) = unsafe { arena.as_ref() } {
-        // SAFETY: see above.
+        // SAFETY: the pointer must be null or of a `ThreadMemory` that stays: only `make_kit` writes it, with memory that
+        // is never freed, of zeros, which are one.
         if let Some(kit) = unsafe { this.kit.load(Acquire).as_ref() } {
             each(kit);
         }
@@ -164,9 +165,18 @@ pub(super) fn take() {
         let arena = unsafe { &*ptr::with_exposed_provenance::<Arena>((word & !SIGN) as usize) };
         let kit = arena.kit.load(Acquire);
         // What an earlier thread has found on its stack is not on this one's.
-        // SAFETY: the pointer must be null or of what stays: `make_kit` says so.
+        // SAFETY: the pointer must be null or of a `ThreadMemory` that stays: only `make_kit` writes it, with memory that is
+        // never freed, of zeros, which are one.
         if let Some(kit) = unsafe { kit.as_ref() } {
             kit.sites.clear();
+            // Nor did this thread compute since the last call of that one.
+            kit.tables.iter().for_each(|table| {
+                // SAFETY: the pointer must be null or of a shard that stays: only the memory's own thread writes it, with
+                // shards, which are never freed.
+                if let Some(shard) = unsafe { table.load(Acquire).as_ref() } {
+                    shard.forget_event();
+                }
+            });
         }
         // SAFETY: both must be this arena's, which no other thread may have. It comes from `FREE`, out of which it was
         // just taken, or from `map`, which has just made it; arenas and what they lead to are never freed.

@@ -197,10 +197,10 @@ impl<'a> Conversion<'a> {
             let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = *words;
             if count <= 6 {
                 type Short =
-                    unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
+                    unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
                 transmute::<*const c_void, Short>(function)(a, b, c, d, e, f)
             } else {
-                type Long = unsafe extern "C" fn(
+                type Long = unsafe extern "C-unwind" fn(
                     usize,
                     usize,
                     usize,

@@ -28,7 +28,7 @@ macro_rules! __fortran_entry {
     ([$target:ident $($table:ident)?] $c_name:ident $name:ident Same $symbol:literal) => {
         const _: () = {
             #[unsafe(export_name = $symbol)]
-            pub unsafe extern "C" fn function() -> f64 {
+            pub unsafe extern "C-unwind" fn function() -> f64 {
                 // SAFETY: MPI asks that a clock is called while MPI runs. Its caller is the application,
                 // which has called this; the target is the function of the same name, and takes no arguments.
                 unsafe {

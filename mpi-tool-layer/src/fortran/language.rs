@@ -22,7 +22,7 @@ use crate::{Direction, FunctionId};
 #[repr(C)]
 pub struct Pending {
     function: u32,
-    run: unsafe extern "C" fn(pending: *const Pending, words: *const usize) -> c_int,
+    run: unsafe extern "C-unwind" fn(pending: *const Pending, words: *const usize) -> c_int,
     conversion: *const c_void,
     result: Cell<c_int>,
     done: Cell<bool>,
@@ -72,15 +72,27 @@ pub(super) unsafe fn by_language(conversion: &mut Conversion<'_>, count: usize) 
         result: Cell::new(MPI_SUCCESS),
         done: Cell::new(false),
     };
+    /// Puts back the call that this one is inside of, however this one ends: an exception of the application's may leave it.
+    struct Outer {
+        slot: &'static Cell<*const Pending>,
+        call: *const Pending,
+    }
+
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            self.slot.set(self.call);
+        }
+    }
+
     let slot = pending();
-    let outer = slot.replace(&call);
+    let outer = Outer { slot, call: slot.replace(&call) };
     // SAFETY: the target has C's prototype of this function, and the words are its arguments, as the caller promises.
     // What they and `call` point to is there until it returns.
     let result = unsafe {
         let words = conversion.words;
         Conversion::call(conversion.entry.target(), &words, count) as c_int
     };
-    slot.set(outer);
+    drop(outer);
     if call.done.get() {
         return result;
     }
@@ -94,7 +106,7 @@ pub(super) unsafe fn by_language(conversion: &mut Conversion<'_>, count: usize) 
 /// # Safety
 /// `pending` points to a call that [`by_language`] has made on this thread, and which waits for this. `words` is
 /// null, or has C's arguments of the function as the end of the stack got them.
-unsafe extern "C" fn run(pending: *const Pending, words: *const usize) -> c_int {
+unsafe extern "C-unwind" fn run(pending: *const Pending, words: *const usize) -> c_int {
     // SAFETY: as said; `by_language` has put the conversion there, and waits.
     unsafe {
         let pending = &*pending;
@@ -172,7 +184,8 @@ unsafe fn end(function: FunctionId, words: &[usize; 6]) -> usize {
             return MPI_ERR_UNSUPPORTED_OPERATION as usize;
         };
         let [a, b, c, d, e, f] = *words;
-        type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
+        type Function =
+            unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
         transmute::<*mut c_void, Function>(library.as_ptr())(a, b, c, d, e, f)
     }
 }
@@ -184,7 +197,7 @@ macro_rules! ends {
         pub(crate) fn bottom(function: FunctionId) -> Option<*const c_void> {
             match function {
                 $(FunctionId::$c_name => {
-                    unsafe extern "C" fn $name(
+                    unsafe extern "C-unwind" fn $name(
                         a: usize, b: usize, c: usize, d: usize, e: usize, f: usize,
                     ) -> usize {
                         // SAFETY: `end` wants the arguments of such a call. Who calls this has passed them to a

@@ -34,7 +34,7 @@ use plan::MOST;
 use process::Fortran;
 
 use crate::FunctionId;
-use crate::host::linker::find;
+use crate::host::linker::{Scope, find};
 use crate::host::output::say;
 use crate::host::slot::find_next;
 
@@ -92,7 +92,7 @@ impl Entry {
             Target::Found => {
                 let mut found = self.found.load(Relaxed);
                 if found.is_null() {
-                    found = find(libc::RTLD_DEFAULT, self.function.c_name());
+                    found = find(Scope::Default, self.function.c_name());
                     self.found.store(found, Relaxed);
                 }
                 found
@@ -125,7 +125,7 @@ impl Entry {
             _ => format!("p{name}"),
         };
         let found =
-            CString::new(hidden).map_or(ptr::null_mut(), |name| find(libc::RTLD_DEFAULT, &name));
+            CString::new(hidden).map_or(ptr::null_mut(), |name| find(Scope::Default, &name));
         if found.is_null() { self.next() } else { found }
     }
 }
@@ -146,8 +146,13 @@ pub struct Outcome {
 #[unsafe(naked)]
 pub unsafe extern "C" fn call() {
     core::arch::naked_asm!(
+        // Exceptions of the application pass through here.
+        ".cfi_startproc",
         "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
         "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
         "sub rsp, 48",
         crate::__save_general!(),
         "mov rdi, rsp",
@@ -157,13 +162,18 @@ pub unsafe extern "C" fn call() {
         "test rax, rax",
         "jne 2f",
         "mov rax, rdx",
+        ".cfi_remember_state",
         "leave",
+        ".cfi_def_cfa rsp, 8",
         "ret",
         "2:",
+        ".cfi_restore_state",
         "mov r11, rax",
         crate::__restore_general!("rsp"),
         "leave",
+        ".cfi_def_cfa rsp, 8",
         "jmp r11",
+        ".cfi_endproc",
         convert = sym convert,
     )
 }
@@ -173,7 +183,7 @@ pub unsafe extern "C" fn call() {
 /// # Safety
 /// `registers` has the six registers of a call of the entry, and `stack` points to the arguments on the stack. The
 /// call is as the interface of the entry's function in Fortran says, and its arguments are as the MPI standard asks.
-unsafe extern "C" fn convert(
+unsafe extern "C-unwind" fn convert(
     registers: *const usize,
     stack: *const usize,
     entry: &'static Entry,

@@ -52,10 +52,14 @@ impl Handle {
         }
     }
 
-    pub(super) fn to_fortran(self, handle: usize) -> MPI_Fint {
+    /// The handle as Fortran's.
+    ///
+    /// # Safety
+    /// MPI has given or accepted it.
+    pub(super) unsafe fn to_fortran(self, handle: usize) -> MPI_Fint {
         match pmpi::address(self.to_fortran as usize).filter(|_| !self.same) {
-            // SAFETY: the library's `MPI_X_c2f` takes a handle, which is an address as above, and gives an `INTEGER`.
-            // Callers pass what MPI has given or accepted.
+            // SAFETY: the library's `MPI_X_c2f` takes a handle, as the caller promises, which is an address here: where handles
+            // are integers (`same`), this is not called. It gives an `INTEGER`.
             Some(function) => unsafe {
                 transmute::<*mut c_void, extern "C" fn(usize) -> MPI_Fint>(function.as_ptr())(
                     handle,

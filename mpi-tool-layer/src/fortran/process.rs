@@ -18,7 +18,7 @@ use mpi_sys::{ABI, Abi};
 
 use super::plan::Plan;
 use crate::FunctionId;
-use crate::host::linker::{clear_message, find};
+use crate::host::linker::{Scope, clear_message, find};
 use crate::host::neighbours::complete_pmpi;
 
 /// The addresses that stand for something, as Fortran has them; 0 where it has none.
@@ -56,12 +56,12 @@ pub(super) struct Fortran {
 
 /// The address of a symbol of this name, wherever in the process; 0 if there is none.
 pub(super) fn symbol(name: &CStr) -> usize {
-    find(libc::RTLD_DEFAULT, name).addr()
+    find(Scope::Default, name).addr()
 }
 
 /// What a symbol's pointer points to.
 pub(super) fn pointer(name: &CStr) -> usize {
-    let address = find(libc::RTLD_DEFAULT, name).cast::<usize>();
+    let address = find(Scope::Default, name).cast::<usize>();
     // SAFETY: the address is null or that of MPI's variable of this name, which is an aligned pointer. MPICH has set
     // those that are not constant in `initialize_mpich`, before they are asked for.
     unsafe { address.as_ref() }.map_or(0, |pointer| *pointer)
@@ -154,8 +154,8 @@ impl Fortran {
 
 /// Has MPICH find its constants, as its own functions do at the first call of Fortran.
 pub(super) fn initialize_mpich() {
-    let needed = find(libc::RTLD_DEFAULT, c"MPIR_F_NeedInit").cast::<c_int>();
-    let initialize = find(libc::RTLD_DEFAULT, c"mpirinitf_");
+    let needed = find(Scope::Default, c"MPIR_F_NeedInit").cast::<c_int>();
+    let initialize = find(Scope::Default, c"mpirinitf_");
     if needed.is_null() || initialize.is_null() {
         return;
     }

@@ -16,7 +16,7 @@ use super::conversion::{Conversion, NOTHING, read};
 use super::language::is_out;
 use super::plan::How;
 use super::values::pad;
-use crate::host::linker::find;
+use crate::host::linker::{Scope, find};
 
 impl Conversion<'_> {
     /// Gives Fortran what MPI has written.
@@ -35,7 +35,8 @@ impl Conversion<'_> {
             next += 1;
             let written = self.written[index].get();
             let to = given as *mut c_int;
-            // SAFETY: Fortran's variables, which MPI's own functions would write, too.
+            // SAFETY: the variables must be there: they are Fortran's, which MPI's own functions would write, too. The handles must
+            // be MPI's: it has written them in this call.
             unsafe {
                 match how {
                     How::HandleOut(handle) if written != NOTHING && result == MPI_SUCCESS => {
@@ -121,7 +122,7 @@ impl Conversion<'_> {
             return 1;
         }
         *FIRST.get_or_init(|| {
-            let own = find(libc::RTLD_DEFAULT, c"pmpir_waitany_f08_");
+            let own = find(Scope::Default, c"pmpir_waitany_f08_");
             // SAFETY: `first_of_one` wants MPICH's `MPI_Waitany` of `mpi_f08`, which the name is of in this ABI, and
             // an MPI that runs: MPI has just written an index for a call of the application.
             unsafe { if own.is_null() { 1 } else { first_of_one(own) } }

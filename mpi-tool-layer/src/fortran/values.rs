@@ -93,13 +93,15 @@ pub(super) unsafe fn partners(comm: MPI_Comm, what: Length, function: FunctionId
     // SAFETY: `assume` wants what the caller promises.
     let Some(comm) = (unsafe { UsedComm::assume(comm) }) else { return 0 };
     if matches!(what, Length::Dimensions) {
-        return comm.dimensions();
+        // SAFETY: the communicator must be that of a call that wants a Cartesian topology, and goes to MPI next: it has as many
+        // numbers as there are dimensions.
+        return unsafe { comm.dimensions() };
     }
     if function.class() != FunctionClass::Neighborhood {
         return comm.others();
     }
     match comm.topology() {
-        Topology::Grid { dimensions } => 2 * dimensions,
+        Topology::Grid(grid) => grid.count(),
         Topology::Graph { sources, .. } if matches!(what, Length::Sources) => sources,
         Topology::Graph { destinations, .. } => destinations,
         Topology::None => 0,

@@ -49,6 +49,7 @@ pub(crate) use watch::{OwnStatuses, Snapshot};
 
 pub use crate::call::values::*;
 use crate::call::{AnyCall, Call, CallResult, KnownCall, Once, Returns};
+use crate::compiled::Seen;
 use crate::{Compiled, FunctionId, RawMpiInterceptionLayer, UnsafeBox};
 use arguments::{fits, widen};
 use buffers::Array;
@@ -115,8 +116,13 @@ where
     L: MpiInterceptionLayer + ?Sized,
     F: FnOnce() -> CallResult<'c>,
 {
+    if const { !L::AROUND[FUNCTION] } {
+        return next();
+    }
     // `wide` is a constant in the methods of the two functions, into which this is inlined.
-    let shares = const { L::COMPILED.shares(KnownCall::<FUNCTION>::ID, true) };
+    let shares = const {
+        L::COMPILED.shares(KnownCall::<FUNCTION>::ID, Seen { around: L::AROUND, untyped: true })
+    };
     if shares || wide && const { L::COMPILED.shares_large_counts() } {
         // SAFETY: the slices and the place must be there until `around_any` has returned: the caller lends them for longer.
         let call =
@@ -247,6 +253,30 @@ tool_macros::high_layer! {
             let _ = call;
             next_f()
         }
+
+        /// The functions, by their numbers, whose calls go through [`around`](Self::around) unless their own method is
+        /// overridden. The others' go on at once, as if there were no tool: to be said where a layer looks at some
+        /// functions only.
+        ///
+        /// ```
+        /// use mpi_tool_layer::{Call, CallResult, FunctionClass, FunctionId, MpiInterceptionLayer, functions};
+        ///
+        /// /// Says which files are used.
+        /// struct Files;
+        ///
+        /// impl MpiInterceptionLayer for Files {
+        ///     const AROUND: &'static [bool; FunctionId::COUNT] =
+        ///         &functions!(|function| matches!(function.class(), FunctionClass::File));
+        ///
+        ///     fn around<'c>(
+        ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
+        ///     ) -> CallResult<'c> {
+        ///         eprintln!("{}", call.function());
+        ///         next_f()
+        ///     }
+        /// }
+        /// ```
+        const AROUND: &'static [bool; FunctionId::COUNT] = &[true; FunctionId::COUNT];
 
         /// Do calls go through [`around_thoroughly`](Self::around_thoroughly) instead of
         /// [`around`](Self::around)? Each call asks this function, if there is one: a layer answers by what the user has

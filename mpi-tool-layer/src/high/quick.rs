@@ -10,8 +10,8 @@ use core::mem::MaybeUninit;
 use mpi_facts::{Completion, FunctionClass, NONE, Pattern, Shape, Timing};
 use mpi_sys::{MPI_Request, MPI_Status};
 
-use crate::FunctionId;
 use crate::call::{CallResult, KnownCall, Word};
+use crate::{FunctionId, functions};
 
 /// A call on its quick way: see [`around_quickly`](crate::MpiInterceptionLayer::around_quickly). A layer takes one of two
 /// ways, once. Only the framework makes one.
@@ -55,23 +55,15 @@ impl How {
 
 /// The functions that send or receive messages and are over when they return, such as `MPI_Send`, `MPI_Recv` and
 /// `MPI_Sendrecv`, for [`QUICK`](crate::MpiInterceptionLayer::QUICK). Their large-count twins are not among them.
-pub const MESSAGES: [bool; FunctionId::COUNT] = {
-    let mut messages = [false; FunctionId::COUNT];
-    let mut index = 0;
-    while index < messages.len() {
-        if let Some(function) = FunctionId::from_index(index) {
-            let shape = Shape::of(function);
-            messages[index] = matches!(shape.class, FunctionClass::PointToPoint)
-                && matches!(shape.pattern, Pattern::Send | Pattern::Receive | Pattern::SendReceive)
-                && matches!(shape.timing, Timing::Blocking)
-                && matches!(shape.completion, Completion::None)
-                && (shape.destination != NONE || shape.source != NONE)
-                && !function.is_large_count();
-        }
-        index += 1;
-    }
-    messages
-};
+pub const MESSAGES: [bool; FunctionId::COUNT] = functions!(|function| {
+    let shape = Shape::of(function);
+    matches!(shape.class, FunctionClass::PointToPoint)
+        && matches!(shape.pattern, Pattern::Send | Pattern::Receive | Pattern::SendReceive)
+        && matches!(shape.timing, Timing::Blocking)
+        && matches!(shape.completion, Completion::None)
+        && (shape.destination != NONE || shape.source != NONE)
+        && !function.is_large_count()
+});
 
 /// The requests of a call on its quick way, as they were before it: none but of functions that complete requests.
 pub(crate) struct QuickRequests {

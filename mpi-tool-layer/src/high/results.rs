@@ -114,19 +114,23 @@ impl<T: Copy, R> InOut<'_, T, R> {
     /// MPI has made of it. Nothing, if the application has passed a null pointer.
     #[inline(always)]
     pub fn get(self) -> Option<T> {
-        self.as_slice().first().copied()
+        // SAFETY: MPI must not write to it meanwhile: it is copied here, before the call goes on or after it.
+        unsafe { self.as_slice() }.first().copied()
     }
 
     /// The value as a slice of length 1, or none of a null pointer: a request looks like an array
     /// of requests then.
+    ///
+    /// # Safety
+    /// MPI does not write to it as long as the slice is used.
     #[inline(always)]
-    pub(super) fn as_slice(&self) -> &[T] {
+    pub(super) unsafe fn as_slice(&self) -> &[T] {
         if self.pointer.is_null() {
             return &[];
         }
-        // SAFETY: one value must be there to be read. The standard has the application pass the address
-        // of a handle; null was excluded, and with any other address that is none, MPI itself would
-        // read there in this call.
+        // SAFETY: one value must be there to be read, to which nobody writes meanwhile. The standard has the
+        // application pass the address of a handle. The pointer is not null, and MPI itself reads from any other
+        // address in this call. The caller promises that MPI does not write to it.
         unsafe { core::slice::from_raw_parts(self.pointer, 1) }
     }
 }
@@ -301,13 +305,17 @@ requests! {
 
 impl RequestsMut<'_> {
     /// The application's array, to be copied before the call.
+    ///
+    /// # Safety
+    /// MPI does not write to it as long as the slice is used.
     #[inline(always)]
-    pub(super) fn as_slice(&self) -> &[MPI_Request] {
+    pub(super) unsafe fn as_slice(&self) -> &[MPI_Request] {
         if self.is_empty() {
             return &[];
         }
-        // SAFETY: the application passes an array of that length, as it must; MPI reads it in this
-        // call, too. Callers copy it at once, before the call goes on.
+        // SAFETY: so many requests must be there to be read, to which nobody writes meanwhile. The application
+        // passes an array of that length, as it must; MPI reads it in this call, too. That MPI does not write
+        // to it, the caller promises.
         unsafe { core::slice::from_raw_parts(self.pointer, self.len()) }
     }
 }

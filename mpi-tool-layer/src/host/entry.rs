@@ -23,6 +23,7 @@ use core::ffi::{c_int, c_void};
 use mpi_sys::{mpi_functions, *};
 
 use crate::call::{KnownCall, NONE, Returned, Returns, Shape, code, code_with_statuses, word};
+use crate::compiled::Seen;
 use crate::high::{How, QuickRequests, QuickStatuses};
 use crate::host::lifecycle::{Below, if_watched};
 use crate::host::panics::boundary;
@@ -97,7 +98,7 @@ macro_rules! outlined_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(never)]
-        pub unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
             // SAFETY: it wants what this function does.
             unsafe { whole::$name::<T>($($arg),*) }
         }
@@ -109,7 +110,7 @@ macro_rules! whole_function {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(always)]
         pub(super) unsafe fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
-            if const { T::Layer::COMPILED.shares_roles(FunctionId::$c_name, T::Layer::SEES_RAW) } {
+            if const { T::Layer::COMPILED.shares_roles(FunctionId::$c_name, Seen::by::<T::Layer>()) } {
                 let place = &T::places()[FunctionId::$c_name as usize];
                 // SAFETY: an entry wants MPI's arguments, as the caller promises, and a place with a function of
                 // this name and an instance of the layer, which `Preloaded` has.
@@ -121,7 +122,7 @@ macro_rules! whole_function {
                 if_watched! { $c_name
                     { T::below().$name($($arg),*) }
                     {
-                        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                        type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
                         core::mem::transmute::<*const c_void, Function>(
                             T::next().entry(FunctionId::$c_name),
                         )($($arg),*)
@@ -165,7 +166,7 @@ macro_rules! level_entry {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         // Exported functions that share it jump here: the compiler would put a second copy into each of them.
         #[inline(never)]
-        pub(super) unsafe extern "C" fn $name<L: Tool>($($arg: $ty,)* place: f64) -> $ret {
+        pub(super) unsafe extern "C-unwind" fn $name<L: Tool>($($arg: $ty,)* place: f64) -> $ret {
             // SAFETY: who calls an entry passes, behind MPI's arguments, a place with the next function of this name,
             // and with an instance of this layer, which lives as long as the process.
             let (place, instance) = unsafe {
@@ -175,7 +176,7 @@ macro_rules! level_entry {
             // SAFETY: the next function in the place is of this prototype, as said above. Calling it is for the
             // layer, which unwraps it and vouches for the arguments.
             let next = |$($arg: $ty),*| unsafe {
-                type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
                 core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
             };
             // SAFETY: `new` wants the arguments of a call: they are the application's.

@@ -269,9 +269,19 @@ mod tests {
         assert_eq!(names(folder.path()), ["kept", "report"]);
     }
 
+    /// Waits until what is written now counts as written after this process's start, which may be all but now: a test can
+    /// be all that a process runs. Files are dated by a clock that stands for up to a tick of the kernel, of at most a
+    /// hundredth of a second.
+    fn its_start_is_over() {
+        while super::clock() <= super::process_start() + super::SECOND / 100 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// As two singletons that were told the same path: the hosts' names stand for two processes.
     #[test]
     fn no_process_writes_over_another_one_s_report() {
+        its_start_is_over();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report");
         let processes = ["a", "b", "c"].map(|host| file(&path, host));
@@ -295,6 +305,7 @@ mod tests {
 
     #[test]
     fn reports_written_at_the_same_moment_are_all_there() {
+        its_start_is_over();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report");
         fs::write(&path, "old").unwrap();

@@ -8,7 +8,7 @@
 //! * a constructor, which the dynamic linker calls when it has loaded the tool. It has the tool take its place among
 //!   the others (`neighbours.rs`) and fills the table. A call that comes before, from another library's constructor,
 //!   runs it first;
-//! * a destructor, which reports for a process that ends without `MPI_Finalize`;
+//! * a destructor, which reports for a process that ends without `MPI_Finalize`, and `_exit` (`ends.rs`);
 //! * `mpi_tool_info`, by which tools of this framework find each other, and the note by which `mpi-tool` knows the
 //!   file (`note.rs`).
 //!
@@ -16,6 +16,7 @@
 //! With `install_qmpi_layer!`, the tool also has what the hosts of stacks ask for (`qmpi/`).
 
 pub use crate::fortran;
+pub use crate::host::ends::{Exit, after_all};
 pub use crate::host::entry::{self, Preloaded};
 pub use crate::host::forward::to_all_hosts;
 pub use crate::host::launcher::launched_rank;
@@ -136,7 +137,11 @@ macro_rules! __install {
                 NAME,
                 env!("CARGO_PKG_VERSION"),
                 &INFO,
-                $crate::install::Source::new(counters, table, peers, ::core::ptr::null()),
+                $crate::install::Source::new(counters, table, peers, ::core::ptr::null())
+                    .told_of_ends(match <$layer as $crate::Tool>::ENDS {
+                        Some(_) => Some(ends),
+                        None => None,
+                    }),
             )
             .with_setup($crate::install::Setup::new(
                 <$layer as $crate::Tool>::SETTINGS,
@@ -144,14 +149,17 @@ macro_rules! __install {
             ));
             static ENTRIES: [Address; $crate::FunctionId::COUNT] =
                 $crate::install::entry::all::<$layer>();
-            static INFO: $crate::install::ToolInfo = $crate::install::ToolInfo::new(
-                match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a tool's name has no NUL"),
-                },
-                signalled,
-                ::core::ptr::null(),
-            );
+            // SAFETY: any thread must be able to call `signalled`, which looks at no pointer.
+            static INFO: $crate::install::ToolInfo = unsafe {
+                $crate::install::ToolInfo::new(
+                    match ::core::ffi::CStr::from_bytes_with_nul(&C_NAME) {
+                        Ok(name) => name,
+                        Err(_) => panic!("a tool's name has no NUL"),
+                    },
+                    signalled,
+                    ::core::ptr::null(),
+                )
+            };
             // For the other tools, which look it up. This tool must not: the first one's comes
             // before its own.
             #[unsafe(no_mangle)]
@@ -166,6 +174,11 @@ macro_rules! __install {
             fn peers(_: *const ()) -> Option<&'static $crate::PeerTable> {
                 $crate::Tool::peers(&PRELOADED.layer)
             }
+            fn ends(_: *const (), how: &'static str) {
+                if let Some(ends) = <$layer as $crate::Tool>::ENDS {
+                    ends(&PRELOADED.layer, how);
+                }
+            }
             extern "C" fn signalled(signal: c_int, _: *const c_void) {
                 LEVEL.signalled(signal);
                 $crate::qmpi::signalled_levels(signal);
@@ -176,6 +189,9 @@ macro_rules! __install {
                 $crate::install::stay();
             }
             extern "C" fn unload() {
+                $crate::install::after_all(unloaded);
+            }
+            extern "C" fn unloaded(_: c_int, _: *mut c_void) {
                 $crate::qmpi::unload_levels();
                 LEVEL.unload();
             }
@@ -186,6 +202,7 @@ macro_rules! __install {
             #[unsafe(link_section = ".fini_array")]
             static UNLOAD: extern "C" fn() = unload;
 
+            $crate::__exit_functions! { INFO }
             $crate::__pmpi_table! {}
             $crate::__next_table! {}
             $crate::__preloaded! { $layer }
@@ -369,7 +386,7 @@ macro_rules! __export {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[unsafe(export_name = stringify!($c_name))]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
             // SAFETY: it wants what the MPI standard asks of the function's caller, who has called this.
             unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
         }

@@ -1,6 +1,12 @@
 //! What a launcher tells a process by its environment: for as long as MPI has not said it, and
 //! where MPI says something else.
 
+use core::fmt;
+
+use super::options::is_silent;
+use super::output::say;
+use super::world::is_spawned;
+
 /// A process's place among those that a launcher has started, by the variables of that launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Launched {
@@ -31,7 +37,7 @@ pub fn launched_rank() -> Option<u32> {
 }
 
 /// How many processes the launcher has started, where it says so.
-pub(crate) fn launched_ranks() -> Option<u64> {
+pub fn launched_ranks() -> Option<u64> {
     PLACES.into_iter().find_map(|(_, size)| number(size)).map(u64::from)
 }
 
@@ -66,6 +72,31 @@ pub(crate) fn launched_elsewhere(ranks: u64) -> Option<Launched> {
     elsewhere(ranks, number)
 }
 
+impl fmt::Display for Launched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, ranks, variable } = self;
+        let question = if variable.starts_with("SLURM_") {
+            "does srun's --mpi fit this MPI (pmi2 for most MPICHs, pmix for Open MPI)?"
+        } else {
+            "was it started by the launcher of another MPI?"
+        };
+        write!(
+            f,
+            "MPI knows of this process only, but its launcher says rank {rank} of {ranks} ({variable}): {question}"
+        )
+    }
+}
+
+/// The rank that a launcher gave this process among others, where MPI has started a world of so many `ranks` without these:
+/// there are as many such worlds as processes. Of the first one, `tool` says so.
+pub fn rank_among_strangers(tool: &str, ranks: u32) -> Option<u32> {
+    let launched = launched_elsewhere(ranks.into()).filter(|_| !is_spawned())?;
+    if launched.rank == 0 && !is_silent(tool) {
+        say(format_args!("{tool}: {launched}"));
+    }
+    Some(launched.rank)
+}
+
 /// The same, of the variables that `number` knows.
 fn elsewhere(ranks: u64, number: impl Fn(&str) -> Option<u32>) -> Option<Launched> {
     if ranks != 1 {
@@ -74,13 +105,17 @@ fn elsewhere(ranks: u64, number: impl Fn(&str) -> Option<u32>) -> Option<Launche
     let places = PLACES.into_iter().filter_map(|(variable, size)| {
         Some(Launched { rank: number(variable)?, ranks: number(size)?, variable })
     });
-    let mut found = None;
+    let mut found: Option<Launched> = None;
     for place in places {
         if place.ranks == 1 {
             // One launcher within another, and the inner one agrees with MPI.
             return None;
         }
-        found = found.or(Some(place));
+        // Slurm's come last: of a step, `srun` has set the others.
+        let is_same = |first: Launched| (first.rank, first.ranks) == (place.rank, place.ranks);
+        if found.is_none_or(is_same) {
+            found = Some(place);
+        }
     }
     found
 }
@@ -121,6 +156,9 @@ mod tests {
         let openmpi = [("OMPI_COMM_WORLD_RANK", 2), ("OMPI_COMM_WORLD_SIZE", 4)];
         assert_eq!(place(1, &openmpi), Some((2, 4, "OMPI_COMM_WORLD_RANK")));
         assert_eq!(place(1, &[("PMI_RANK", 0), ("PMI_SIZE", 2)]), Some((0, 2, "PMI_RANK")));
+        let srun =
+            [("PMI_RANK", 1), ("PMI_SIZE", 2), ("SLURM_PROCID", 1), ("SLURM_STEP_NUM_TASKS", 2)];
+        assert_eq!(place(1, &srun), Some((1, 2, "SLURM_PROCID")));
         assert_eq!(place(4, &openmpi), None);
     }
 

@@ -11,6 +11,7 @@
 use mpi_sys::{mpi_functions, *};
 
 use crate::host::level::Level;
+use crate::host::signals;
 use crate::table::call_entry;
 use crate::{FunctionId, NextFunctions, NextTable, RawMpiInterceptionLayer, UnsafeBox};
 
@@ -97,6 +98,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(*mut c_int, *mut *mut *mut c_char) -> c_int,
     {
+        signals::before_mpi();
         // SAFETY: MPI_Init wants what the application has passed: these are its arguments, passed on once.
         let result = unsafe { next_f.unwrap()(argc, argv) };
         if result == MPI_SUCCESS {
@@ -116,6 +118,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
     {
+        signals::before_mpi();
         // SAFETY: as MPI asks: the application's arguments, passed on once.
         let result = unsafe { next_f.unwrap()(argc, argv, required, provided) };
         if result == MPI_SUCCESS {
@@ -134,6 +137,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(MPI_Info, MPI_Errhandler, *mut MPI_Session) -> c_int,
     {
+        signals::before_mpi();
         // SAFETY: as MPI asks: the application's arguments, passed on once.
         let result = unsafe { next_f.unwrap()(info, errhandler, session) };
         if result == MPI_SUCCESS {
@@ -165,7 +169,7 @@ unsafe impl RawMpiInterceptionLayer for Lifecycle {
     where
         F: FnOnce(MPI_Comm, c_int) -> c_int,
     {
-        self.0.report_process("MPI_Abort");
+        self.0.ends("MPI_Abort");
         // SAFETY: as MPI asks: the application's arguments, passed on once.
         unsafe { next_f.unwrap()(comm, errorcode) }
     }

@@ -6,23 +6,39 @@
 //! for by the library's file name ([`open_again`]) and does not load it again.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use crate::host::objects::each_object;
 
-/// Opens a library. Null if that is not possible; [`message`] says why, or [`clear_message`] forgets it.
-pub fn open(name: &CStr, flags: c_int) -> *mut c_void {
+/// A library that this process has opened, and never closes: it and its symbols stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Library(NonNull<c_void>);
+
+/// Where a symbol is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scope {
+    /// In all objects that are there for all.
+    Default,
+    /// In those behind this tool.
+    Next,
+    /// In a library, and in those that it needs.
+    Library(Library),
+}
+
+/// Opens a library. `None` if that is not possible; [`message`] says why, or [`clear_message`] forgets it.
+pub fn open(name: &CStr, flags: c_int) -> Option<Library> {
     // SAFETY: `dlopen` reads a C string, which `name` is. It runs the constructors of what it loads: an MPI
     // library's or a tool's, which the program would have run as well, or none where the library is there
     // already.
-    unsafe { libc::dlopen(name.as_ptr(), flags) }
+    NonNull::new(unsafe { libc::dlopen(name.as_ptr(), flags) }).map(Library)
 }
 
-/// A library that is loaded, by the name of its file; null if it is not. `flags` change what it is to the process:
+/// A library that is loaded, by the name of its file; `None` if it is not. `flags` change what it is to the process:
 /// `RTLD_NODELETE`, `RTLD_GLOBAL`.
-pub fn open_again(file: &CStr, flags: c_int) -> *mut c_void {
+pub fn open_again(file: &CStr, flags: c_int) -> Option<Library> {
     let library = open(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD | flags);
-    if library.is_null() {
+    if library.is_none() {
         clear_message();
     }
     library
@@ -31,19 +47,28 @@ pub fn open_again(file: &CStr, flags: c_int) -> *mut c_void {
 /// `dlsym`, which must be called from the tool's own code: by the return address the dynamic linker
 /// knows what is next. The result is used here, so that the call is no tail call.
 #[inline(never)]
-pub(crate) fn find(scope: *mut c_void, name: &CStr) -> *mut c_void {
+pub(crate) fn find(scope: Scope, name: &CStr) -> *mut c_void {
+    let handle = match scope {
+        Scope::Default => libc::RTLD_DEFAULT,
+        Scope::Next => libc::RTLD_NEXT,
+        Scope::Library(library) => library.as_ptr(),
+    };
     // SAFETY: `dlsym` reads a C string, which `name` is, and wants an opened library or one of its special
-    // values: all callers pass such a value, or what `open` gave and is not null.
-    let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
+    // values: the handle is one of these, or a `Library`'s, which stays open.
+    let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
     core::hint::black_box(address)
 }
 
-/// The address of a symbol in an opened library, or null.
-///
-/// # Safety
-/// `library` is what [`open`] gave, is not null, and has not been closed.
-pub unsafe fn find_in(library: *mut c_void, name: &CStr) -> *mut c_void {
-    find(library, name)
+impl Library {
+    /// The address of a symbol in the library, or in those that it needs; null if no library there has the symbol.
+    pub fn find(self, name: &CStr) -> *mut c_void {
+        find(Scope::Library(self), name)
+    }
+
+    /// What `dlopen` has given for it.
+    pub fn as_ptr(self) -> *mut c_void {
+        self.0.as_ptr()
+    }
 }
 
 /// The address of a symbol in MPI's Fortran libraries, however they were loaded; null if there are none.
@@ -54,8 +79,8 @@ pub fn find_in_fortran_library(name: &CStr) -> *mut c_void {
             paths.push(object.path().to_owned());
         }
     });
-    let each = paths.iter().map(|path| open_again(path, 0));
-    let mut found = each.filter(|library| !library.is_null()).map(|library| find(library, name));
+    let mut found =
+        paths.iter().filter_map(|path| open_again(path, 0)).map(|library| library.find(name));
     let found = found.find(|address| !address.is_null()).unwrap_or(ptr::null_mut());
     clear_message();
     found
@@ -143,16 +168,13 @@ pub struct LinkMap {
 }
 
 impl LinkMap {
-    /// That of an opened library.
-    ///
-    /// # Safety
-    /// `library` is what [`open`] gave, is not null, and is never closed.
-    pub unsafe fn of(library: *mut c_void) -> Option<&'static Self> {
+    /// That of an opened library; `None` if the dynamic linker has none.
+    pub fn of(library: Library) -> Option<&'static Self> {
         let mut map: *const LinkMap = ptr::null();
-        // SAFETY: `dlinfo` wants a handle of `dlopen` and writes one pointer. What it points to lives as long as
-        // the library: for ever, since the caller does not close it.
+        // SAFETY: `dlinfo` wants a handle of `dlopen`, which a `Library` has, and writes one pointer. What it points to lives
+        // as long as the library: for ever.
         unsafe {
-            libc::dlinfo(library, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
+            libc::dlinfo(library.as_ptr(), libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
             map.as_ref()
         }
     }
@@ -183,12 +205,11 @@ mod tests {
         assert!(symbol.unwrap().0.to_str().unwrap().contains("getpid"));
         assert!(locate(8).is_none());
 
-        let library = open_again(file, 0);
-        assert!(!library.is_null());
-        // SAFETY: the library is open, and is not closed.
-        let map = unsafe { LinkMap::of(library) }.unwrap();
+        let library = open_again(file, 0).expect("it is loaded");
+        assert!(!library.find(c"getpid").is_null());
+        let map = LinkMap::of(library).unwrap();
         assert_eq!(map.base, there.base());
         assert_eq!(map.file(), Some(file));
-        assert!(open_again(c"libnothing_of_this_name.so", 0).is_null());
+        assert!(open_again(c"libnothing_of_this_name.so", 0).is_none());
     }
 }

@@ -6,18 +6,22 @@
 //! * *The process.* `linker.rs` and `objects.rs` ask the dynamic linker what is loaded. `neighbours.rs` finds the other
 //!   tools and MPI, which `slot.rs` lets talk to each other. `unseen.rs` says why a tool saw nothing. `note.rs` is what
 //!   a tool's file says of itself.
-//! * *The run.* `launcher.rs` and `forward.rs`: what launchers say, and what they must be told. `run.rs`: which job this
-//!   process belongs to, and where its files go. `world.rs` asks all ranks.
-//! * *Users.* `options.rs`: what they set. `report.rs`, `file.rs`, `output.rs`, `signals.rs`: what they read, and when.
+//! * *The run.* `launcher.rs` and `forward.rs`: what launchers say, and what they must be told. `job.rs`: which job this
+//!   process belongs to, and how its files are named. `run.rs`: where they go. `leftovers.rs` removes those of runs that are over. `world.rs` asks all ranks.
+//! * *Users.* `options.rs`: what they set. `report.rs`, `file.rs`, `output.rs`: what they read. `ends.rs`, `signals.rs`: how processes end, when it is written. `marks.rs`: whether it was, for `mpi-tool run`.
 
+pub(crate) mod ends;
 pub mod entry;
 mod file;
 mod forward;
 pub mod install;
+mod job;
 pub(crate) mod launcher;
+mod leftovers;
 pub(crate) mod level;
 pub(crate) mod lifecycle;
 pub mod linker;
+pub mod marks;
 pub(crate) mod neighbours;
 pub mod note;
 pub(crate) mod noted;

@@ -27,7 +27,7 @@ use core::sync::atomic::{
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::host::launcher::launched_rank;
-use crate::host::linker::{clear_message, find, here, open, open_again};
+use crate::host::linker::{Scope, clear_message, find, here, open, open_again};
 use crate::host::objects::{Filter, each_object, hash_of, path_of};
 use crate::host::options::is_silent;
 use crate::host::output::say;
@@ -48,18 +48,21 @@ pub struct ToolInfo {
     context: *const c_void,
 }
 
-// SAFETY: threads share the pointers only. `name` is of a string that is never written, `context` is null or
-// of a level, which is `Sync`; `new` and who calls it see to that. The other fields are `Sync`.
+// SAFETY: threads share the pointers only. `name` is of a string that is never written; any thread may use `context`, as `new`
+// is promised. The other fields are `Sync`.
 unsafe impl Sync for ToolInfo {}
 
 /// Instead of a signal: the process goes on, and a tool wants to write what there is.
 pub(crate) const STILL_RUNNING: c_int = 0;
 
-const SYMBOL: &CStr = c"mpi_tool_info";
-
 impl ToolInfo {
+    /// Under which name each tool exports a pointer to its own.
+    pub(crate) const SYMBOL: &CStr = c"mpi_tool_info";
+
+    /// # Safety
+    /// Any thread may call `signalled` with `context`, as long as the process lives.
     #[doc(hidden)]
-    pub const fn new(
+    pub const unsafe fn new(
         name: &'static CStr,
         signalled: extern "C" fn(c_int, *const c_void),
         context: *const c_void,
@@ -72,7 +75,8 @@ impl ToolInfo {
     #[doc(hidden)]
     pub const fn host() -> Self {
         extern "C" fn nothing(_: c_int, _: *const c_void) {}
-        Self::new(c"", nothing, ptr::null())
+        // SAFETY: any thread must be able to call the function, which does nothing.
+        unsafe { Self::new(c"", nothing, ptr::null()) }
     }
 
     /// Puts a chain of tools behind this one, before those that are there.
@@ -97,12 +101,12 @@ impl ToolInfo {
 
     /// The first tool of the process, or this one if the first is of another version.
     pub(crate) fn first(&'static self) -> *const ToolInfo {
-        Self::look_up(libc::RTLD_DEFAULT).unwrap_or(self)
+        Self::look_up(Scope::Default).unwrap_or(self)
     }
 
     /// All tools of the process, in stack order, as far as they are of this one's version.
     pub(crate) fn all() -> impl Iterator<Item = &'static ToolInfo> {
-        let first = Self::look_up(libc::RTLD_DEFAULT).unwrap_or(ptr::null());
+        let first = Self::look_up(Scope::Default).unwrap_or(ptr::null());
         // SAFETY: `from` wants null or a tool's information, which is what `look_up` gives: the exported
         // pointer of the first tool, if there is one. Each has had itself never unloaded (`stay`).
         unsafe { Self::from(first) }.filter(|tool| !tool.name().is_empty())
@@ -126,9 +130,9 @@ impl ToolInfo {
     }
 
     /// What the exported pointer in a scope points to: null if there is none.
-    fn look_up(scope: *mut c_void) -> Result<*const ToolInfo, OtherVersion> {
+    fn look_up(scope: Scope) -> Result<*const ToolInfo, OtherVersion> {
         // SAFETY: the symbol is this framework's, in whichever version.
-        unsafe { Self::exported(find(scope, SYMBOL)) }
+        unsafe { Self::exported(find(scope, Self::SYMBOL)) }
     }
 
     /// What a tool exports as `mpi_tool_info`, if this tool can read it. Null if there is nothing.
@@ -197,7 +201,7 @@ impl ToolInfo {
         }
         let mut stranger = None;
         if Host::get().is_none() {
-            match Self::look_up(libc::RTLD_NEXT) {
+            match Self::look_up(Scope::Next) {
                 Ok(next) => self.next.store(next.cast_mut(), Relaxed),
                 Err(other) => stranger = Some(other),
             }
@@ -344,7 +348,7 @@ fn complete_from(library: &Range<usize>, others: Option<&Others>) {
             match (known[index], second) {
                 (Some(address), Some([false, _])) if !address.is_null() => address,
                 (None, Some([false, false])) => ptr::null_mut(),
-                _ => find(libc::RTLD_DEFAULT, function.pmpi_name()),
+                _ => find(Scope::Default, function.pmpi_name()),
             }
         });
     }
@@ -394,7 +398,7 @@ fn settle() {
     let hosted = Host::get().map(|_| object_of(here()));
     let mut tools = Vec::new();
     each_object(|object| {
-        if object.exports(SYMBOL) {
+        if object.exports(ToolInfo::SYMBOL) {
             tools.push(object.addresses());
         }
     });
@@ -416,7 +420,7 @@ fn settle() {
 
 /// Is MPI's Fortran library there? Without it there are no calls of Fortran to look out for.
 fn has_fortran() -> bool {
-    !find(libc::RTLD_DEFAULT, c"pmpi_init_").is_null()
+    !find(Scope::Default, c"pmpi_init_").is_null()
 }
 
 /// The library's `PMPI_` function, or null. Where Fortran's callbacks and attributes must be told
@@ -436,8 +440,7 @@ fn library_function(function: FunctionId, has_fortran: bool) -> *const c_void {
 pub fn find_late_mpi(table: &NextTable) -> bool {
     let found = fill_late_pmpi()
         || mpi_sys::ABI.library_names().iter().any(|name| {
-            let library = open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL);
-            !library.is_null() && fill_late_pmpi()
+            open(name, libc::RTLD_LAZY | libc::RTLD_GLOBAL).is_some() && fill_late_pmpi()
         });
     if found {
         let has_fortran = has_fortran();
@@ -463,11 +466,10 @@ pub fn fill_late_pmpi() -> bool {
         }
     });
     let Some(path) = path else { return false };
-    let library = open_again(&path, 0);
-    if !library.is_null() {
+    if let Some(library) = open_again(&path, 0) {
         // SAFETY: `fill` wants the library's function of each name, or null. `find` looks into the MPI
         // library, and the standard keeps the names `PMPI_X` for what they are.
-        unsafe { mpi_sys::pmpi::fill(|name| find(library, name)) };
+        unsafe { mpi_sys::pmpi::fill(|name| library.find(name)) };
     }
     clear_message();
     is_filled()
@@ -492,7 +494,7 @@ pub fn unseen_functions() -> BTreeSet<FunctionId> {
     let mut is_program = true;
     each_object(|object| {
         // A program that contains the tool has its functions.
-        if !core::mem::take(&mut is_program) || object.exports(SYMBOL) {
+        if !core::mem::take(&mut is_program) || object.exports(ToolInfo::SYMBOL) {
             return;
         }
         found.extend(FunctionId::all().filter(|function| object.defines(function.c_name())));

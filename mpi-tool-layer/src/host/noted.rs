@@ -86,7 +86,7 @@ macro_rules! __export_noted {
     ($how:ident $c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         impl Here {
             #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
@@ -100,9 +100,10 @@ macro_rules! __export_noted {
         #[unsafe(export_name = stringify!($c_name))]
         #[unsafe(naked)]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            unsafe extern "C" fn bare($($arg: $ty),*) -> $ret {
-                // SAFETY: as above.
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C-unwind" fn bare($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
                 unsafe {
                     $crate::install::entry::always_quick::$name::<Here, { $crate::How::BARE }>(
                         $($arg,)* Here::$name
@@ -110,8 +111,9 @@ macro_rules! __export_noted {
                 }
             }
             #[allow(dead_code)]
-            unsafe extern "C" fn alone($($arg: $ty),*) -> $ret {
-                // SAFETY: as above.
+            unsafe extern "C-unwind" fn alone($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
                 unsafe {
                     $crate::install::entry::always_quick::$name::<Here, { $crate::How::ALONE }>(
                         $($arg,)* Here::$name

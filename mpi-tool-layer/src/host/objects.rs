@@ -50,6 +50,12 @@ impl Object<'_> {
         mpi_facts::is_mpi_library(self.file_name())
     }
 
+    /// Is it MPI's own code, by its file's name: the library, or a part that it loads?
+    #[cfg(feature = "call-sites")]
+    pub(crate) fn is_mpi_code(&self) -> bool {
+        self.is_mpi_library() || mpi_facts::is_mpi_plugin(self.file_name())
+    }
+
     /// Is it a library by which Fortran calls MPI, by its file's name?
     pub(crate) fn is_fortran_library(&self) -> bool {
         mpi_facts::is_fortran_library(self.file_name())
@@ -405,7 +411,7 @@ mod tests {
         // The known one of the format's description.
         assert_eq!(hash_of(b"printf"), 0x156b_2bb8);
         let c_library = path_of(libc::getpid as *const c_void as usize).unwrap();
-        let library = crate::host::linker::open_again(&c_library, 0);
+        let library = crate::host::linker::open_again(&c_library, 0).unwrap();
         let mut seen = 0;
         each_object(|object| {
             if object.path() != &*c_library {
@@ -422,8 +428,7 @@ mod tests {
                 |index, at| addresses.push((index, at)),
             );
             for (index, name) in names.into_iter().enumerate() {
-                // SAFETY: the library is open.
-                let found = unsafe { crate::host::linker::find_in(library, name) };
+                let found = library.find(name);
                 assert_eq!(noted.contains(&index), !found.is_null(), "{name:?}");
                 let address = addresses.iter().find(|(known, _)| *known == index);
                 assert_eq!(address.map_or(ptr::null_mut(), |(_, at)| *at), found, "{name:?}");
@@ -456,7 +461,7 @@ mod tests {
             };
             assert_eq!(here.as_ptr().cast(), known);
             assert!([on_stack, on_heap, nowhere].iter().all(|code| code.is_empty()));
-            // SAFETY: as above.
+            // SAFETY: nothing unloads the test.
             let rest = unsafe { code.at((&raw const here[here.len() - 1]).cast()) };
             assert_eq!(rest.len(), 1);
         }

@@ -29,6 +29,8 @@ use std::env;
 use std::ffi::{CString, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::settings::{Setting, Settings};
 
@@ -141,6 +143,13 @@ pub fn is_silent(tool: &str) -> bool {
     Options::read(tool, None, &[]).output == Output::None
 }
 
+/// May a tool print a line that could as well be left out, such as where its files are? Not if the user has sent its output
+/// elsewhere, or wants few words. Reads the environment anew.
+pub fn is_talkative(tool: &str) -> bool {
+    let options = Options::read(tool, None, &[]);
+    matches!(options.output, Output::Stderr | Output::Stdout) && options.verbose != Some(false)
+}
+
 /// Where a tool that writes its report itself shall put it, and in which format. Reads the environment anew.
 pub fn report_options(tool: &str) -> (Output, Format) {
     let options = Options::read(tool, None, &[]);
@@ -218,8 +227,8 @@ impl Options {
             let specific = name.strip_prefix(&own);
             match NAMES.iter().find(|known| **known == specific.unwrap_or(name)) {
                 Some(known) => settings.push((specific.is_some(), known, variable, value)),
-                // The folders where `mpi-tool` looks for tools, and the run folder.
-                None if matches!(name, "PATH" | "RUN") => {}
+                // The folders where `mpi-tool` looks for tools, the run folder, and what `mpi-tool run` says of the run.
+                None if matches!(name, "PATH" | "RUN" | "JOB" | "GUARD" | "MARKS") => {}
                 None if specific.is_some_and(|name| options.own.has(name)) => {
                     let specific = specific.unwrap_or_default();
                     if let Err(reason) = options.own.set(specific, &value.to_string_lossy()) {
@@ -344,13 +353,25 @@ fn path(value: &OsString, tool: &str, suffix: Option<&str>) -> Result<CString, S
     CString::new(path).map_err(|_| "a path has no NUL".into())
 }
 
+/// The folder that the process was started in, as far as this is known.
+static START: OnceLock<PathBuf> = OnceLock::new();
+
+/// Notes which folder the process is in, before the application goes elsewhere.
+pub(crate) fn remember_folder() {
+    if let Ok(folder) = env::current_dir() {
+        let _ = START.set(folder);
+    }
+}
+
 /// The same path from wherever the application goes until the report is written; as it is where the
-/// current folder has no name.
+/// folder that it was started in has no name.
 fn absolute(path: CString) -> CString {
     if path.as_bytes().starts_with(b"/") {
         return path;
     }
-    let Ok(folder) = env::current_dir() else { return path };
+    let Some(folder) = START.get().cloned().or_else(|| env::current_dir().ok()) else {
+        return path;
+    };
     let mut absolute = folder.into_os_string().into_encoded_bytes();
     absolute.push(b'/');
     absolute.extend_from_slice(path.as_bytes());

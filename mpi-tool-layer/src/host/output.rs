@@ -1,13 +1,96 @@
-//! Writing without allocation, so that a report can also be written from a signal handler.
+//! Writing without allocation, so that a report can also be written from a signal handler; and the standard streams, which
+//! a program may close and open anew as something else.
 
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write as _};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 
 /// Writes a line to standard error, in one piece.
 pub fn say(line: fmt::Arguments<'_>) {
-    let mut sink = Sink::new(libc::STDERR_FILENO);
+    let mut sink = Sink::to(&STANDARD_ERROR);
     let _ = writeln!(sink, "{line}");
     let _ = sink.flush();
+}
+
+/// A standard stream of the process as it was when this tool came. What the application puts in its place later, such as a
+/// file of its data, is not written to.
+pub(crate) struct Stream {
+    descriptor: c_int,
+    /// It is known what the stream is.
+    is_known: AtomicBool,
+    /// Device and inode; zeros for a stream that was closed.
+    file: [AtomicU64; 2],
+    /// Another descriptor of the same, or -1.
+    kept: AtomicI32,
+}
+
+pub(crate) static STANDARD_OUTPUT: Stream = Stream::new(libc::STDOUT_FILENO);
+pub(crate) static STANDARD_ERROR: Stream = Stream::new(libc::STDERR_FILENO);
+
+impl Stream {
+    const fn new(descriptor: c_int) -> Self {
+        Self {
+            descriptor,
+            is_known: AtomicBool::new(false),
+            file: [const { AtomicU64::new(0) }; 2],
+            kept: AtomicI32::new(-1),
+        }
+    }
+
+    /// The descriptor that leads to the stream now, if one does.
+    fn now(&self) -> Option<c_int> {
+        if !self.is_known.load(Acquire) {
+            return Some(self.descriptor);
+        }
+        let file = self.file.each_ref().map(|word| word.load(Relaxed));
+        let both = [self.descriptor, self.kept.load(Relaxed)];
+        both.into_iter().find(|descriptor| file_of(*descriptor) == Some(file))
+    }
+
+    fn remember(&self) {
+        if let Some(file) = file_of(self.descriptor) {
+            for (word, value) in self.file.iter().zip(file) {
+                word.store(value, Relaxed);
+            }
+        }
+        self.is_known.store(true, Release);
+    }
+
+    /// Keeps a descriptor of its own, out of the way of those that the application gets, and closed by `exec`.
+    fn keep(&self) {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `getrlimit` writes one `rlimit`, which `limit` is.
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+        // What `select` can name.
+        let end = c_int::try_from(limit.rlim_cur).unwrap_or(c_int::MAX).min(1024);
+        // SAFETY: `fcntl` with this command takes any number for a descriptor, and the least one for the new.
+        let kept = unsafe { libc::fcntl(self.descriptor, libc::F_DUPFD_CLOEXEC, end - end / 8) };
+        self.kept.store(kept, Relaxed);
+    }
+}
+
+/// What a descriptor is of: device and inode. `None` for one that is not open.
+fn file_of(descriptor: c_int) -> Option<[u64; 2]> {
+    // SAFETY: `fstat` takes any number for a descriptor and writes one `stat`: a local, of plain data, for which zeros are a
+    // value.
+    unsafe {
+        let mut file: libc::stat = core::mem::zeroed();
+        (libc::fstat(descriptor, &mut file) == 0).then_some([file.st_dev, file.st_ino])
+    }
+}
+
+/// Notes what the standard streams are, once: before the application of a process with MPI can put something else there.
+/// Standard error is kept open, since reports go there if the application closes it.
+pub(crate) fn remember_streams() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.swap(true, AcqRel) {
+        STANDARD_OUTPUT.remember();
+        STANDARD_ERROR.remember();
+        STANDARD_ERROR.keep();
+    }
 }
 
 const SIZE: usize = 2048;
@@ -23,7 +106,15 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(descriptor: c_int) -> Self {
+    /// To a standard stream, or to standard error where no descriptor leads to the stream any more. What is written is lost
+    /// if none leads there, either.
+    pub(crate) fn to(stream: &Stream) -> Self {
+        let descriptor = stream.now().or_else(|| STANDARD_ERROR.now());
+        let error = descriptor.is_none().then_some(libc::EBADF);
+        Self { error, ..Self::new(descriptor.unwrap_or(-1)) }
+    }
+
+    fn new(descriptor: c_int) -> Self {
         Self { descriptor, close: false, buffer: [0; SIZE], filled: 0, error: None }
     }
 

@@ -1,12 +1,12 @@
 //! What becomes of a panic in a layer: it ends the process, names tool, function and rank, and never reaches the
 //! application.
 //!
-//! A tool's functions are `extern "C"`, so Rust's runtime ends the process where a panic would leave one of them.
-//! It then calls the panic hook once more, which finds on the stack which function that was. Nothing of this is in
-//! the functions themselves: `catch_unwind` in each of them is a third of what compiling a tool takes.
+//! A tool's functions are `extern "C-unwind"`: an exception of the application's, thrown by a callback that MPI has called, passes
+//! through them as through MPI. A panic would, too. So the panic hook looks for the function on the stack, and ends the process
+//! before anything unwinds. Nothing of this is in the functions themselves: `catch_unwind` in each of them is a third of what
+//! compiling a tool takes, and would stop an exception.
 
 use core::any::Any;
-use core::cell::RefCell;
 use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -16,10 +16,6 @@ use crate::host::level::Level;
 use crate::host::linker::{here, locate};
 use crate::qmpi::{Address, only_level};
 
-/// What Rust's runtime says when a panic would leave an `extern "C"` function. Of other runtimes that say
-/// something else, what they say is all there is.
-const LEAVES_RUST: &str = "panic in a function that cannot unwind";
-
 /// Calls the layer in a function that is not among the entries: `MPI_Pcontrol`'s.
 pub(crate) fn boundary<R>(level: &Level, function: FunctionId, call: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -28,25 +24,17 @@ pub(crate) fn boundary<R>(level: &Level, function: FunctionId, call: impl FnOnce
     }
 }
 
-/// Has panics that leave the tool say where: `entries` are the functions of its levels.
+/// Has panics in a layer end the process, and say where: `entries` are the functions of its levels. Panics of threads that are
+/// in no MPI function of the tool's go on as always.
 pub fn name_panics(level: &'static Level, entries: &'static [Address; FunctionId::COUNT]) {
     static ONCE: Once = Once::new();
-    thread_local! {
-        static LAST: RefCell<String> = const { RefCell::new(String::new()) };
-    }
     ONCE.call_once(|| {
         let previous = take_hook();
         set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
-            let message = message(panic.payload());
-            if message == LEAVES_RUST
-                && let Some(function) = function_on_stack(entries)
-            {
-                let last = LAST.try_with(|last| last.take()).unwrap_or_default();
-                only_level().unwrap_or(level).panicked(function, &last);
-            }
-            // None where the thread is ending.
-            let _ = LAST.try_with(|last| message.clone_into(&mut last.borrow_mut()));
             previous(panic);
+            if let Some(function) = function_on_stack(entries) {
+                only_level().unwrap_or(level).panicked(function, message(panic.payload()));
+            }
         }));
     });
 }

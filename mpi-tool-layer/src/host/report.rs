@@ -125,12 +125,7 @@ impl Heading<'_> {
                 writeln!(out, " only, partial: {reason}")?;
             }
         }
-        let Some(Launched { rank, ranks, variable }) = elsewhere else { return Ok(()) };
-        writeln!(
-            out,
-            "# {tool}: MPI knows of this process only, but its launcher says rank {rank} of {ranks} \
-             ({variable}): was it started by the launcher of another MPI?"
-        )
+        elsewhere.map_or(Ok(()), |launched| writeln!(out, "# {tool}: {launched}"))
     }
 
     /// The first fields of an object, without a comma behind them.

@@ -9,7 +9,7 @@ use core::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 
-use crate::host::linker::find;
+use crate::host::linker::{Scope, find};
 use crate::host::objects::each_object;
 
 /// The version of what the tools of a process tell each other by exported symbols: of the layout and the
@@ -53,14 +53,14 @@ impl<T> Slot<T> {
     /// # Safety
     /// The symbol is one that this framework exports only as a `Slot<T>`, in a library that stays loaded.
     pub(crate) unsafe fn first(&self, symbol: &CStr) -> Option<&'static Self> {
-        let first = find(libc::RTLD_DEFAULT, symbol);
+        let first = find(Scope::Default, symbol);
         // SAFETY: the caller promises what the symbol is.
         let mut found = unsafe { self.known(first) };
         if found.is_none() && !first.is_null() {
             each_object(|object| {
                 if found.is_none() {
                     let exported = object.address_of(symbol).unwrap_or(ptr::null_mut());
-                    // SAFETY: as above; the object exports it under this name.
+                    // SAFETY: the caller promises what the symbol is; the object exports it under this name.
                     found = unsafe { self.known(exported) };
                 }
             });
@@ -155,6 +155,6 @@ impl Host {
 pub fn find_next(name: &CStr) -> *mut c_void {
     match Host::get() {
         Some(host) => (host.next)(name.as_ptr()),
-        None => find(libc::RTLD_NEXT, name),
+        None => find(Scope::Next, name),
     }
 }

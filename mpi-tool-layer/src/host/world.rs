@@ -9,18 +9,21 @@
 //! 2. Its predefined handles are known. Open MPI's are addresses, which a tool that was loaded before MPI lacks.
 //! 3. The world is initialized and not finalized ([`is_active`]). With sessions alone there is none.
 //!
-//! Merging then takes four collective operations: all ranks [`agree`] that they have the same tool with as many
-//! counters, and three reductions make sums, least and greatest values at rank 0. Errors return meanwhile
+//! Whoever communicates shows by an [`ActiveWorld`] that all this was asked.
+//!
+//! Merging then takes four collective operations: all ranks [agree](ActiveWorld::agree) that they have the same tool with as
+//! many counters, and three reductions make sums, least and greatest values at rank 0. Errors return meanwhile
 //! ([`ErrorsReturn`]), and the application's error handler is put back.
 
 use core::ffi::{CStr, c_int};
+use core::marker::PhantomData;
 
 use std::sync::OnceLock;
 
 use mpi_sys::{ABI, Abi, pmpi};
 
 use crate::FunctionId;
-use crate::host::linker::{clear_message, find, open_again};
+use crate::host::linker::{Scope, clear_message, find, open_again};
 use crate::host::objects::{each_object, path_of};
 use crate::host::report::Row;
 
@@ -49,8 +52,7 @@ fn find_abi() -> Option<Abi> {
     each_object(|object| may_be_openmpi |= object.may_export(OPENMPI));
     let is_openmpi = may_be_openmpi && {
         // The library may be loaded such that only its own handle finds its symbols.
-        let library = open_again(&file, 0);
-        let scope = if library.is_null() { libc::RTLD_DEFAULT } else { library };
+        let scope = open_again(&file, 0).map_or(Scope::Default, Scope::Library);
         !find(scope, OPENMPI).is_null()
     };
     clear_message();
@@ -117,78 +119,94 @@ pub(crate) fn has_handles() -> bool {
     ABI != Abi::OpenMpi || pmpi::MPI_COMM_WORLD as usize != 0
 }
 
-/// Rank and size of `MPI_COMM_WORLD`; `None` where there is none, before `MPI_Init` and after `MPI_Finalize`.
-pub fn position() -> Option<(u32, u32)> {
-    if out_of_reach().is_some() || !is_active() {
-        return None;
+/// The world of this process: it is active, and its handles are those of the tool's ABI. A value of this type is used in the
+/// call of the application's in which it was made, and not kept: the application ends its world only when no thread of it is in
+/// a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ActiveWorld(PhantomData<*const ()>);
+
+impl ActiveWorld {
+    /// The world, if there is one now: not before `MPI_Init`, nor after `MPI_Finalize`.
+    pub(crate) fn now() -> Option<Self> {
+        (out_of_reach().is_none() && is_active()).then_some(Self(PhantomData))
     }
-    let (mut rank, mut ranks) = (0, 0);
-    // SAFETY: MPI_Comm_rank and MPI_Comm_size write one `int` each, and want a valid communicator:
-    // MPI_COMM_WORLD is one, as the world is active and its handle known (`out_of_reach`).
-    let results = unsafe {
-        [
-            pmpi::MPI_Comm_rank(pmpi::MPI_COMM_WORLD, &mut rank),
-            pmpi::MPI_Comm_size(pmpi::MPI_COMM_WORLD, &mut ranks),
-        ]
-    };
-    if results != [pmpi::MPI_SUCCESS; 2] {
-        return None;
+
+    /// Rank and size.
+    pub(crate) fn position(self) -> Option<(u32, u32)> {
+        let (mut rank, mut ranks) = (0, 0);
+        // SAFETY: MPI_Comm_rank and MPI_Comm_size write one `int` each, and want a valid communicator, which
+        // MPI_COMM_WORLD is while the world is active.
+        let results = unsafe {
+            [
+                pmpi::MPI_Comm_rank(pmpi::MPI_COMM_WORLD, &mut rank),
+                pmpi::MPI_Comm_size(pmpi::MPI_COMM_WORLD, &mut ranks),
+            ]
+        };
+        if results != [pmpi::MPI_SUCCESS; 2] {
+            return None;
+        }
+        Some((rank.try_into().ok()?, ranks.try_into().ok()?))
     }
-    Some((rank.try_into().ok()?, ranks.try_into().ok()?))
+
+    /// Has each rank the same fingerprint: a hash and its complement? An error, on all ranks, if not.
+    pub(crate) fn agree(self, fingerprint: &[u64; 2]) -> Result<(), c_int> {
+        let mut lowest = [0_u64; 2];
+        // SAFETY: MPI_Allreduce reads and writes two elements of 64 bits: both arrays have two `u64`, and do not
+        // overlap. It wants a valid communicator, which the world is while it is active.
+        check(unsafe {
+            pmpi::MPI_Allreduce(
+                fingerprint.as_ptr().cast(),
+                lowest.as_mut_ptr().cast(),
+                2,
+                pmpi::MPI_UINT64_T,
+                pmpi::MPI_MIN,
+                pmpi::MPI_COMM_WORLD,
+            )
+        })?;
+        // The least of the hashes and of their complements are a hash and its complement only if
+        // all ranks have the same one.
+        if lowest[0] == !lowest[1] { Ok(()) } else { Err(pmpi::MPI_ERR_OTHER) }
+    }
+
+    /// The values of all ranks, put together at rank 0; zeros elsewhere. All ranks have [agreed](Self::agree) on their number.
+    fn reduce(self, values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
+        let count = c_int::try_from(values.len()).map_err(|_| pmpi::MPI_ERR_COUNT)?;
+        let mut result = vec![0_u64; values.len()];
+        // SAFETY: MPI_Reduce reads `count` elements of 64 bits and, at the root, writes as many: both buffers
+        // have that length and do not overlap. It wants a valid communicator, which the world is while it is active.
+        check(unsafe {
+            pmpi::MPI_Reduce(
+                values.as_ptr().cast(),
+                result.as_mut_ptr().cast(),
+                count,
+                pmpi::MPI_UINT64_T,
+                op,
+                0,
+                pmpi::MPI_COMM_WORLD,
+            )
+        })?;
+        Ok(result)
+    }
 }
 
-/// Has each rank the same fingerprint: a hash and its complement? An error, on all ranks, if not.
-pub(crate) fn agree(fingerprint: &[u64; 2]) -> Result<(), c_int> {
-    let mut lowest = [0_u64; 2];
-    // SAFETY: MPI_Allreduce reads and writes two elements of 64 bits: both arrays have two `u64`, and do not
-    // overlap. The world is active and of this ABI: callers have its rank, and are in the application's
-    // MPI_Finalize.
-    check(unsafe {
-        pmpi::MPI_Allreduce(
-            fingerprint.as_ptr().cast(),
-            lowest.as_mut_ptr().cast(),
-            2,
-            pmpi::MPI_UINT64_T,
-            pmpi::MPI_MIN,
-            pmpi::MPI_COMM_WORLD,
-        )
-    })?;
-    // The least of the hashes and of their complements are a hash and its complement only if
-    // all ranks have the same one.
-    if lowest[0] == !lowest[1] { Ok(()) } else { Err(pmpi::MPI_ERR_OTHER) }
+/// Rank and size of `MPI_COMM_WORLD`. Before `MPI_Init` and after `MPI_Finalize` there is no world, and this is `None`.
+pub fn position() -> Option<(u32, u32)> {
+    ActiveWorld::now()?.position()
 }
 
 /// The rows at rank 0, nothing elsewhere. `fingerprint` must be the same on all ranks.
 pub(crate) fn merge(fingerprint: &[u64; 2], values: &[u64]) -> Result<Option<Vec<Row>>, c_int> {
-    let _errors = ErrorsReturn::on_world()?;
-    agree(fingerprint)?;
-    let total = reduce(values, pmpi::MPI_SUM)?;
-    let min = reduce(values, pmpi::MPI_MIN)?;
-    let max = reduce(values, pmpi::MPI_MAX)?;
-    let (rank, _) = position().ok_or(pmpi::MPI_ERR_COMM)?;
+    let world = ActiveWorld::now().ok_or(pmpi::MPI_ERR_COMM)?;
+    let _errors = ErrorsReturn::on(world)?;
+    world.agree(fingerprint)?;
+    let total = world.reduce(values, pmpi::MPI_SUM)?;
+    let min = world.reduce(values, pmpi::MPI_MIN)?;
+    let max = world.reduce(values, pmpi::MPI_MAX)?;
+    let (rank, _) = world.position().ok_or(pmpi::MPI_ERR_COMM)?;
     Ok((rank == 0).then(|| {
         let rows = total.into_iter().zip(min).zip(max);
         rows.map(|((total, min), max)| Row { total, min, max }).collect()
     }))
-}
-
-fn reduce(values: &[u64], op: pmpi::MPI_Op) -> Result<Vec<u64>, c_int> {
-    let count = c_int::try_from(values.len()).map_err(|_| pmpi::MPI_ERR_COUNT)?;
-    let mut result = vec![0_u64; values.len()];
-    // SAFETY: MPI_Reduce reads `count` elements of 64 bits and, at the root, writes as many: both buffers
-    // have that length and do not overlap. The world is active, as in `merge`.
-    check(unsafe {
-        pmpi::MPI_Reduce(
-            values.as_ptr().cast(),
-            result.as_mut_ptr().cast(),
-            count,
-            pmpi::MPI_UINT64_T,
-            op,
-            0,
-            pmpi::MPI_COMM_WORLD,
-        )
-    })?;
-    Ok(result)
 }
 
 pub(crate) fn check(code: c_int) -> Result<(), c_int> {
@@ -197,28 +215,32 @@ pub(crate) fn check(code: c_int) -> Result<(), c_int> {
 
 /// Errors on the world return, as long as this lives: a tool's failed reduction is no reason to
 /// end the application.
-pub(crate) struct ErrorsReturn(pmpi::MPI_Errhandler);
+pub(crate) struct ErrorsReturn {
+    theirs: pmpi::MPI_Errhandler,
+    _world: ActiveWorld,
+}
 
 impl ErrorsReturn {
-    pub(crate) fn on_world() -> Result<Self, c_int> {
+    pub(crate) fn on(world: ActiveWorld) -> Result<Self, c_int> {
         let mut theirs = pmpi::MPI_ERRHANDLER_NULL;
-        // SAFETY: both functions want the world's communicator while it is active, as it is for `merge`, and
-        // a place for a handle or a valid handle: `theirs` is one, and MPI_ERRORS_RETURN is predefined.
+        // SAFETY: both functions want a valid communicator, which the world is while it is active, and a place for a
+        // handle or a valid handle: `theirs` is one, and MPI_ERRORS_RETURN is predefined.
         unsafe {
             check(pmpi::MPI_Comm_get_errhandler(pmpi::MPI_COMM_WORLD, &mut theirs))?;
             check(pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, pmpi::MPI_ERRORS_RETURN))?;
         }
-        Ok(Self(theirs))
+        Ok(Self { theirs, _world: world })
     }
 }
 
 impl Drop for ErrorsReturn {
     fn drop(&mut self) {
-        // SAFETY: the world is still active, as this is dropped when `merge` returns. The handle is valid:
-        // MPI has given it to `on_world`, with a reference of its own, which is freed here and nowhere else.
+        // SAFETY: the functions want a valid communicator and a valid handle. The world is one: it is active as long as there
+        // is an `ActiveWorld`. MPI has given the handle to `on`, with a reference of its own, which is freed here and nowhere
+        // else.
         unsafe {
-            pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.0);
-            pmpi::MPI_Errhandler_free(&mut self.0);
+            pmpi::MPI_Comm_set_errhandler(pmpi::MPI_COMM_WORLD, self.theirs);
+            pmpi::MPI_Errhandler_free(&mut self.theirs);
         }
     }
 }

@@ -42,6 +42,13 @@ static FIRST: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// 50 ns apart from their ticks make an error of 0.005 % then.
 const SHORTEST: u64 = 1_000_000;
 
+/// The same for the rate that stays: it differs by 0.0005 % from the right one, and a clock that the network sets by ten
+/// times as much.
+const SHORTEST_THAT_STAYS: u64 = 10_000_000;
+
+/// The rate by which all ticks are made nanoseconds, as the bits of its number; 0 before the first time.
+static RATE: AtomicU64 = AtomicU64::new(0);
+
 impl Clock {
     /// The time, in ticks. Five instructions where it is the cycle counter; for any thread, and for
     /// signal handlers but for the process's first reading, which reads a file.
@@ -80,7 +87,8 @@ impl Clock {
         #[cfg(target_arch = "x86_64")]
         {
             let time;
-            // SAFETY: as in `cycles`. The assembly leaves all registers as they were but those that it names.
+            // SAFETY: the assembly reads the counter, which every x86-64 processor has, touches no memory, and leaves all
+            // registers as they were but those that it names.
             unsafe {
                 core::arch::asm!(
                     "mov {time}, rdx",
@@ -105,7 +113,8 @@ impl Clock {
         #[cfg(target_arch = "x86_64")]
         {
             let (time, kept): (u64, i32);
-            // SAFETY: as in `cycles`. The assembly leaves all registers as they were but those that it names.
+            // SAFETY: the assembly reads the counter, which every x86-64 processor has, touches no memory, and leaves all
+            // registers as they were but those that it names.
             unsafe {
                 core::arch::asm!(
                     "mov {kept:e}, eax",
@@ -132,7 +141,8 @@ impl Clock {
         #[cfg(target_arch = "x86_64")]
         {
             let (low, high);
-            // SAFETY: as in `cycles`.
+            // SAFETY: the assembly reads the counter, which every x86-64 processor has, into the registers that it names, and
+            // touches no memory.
             unsafe {
                 core::arch::asm!(
                     "rdtsc",
@@ -147,20 +157,34 @@ impl Clock {
         [0; 2]
     }
 
-    /// How many nanoseconds so many ticks are. For signal handlers, too. Asked within the first
-    /// millisecond, it waits until that is over, as the rate is not known before.
+    /// How many nanoseconds so many ticks are: always as many, and never less for more ticks. For signal handlers, too.
+    /// Asked within the first ten milliseconds, it waits until these are over, as the rate is not known well enough before.
     pub fn nanoseconds(ticks: u64) -> u64 {
-        let rate = Self::nanoseconds_per_tick();
+        let mut rate = f64::from_bits(RATE.load(Relaxed));
+        if rate == 0.0 {
+            let measured = Self::measured_over(SHORTEST_THAT_STAYS);
+            // Of several threads the first one says it.
+            rate = match RATE.compare_exchange(0, measured.to_bits(), Relaxed, Relaxed) {
+                Ok(_) => measured,
+                Err(known) => f64::from_bits(known),
+            };
+        }
         if rate == 1.0 { ticks } else { (ticks as f64 * rate) as u64 }
     }
 
-    /// How many ticks so many nanoseconds are. For signal handlers, too. Waits as [`nanoseconds`](Self::nanoseconds).
+    /// How many ticks so many nanoseconds are, as well as it is known by now. For signal handlers, too. Asked within the
+    /// first millisecond, it waits until that is over.
     pub fn ticks(nanoseconds: u64) -> u64 {
         (nanoseconds as f64 / Self::nanoseconds_per_tick()) as u64
     }
 
     /// The length of a tick, as well as it is known by now.
     pub fn nanoseconds_per_tick() -> f64 {
+        Self::measured_over(SHORTEST)
+    }
+
+    /// The length of a tick, measured over all the time since the first reading: at least over so many nanoseconds.
+    fn measured_over(shortest: u64) -> f64 {
         if KIND.load(Acquire) == UNKNOWN {
             start();
         }
@@ -171,7 +195,7 @@ impl Clock {
         loop {
             let (ticks, now) = pair(CYCLES);
             let passed = now.saturating_sub(first);
-            if passed >= SHORTEST {
+            if passed >= shortest {
                 return passed as f64 / ticks.saturating_sub(first_tick).max(1) as f64;
             }
             core::hint::spin_loop();
@@ -289,6 +313,19 @@ mod tests {
         let mut last = Clock::now();
         for _ in 0..10_000 {
             let now = Clock::now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn what_was_a_time_stays_that_time() {
+        let start = Clock::now();
+        let first = Clock::nanoseconds(start);
+        let mut last = first;
+        for _ in 0..10_000 {
+            assert_eq!(Clock::nanoseconds(start), first);
+            let now = Clock::nanoseconds(Clock::now());
             assert!(now >= last);
             last = now;
         }

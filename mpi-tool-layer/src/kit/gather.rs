@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use mpi_sys::{MPI_Comm, MPI_Group, pmpi};
 
 use super::merged::Merged;
-use crate::host::world::{self, check};
+use crate::host::world::{ActiveWorld, ErrorsReturn, check};
 
 /// A message is sent in pieces of so many bytes, whose number an `int` can hold.
 const PIECE: usize = 1 << 28;
@@ -19,10 +19,11 @@ pub(crate) fn gather(
     own: Merged,
     add: impl Fn(&mut Merged, Merged),
 ) -> Result<Option<Merged>, c_int> {
-    let _errors = world::ErrorsReturn::on_world()?;
-    world::agree(fingerprint)?;
-    let (rank, ranks) = world::position().ok_or(pmpi::MPI_ERR_COMM)?;
-    let group = OwnComm::new()?;
+    let world = ActiveWorld::now().ok_or(pmpi::MPI_ERR_COMM)?;
+    let _errors = ErrorsReturn::on(world)?;
+    world.agree(fingerprint)?;
+    let (rank, ranks) = world.position().ok_or(pmpi::MPI_ERR_COMM)?;
+    let group = OwnComm::new(world)?;
     let mut table = Ok(own);
     let mut distance = 1;
     while distance < ranks {
@@ -48,22 +49,24 @@ pub(crate) fn gather(
 
 /// A communicator of all ranks that the application does not know, so that its messages are not met.
 /// It is made of the world's group: a copy of the world would run the application's callbacks for attributes.
-struct OwnComm(MPI_Comm);
+struct OwnComm {
+    comm: MPI_Comm,
+    _world: ActiveWorld,
+}
 
 impl OwnComm {
-    /// Makes it. All ranks of the world must do so at the same point.
-    fn new() -> Result<Self, c_int> {
+    /// Makes it. All ranks of the world do so at the same point; each waits for the others.
+    fn new(world: ActiveWorld) -> Result<Self, c_int> {
         let mut group: MPI_Group = pmpi::MPI_GROUP_NULL;
         let mut comm = pmpi::MPI_COMM_NULL;
-        // SAFETY: the functions want the world's communicator while it is active, which callers of `gather` are sure
-        // of, its group, which is valid once the first one has succeeded, and a place for a handle each. All ranks make
-        // these calls. The group is freed once.
+        // SAFETY: the functions want a valid communicator, which the world is while it is active, its group, which is valid
+        // once the first one has succeeded, and a place for a handle each. The group is freed once.
         unsafe {
             check(pmpi::MPI_Comm_group(pmpi::MPI_COMM_WORLD, &mut group))?;
             let made = check(pmpi::MPI_Comm_create(pmpi::MPI_COMM_WORLD, group, &mut comm));
             pmpi::MPI_Group_free(&mut group);
             made?;
-            let this = Self(comm);
+            let this = Self { comm, _world: world };
             check(pmpi::MPI_Comm_set_errhandler(comm, pmpi::MPI_ERRORS_RETURN))?;
             Ok(this)
         }
@@ -79,7 +82,7 @@ impl OwnComm {
             // one's, and has the rank.
             check(unsafe {
                 let count = piece.len() as c_int;
-                pmpi::MPI_Send(piece.as_ptr().cast(), count, pmpi::MPI_BYTE, to, 0, self.0)
+                pmpi::MPI_Send(piece.as_ptr().cast(), count, pmpi::MPI_BYTE, to, 0, self.comm)
             })?;
         }
         Ok(())
@@ -110,7 +113,7 @@ impl OwnComm {
                 pmpi::MPI_BYTE,
                 from,
                 0,
-                self.0,
+                self.comm,
                 mpi_sys::MPI_STATUS_IGNORE,
             )
         })
@@ -119,8 +122,8 @@ impl OwnComm {
 
 impl Drop for OwnComm {
     fn drop(&mut self) {
-        // SAFETY: the communicator must be valid: `new` has made it, and only this frees it. All ranks do so, as this
-        // is dropped when `gather` returns.
-        unsafe { pmpi::MPI_Comm_free(&mut self.0) };
+        // SAFETY: the communicator must be valid: `new` has made it, only this frees it, and the world is active as long as
+        // there is an `ActiveWorld`.
+        unsafe { pmpi::MPI_Comm_free(&mut self.comm) };
     }
 }

@@ -17,8 +17,9 @@ use super::hosts::{Hosts, preemptions};
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
 use super::phases::MergedPhase;
-use super::shard::Shard;
-use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
+use super::segments::{self, Segments};
+use super::shard::Sum;
+use super::table::{AnyTable, Measure, PartKind, Parts};
 use super::timeline::MergedTimeline;
 use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
@@ -139,13 +140,18 @@ pub(crate) struct NamedComm {
 
 impl NamedComm {
     fn of(known: KnownComm<'_>) -> Self {
-        let KnownComm { identity, name, sizes } = known;
+        let KnownComm { identity, name, sizes, .. } = known;
         Self { identity, name: name.to_owned(), sizes }
     }
 
     /// As a report shows it.
     pub(crate) fn known(&self) -> KnownComm<'_> {
-        KnownComm { identity: self.identity, name: &self.name, sizes: self.sizes }
+        KnownComm {
+            identity: self.identity,
+            is_counted: false,
+            name: &self.name,
+            sizes: self.sizes,
+        }
     }
 }
 
@@ -158,7 +164,10 @@ pub(crate) struct RunTimes {
     pub(crate) inside: Spread,
     /// The one as a part of the other, in billionths.
     pub(crate) share: Spread,
-    /// The rest of the wall time, which is the program's own: 0 where several threads are in MPI for longer together.
+    /// The part of the wall time that efficiencies are of: from the end of `MPI_Init` to the call of `MPI_Finalize`. A table that
+    /// does not hear of these calls takes all of the wall time.
+    pub(crate) active: Spread,
+    /// What of that is the program's own, outside of MPI: 0 where several threads are in MPI for longer together.
     pub(crate) useful: Spread,
     /// The tool's own time, in nanoseconds: 0 where it is not known.
     pub(crate) overhead: Spread,
@@ -170,11 +179,11 @@ pub(crate) struct RunTimes {
 /// performance optimisation. All are parts of 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Efficiency {
-    /// The mean useful time as a part of the longest wall time: the product of the others.
+    /// The mean useful time as a part of the longest active time: the product of the others.
     pub(crate) parallel: f64,
     /// The mean useful time as a part of the most useful one: 1 if all ranks have the same work.
     pub(crate) load_balance: f64,
-    /// The most useful time as a part of the longest wall time: 1 if the rank that has most work is never in MPI.
+    /// The most useful time as a part of the longest active time: 1 if the rank that has most work is never in MPI.
     pub(crate) communication: f64,
 }
 
@@ -186,6 +195,7 @@ impl RunTimes {
             wall: Spread::of(wall, rank),
             inside: Spread::of(inside, rank),
             share: Spread::of(share, rank),
+            active: Spread::of(wall, rank),
             useful: Spread::of(wall.saturating_sub(inside), rank),
             overhead: Spread::of(0, rank),
             preempted: Spread::of(0, rank),
@@ -198,18 +208,23 @@ impl RunTimes {
         Self { overhead, preempted, ..self }
     }
 
+    /// The same of a process whose own time is as much as this, of so long an active one.
+    pub(crate) fn with_useful(self, [active, useful]: [u64; 2], rank: u64) -> Self {
+        Self { active: Spread::of(active, rank), useful: Spread::of(useful, rank), ..self }
+    }
+
     /// The efficiencies; none if no rank has done anything of its own.
     pub(crate) fn efficiency(&self) -> Option<Efficiency> {
         let Spread { most, .. } = self.useful;
-        if most.value == 0 || self.wall.most.value == 0 {
+        if most.value == 0 || self.active.most.value == 0 {
             return None;
         }
         let mean = self.useful.mean();
-        let [most, wall] = [most.value, self.wall.most.value].map(|value| value as f64);
+        let [most, active] = [most.value, self.active.most.value].map(|value| value as f64);
         Some(Efficiency {
-            parallel: mean / wall,
+            parallel: mean / active,
             load_balance: mean / most,
-            communication: most / wall,
+            communication: most / active,
         })
     }
 
@@ -218,6 +233,7 @@ impl RunTimes {
             wall: self.wall.and(other.wall),
             inside: self.inside.and(other.inside),
             share: self.share.and(other.share),
+            active: self.active.and(other.active),
             useful: self.useful.and(other.useful),
             overhead: self.overhead.and(other.overhead),
             preempted: self.preempted.and(other.preempted),
@@ -244,6 +260,8 @@ pub(crate) struct Merged {
     pub(crate) timeline: MergedTimeline,
     /// The times of the program's phases, of the ranks that had them.
     pub(crate) phases: BTreeMap<u32, MergedPhase>,
+    /// The application's own time between two events, if the tool has that.
+    pub(crate) segments: Segments,
 }
 
 /// Which parts of a key are numbers that each rank gives anew.
@@ -288,7 +306,7 @@ fn keep_used<T>(things: &mut Vec<T>, used: &BTreeSet<u32>) -> Vec<u32> {
 
 impl Merged {
     /// The rows of this process, which are together in `rows`.
-    pub(crate) fn of(table: &AnyTable, rows: &Shard, wall: u64, rank: u64) -> Self {
+    pub(crate) fn of(table: &AnyTable, rows: Sum, wall: u64, rank: u64) -> Self {
         let rate = Clock::nanoseconds_per_tick();
         let (layout, renumbered) = (table.layout(), Renumbered::of(table));
         let mut communicators = Vec::new();
@@ -332,17 +350,34 @@ impl Merged {
                 });
             }
             let measures = table.measures().iter().enumerate().map(|(index, measure)| {
-                let factor = if measure.unit == MeasureUnit::Ticks { rate } else { 1.0 };
+                let factor = if measure.is_time() { rate } else { 1.0 };
                 Measured::of(row.moments(index).scaled(factor), rank)
             });
             let row = MergedRow { events: row.events(), measures: measures.collect() };
             merged.insert(key, row);
         }
-        let time = table.measures().iter().position(|measure| measure.unit == MeasureUnit::Ticks);
+        let time = table.measures().iter().position(Measure::is_time);
         let inside = time.map_or(0, |time| {
             merged.values().map(|row: &MergedRow| row.measures[time].moments.sum).sum()
         });
-        let times = RunTimes::of(wall, inside, rank).with_costs(table.overhead(), rank);
+        let times = RunTimes::of(wall, inside, rank)
+            .with_costs(table.overhead(), rank)
+            .with_useful(table.useful(wall, inside), rank);
+        let mut ticks = BTreeMap::new();
+        table.each_segment(|mut key, more| {
+            for part in segments::SITES {
+                let number = known.get(&key[part]).copied();
+                // One that no row has may be the number of another site here.
+                key[part] = number.unwrap_or(if key[part] == 0 { 0 } else { u32::MAX });
+            }
+            let sum: &mut u64 = ticks.entry(key).or_default();
+            *sum = sum.saturating_add(more);
+        });
+        let mut segments = Segments::default();
+        for (key, ticks) in ticks {
+            segments.add_time(key, (ticks as f64 * rate).round() as u64, rank);
+        }
+        segments.drop_least();
         let hosts = Hosts::of(times);
         let of_process = rows;
         let (rows, lost, peers) = (merged, table.lost(), None);
@@ -352,16 +387,42 @@ impl Merged {
             let times = RunTimes::of(wall, inside, rank);
             phases.insert(number, MergedPhase::of(name, times, host_name()));
         });
-        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases }
+        Self {
+            files,
+            sites,
+            communicators,
+            rows,
+            times,
+            hosts,
+            lost,
+            peers,
+            timeline,
+            phases,
+            segments,
+        }
     }
 
     /// A rank without rows, of which so many events are not known.
     pub(crate) fn empty(wall: u64, rank: u64, lost: u64) -> Self {
-        let times = RunTimes::of(wall, 0, rank);
+        // It is not known what of its time is the program's own.
+        let times = RunTimes::of(wall, 0, rank).with_useful([wall, 0], rank);
         let (files, sites, communicators) = (Vec::new(), Vec::new(), Vec::new());
         let (rows, hosts) = (BTreeMap::new(), Hosts::of(times));
         let (peers, timeline, phases) = (None, MergedTimeline::default(), BTreeMap::new());
-        Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases }
+        let segments = Segments::default();
+        Self {
+            files,
+            sites,
+            communicators,
+            rows,
+            times,
+            hosts,
+            lost,
+            peers,
+            timeline,
+            phases,
+            segments,
+        }
     }
 
     /// How many events there are in all rows.
@@ -408,7 +469,16 @@ impl Merged {
                 }
             }
         }
+        let mut segments = Segments::default();
+        for (mut key, segment) in other.segments.0 {
+            for part in segments::SITES {
+                renumber(&mut key, Some(part), &numbers);
+            }
+            segments.insert(key, segment);
+        }
+        let busiest = self.times.useful.most.rank;
         self.times = self.times.and(other.times);
+        self.segments.add(segments, self.times.useful.most.rank == busiest);
         self.hosts.add(other.hosts);
         self.lost = self.lost.wrapping_add(other.lost);
         if let Some(peers) = other.peers {
@@ -467,7 +537,10 @@ impl Merged {
         let used = |part: Option<usize>| -> BTreeSet<u32> {
             part.iter().flat_map(|part| self.rows.keys().map(|key| key[*part])).collect()
         };
-        let (used_sites, used_communicators) = (used(site), used(communicator));
+        let (mut used_sites, used_communicators) = (used(site), used(communicator));
+        for key in self.segments.0.keys() {
+            used_sites.extend(segments::SITES.map(|part| key[part]));
+        }
         let sites = keep_used(&mut self.sites, &used_sites);
         let communicators = keep_used(&mut self.communicators, &used_communicators);
         let rows = core::mem::take(&mut self.rows);
@@ -477,6 +550,14 @@ impl Merged {
             (key, row)
         });
         self.rows = renumbered.collect();
+        let segments = core::mem::take(&mut self.segments).0;
+        self.segments.0 = segments
+            .into_iter()
+            .map(|(mut key, segment)| {
+                segments::SITES.into_iter().for_each(|part| renumber(&mut key, Some(part), &sites));
+                (key, segment)
+            })
+            .collect();
     }
 }
 

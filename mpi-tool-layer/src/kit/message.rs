@@ -25,6 +25,7 @@ use super::merged::{Extreme, Measured, Merged, MergedRow, NamedComm, RunTimes, S
 use super::moments::Moments;
 use super::peers::merged::MergedPeers;
 use super::phases::MergedPhase;
+use super::segments::{Segment, Segments};
 use super::table::Parts;
 use super::timeline::MergedTimeline;
 
@@ -86,6 +87,12 @@ impl Merged {
                 out.spread(useful);
             }
         }
+        out.number(self.segments.0.len() as u64);
+        for (key, Segment { times, busiest }) in &self.segments.0 {
+            key.iter().for_each(|part| out.number((*part).into()));
+            out.spread(times);
+            out.number(*busiest);
+        }
         out.0
     }
 
@@ -102,10 +109,7 @@ impl Merged {
             Some(NamedComm { identity, name, sizes: [size, other] })
         })?;
         let rows = from.list(|from| {
-            let mut key = Parts::default();
-            for part in &mut key {
-                *part = from.number()?.try_into().ok()?;
-            }
+            let key = from.key()?;
             let events = from.number()?;
             Some((key, MergedRow { events, measures: from.list(Reader::measured)? }))
         })?;
@@ -133,10 +137,26 @@ impl Merged {
             let hosts = from.list(|from| Some((from.text()?, from.spread()?)))?;
             Some((number, MergedPhase { name, times, hosts: hosts.into_iter().collect() }))
         })?;
+        let segments = from.list(|from| {
+            let (key, times, busiest) = (from.key()?, from.spread()?, from.number()?);
+            Some((key, Segment { times, busiest }))
+        })?;
+        let segments = Segments(segments.into_iter().collect());
         let rows: BTreeMap<_, _> = rows.into_iter().collect();
         let phases = phases.into_iter().collect();
-        let table =
-            Self { files, sites, communicators, rows, times, hosts, lost, peers, timeline, phases };
+        let table = Self {
+            files,
+            sites,
+            communicators,
+            rows,
+            times,
+            hosts,
+            lost,
+            peers,
+            timeline,
+            phases,
+            segments,
+        };
         from.0.is_empty().then_some(table)
     }
 }
@@ -162,8 +182,8 @@ impl Writer {
     }
 
     fn times(&mut self, times: &RunTimes) {
-        let RunTimes { wall, inside, share, useful, overhead, preempted } = times;
-        [wall, inside, share, useful, overhead, preempted]
+        let RunTimes { wall, inside, share, active, useful, overhead, preempted } = times;
+        [wall, inside, share, active, useful, overhead, preempted]
             .into_iter()
             .for_each(|spread| self.spread(spread));
     }
@@ -186,6 +206,14 @@ impl<'a> Reader<'a> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*number))
+    }
+
+    fn key(&mut self) -> Option<Parts> {
+        let mut key = Parts::default();
+        for part in &mut key {
+            *part = self.number()?.try_into().ok()?;
+        }
+        Some(key)
     }
 
     fn text(&mut self) -> Option<String> {
@@ -216,6 +244,7 @@ impl<'a> Reader<'a> {
             wall: self.spread()?,
             inside: self.spread()?,
             share: self.spread()?,
+            active: self.spread()?,
             useful: self.spread()?,
             overhead: self.spread()?,
             preempted: self.spread()?,
@@ -267,6 +296,10 @@ mod tests {
                 3,
                 MergedPhase::of("solver", RunTimes::of(5, 4, 9), "node 1".into()),
             )]),
+            segments: Segments(BTreeMap::from([(
+                [1, 2, 3, u32::MAX, 5],
+                Segment { times: Spread::of(4, 9), busiest: 4 },
+            )])),
         };
         let bytes = table.to_bytes();
         assert_eq!(Merged::from_bytes(&bytes), Some(table));

@@ -11,7 +11,7 @@
 //!    puts sizes into classes.
 //! 5. *Adding up.* `table.rs` is what authors see of a table, `layout.rs` puts the parts of a key together, `shard.rs` is a
 //!    thread's part of it, and `moments.rs` is what a measure remembers of its values. `peers/` is the table of who has
-//!    sent how much to whom. `thread.rs` is how a thread finds what is its own, and `aside.rs` calls what is rarely needed.
+//!    sent how much to whom. `thread.rs` is how a thread finds what is its own.
 //!    `timeline.rs` tells when in the run the time was spent, and `phases.rs` how long the program's phases took.
 //! 6. *All ranks.* `merged.rs` adds tables of several ranks, `message.rs` makes bytes of one, and `gather.rs` sends
 //!    them to rank 0 in a tree. `hosts.rs` knows where the ranks ran.
@@ -30,7 +30,6 @@
 //! * *Ranks.* A number in a key means the same on all ranks, or it is a site or a communicator. These have other numbers
 //!   on each rank and are compared by files and offsets, and by identities.
 
-mod aside;
 mod clock;
 pub(crate) mod gather;
 mod hosts;
@@ -39,9 +38,11 @@ mod memory;
 pub(crate) mod merged;
 mod message;
 mod moments;
+mod own_time;
 pub(crate) mod peers;
 mod phases;
 pub(crate) mod report;
+mod segments;
 pub(crate) mod shard;
 pub(crate) mod site;
 mod size;
@@ -56,7 +57,7 @@ pub use clock::Clock;
 pub use memory::copy_memory;
 pub use moments::Moments;
 pub use peers::{Peer, PeerTable};
-pub use site::{Caller, CodePlace, Nesting, Site};
+pub use site::{Caller, CodePlace, Nesting, PythonPlace, Site};
 pub use size::SizeClass;
 pub use table::{AnyTable, KnownRow, Measure, MeasureUnit, Part, PartKind, Parts, RowKey, Table};
 pub use thread::{ThisThread, ThreadWord};
@@ -64,4 +65,6 @@ pub use timeline::Stretch;
 pub use tracking::{
     CommunicatorLayer, Communicators, KnownComm, KnownGroups, Members, TrackedComm,
 };
-pub use traffic::{Complete, Exchange, Keeps, KeptMessage, STARTED_MESSAGES, Tally, Traffic};
+pub use traffic::{
+    Complete, Exchange, Keeps, KeptMessage, STARTED_MESSAGES, TRAFFIC, Tally, Traffic,
+};

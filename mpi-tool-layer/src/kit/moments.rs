@@ -99,10 +99,10 @@ impl Cell {
     /// later one is less, as clocks of two processors may be apart: it counts as 0.
     ///
     /// # Safety
-    /// Only one thread at a time does so.
+    /// Nobody else adds meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn add(&self, mut value: u64) {
-        // SAFETY: nobody else adds, says the caller.
+        // SAFETY: nobody else may add, as the caller promises.
         if unsafe { self.is_extreme(value) } {
             value = self.widen(value);
         }
@@ -117,11 +117,11 @@ impl Cell {
     pub(crate) unsafe fn is_extreme(&self, value: u64) -> bool {
         let Self([_, _, least, most, _]) = self;
         // Not read atomically, which would take more instructions.
-        // SAFETY: nobody else may write these words: only `add` and `add_all` do, and nobody adds, says the caller.
+        // SAFETY: nobody else may write these words: only `add` and `add_all` do, which nobody calls, as the caller promises.
         unsafe { value < *least.as_ptr() || value > *most.as_ptr() }
     }
 
-    /// Adds a value that is neither less nor more than all before. Only one thread at a time does so.
+    /// Adds a value that is neither less nor more than all before. Only one thread at a time counts right.
     #[inline(always)]
     pub(crate) fn add_within(&self, value: u64) {
         let Self([count, sum, _, _, squares]) = self;
@@ -150,8 +150,11 @@ impl Cell {
         value
     }
 
-    /// Adds many values. Only one thread at a time may do so.
-    pub(crate) fn add_all(&self, more: Moments) {
+    /// Adds many values.
+    ///
+    /// # Safety
+    /// Nobody else [adds](Self::add) a value meanwhile.
+    pub(crate) unsafe fn add_all(&self, more: Moments) {
         let all = self.read().and(more);
         let Self([count, sum, least, most, squares]) = self;
         least.store(if all.count == 0 { 0 } else { all.least }, Relaxed);
@@ -188,7 +191,8 @@ mod tests {
         for value in [2, 4, 4, 4, 5] {
             add(&cell, value);
         }
-        cell.add_all([5, 7, 9].into_iter().collect());
+        // SAFETY: a test's cell is the test's alone.
+        unsafe { cell.add_all([5, 7, 9].into_iter().collect()) };
         let moments = cell.read();
         let Moments { count, sum, least, most, .. } = moments;
         assert_eq!((count, sum, least, most), (8, 40, 2, 9));
@@ -222,7 +226,8 @@ mod tests {
     #[test]
     fn nothing_added_is_nothing() {
         let cell = Cell([const { AtomicU64::new(0) }; WORDS]);
-        cell.add_all(Moments::NONE);
+        // SAFETY: a test's cell is the test's alone.
+        unsafe { cell.add_all(Moments::NONE) };
         assert_eq!(cell.read(), Moments::NONE);
         add(&cell, 7);
         let Moments { count, least, most, .. } = cell.read();

@@ -12,8 +12,10 @@ use core::fmt::{self, Write};
 use super::hosts::{Host, HostBalance, Hosts, RankTimes};
 use super::merged::{Efficiency, Extreme, Measured, Spread};
 use super::peers::report::{self as peers, PeerView};
+use super::segments::{Segment, Segments};
+use super::site::PythonPlace;
 use super::size::SizeClass;
-use super::table::{AnyTable, MeasureUnit, PartKind, Parts};
+use super::table::{AnyTable, Measure, MeasureUnit, PartKind, Parts};
 use super::tracking::{KnownComm, TrackedComm};
 use super::view::{PhaseView, RowView, ShareView, View};
 use crate::FunctionId;
@@ -25,6 +27,12 @@ pub(crate) const SCHEMA: &str = "mpi-tool-report/2";
 
 /// How many rows the text has: with all other lines it fits on a screen of 25.
 const SHOWN: usize = 19;
+
+/// So many segments are shown in the text at most.
+const SEGMENTS: usize = 5;
+
+/// What costs less than this part of the run, or of what load imbalance costs, is not worth a line.
+const WORTH_SAYING: f64 = 0.05;
 
 /// A report of a table.
 pub(crate) struct TableReport<'a> {
@@ -73,14 +81,19 @@ impl TableReport<'_> {
         let events = table.events();
         self.heading.text(out, events, " of")?;
         let times = view.times();
-        let Spread { sum, least, most, ranks } = times.share;
+        let Spread { least, most, ranks, .. } = times.share;
         let percent = |billionths: u64| billionths as f64 / 1e7;
         write!(out, "wall time {:.3} s", times.wall.most.value as f64 / 1e9)?;
         if let Some(hosts) = view.hosts().map(Hosts::count).filter(|hosts| *hosts > 1) {
             write!(out, " on {hosts} hosts")?;
         }
-        write!(out, ", in MPI {:.1} % of it", percent(sum / ranks.max(1)))?;
-        if ranks > 1 {
+        let has_time = table.measures().iter().any(Measure::is_time);
+        if has_time {
+            // As `mpi-tool report` reckons it: of all ranks' time, and not the mean of their shares.
+            let part = times.inside.sum as f64 / times.wall.sum.max(1) as f64 * 100.0;
+            write!(out, ", in MPI {part:.1} % of it")?;
+        }
+        if has_time && ranks > 1 {
             write!(
                 out,
                 " (rank {}: {:.1} %, rank {}: {:.1} %)",
@@ -91,24 +104,27 @@ impl TableReport<'_> {
             )?;
         }
         writeln!(out)?;
-        if let Some(efficiency) = times.efficiency().filter(|_| ranks > 1) {
+        if let Some(efficiency) = times.efficiency().filter(|_| has_time && ranks > 1) {
             let Efficiency { parallel, load_balance, communication } = efficiency;
             let [parallel, load_balance, communication] =
                 [parallel, load_balance, communication].map(|part| part * 100.0);
             write!(
                 out,
-                "parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has \
-                 most work",
+                "parallel efficiency {parallel:.1} % = load balance {load_balance:.1} % (rank {} is the busiest",
                 times.useful.most.rank
             )?;
             if let Some(HostBalance { within, between }) = view.hosts().and_then(Hosts::balance) {
                 let [within, between] = [within, between].map(|part| part * 100.0);
                 write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
             }
-            writeln!(out, ") times communication efficiency {communication:.1} %")?;
+            writeln!(out, ") × communication efficiency {communication:.1} %")?;
+        }
+        let mut shown = SHOWN;
+        if let Some(segments) = view.segments().filter(|_| ranks > 1) {
+            shown -= self.segments_text(out, segments)?;
         }
         for (index, measure) in table.measures().iter().enumerate().skip(1) {
-            if measure.unit == MeasureUnit::Ticks {
+            if measure.is_time() {
                 let mut sum = 0_u64;
                 view.each_row(&mut |_, measures| {
                     sum = sum.saturating_add(measures(index).moments.sum);
@@ -122,15 +138,23 @@ impl TableReport<'_> {
         if view.lost() > 0 {
             writeln!(out, "{} {events} could not be counted: no memory", view.lost())?;
         }
-        let mut shown = SHOWN;
         if let Some(matrix) = self.peers {
             peers::text(out, matrix)?;
             shown -= 1;
         }
         // Rows by the first measure, those with most first: found one after the other, since nothing can be
         // sorted without memory.
-        let name = table.measures().first().map_or("", |measure| measure.name);
-        writeln!(out, "{name:>12} {:>7} {events:>12}  what, where", "of MPI")?;
+        let first = table.measures().first();
+        let name = first.map_or("", |measure| measure.name);
+        // What the rows' first measure is a part of: the time in MPI, or the sum of all rows.
+        let (whole, all) = if first.is_some_and(Measure::is_time) {
+            ("of MPI", times.inside.sum)
+        } else {
+            let mut sum = 0_u64;
+            view.each_row(&mut |_, measures| sum = sum.saturating_add(measures(0).moments.sum));
+            ("of all", sum)
+        };
+        writeln!(out, "{name:>12} {whole:>7} {events:>12}  what, where")?;
         let mut last = (u64::MAX, Parts::default());
         let mut rows = 0_usize;
         view.each_row(&mut |_, _| rows += 1);
@@ -147,7 +171,7 @@ impl TableReport<'_> {
             });
             let Some((place, row)) = next else { break };
             last = place;
-            self.line(out, row, place.0, times.inside.sum)?;
+            self.line(out, row, place.0, all)?;
         }
         if rows > shown {
             writeln!(out, "and {} rows more: MPI_TOOL_FORMAT=json or csv has all", rows - shown)?;
@@ -155,8 +179,49 @@ impl TableReport<'_> {
         Ok(())
     }
 
-    /// A row in a line: its first measure (`first`), how much that is of the time in MPI (`all`), its events, and the parts
-    /// of its key. Nothing is said of parts that tell nothing: the world, no phase, an unknown site.
+    /// Where the rank with most useful time takes longer than the mean of all: the places where it loses most, each with what
+    /// it takes beyond the mean, and what all others come to. Returns how many lines that are: none if the ranks have the same
+    /// work, nearly.
+    fn segments_text(&self, out: &mut dyn Write, segments: &Segments) -> Result<usize, fmt::Error> {
+        let times = self.view.times();
+        let (useful, ranks) = (times.useful, times.useful.ranks.max(1) as f64);
+        let cost = useful.most.value as f64 - useful.mean();
+        if cost < WORTH_SAYING * times.wall.most.value as f64 {
+            return Ok(0);
+        }
+        let beyond = |of: &Segment| of.busiest as f64 - of.times.sum as f64 / ranks;
+        let mut worst: Vec<_> = segments.0.iter().map(|(key, of)| (beyond(of), *key)).collect();
+        worst.retain(|(beyond, _)| *beyond >= WORTH_SAYING * cost);
+        worst.sort_by(|(one, one_key), (other, other_key)| {
+            other.total_cmp(one).then_with(|| one_key.cmp(other_key))
+        });
+        worst.truncate(SEGMENTS);
+        if worst.is_empty() {
+            return Ok(0);
+        }
+        let rank = useful.most.rank;
+        for (beyond, [before, from, after, to, phase]) in &worst {
+            let seconds = beyond / 1e9;
+            write!(out, "rank {rank} computes {seconds:.3} s longer than the mean between ")?;
+            write!(out, "{}", function(*before))?;
+            self.site(out, *from)?;
+            write!(out, " and {}", function(*after))?;
+            self.site(out, *to)?;
+            match *phase {
+                0 => {}
+                u32::MAX => out.write_str(", other phases")?,
+                phase => self.phase(out, phase)?,
+            }
+            writeln!(out)?;
+        }
+        let rest = (cost - worst.iter().map(|(beyond, _)| beyond).sum::<f64>()) / 1e9;
+        let than = if rest < 0.0 { "shorter" } else { "longer" };
+        writeln!(out, "rank {rank} computes {:.3} s {than} than the mean elsewhere", rest.abs())?;
+        Ok(worst.len() + 1)
+    }
+
+    /// A row in a line: its first measure (`first`), how much that is of the time in MPI or of all rows (`all`), its events,
+    /// and the parts of its key. Nothing is said of parts that tell nothing: the world, no phase, an unknown site.
     fn line(&self, out: &mut dyn Write, row: RowView, first: u64, all: u64) -> fmt::Result {
         let part = first as f64 / all.max(1) as f64 * 100.0;
         let unit = self.table.measures().first().map(|measure| measure.unit);
@@ -193,7 +258,10 @@ impl TableReport<'_> {
             let before = if count == 0 { ", at " } else { " < " };
             count += 1;
             let name = path.rsplit('/').next().unwrap_or(path);
-            result = result.and_then(|()| write!(out, "{before}{name}+{offset:#x}"));
+            result = result.and_then(|()| match PythonPlace::of(path, offset) {
+                Some(python) => write!(out, "{before}{python}"),
+                None => write!(out, "{before}{name}+{offset:#x}"),
+            });
         });
         result
     }
@@ -229,6 +297,8 @@ impl TableReport<'_> {
         let times = view.times();
         out.write_str(",\n\"wall\":")?;
         spread(out, times.wall)?;
+        out.write_str(",\n\"active\":")?;
+        spread(out, times.active)?;
         out.write_str(",\n\"inside\":")?;
         spread(out, times.inside)?;
         out.write_str(",\n\"share\":")?;
@@ -258,6 +328,9 @@ impl TableReport<'_> {
         }
         out.write_str(",\n\"efficiency\":")?;
         efficiency(out, times.efficiency(), view.hosts().and_then(Hosts::balance))?;
+        if let Some(of) = view.segments() {
+            segments(out, of, times.useful)?;
+        }
         out.write_str(",\n\"hosts\":[")?;
         for (position, (name, Host { useful, ranks })) in
             view.hosts().iter().flat_map(|hosts| &hosts.0).enumerate()
@@ -372,6 +445,21 @@ impl TableReport<'_> {
         self.view.each_place(site, &mut |path, build_id, offset| {
             let mut write = || {
                 out.write_str(if is_first { "{\"file\":" } else { ",{\"file\":" })?;
+                if let Some(PythonPlace { function, file, line }) = PythonPlace::of(path, offset) {
+                    // What else would be found in the program's debug information.
+                    quote(out, file)?;
+                    write!(
+                        out,
+                        ",\"build_id\":\"\",\"offset\":{line},\"frames\":[{{\"function\":"
+                    )?;
+                    quote(out, function)?;
+                    out.write_str(",\"file\":")?;
+                    quote(out, file)?;
+                    return match line {
+                        0 => out.write_str(",\"line\":null}]}"),
+                        line => write!(out, ",\"line\":{line}}}]}}"),
+                    };
+                }
                 quote(out, path)?;
                 out.write_str(",\"build_id\":\"")?;
                 build_id.iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
@@ -444,11 +532,15 @@ impl TableReport<'_> {
         self.view.each_place(site, &mut |path, _, offset| {
             let mut write = || {
                 out.write_str(if is_first { "" } else { " < " })?;
-                for (position, part) in path.split('"').enumerate() {
+                let python = PythonPlace::of(path, offset);
+                for (position, part) in python.map_or(path, |it| it.file).split('"').enumerate() {
                     out.write_str(if position > 0 { "\"\"" } else { "" })?;
                     out.write_str(part)?;
                 }
-                write!(out, "+{offset:#x}")
+                match python {
+                    Some(PythonPlace { function, line, .. }) => write!(out, ":{line} {function}"),
+                    None => write!(out, "+{offset:#x}"),
+                }
             };
             if result.is_ok() {
                 result = write();
@@ -485,7 +577,7 @@ fn unit_name(unit: MeasureUnit) -> &'static str {
 
 /// What is known of a communicator, as an object. Its identity is text, as many readers of JSON know no such numbers.
 fn communicator(out: &mut dyn Write, known: KnownComm<'_>) -> fmt::Result {
-    let KnownComm { identity, name, sizes: [size, other] } = known;
+    let KnownComm { identity, name, sizes: [size, other], .. } = known;
     write!(out, "{{\"identity\":\"{identity:016x}\",\"name\":")?;
     quote(out, name)?;
     write!(out, ",\"size\":{size},\"remote_size\":")?;
@@ -549,6 +641,35 @@ fn each_rank(out: &mut dyn Write, ranks: &[RankTimes]) -> fmt::Result {
     list("],\"wall\":[", |times| times.wall)?;
     list("],\"inside\":[", |times| times.inside)?;
     out.write_str("]}")
+}
+
+/// The application's own time between two events: each segment, and what belongs to none.
+fn segments(out: &mut dyn Write, segments: &Segments, useful: Spread) -> fmt::Result {
+    write!(out, ",\n\"segments\":{{\"rank\":{},\"rows\":[", useful.most.rank)?;
+    for (position, (key, Segment { times, busiest })) in segments.0.iter().enumerate() {
+        let [before, from, after, to, phase] = *key;
+        out.write_str(if position == 0 { "\n  {" } else { ",\n  {" })?;
+        write!(out, "\"before\":\"{}\",\"before_site\":", function(before))?;
+        number(out, from)?;
+        write!(out, ",\"after\":\"{}\",\"after_site\":", function(after))?;
+        number(out, to)?;
+        out.write_str(",\"phase\":")?;
+        number(out, phase)?;
+        write!(out, ",\"ranks\":{},\"time\":", times.ranks)?;
+        spread(out, *times)?;
+        write!(out, ",\"busiest\":{busiest}}}")?;
+    }
+    let (sum, busiest) = segments.elsewhere(useful);
+    write!(out, "\n],\"elsewhere\":{{\"sum\":{sum},\"busiest\":{busiest}}}}}")
+}
+
+/// A site or a phase, by its number.
+fn number(out: &mut dyn Write, number: u32) -> fmt::Result {
+    match number {
+        0 => out.write_str("null"),
+        u32::MAX => out.write_str("\"others\""),
+        number => write!(out, "{number}"),
+    }
 }
 
 fn extremes(out: &mut dyn Write, least: Extreme, most: Extreme) -> fmt::Result {

@@ -3,15 +3,16 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::{
-    AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 use super::Clock;
 use super::layout::Layout;
 use super::moments::Moments;
+use super::own_time::OwnTime;
 use super::phases::Phases;
-use super::shard::{MOST_HINTED, Row, Shape, Shard};
+use super::shard::{MOST_HINTED, Row, Shape, Shard, Sum};
 use super::thread::{TABLES, ThisThread};
 use super::timeline::{Shares, Stretch, Timeline};
 use crate::counters::memory;
@@ -32,6 +33,11 @@ pub trait RowKey: Copy {
     /// How many different [hints](Self::hint) there are: a power of two of at least 16, or 0 without hints. Each takes
     /// four bytes of a thread's memory, which is used only where the hints are.
     const HINTS: usize = 0;
+
+    /// Does the table keep segments, the times between two events of a thread? The first measure is an event's time then, an
+    /// event's moment is that of its end, and an event without such a value is inside of another one. The first one
+    /// begins with [`Table::begin_segments`].
+    const SEGMENTS: bool = false;
 
     /// The values of the parts; those that the key does not have are 0.
     fn parts(self) -> Parts;
@@ -93,6 +99,13 @@ pub struct Measure {
     pub name: &'static str,
     /// What the values are.
     pub unit: MeasureUnit,
+}
+
+impl Measure {
+    /// Are the values times?
+    pub(crate) fn is_time(&self) -> bool {
+        self.unit == MeasureUnit::Ticks
+    }
 }
 
 /// What a measure's values are.
@@ -160,7 +173,9 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         let coarsen = |key| Self::LAYOUT.words(K::coarse(Self::LAYOUT.parts(key)));
         assert!(K::HINTS == 0 || K::HINTS.is_power_of_two() && K::HINTS >= 16);
         assert!(K::HINTS == 0 || M <= MOST_HINTED, "keys of so many measures have no hints");
-        let shape = Shape { measures: M, rows, coarse: K::COARSE, hints: K::HINTS, coarsen };
+        let (coarse, hints, segments) = (K::COARSE, K::HINTS, K::SEGMENTS);
+        assert!(!segments || hints > 0 && M > 0, "segments are kept of times, of keys with hints");
+        let shape = Shape { measures: M, rows, coarse, hints, segments, coarsen };
         assert!(shape.words() < 1 << 32, "the rows of a thread take less than 2^35 bytes");
         Self { any: AnyTable::new(shape, events, K::PARTS, measures), key: PhantomData }
     }
@@ -172,15 +187,20 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     pub fn add(&self, key: K, events: u64, values: [Option<u64>; M]) {
         let [first, second] = const { Self::LAYOUT }.words(key.parts());
         match self.any.own() {
-            Some(shard) if shard.begin() => {
-                // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
-                unsafe { shard.add([first, second], events, &values) };
-                shard.end();
+            // SAFETY: this must be the shard's own thread: it is.
+            Some(shard) if unsafe { shard.begin() } => {
+                // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun. Its
+                // rows have `M` measures, as its table.
+                unsafe {
+                    shard.add([first, second], events, &values);
+                    shard.end();
+                }
             }
             _ => {
                 // Copies, so that the values themselves need not be in memory.
                 let values: [_; M] = core::array::from_fn(|index| values[index]);
-                self.any.add_slowly(first, second, events, &values);
+                // SAFETY: the values must be as many as the table's measures: both are `M`.
+                unsafe { self.any.add_slowly(first, second, events, &values) };
             }
         }
     }
@@ -199,16 +219,21 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     ) -> bool {
         const { assert!(K::HINTS > 0, "the key has hints") };
         let Some(shard) = self.any.own_in(thread) else { return false };
-        if moment > shard.due() || !shard.begin() {
+        // SAFETY: this must be the shard's own thread: it is.
+        if unsafe { moment > shard.due() || !shard.begin() } {
             return false;
         }
         let words = const { Self::LAYOUT }.words(key.parts());
         let hint = key.hint() & (K::HINTS - 1);
         // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun. The
         // shard's shape is the table's, whose hints are the key's, and `new` looks at the measures.
-        let is_added = unsafe { shard.add_known(words, hint, K::HINTS, &values) };
-        shard.end();
-        is_added
+        unsafe {
+            let Some(row) = shard.find_by_hint(words, hint, K::HINTS) else {
+                shard.end();
+                return false;
+            };
+            add_quickly::<K, M, true>(shard, row, moment, &values)
+        }
     }
 
     /// Adds an event that has come at a moment, as [`add`](Self::add) does, for [`add_known`](Self::add_known) to know the
@@ -223,12 +248,18 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     ) {
         let [first, second] = const { Self::LAYOUT }.words(key.parts());
         match self.any.own() {
-            Some(shard) if moment <= shard.due() => {}
-            Some(shard) => shard.set_due(look()),
+            // SAFETY: this must be the shard's own thread: it is.
+            Some(shard) if unsafe { moment <= shard.due() } => {}
+            Some(shard) => {
+                let until = look();
+                // SAFETY: this must be the shard's own thread: it is.
+                unsafe { shard.set_due(until) };
+            }
             None => _ = look(),
         }
         match self.any.own() {
-            Some(shard) if shard.begin() => {
+            // SAFETY: this must be the shard's own thread: it is.
+            Some(shard) if unsafe { shard.begin() } => {
                 // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun.
                 // The shard's shape is the table's, whose hints are the key's, and `new` looks at the measures.
                 unsafe {
@@ -236,11 +267,48 @@ impl<K: RowKey, const M: usize> Table<K, M> {
                     if K::HINTS > 0 {
                         shard.keep_hint(row, key.hint() & (K::HINTS - 1), K::HINTS);
                     }
-                    row.add(1, &values);
+                    add_slowly::<K, M>(shard, row, moment, &values);
+                    shard.end();
                 }
+            }
+            // SAFETY: the values must be as many as the table's measures: both are `M`.
+            _ => unsafe { self.any.add_slowly(first, second, 1, &values) },
+        }
+    }
+
+    /// The application's own time begins at this moment, with the end of an event of this key, which has been
+    /// [added](Self::add_call): what was before belongs to no segment. Later calls only say that it goes on, if it has
+    /// [ended](Self::end_segments).
+    pub fn begin_segments(&self, key: K, moment: u64) {
+        const { assert!(K::SEGMENTS, "the table keeps segments") };
+        if self.any.own_time.begin(moment, || self.any.time()) {
+            self.segment_before(key, moment, true);
+        }
+    }
+
+    /// The application's own time ends at this moment, with an event of this key, which has been [added](Self::add_call) and
+    /// takes no time. It goes on if another one [begins](Self::begin_segments) it.
+    pub fn end_segments(&self, key: K, moment: u64) {
+        const { assert!(K::SEGMENTS, "the table keeps segments") };
+        self.any.own_time.finish(moment);
+        self.segment_before(key, moment, false);
+    }
+
+    /// An event of this key comes at this moment and takes no time: the segment before it ends, and the next one begins.
+    fn segment_before(&self, key: K, moment: u64, is_first: bool) {
+        let words = const { Self::LAYOUT }.words(key.parts());
+        // SAFETY: `begin` must be called by the shard's own thread, which this is; then nobody else writes, and the shard is
+        // one of a table that keeps segments: both callers are.
+        unsafe {
+            if let Some(shard) = self.any.own()
+                && shard.begin()
+            {
+                if is_first {
+                    shard.forget_segments();
+                }
+                shard.add_any_segment(shard.find(words), moment, moment);
                 shard.end();
             }
-            _ => self.any.add_slowly(first, second, 1, &values),
         }
     }
 
@@ -259,6 +327,67 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     /// The table as reports want it.
     pub fn any(&self) -> &AnyTable {
         &self.any
+    }
+}
+
+/// Adds an event to a row, and the segment before it if segments are kept, in a few instructions, and
+/// [ends](Shard::end) the change; nothing is added, and the answer is no, if that would take more.
+///
+/// # Safety
+/// This is the shard's writer, which has begun. The row is the shard's, of a table of such keys.
+#[inline(always)]
+unsafe fn add_quickly<K: RowKey, const M: usize, const ALL_SEGMENTS: bool>(
+    shard: &Shard,
+    row: Row<'_>,
+    moment: u64,
+    values: &[Option<u64>; M],
+) -> bool {
+    // SAFETY: all of it must be done by the writer, with a row of the shard's with so many measures, and of segments only in
+    // a table that keeps them: the caller promises the one, and the key's type says the other.
+    unsafe {
+        let segment = match values.first() {
+            Some(Some(time)) if K::SEGMENTS => {
+                let segment = shard.segment_to(row);
+                if segment.is_none() && !ALL_SEGMENTS {
+                    shard.end();
+                    return false;
+                }
+                Some((segment, moment.wrapping_sub(*time)))
+            }
+            _ => None,
+        };
+        if !shard.add_to(row, values) {
+            shard.end();
+            return false;
+        }
+        match segment {
+            Some((Some(segment), start)) => shard.add_segment(segment, row, start, moment),
+            Some((None, start)) => shard.add_any_segment(row, start, moment),
+            None => {}
+        }
+        shard.end();
+    }
+    true
+}
+
+/// The same of any event; the change goes on.
+///
+/// # Safety
+/// As of [`add_quickly`].
+unsafe fn add_slowly<K: RowKey, const M: usize>(
+    shard: &Shard,
+    row: Row<'_>,
+    moment: u64,
+    values: &[Option<u64>; M],
+) {
+    // SAFETY: as in `add_quickly`.
+    unsafe {
+        row.add(1, values);
+        if K::SEGMENTS
+            && let Some(Some(time)) = values.first()
+        {
+            shard.add_any_segment(row, moment.wrapping_sub(*time), moment);
+        }
     }
 }
 
@@ -292,6 +421,10 @@ pub struct AnyTable {
     phases: Phases,
     /// How many ticks the tool takes for an event, as the bits of a number; 0 if it does not tell.
     overhead: AtomicU64,
+    /// Since when the application's own time counts.
+    own_time: OwnTime,
+    /// Reports do not tell of segments.
+    no_segments: AtomicBool,
 }
 
 impl AnyTable {
@@ -314,7 +447,53 @@ impl AnyTable {
             timeline: Timeline::new(),
             phases: Phases::new(),
             overhead: AtomicU64::new(0),
+            own_time: OwnTime::new(),
+            no_segments: AtomicBool::new(false),
         }
+    }
+
+    /// Whether reports tell of segments, as they do at first.
+    pub fn tell_segments(&self, are_told: bool) {
+        self.no_segments.store(!are_told, Relaxed);
+    }
+
+    /// Of so long a run with so much time in events, in nanoseconds: how long the time is that counts, from the moment of
+    /// [`Table::begin_segments`] until it ends, or all of it; and what of it is the application's own.
+    pub(crate) fn useful(&self, wall: u64, inside: u64) -> [u64; 2] {
+        let Some((ticks, before)) = self.own_time.since(Clock::now()) else {
+            return [wall, wall.saturating_sub(inside)];
+        };
+        let rate = Clock::nanoseconds_per_tick();
+        let nanoseconds = |ticks: u64| (ticks as f64 * rate) as u64;
+        let since = nanoseconds(ticks).min(wall);
+        [since, since.saturating_sub(inside.saturating_sub(nanoseconds(before)))]
+    }
+
+    /// Calls `each` with the key of each segment (function and site of the event before and of the one after, and the phase of
+    /// the one before, in which the time is) and its ticks: several times of the same one, perhaps.
+    pub(crate) fn each_segment(&self, mut each: impl FnMut(Parts, u64)) {
+        if self.no_segments.load(Relaxed) {
+            return;
+        }
+        let layout = self.layout();
+        let part = |kind| self.parts.iter().position(|part| part.kind == kind);
+        let [function, site, phase] =
+            [PartKind::Function, PartKind::Site, PartKind::Phase].map(part);
+        self.each_shard(|shard| {
+            shard.each_segment(|before, after, ticks| {
+                let [before, after] = [before, after].map(|key| layout.parts(key));
+                let of = |key: &Parts, part: Option<usize>| part.map_or(0, |part| key[part]);
+                let key = [
+                    of(&before, function),
+                    of(&before, site),
+                    of(&after, function),
+                    of(&after, site),
+                    of(&before, phase),
+                ];
+                // What runs backwards is the difference of two processors' clocks.
+                each(key, u64::try_from(ticks.cast_signed()).unwrap_or(0));
+            });
+        });
     }
 
     /// Has a tool report the table.
@@ -362,11 +541,10 @@ impl AnyTable {
     /// Calls `each` with the number of each phase, its name, its time up to now, and how much of it is in `rows`, both in
     /// nanoseconds.
     /// None is called for if there are rows of which the phase is not known, since there was no room.
-    pub(crate) fn each_phase(&self, rows: &Shard, mut each: impl FnMut(u32, &str, u64, u64)) {
-        let is_time = |measure: &Measure| measure.unit == MeasureUnit::Ticks;
+    pub(crate) fn each_phase(&self, rows: Sum, mut each: impl FnMut(u32, &str, u64, u64)) {
         let (Some(part), Some(time)) = (
             self.parts.iter().position(|part| part.kind == PartKind::Phase),
-            self.measures.iter().position(is_time),
+            self.measures.iter().position(Measure::is_time),
         ) else {
             return;
         };
@@ -397,8 +575,7 @@ impl AnyTable {
 
     /// The sum of the first measure in ticks, over all rows.
     pub(crate) fn time(&self) -> u64 {
-        let is_time = |measure: &Measure| measure.unit == MeasureUnit::Ticks;
-        let Some(index) = self.measures.iter().position(is_time) else { return 0 };
+        let Some(index) = self.measures.iter().position(Measure::is_time) else { return 0 };
         let mut sum = 0_u64;
         self.each(|row| sum = sum.wrapping_add(row.moments(index).sum));
         sum
@@ -426,7 +603,7 @@ impl AnyTable {
     }
 
     /// Adds up the rows of all threads in a shard that nobody else uses meanwhile.
-    pub(crate) fn add_up(&self, rows: &Shard) {
+    pub(crate) fn add_up(&self, rows: Sum) {
         rows.clear();
         self.each_shard(|shard| rows.add_all(shard));
     }
@@ -475,16 +652,23 @@ impl AnyTable {
     }
 
     /// Where a thread has no rows yet, or is at work on them.
+    ///
+    /// # Safety
+    /// There are as many values as the table has measures.
     #[cold]
     #[inline(never)]
-    fn add_slowly(&self, first: u64, second: u64, events: u64, values: &[Option<u64>]) {
+    unsafe fn add_slowly(&self, first: u64, second: u64, events: u64, values: &[Option<u64>]) {
         let key = [first, second];
         if let Some(own) = self.own().or_else(|| self.make_own())
-            && own.begin()
+            // SAFETY: this must be the shard's own thread: it is.
+            && unsafe { own.begin() }
         {
-            // SAFETY: as in `Table::add`.
-            unsafe { own.add(key, events, values) };
-            own.end();
+            // SAFETY: this thread must be the shard's only writer: the shard is its own, and nobody else has begun. Its rows
+            // have as many measures as the table, and so as there are values, as the caller promises.
+            unsafe {
+                own.add(key, events, values);
+                own.end();
+            }
             return;
         }
         // SAFETY: `gettid` takes nothing, always succeeds, and may be called anywhere.
@@ -509,7 +693,8 @@ impl AnyTable {
         }
         // SAFETY: the pointer must be null or of a shard that stays: it is one that `Shard::map` has made.
         match unsafe { shared.as_ref() } {
-            // SAFETY: this thread must be the shard's only writer: it is the one that `writer` names.
+            // SAFETY: this thread must be the shard's only writer: it is the one that `writer` names. The shard's rows have as
+            // many measures as the table, and so as there are values, as the caller promises.
             Some(shard) => unsafe { shard.add(key, events, values) },
             None => {
                 self.lost.fetch_add(events, Relaxed);
@@ -554,14 +739,15 @@ impl AnyTable {
 
     /// Calls `each` with the rows of each thread.
     pub(crate) fn each_shard(&self, mut each: impl FnMut(&Shard)) {
-        // SAFETY: the pointer must be null or of a shard that stays: see `add_slowly`.
+        // SAFETY: the pointer must be null or of a shard that stays: `add_slowly` has one that `Shard::map` has made.
         if let Some(shared) = unsafe { self.shared.load(Acquire).as_ref() } {
             each(shared);
         }
         let number = self.number.load(Relaxed) as usize;
         memory::each_kit(|memory| {
             let Some(slot) = memory.tables[..TABLES].get(number) else { return };
-            // SAFETY: as in `own`.
+            // SAFETY: the pointer must be null or of a shard that stays: only `make_own` writes it, with one that `Shard::map` has
+            // made.
             if let Some(shard) = unsafe { slot.load(Acquire).as_ref() } {
                 each(shard);
             }

@@ -100,7 +100,8 @@ pub(crate) fn take_beside_level() -> usize {
 /// Is the stack pointer above the word of the outermost call? Without such a call, that is 0, below all stacks.
 #[inline(always)]
 pub(crate) fn is_above_outer() -> bool {
-    // SAFETY: as in `word`: one of the words is read.
+    // SAFETY: the assembly may only read, from memory that is there: it is one of this thread's words (`word`), and neither
+    // stack nor registers change.
     unsafe {
         asm!(
             "cmp rsp, qword ptr fs:[{words} + {at}]",
@@ -132,7 +133,8 @@ pub(crate) fn begin_outer() {
 /// The outermost call is over. The distance is loaded again: to keep it for as long as a call takes would cost more.
 #[inline(always)]
 pub(crate) fn end_outer() {
-    // SAFETY: as in `begin_outer`, and in `words`.
+    // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`. It loads the
+    // distance again, which does not change: see `words`.
     unsafe {
         asm!(
             "mov {words}, qword ptr [rip + mpi_tool_caller@GOTTPOFF]",
@@ -221,7 +223,7 @@ impl ThreadWord {
     /// Makes this thread's word 0, in an instruction less than [`set`](Self::set).
     #[inline(always)]
     pub fn clear() {
-        // SAFETY: as in `set`.
+        // SAFETY: the assembly writes eight bytes, which must be the thread's own and no others: see `word`.
         unsafe {
             asm!(
                 "mov qword ptr fs:[{words} + {at}], 0",

@@ -4,9 +4,10 @@
 use super::hosts::{HostBalance, Hosts};
 use super::merged::{Measured, Merged, RunTimes};
 use super::phases::MergedPhase;
-use super::shard::Shard;
+use super::segments::Segments;
+use super::shard::Sum;
 use super::site::SITES;
-use super::table::{AnyTable, MeasureUnit, Parts};
+use super::table::{AnyTable, Parts};
 use super::timeline::{Share, ShareRow};
 use super::tracking::{KnownComm, TrackedComm};
 use super::{Clock, Site};
@@ -56,6 +57,8 @@ pub(crate) trait View {
     fn timeline(&self, each: &mut dyn FnMut(ShareView<'_>));
     /// Calls `each` with each phase of which is known how long it took.
     fn phases(&self, each: &mut dyn FnMut(PhaseView<'_>));
+    /// The application's own time between events; none of this process alone.
+    fn segments(&self) -> Option<&Segments>;
     /// The name of a phase; empty if it has none.
     fn phase_name(&self, number: u32) -> &str;
     /// Events that could not be counted.
@@ -94,6 +97,10 @@ impl View for Merged {
             let MergedPhase { name, times, .. } = phase;
             each(PhaseView { number: *number, name, times, balance: phase.balance() });
         }
+    }
+
+    fn segments(&self) -> Option<&Segments> {
+        (!self.segments.is_empty()).then_some(&self.segments)
     }
 
     fn phase_name(&self, number: u32) -> &str {
@@ -136,7 +143,7 @@ impl View for Merged {
 /// This process: its rows of all threads, added up in a shard that was mapped beforehand.
 pub(crate) struct Process<'a> {
     table: &'a AnyTable,
-    rows: &'a Shard,
+    rows: Sum,
     rank: u64,
     wall: u64,
     rate: f64,
@@ -144,14 +151,14 @@ pub(crate) struct Process<'a> {
 
 impl<'a> Process<'a> {
     /// Adds up what all threads have by now. Nobody else uses `rows` meanwhile.
-    pub(crate) fn of(table: &'a AnyTable, rows: &'a Shard, wall: u64, rank: u64) -> Self {
+    pub(crate) fn of(table: &'a AnyTable, rows: Sum, wall: u64, rank: u64) -> Self {
         table.add_up(rows);
         Self { table, rows, rank, wall, rate: Clock::nanoseconds_per_tick() }
     }
 
     /// Are a measure's values ticks of this process's clock?
     fn is_time(&self, index: usize) -> bool {
-        self.table.measures()[index].unit == MeasureUnit::Ticks
+        self.table.measures()[index].is_time()
     }
 }
 
@@ -160,7 +167,9 @@ impl View for Process<'_> {
         let time = (0..self.table.measures().len()).find(|index| self.is_time(*index));
         let ticks = |time| self.rows.rows().map(|row| row.moments(time).sum).sum::<u64>();
         let inside = time.map_or(0, |time| (ticks(time) as f64 * self.rate) as u64);
-        RunTimes::of(self.wall, inside, self.rank).with_costs(self.table.overhead(), self.rank)
+        RunTimes::of(self.wall, inside, self.rank)
+            .with_costs(self.table.overhead(), self.rank)
+            .with_useful(self.table.useful(self.wall, inside), self.rank)
     }
 
     fn hosts(&self) -> Option<&Hosts> {
@@ -180,6 +189,10 @@ impl View for Process<'_> {
             let times = &RunTimes::of(wall, inside, self.rank);
             each(PhaseView { number, name, times, balance: None });
         });
+    }
+
+    fn segments(&self) -> Option<&Segments> {
+        None
     }
 
     fn phase_name(&self, number: u32) -> &str {

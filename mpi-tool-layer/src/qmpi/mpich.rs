@@ -36,7 +36,7 @@ use mpi_sys::{MPI_SUCCESS, pmpi};
 use super::foreign::{ForeignLevel, ForeignTool, mpi};
 use super::thunk::{self, FromMpich, Thunks, ToMpich};
 use crate::host::launcher::launched_rank;
-use crate::host::linker::{clear_message, find, here, locate, open_again};
+use crate::host::linker::{Scope, clear_message, find, here, locate, open_again};
 use crate::host::output::say;
 use crate::{FunctionId, NextTable};
 
@@ -349,10 +349,10 @@ fn step_aside(next: &NextTable) -> Result<(), std::io::Error> {
     // instructions. This runs in a constructor: no other thread is in these functions, and this one is not either.
     unsafe {
         let Some(own) = locate(here().addr()) else { return failed() };
-        let handle = open_again(own.file(), 0);
+        let scope = open_again(own.file(), 0).map_or(Scope::Default, Scope::Library);
         let exported: Vec<(usize, FunctionId)> = FunctionId::all()
             .filter_map(|function| {
-                let address = find(handle, function.c_name());
+                let address = find(scope, function.c_name());
                 let is_own = locate(address.addr()).is_some_and(|found| found.base() == own.base());
                 is_own.then_some((address as usize, function))
             })
@@ -402,18 +402,15 @@ fn go_below() {
     LIBRARY_INIT.store(init.as_ptr(), Relaxed);
     let Ok(mut thunks) = Thunks::room(FunctionId::COUNT) else { return };
     let mut adapters = Vec::new();
-    // SAFETY: `dladdr`, `dlopen` and `dlsym` get an address, C strings and a handle that is not null. `replace` wants
-    // functions of the same prototypes that do what the library's do: the adapters pass their arguments to what has
-    // the name `QMPI_X` in MPI's library, which is MPICH's end of its stack for this function.
+    // SAFETY: `file` wants an object that stays loaded, which MPI's library does. `replace` wants functions of the same
+    // prototypes that do what the library's do: the adapters pass their arguments to what has the name `QMPI_X` in MPI's
+    // library, which is MPICH's end of its stack for this function.
     unsafe {
         let Some(library) = locate(init.addr().get()) else { return };
-        let handle = open_again(library.file(), 0);
-        if handle.is_null() {
-            return;
-        }
+        let Some(library) = open_again(library.file(), 0) else { return };
         for function in FunctionId::all() {
             let name = CString::new(format!("Q{function}")).unwrap_or_default();
-            let below = find(handle, &name);
+            let below = library.find(&name);
             if below.is_null() || function == FunctionId::MPI_Pcontrol {
                 continue;
             }

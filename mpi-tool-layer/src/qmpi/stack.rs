@@ -269,6 +269,12 @@ impl<L: Tool> Instance<L> {
             // SAFETY: as for `counters`.
             unsafe { &*instance.cast::<Instance<L>>() }.layer.peers()
         }
+        fn ends<L: Tool>(instance: *const (), how: &'static str) {
+            if let Some(ends) = L::ENDS {
+                // SAFETY: as for `counters`.
+                ends(unsafe { &(*instance.cast::<Instance<L>>()).layer }, how);
+            }
+        }
         fn configure<L: Tool>(instance: *const (), settings: &Settings) {
             // SAFETY: as for `counters`: `Setup` passes what the source has, and `configure` is called when all
             // fields are there.
@@ -279,13 +285,14 @@ impl<L: Tool> Instance<L> {
         let request = LevelRequest { label: label.to_str().unwrap_or(tool), settings, speaks };
         // SAFETY: writes and references need fields of an allocation that nobody else has, each reference to a field
         // that is there: they are written in such an order. The level is complete before others get it, and never
-        // freed.
+        // freed; so any thread may call `signalled` with it.
         unsafe {
             let instance = &raw mut (*new).instance;
             let level = &raw mut (*new).level;
             (&raw mut (*new).info).write(ToolInfo::new(label, signalled, level.cast()));
             let of = instance.cast::<()>().cast_const();
-            let source = Source::new(counters::<L>, table::<L>, peers::<L>, of);
+            let source = Source::new(counters::<L>, table::<L>, peers::<L>, of)
+                .told_of_ends(if L::ENDS.is_some() { Some(ends::<L>) } else { None });
             let setup = Setup::new(L::SETTINGS, configure::<L>);
             let made = Level::in_stack(tool, version, &(*new).info, source, request);
             level.write(made.with_setup(setup));
@@ -383,7 +390,7 @@ macro_rules! lifecycle {
         /// [`Level`].
         pub static LIFECYCLE: [Address; FunctionId::COUNT] = [$(if_watched! { $c_name
             {{
-                unsafe extern "C" fn entry($($arg: $ty,)* place: f64) -> $ret {
+                unsafe extern "C-unwind" fn entry($($arg: $ty,)* place: f64) -> $ret {
                     // SAFETY: who calls an entry of `LIFECYCLE` passes, behind MPI's arguments, a place with the
                     // next function of this name and with a `Level` that lives as long as the process.
                     let (place, level) = unsafe {
@@ -393,7 +400,7 @@ macro_rules! lifecycle {
                     // SAFETY: the next function in the place is of this prototype, as said above. Its arguments are
                     // the application's, and the one who unwraps this passes them on as MPI asks.
                     let next = |$($arg: $ty),*| unsafe {
-                        type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+                        type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
                         core::mem::transmute::<*const c_void, Function>(place.next)($($arg),*)
                     };
                     // SAFETY: `new` wants the arguments of a call: they are the application's.

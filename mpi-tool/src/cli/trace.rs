@@ -31,7 +31,7 @@ pub(crate) struct Trace {
     /// Write it into this file, or into this folder if the format is one, not to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// How many lines of waits the text has; 0 for all
+    /// How many lines of causes and of waits the text has; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) top: usize,
 }

@@ -93,7 +93,7 @@ impl Example {
     /// The launcher cannot be started, or the MPI cannot be preloaded.
     pub(crate) fn run(&self, with: &Start<'_>, limit: Duration) -> Result<Outcome> {
         let mut command = Command::new(with.launcher);
-        command.args(["-n", &with.ranks.to_string(), "/usr/bin/env"]);
+        command.args(with.options).args(["-n", &with.ranks.to_string(), "/usr/bin/env"]);
         let mut preload: Vec<_> = with.tool.into_iter().collect();
         let library = with.mpi.path.as_deref().context("the MPI library has no path")?;
         // It looks for its own libraries from the folder of the name that it is loaded by.
@@ -145,6 +145,8 @@ fn preloadable(file: &Path, link: &Path) -> Result<String> {
 /// How the example is started.
 pub(crate) struct Start<'a> {
     pub(crate) launcher: &'a Path,
+    /// Of the launcher.
+    pub(crate) options: &'a [&'a str],
     pub(crate) mpi: &'a Mpi,
     pub(crate) ranks: u32,
     pub(crate) steps: u32,

@@ -43,6 +43,10 @@ pub(super) struct Snapshot {
     /// For what there was no room.
     pub(super) full: u64,
     pub(super) host: String,
+    /// On how many hosts the ranks are: 2 for several, 0 if that is not known.
+    pub(super) hosts: u64,
+    /// How many processes the launcher has started.
+    pub(super) launched: Option<u32>,
     pub(super) program: String,
     pub(super) world: String,
     pub(super) threads: Vec<Thread>,
@@ -86,6 +90,17 @@ pub(super) struct Thread {
     pub(super) number: Count,
     pub(super) requests: u64,
     pub(super) handles: Vec<u64>,
+}
+
+impl Thread {
+    /// Is this thread in the same call, at another moment?
+    pub(super) fn is_in_same_call(&self, then: &Self) -> bool {
+        self.is_inside
+            && then.is_inside
+            && self.id == then.id
+            && self.calls == then.calls
+            && self.nested_calls == then.nested_calls
+    }
 }
 
 /// How many collective operations there were, with this one.
@@ -382,6 +397,8 @@ impl Snapshot {
             full: word(header::FULL),
             host: words.text(header::HOST, header::HOST_WORDS),
             program: words.text(header::PROGRAM, header::PROGRAM_WORDS),
+            hosts: words.0[header::HOSTS],
+            launched: number(header::LAUNCHED),
             world: words.text(header::WORLD, header::WORLD_WORDS),
             threads: entries(slot::AREA, slot::COUNT, slot::LENGTH)
                 .filter_map(|at| words.thread(at))

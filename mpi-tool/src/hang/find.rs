@@ -6,10 +6,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use mpi_facts::watch::{EXTENSION, NO_ROOM, run_roots};
+use mpi_facts::watch::{EXTENSION, GUARD, LEFT, NO_ROOM, run_roots};
 
 use super::file::Snapshot;
 use super::process::{host, parent};
+use crate::words::in_path;
 
 /// A folder with state files.
 #[derive(Debug, Clone)]
@@ -21,6 +22,10 @@ pub(super) struct Run {
     pub(super) shared: Vec<PathBuf>,
     /// What says that there was no room for all files.
     pub(super) no_room: Option<PathBuf>,
+    /// What says which ranks have finalized MPI.
+    pub(super) left: Vec<PathBuf>,
+    /// What says that the run is watched.
+    pub(super) guards: Vec<PathBuf>,
 }
 
 /// The files of `mpi-check`: the host's name begins theirs.
@@ -32,7 +37,11 @@ impl Run {
         let entries = fs::read_dir(folder)
             .with_context(|| format!("{}: cannot be read", folder.display()))?;
         let is_of = |path: &Path, of: &str| path.extension().is_some_and(|own| own == of);
+        let begins = |path: &Path, with: &str| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(with))
+        };
         let (mut files, mut shared, mut no_room) = (Vec::new(), Vec::new(), None);
+        let (mut left, mut guards) = (Vec::new(), Vec::new());
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             if is_of(&path, EXTENSION) {
                 files.push(path);
@@ -40,11 +49,15 @@ impl Run {
                 shared.push(path);
             } else if path.file_name().is_some_and(|name| name == NO_ROOM) {
                 no_room = Some(path);
+            } else if begins(&path, LEFT) {
+                left.push(path);
+            } else if begins(&path, GUARD) {
+                guards.push(path);
             }
         }
         files.sort();
         shared.sort();
-        Ok(Self { folder: folder.to_owned(), files, shared, no_room })
+        Ok(Self { folder: folder.to_owned(), files, shared, no_room, left, guards })
     }
 
     /// Is there memory of `mpi-check` in use, or on another host, where nobody can tell?
@@ -106,7 +119,7 @@ impl Run {
         let newest =
             runs.filter_map(|run| Some((created(&run)?, run))).max_by_key(|(created, _)| *created);
         let Some((_, run)) = newest else {
-            bail!("there is no run of this user's on this host; {ADVICE}")
+            bail!("there is no run of this user's on this host; {}", advice())
         };
         Ok(run)
     }
@@ -125,7 +138,10 @@ impl Run {
             }
         }
         let Some((_, run)) = found else {
-            bail!("process {pid} is no rank of a run on this host, and has started none; {ADVICE}");
+            bail!(
+                "process {pid} is no rank of a run on this host, and has started none; {}",
+                advice()
+            );
         };
         Ok(run)
     }
@@ -142,7 +158,7 @@ fn is_mapped(path: &Path) -> bool {
 }
 
 /// This user's number: `/proc/self` belongs to the user that this process runs as.
-fn user() -> Result<u32> {
+pub(super) fn user() -> Result<u32> {
     Ok(fs::metadata("/proc/self").context("/proc/self")?.uid())
 }
 
@@ -166,3 +182,14 @@ fn descends(snapshot: &Snapshot, pid: u32) -> bool {
 
 /// What to do where nothing is found.
 const ADVICE: &str = "start the program with mpi-watch: mpi-tool run --tool mpi-watch -- mpiexec …";
+
+/// The same of runs on this host: one of Slurm's may be on other ones.
+fn advice() -> String {
+    if in_path("srun").is_none() {
+        return ADVICE.to_owned();
+    }
+    let job = env::var("SLURM_JOB_ID").unwrap_or_else(|_| "JOB".into());
+    format!(
+        "{ADVICE}; to ask on the nodes of a job of Slurm: srun --overlap --jobid={job} --ntasks-per-node=1 mpi-tool hang"
+    )
+}

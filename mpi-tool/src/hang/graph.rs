@@ -451,14 +451,11 @@ impl<'a> World<'a> {
                 }
             }
             // Those that wait for one of many, by groups of many.
-            let mut known: Vec<(&Members, bool)> = Vec::new();
+            let mut known = HashMap::new();
             for rank in &stuck {
                 let Some(many) = &needs[rank].others else { continue };
-                let is_free = known.iter().find(|(other, _)| *other == many).map(|(_, free)| *free);
-                let is_free = is_free.unwrap_or_else(|| {
-                    let is_free = many.iter().any(|one| !is_gone(one) && !stuck.contains(&one));
-                    known.push((many, is_free));
-                    is_free
+                let is_free = *known.entry(many.identity()).or_insert_with(|| {
+                    many.iter().any(|one| !is_gone(one) && !stuck.contains(&one))
                 });
                 if is_free {
                     open.push(*rank);

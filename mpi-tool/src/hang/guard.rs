@@ -1,21 +1,20 @@
 //! Watches a run while it runs, and says once that no rank moves any more.
 
-use std::env;
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
+use mpi_facts::watch::GUARD;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::find::Run;
-use super::reading::{self, Beginning};
+use super::reading::{Beginning, Glance, Reading};
 use super::{process, text};
 use crate::cli::Guard;
 use crate::out::say;
@@ -26,6 +25,11 @@ const PERIOD: Duration = Duration::from_millis(250);
 /// So long before it is time to tell, the ranks are looked at for the first time: what stands still is known in time then.
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// Ranks may come to MPI so much later than others without anything being said of that.
+const LATE: Duration = Duration::from_secs(3);
+/// And so much later than the launcher.
+const LATEST: Duration = Duration::from_secs(10);
+
 /// Since when no rank has made a call.
 struct Standing {
     since: Instant,
@@ -33,12 +37,79 @@ struct Standing {
     calls: Vec<(PathBuf, u64)>,
     /// What it looked like at a moment after that.
     begun: Option<Beginning>,
+    /// This was told of the ranks that are seen.
+    is_told: bool,
 }
 
 impl Standing {
     fn of(calls: Vec<(PathBuf, u64)>) -> Self {
-        Self { since: Instant::now(), calls, begun: None }
+        Self { since: Instant::now(), calls, begun: None, is_told: false }
     }
+}
+
+/// What is said once of ranks that are not seen.
+struct Unseen<'a> {
+    guard: &'a Guard,
+    begin: Instant,
+    /// A rank is seen, or was.
+    has_seen: bool,
+    /// Since when some of the ranks are not seen, though MPI has started on others.
+    since: Option<Instant>,
+    is_said: bool,
+    is_part_told: bool,
+}
+
+impl<'a> Unseen<'a> {
+    fn new(guard: &'a Guard) -> Self {
+        let begin = Instant::now();
+        Self { guard, begin, has_seen: false, since: None, is_said: false, is_part_told: false }
+    }
+
+    /// Says that ranks are not seen, if that is so for a while: others may be a bit late.
+    fn look(&mut self, glance: &Glance) {
+        self.has_seen |= !glance.calls.is_empty();
+        if self.is_said {
+            return;
+        }
+        if !self.has_seen {
+            let after = self.guard.after.max(LATEST.as_secs());
+            if self.begin.elapsed().as_secs() >= after {
+                self.is_said = true;
+                say(format_args!(
+                    "mpi-tool: no rank is seen {after} s after the start: none has come to MPI_Init yet, or their files are \
+                     in another folder, as on another host or in a container with a file system of its own: set \
+                     MPI_TOOL_RUN to a folder that all ranks and this command see\n"
+                ));
+            }
+            return;
+        }
+        let mut sentences = glance.worlds.iter().filter(|world| world.is_ready);
+        let Some(sentence) = sentences.find_map(|world| world.sentence()) else {
+            self.since = None;
+            return;
+        };
+        if self.since.get_or_insert_with(Instant::now).elapsed() >= LATE {
+            self.is_said = true;
+            let nothing = self.guard.nothing_is_ended();
+            say(format_args!(
+                "mpi-tool: {sentence}; as long as that is so, no hang of all ranks is reported{nothing}\n"
+            ));
+        }
+    }
+
+    /// Is it told for the first time that the ranks which are seen stand still? Then all is said.
+    fn is_first_of_part(&mut self) -> bool {
+        self.is_said = true;
+        !std::mem::replace(&mut self.is_part_told, true)
+    }
+}
+
+/// Which ranks are seen: `ranks 0-2 of 4`.
+fn which(reading: &Reading) -> String {
+    const MOST: usize = 4;
+    let worlds = reading.worlds.iter().take(MOST).map(|world| world.seen.which());
+    let more = if reading.worlds.len() > MOST { ", …" } else { "" };
+    worlds.collect::<Vec<_>>().join(", ") + more
 }
 
 impl Guard {
@@ -55,10 +126,12 @@ impl Guard {
         Ok(())
     }
 
-    /// Watches until the process has ended. If no rank makes a call for long, that is told, once, and `told` called.
+    /// Watches until the process has ended. If no rank makes a call for long, that is told, once, and `told` called. What ranks
+    /// do that are not seen is not known: as long as there may be some, that is said instead, and `told` is not called.
     pub(crate) fn watch(&self, told: impl FnOnce()) {
         let mut told = Some(told);
         let mut standing: Option<Standing> = None;
+        let mut unseen = Unseen::new(self);
         let after = Duration::from_secs(self.after);
         let process = Watched::of(self.process);
         loop {
@@ -68,12 +141,15 @@ impl Guard {
                 break;
             }
             let Ok(run) = Run::in_folder(&self.folder) else { continue };
-            let calls = reading::calls(&run);
-            let Some(since) = standing.as_mut().filter(|since| since.calls == calls) else {
+            let glance = Glance::at(&run);
+            unseen.look(&glance);
+            let Some(since) = standing.as_mut().filter(|since| since.calls == glance.calls) else {
+                let calls = glance.calls;
                 standing = (!calls.is_empty()).then(|| Standing::of(calls));
                 continue;
             };
-            if told.is_none() {
+            // What was told of a part may be told of all when the others have come or gone.
+            if told.is_none() || since.is_told && glance.missing().is_some() {
                 continue;
             }
             if since.since.elapsed() < after {
@@ -85,37 +161,61 @@ impl Guard {
             }
             let begun = since.begun.take().map_or_else(|| Beginning::of(&run), Ok);
             let Ok(reading) = begun.and_then(|begun| begun.settled(&run)) else { continue };
-            if reading::calls(&run) != since.calls {
+            // Ranks may have come or gone meanwhile.
+            let Ok(run) = Run::in_folder(&self.folder) else { continue };
+            let glance = Glance::at(&run);
+            if glance.calls != since.calls {
                 // It goes on.
                 standing = None;
                 continue;
             }
             let mut symbols = Symbols::default();
-            let text = text::of(&reading, &mut symbols, 20);
             let after = self.after;
+            if let Some(missing) = reading.missing().or_else(|| glance.missing()) {
+                since.is_told = true;
+                if unseen.is_first_of_part() {
+                    let text = text::of(&reading, &mut symbols, 20);
+                    let seen = which(&reading);
+                    let nothing = self.nothing_is_ended();
+                    // As a rule the text says it.
+                    let why = if text.contains(&missing) {
+                        String::new()
+                    } else {
+                        format!(": {missing}")
+                    };
+                    say(format_args!(
+                        "mpi-tool: no rank that is seen ({seen}) has made an MPI call for {after} s, but others may \
+                         work{nothing}{why}\n{text}"
+                    ));
+                }
+                continue;
+            }
+            let text = text::of(&reading, &mut symbols, 20);
             say(format_args!("mpi-tool: no rank has made an MPI call for {after} s\n{text}"));
             if let Some(told) = told.take() {
                 told();
             }
         }
+        let _ = fs::remove_file(self.mark());
         if self.remove {
             // Ranks that have finalized have removed their files; others' stay for `mpi-tool hang`.
             let _ = fs::remove_dir(&self.folder);
         }
     }
 
-    /// Starts the guard as a process that is nobody's child, since this one becomes the launcher.
-    pub(crate) fn start(&self) -> Result<()> {
-        let program = env::current_exe().context("cannot find this program")?;
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", r#""$0" "$@" &"#]).arg(program).arg("guard").arg(&self.folder);
-        shell.args([self.process.to_string(), self.after.to_string()]);
-        shell.args(self.remove.then_some("--remove"));
-        let status = shell.stdout(Stdio::null()).status().context("/bin/sh")?;
-        if !status.success() {
-            bail!("cannot start the process that watches the ranks: /bin/sh failed");
-        }
-        Ok(())
+    fn nothing_is_ended(&self) -> &'static str {
+        if self.kills { ", and nothing is ended (--kill)" } else { "" }
+    }
+
+    /// The file by which rank 0 knows that it is seen.
+    fn mark(&self) -> PathBuf {
+        self.folder.join(format!("{GUARD}{}", self.name.as_deref().unwrap_or_default()))
+    }
+
+    /// Makes the mark, in the folder that the user has named, which need not be there. `false` if that cannot be: ranks say
+    /// then what is wrong with the folder.
+    pub(crate) fn set_mark(&self) -> bool {
+        fs::create_dir_all(&self.folder).and_then(|()| fs::write(self.mark(), "")).is_ok()
     }
 
     /// A new run folder for a run of this process.

@@ -94,6 +94,9 @@ fn verdict_of(reading: &Reading, at: usize, world: &World, symbols: &mut Symbols
     json!({
         "world": at,
         "size": world.size,
+        "unseen": world.seen.unseen(),
+        "unseen_why": world.seen.sentence(),
+        "finalized": world.seen.finalized,
         "verdict": verdict_word,
         "certain": !world.is_uncertain && world.others.is_empty() && !world.has_handlers && !world.is_past,
         "alive": !world.is_past,

@@ -3,23 +3,29 @@
 //! * `find.rs`: which run. `file.rs`: what a file says. `process.rs`: what the kernel says of its process.
 //! * `reading.rs`: all ranks at two moments, and what has moved in between.
 //! * `convert.rs`, `graph/needs.rs`: whom each rank waits for. `graph.rs`: the verdict.
-//! * `worlds.rs`: what is known of ranks of other worlds. `text.rs`, `json.rs`, `picture.rs`: what is printed.
+//! * `unseen.rs`: which ranks are not seen, and why. `worlds.rs`: what is known of ranks of other worlds. `text.rs`, `json.rs`, `picture.rs`: what is printed.
+//! * `live`: what the ranks do, over the last seconds (`mpi-tool top`).
+//! * `attach`: the same question for a job that was started without the tool.
 //! * `guard.rs`: says by itself that nothing moves, and ends the launcher if that is wanted.
 
+mod attach;
 mod convert;
 mod file;
 mod find;
 mod graph;
 mod guard;
 mod json;
+mod live;
 mod picture;
 mod process;
 mod reading;
 mod text;
+mod unseen;
 mod worlds;
 
 use std::fs;
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -33,10 +39,16 @@ pub(crate) use process::parent;
 
 impl Hang {
     pub(crate) fn run(&self) -> Result<()> {
+        if let Some(pids) = &self.attach {
+            return attach::run(self, pids);
+        }
+        if self.run.iter().any(|run| Path::new(run).is_file()) {
+            return attach::together(self, &self.run);
+        }
         if self.watch {
             return self.repeat();
         }
-        let run = Run::find(self.run.as_deref())?;
+        let run = self.find()?;
         let mut symbols = Symbols::default();
         let reading = reading::settled(&run)?;
         if let Some(path) = &self.svg {
@@ -47,16 +59,26 @@ impl Hang {
             let value = json::of(&reading, &mut symbols);
             serde_json::to_string_pretty(&value)? + "\n"
         } else {
-            text::of(&reading, &mut symbols, self.top)
+            text::of(&reading, &mut symbols, self.top) + &over_time(&run, &reading, &mut symbols)
         };
         print(&printed)?;
         symbols.complain();
         Ok(())
     }
 
+    /// The run that is meant.
+    fn find(&self) -> Result<Run> {
+        if let [_, second, ..] = &self.run[..] {
+            bail!(
+                "{second}: one run is told about at a time; only files of `mpi-tool hang --attach --dump` can be several"
+            );
+        }
+        Run::find(self.run.first().map(String::as_str))
+    }
+
     /// Prints anew, once a second, until the run is over.
     fn repeat(&self) -> Result<()> {
-        let run = Run::find(self.run.as_deref())?;
+        let run = self.find()?;
         let mut symbols = Symbols::default();
         let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
         loop {
@@ -71,6 +93,15 @@ impl Hang {
             sleep(Duration::from_secs(1));
         }
     }
+}
+
+/// For whom ranks wait that move, of which two moments say nothing: lines.
+fn over_time(run: &Run, reading: &reading::Reading, symbols: &mut Symbols) -> String {
+    let stands = |world: &reading::World| world.verdict.kind == graph::Kind::Deadlock;
+    if reading.worlds.iter().any(stands) || !reading.worlds.iter().any(reading::World::moves) {
+        return String::new();
+    }
+    live::causes(run, Duration::from_secs(1), symbols)
 }
 
 impl Clean {
@@ -95,7 +126,8 @@ impl Clean {
             if self.dry_run {
                 continue;
             }
-            for file in run.files.iter().chain(&run.shared).chain(&run.no_room) {
+            let others = run.no_room.iter().chain(&run.left).chain(&run.guards);
+            for file in run.files.iter().chain(&run.shared).chain(others) {
                 fs::remove_file(file).with_context(|| file.display().to_string())?;
             }
             // What is not ours stays, and the folder with it.

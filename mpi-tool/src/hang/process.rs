@@ -138,7 +138,7 @@ pub(super) fn effort(pid: u32, thread: u32) -> Option<Effort> {
 }
 
 /// The letter for a process's state.
-fn state(stat: &str) -> Option<char> {
+pub(super) fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 

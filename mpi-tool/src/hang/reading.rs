@@ -1,7 +1,7 @@
 //! All ranks of a run at two moments, and what has moved in between.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +13,7 @@ use super::file::{Snapshot, Thread};
 use super::find::Run;
 use super::graph::{Condition, Kind, State, Verdict, World as Graph};
 use super::process::{Effort, Life, Sleep, effort, is_younger, life, sleep_of, threads};
+use super::unseen::{Circumstances, Seen, by_world, missing};
 
 /// A run.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(super) struct Reading {
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) size: u32,
+    /// Which of its ranks are seen.
+    pub(super) seen: Seen,
     pub(super) ranks: Ranks<Rank>,
     pub(super) states: BTreeMap<u32, State>,
     pub(super) verdict: Verdict,
@@ -87,6 +90,11 @@ impl Reading {
     pub(super) fn is_past(&self) -> bool {
         self.worlds.iter().all(|world| world.is_past)
     }
+
+    /// What keeps the ranks that are seen from being all of the run.
+    pub(super) fn missing(&self) -> Option<String> {
+        missing(&self.worlds.iter().map(|world| &world.seen).collect::<Vec<_>>())
+    }
 }
 
 /// How long a run is looked at, at least and at most.
@@ -105,6 +113,7 @@ const LITTLE_TIME: u64 = 25_000_000;
 /// The files of a run at one moment, with what the kernel says.
 struct Look {
     snapshots: Vec<Snapshot>,
+    circumstances: Circumstances,
     lives: Vec<Life>,
     /// By process and thread.
     efforts: BTreeMap<(u32, u32), Effort>,
@@ -138,7 +147,7 @@ fn look(run: &Run, problems: &mut Vec<String>) -> Look {
             }
         }
     }
-    Look { snapshots, lives, efforts }
+    Look { snapshots, circumstances: Circumstances::of(run), lives, efforts }
 }
 
 /// A run as it is in two moments that are far enough apart to tell what stands still.
@@ -207,44 +216,22 @@ fn reading(run: &Run, worlds: Vec<World>, problems: Vec<String>, seconds: f64) -
     Reading { folder: run.folder.clone(), worlds, problems, seconds, now }
 }
 
-/// What tells one process from another.
-fn identity(snapshot: &Snapshot) -> (String, u32, u64) {
-    (snapshot.host.clone(), snapshot.pid, snapshot.started)
+/// What tells one process from another: not its number, which others in other containers have, too.
+fn identity(snapshot: &Snapshot) -> (&Path, u64) {
+    (&snapshot.path, snapshot.started)
 }
 
 /// The worlds of a run. What a rank does is what the second-last look says, if the last one has found it unchanged.
 fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
-    let by_identity = |look: &Look| -> BTreeMap<_, usize> {
+    fn by_identity(look: &Look) -> BTreeMap<(&Path, u64), usize> {
         look.snapshots.iter().enumerate().map(|(at, one)| (identity(one), at)).collect()
-    };
-    let (in_first, in_before) = (by_identity(first), by_identity(before));
-    let mut worlds: Vec<(Vec<usize>, BTreeSet<u32>)> = Vec::new();
-    for (at, snapshot) in now.snapshots.iter().enumerate() {
-        let rank = snapshot.rank.unwrap_or(u32::MAX);
-        let fits = |(members, ranks): &&mut (Vec<usize>, BTreeSet<u32>)| {
-            let other = &now.snapshots[members[0]];
-            // Launchers have a process of their own on each host, which names the world there.
-            let here = || {
-                let all = members.iter().map(|member| &now.snapshots[*member]);
-                all.filter(|member| member.host == snapshot.host)
-            };
-            let one_world =
-                here().next().is_none() || here().any(|member| member.world == snapshot.world);
-            !ranks.contains(&rank)
-                && one_world
-                && (other.size == snapshot.size || snapshot.size.is_none() || other.size.is_none())
-        };
-        match worlds.iter_mut().find(fits) {
-            Some((members, ranks)) => {
-                members.push(at);
-                ranks.insert(rank);
-            }
-            None => worlds.push((vec![at], BTreeSet::from([rank]))),
-        }
     }
-    let worlds = worlds.into_iter().map(|(members, _)| {
+    let (in_first, in_before) = (by_identity(first), by_identity(before));
+    let worlds = by_world(&now.snapshots).into_iter().map(|members| {
         let is_gone = |life: Life| matches!(life, Life::Gone | Life::Elsewhere);
         let is_past = members.iter().all(|at| is_gone(now.lives[*at]));
+        let all = members.iter().map(|at| &now.snapshots[*at]);
+        let seen = Seen::of(all, &now.circumstances);
         let mut ranks = BTreeMap::new();
         for at in members {
             let snapshot = &now.snapshots[at];
@@ -264,13 +251,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
             };
             // Of one call at both times, so the fields that the earlier look has read are that call's.
             let stands = |thread: &&Thread| {
-                let same = |other: &Thread| {
-                    other.id == thread.id
-                        && other.calls == thread.calls
-                        && other.nested_calls == thread.nested_calls
-                };
-                thread.is_inside
-                    && snapshot.threads.iter().any(|other| other.is_inside && same(other))
+                snapshot.threads.iter().any(|other| thread.is_in_same_call(other))
             };
             let threads = last.map_or(&[][..], |last| &last.threads);
             let inside: Vec<Thread> = threads.iter().filter(stands).cloned().collect();
@@ -288,6 +269,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
         }
         let largest = ranks.values().filter_map(|rank| rank.snapshot.size).max().unwrap_or(0);
         let size = largest.max(ranks.keys().next_back().map_or(0, |rank| rank + 1));
+        let size = size.max(seen.size.unwrap_or(0));
         let mut states: BTreeMap<u32, State> = ranks
             .iter_mut()
             .map(|(number, rank)| {
@@ -340,7 +322,7 @@ fn worlds(first: &Look, before: &Look, now: &Look) -> Vec<World> {
         let others = others.map(|(number, rank)| (number, may_go_on(rank, now)));
         let others: Vec<_> = others.filter(|(_, threads)| !threads.is_empty()).collect();
         let has_handlers = is_deadlock && stuck().any(|(_, rank)| rank.snapshot.has_error_handlers);
-        World { size, ranks, states, verdict, is_past, is_uncertain, others, has_handlers }
+        World { size, seen, ranks, states, verdict, is_past, is_uncertain, others, has_handlers }
     });
     worlds.filter(|world| !world.ranks.is_empty()).collect()
 }
@@ -373,10 +355,30 @@ fn may_go_on(rank: &Rank, look: &Look) -> Vec<u32> {
     outside(rank, look).map(|(thread, _)| thread).filter(may).collect()
 }
 
-/// How many calls each file's process has made: to see whether anything moves.
-pub(super) fn calls(run: &Run) -> Vec<(PathBuf, u64)> {
-    let snapshots = run.files.iter().filter_map(|file| Snapshot::read(file).ok());
-    snapshots.map(|snapshot| (snapshot.path.clone(), snapshot.steps())).collect()
+/// A run at one moment, as far as it tells whether anything moves, and whether all of it is seen.
+pub(super) struct Glance {
+    /// How many calls each file's process has made.
+    pub(super) calls: Vec<(PathBuf, u64)>,
+    pub(super) worlds: Vec<Seen>,
+}
+
+impl Glance {
+    pub(super) fn at(run: &Run) -> Self {
+        let snapshots = run.files.iter().filter_map(|file| Snapshot::read(file).ok());
+        let snapshots: Vec<Snapshot> = snapshots.collect();
+        let circumstances = Circumstances::of(run);
+        let worlds = by_world(&snapshots)
+            .into_iter()
+            .map(|members| Seen::of(members.iter().map(|at| &snapshots[*at]), &circumstances));
+        let worlds = worlds.collect();
+        let calls = snapshots.iter().map(|it| (it.path.clone(), it.steps())).collect();
+        Self { calls, worlds }
+    }
+
+    /// What keeps the ranks that are seen from being all of the run.
+    pub(super) fn missing(&self) -> Option<String> {
+        missing(&self.worlds.iter().collect::<Vec<_>>())
+    }
 }
 
 /// Is a run over: has each file's process of this host ended? What runs elsewhere may go on.

@@ -44,6 +44,10 @@ fn heading(reading: &Reading, world: &World) -> String {
     let program = world.ranks.values().next().map_or("", |rank| rank.snapshot.program.as_str());
     let program = program.rsplit('/').next().unwrap_or("");
     let mut text = format!("# {folder}: {} of {program}", count(world.size as usize));
+    let unseen = world.seen.unseen().len();
+    if unseen > 0 {
+        text += &format!(", of which {unseen} {} not seen", if unseen == 1 { "is" } else { "are" });
+    }
     if world.is_past {
         let there = world.ranks.values().any(|rank| rank.life == Life::Elsewhere);
         text += if there {
@@ -56,7 +60,7 @@ fn heading(reading: &Reading, world: &World) -> String {
 }
 
 /// `1 rank`, `5 ranks`.
-fn count(ranks: usize) -> String {
+pub(super) fn count(ranks: usize) -> String {
     if ranks == 1 { "1 rank".into() } else { format!("{ranks} ranks") }
 }
 
@@ -162,10 +166,8 @@ pub(super) fn groups(world: &World, symbols: &mut Symbols) -> Vec<Same> {
     for (number, rank) in &world.ranks {
         groups.entry(doing(rank, symbols)).or_default().push(*number);
     }
-    let missing: Vec<u32> =
-        (0..world.size).filter(|rank| !world.ranks.contains_key(rank)).collect();
-    if !missing.is_empty() {
-        groups.insert("without a file: not started, or MPI finalized".into(), missing);
+    for missing in (0..world.size).filter(|rank| !world.ranks.contains_key(rank)) {
+        groups.entry(without_file(world, missing).into()).or_default().push(missing);
     }
     let mut groups: Vec<Same> = groups
         .into_iter()
@@ -183,10 +185,15 @@ pub(super) fn list(ranks: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &rank in ranks {
         match runs.last_mut() {
-            Some((_, last)) if *last + 1 == rank => *last = rank,
+            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
             _ => runs.push((rank, rank)),
         }
     }
+    list_of_runs(&runs)
+}
+
+/// The same of runs, by the first and the last of each.
+pub(super) fn list_of_runs(runs: &[(u32, u32)]) -> String {
     let mut words: Vec<String> = runs
         .iter()
         .take(12)
@@ -202,9 +209,15 @@ pub(super) fn list(ranks: &[u32]) -> String {
     words.join(", ")
 }
 
+/// What is known of a rank that has no file.
+fn without_file(world: &World, rank: u32) -> &'static str {
+    if world.seen.finalized.contains(&rank) { "has finalized MPI" } else { "not seen" }
+}
+
 /// What a rank does, or that nobody knows.
 pub(super) fn what(world: &World, rank: u32, symbols: &mut Symbols) -> String {
-    world.ranks.get(&rank).map_or_else(|| "without a file".into(), |state| doing(state, symbols))
+    let state = world.ranks.get(&rank);
+    state.map_or_else(|| without_file(world, rank).into(), |state| doing(state, symbols))
 }
 
 /// ` with tag 5`, of a call or of the request that it waits for.
@@ -304,7 +317,8 @@ fn because(reading: &Reading, world: &World, culprit: &Culprit, symbols: &mut Sy
         }
         (Why::Dead, _) => format!("{doing}: its process is gone"),
         (Why::Finalized, _) => doing,
-        (Why::Missing, _) => format!("{doing}: it has not started MPI, or has finalized it"),
+        (Why::Missing, _) if world.seen.finalized.contains(&culprit.rank) => doing,
+        (Why::Missing, _) => format!("{doing}: what it does is not known"),
         (Why::Stopped, _) => format!("{doing}: somebody has stopped it"),
         (Why::Computing, _) => {
             let elsewhere =
@@ -340,6 +354,7 @@ pub(super) fn why_word(world: &World, culprit: &Culprit) -> &'static str {
         Why::Mismatch => "mismatch",
         Why::Finalizing => "finalizing",
         Why::Finalized => "finalized",
+        Why::Missing if world.seen.finalized.contains(&culprit.rank) => "finalized",
         Why::Missing => "missing",
         Why::World(_) => "another world",
         Why::Outside(_) => "outside",
@@ -356,6 +371,7 @@ pub(super) fn why_word(world: &World, culprit: &Culprit) -> &'static str {
 /// What has come out, in lines.
 pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -> Vec<String> {
     let verdict = &world.verdict;
+    let is_whole = world.seen.sentence().is_none();
     let mut lines = Vec::new();
     match verdict.kind {
         Kind::Deadlock if world.is_uncertain => lines.push(format!(
@@ -391,7 +407,8 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
             let mut to: Vec<u32> = verdict.edges.iter().map(|edge| edge.to).collect();
             to.sort_unstable();
             to.dedup();
-            lines.push(format!("Nobody is stuck: ranks wait for others, which make calls ({})", list(&to)));
+            let who = if is_whole { "Nobody" } else { "No rank that is seen" };
+            lines.push(format!("{who} is stuck: ranks wait for others, which make calls ({})", list(&to)));
         }
         Kind::Waiting if verdict.edges.is_empty() => lines.push("No rank waits for another one, but:".into()),
         Kind::Waiting => {
@@ -400,8 +417,11 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
             let verb = if from.len() == 1 { "waits" } else { "wait" };
             lines.push(format!("{} {verb} for ranks that are elsewhere:", count(from.len())));
         }
-        Kind::Running if world.moves() => lines.push("No rank waits for another one".into()),
-        Kind::Running => lines.push("No rank waits for another one, and none has made a call".into()),
+        Kind::Running => {
+            let who = if is_whole { "No rank" } else { "No rank that is seen" };
+            let moves = if world.moves() { "" } else { ", and none has made a call" };
+            lines.push(format!("{who} waits for another one{moves}"));
+        }
     }
     const MOST: usize = 16;
     // Ranks of which the same is to be said are named together.
@@ -421,6 +441,9 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
         lines.push(format!("  … and {} more lines", said.len() - MOST));
     }
     asleep(&mut lines, world, symbols);
+    if let Some(sentence) = world.seen.sentence() {
+        lines.push(format!("({sentence})"));
+    }
     if verdict.culprits.iter().any(|culprit| matches!(culprit.why, Why::World(_))) {
         lines.push(
             "(what ranks of two worlds wait for is not judged, but of two that receive from each other)".into(),
@@ -437,7 +460,8 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
         let moved: u64 = world.ranks.values().map(|rank| rank.moved).sum();
         let each = moved as f64 / reading.seconds;
         lines.push(format!(
-            "({moved} calls of all ranks in {:.1} s, {each:.0} a second)",
+            "({moved} calls of all ranks{} in {:.1} s, {each:.0} a second)",
+            if is_whole { "" } else { " that are seen" },
             reading.seconds
         ));
     }

@@ -1,6 +1,7 @@
 //! What limits a run, in sentences, each with the numbers that it rests on. What the numbers do not support is not said.
 
-use super::{Extremes, Table};
+use super::symbols::Frame;
+use super::{Extremes, Table, segments};
 
 /// Less than this part of the run is not worth a sentence.
 const WORTH_SAYING: f64 = 0.05;
@@ -15,41 +16,51 @@ pub(super) fn preemptions(table: &Table) -> Option<(u64, f64)> {
 }
 
 /// What limits the run; nothing if little does, or if the report is not of several ranks.
-pub(super) fn advice(table: &Table) -> Vec<String> {
+pub(super) fn advice(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
     let (Some(useful), Some(ranks), true) = (&table.useful, table.ranks, table.complete) else {
         return Vec::new();
     };
     let Extremes { sum, most, most_rank: busiest, .. } = *useful;
     let (wall, mean) = (table.wall.most, sum / ranks as f64);
+    let active = table.active().most;
     if ranks < 2 || most <= 0.0 || wall <= 0.0 {
         return Vec::new();
     }
     let mut sentences = Vec::new();
     let mut say = |lost: f64, sentence: &dyn Fn(String) -> String| {
-        if lost / wall >= WORTH_SAYING {
+        let is_said = lost / wall >= WORTH_SAYING;
+        if is_said {
             sentences.push(sentence(format!(
                 "{:.3} s ({:.1} % of the run)",
                 lost / 1e9,
                 lost / wall * 100.0
             )));
         }
+        is_said
     };
-    say(most - mean, &|lost| {
+    let is_unequal = say(most - mean, &|lost| {
         format!(
-            "unequal work costs up to {lost}: rank {busiest} works for {:.3} s, all ranks for {:.3} s in the mean",
+            "load imbalance costs up to {lost}: rank {busiest} computes {:.3} s, the average rank {:.3} s",
             most / 1e9,
             mean / 1e9
         )
     });
-    say(wall - most, &|lost| {
+    say(active - most, &|lost| {
         format!(
-            "communication costs {lost}: so long is MPI's part even of rank {busiest}, which works most"
+            "communication costs {lost}: even rank {busiest}, the busiest, spends that long in MPI"
         )
     });
+    say(wall - active, &|lost| {
+        format!(
+            "start-up and shutdown take {lost}: before MPI_Init has returned, and after MPI_Finalize was called"
+        )
+    });
+    if is_unequal {
+        sentences.splice(1..1, segments::sentences(table, frames));
+    }
     if let Some((rank, rate)) = preemptions(table).filter(|(_, rate)| *rate >= SHARED) {
         sentences.push(format!(
-            "the processors were shared: rank {rank} lost its own {rate:.0} times a second to another process, and who waits \
-             for it waits longer"
+            "rank {rank} was preempted {rate:.0} times a second (more processes than cores?), and ranks that wait for it wait longer"
         ));
     }
     sentences
@@ -81,7 +92,7 @@ mod tests {
     }
 
     fn advice_for(useful: [f64; 4]) -> Vec<String> {
-        advice(&table(useful))
+        advice(&table(useful), &[])
     }
 
     /// By hand: 9, 5, 5 and 5 of 10 s are 6 in the mean. With equal work the run would need 3 s less, and 1 s is MPI's
@@ -91,10 +102,10 @@ mod tests {
         assert_eq!(
             advice_for([5.0, 9.0, 5.0, 5.0]),
             [
-                "unequal work costs up to 3.000 s (30.0 % of the run): rank 1 works for 9.000 s, all ranks for \
-                 6.000 s in the mean",
-                "communication costs 1.000 s (10.0 % of the run): so long is MPI's part even of rank 1, which \
-                 works most",
+                "load imbalance costs up to 3.000 s (30.0 % of the run): rank 1 computes 9.000 s, the average rank \
+                 6.000 s",
+                "communication costs 1.000 s (10.0 % of the run): even rank 1, the busiest, \
+                 spends that long in MPI",
             ]
         );
     }
@@ -114,8 +125,8 @@ mod tests {
             let (least, least_rank, most_rank) = (0.0, 1, 2);
             table.preempted =
                 Some(Extremes { sum: times, least, least_rank, most: times, most_rank });
-            assert_eq!(advice(&table).len(), sentences);
+            assert_eq!(advice(&table, &[]).len(), sentences);
         }
-        assert!(advice(&table)[0].contains("rank 2 lost its own 300 times a second"));
+        assert!(advice(&table, &[])[0].contains("rank 2 was preempted 300 times a second"));
     }
 }

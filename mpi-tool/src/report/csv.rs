@@ -68,7 +68,7 @@ pub(super) fn write(
         }
         fields.push(line.events.to_string());
         for (column, sums) in table.measures.iter().zip(&line.measures) {
-            let in_seconds = column.unit == "nanoseconds";
+            let in_seconds = column.is_time();
             fields.extend([Some(sums.sum), sums.least, sums.most].map(|value| match value {
                 Some(value) if in_seconds => {
                     format!("{}.{:09}", value / 1_000_000_000, value % 1_000_000_000)

@@ -24,6 +24,12 @@ fn whole() -> Value {
         "phases": [{"phase": 2, "name": "solver", "ranks": 2, "wall": spread, "inside": spread, "useful": spread,
             "efficiency": {"parallel": 0.5, "load_balance": 0.7, "communication": 0.8}},
             {"phase": 3, "ranks": 1, "wall": spread, "inside": spread, "useful": spread, "efficiency": null}],
+        "segments": {"rank": 1, "rows": [
+            {"before": "MPI_Init", "before_site": null, "after": "MPI_Send", "after_site": 1, "phase": null, "ranks": 2,
+                "time": spread, "busiest": 4},
+            {"before": "MPI_Send", "before_site": 1, "after": "MPI_Bcast", "after_site": "others", "phase": 2, "ranks": 1,
+                "time": spread, "busiest": 0},
+        ], "elsewhere": {"sum": -3, "busiest": -2}},
         "lost": 0, "events": "calls",
         "measures": [{"name": "time", "unit": "nanoseconds"}, {"name": "wait", "unit": "nanoseconds"},
             {"name": "sent", "unit": "bytes"}],
@@ -111,6 +117,9 @@ fn shown(value: &Value) {
         assert_eq!(page.matches("</script").count(), 2);
         assert!(html::data(&page).is_some_and(|data| serde_json::from_str::<Value>(data).is_ok()));
     }
+    let mut larger = whole();
+    larger["ranks"] = 4.into();
+    scaling::try_hostile(value, &larger);
     let ours = [read().unwrap(), Run::of("whole.json".to_owned(), whole()).unwrap()];
     let (one, other) = ours.split_at(1);
     for (before, after) in [(one, other), (other, one), (one, one)] {
@@ -126,6 +135,9 @@ fn shown(value: &Value) {
 fn the_whole_report_is_shown() {
     Run::of("whole.json".to_owned(), whole()).unwrap();
     shown(&whole());
+    let mut larger = whole();
+    larger["ranks"] = 4.into();
+    assert!(scaling::try_hostile(&whole(), &larger));
 }
 
 proptest! {

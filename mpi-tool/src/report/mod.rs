@@ -7,12 +7,15 @@ mod export;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod html;
+mod matching;
 mod matrix;
 mod partial;
 mod phases;
 mod placement;
 mod read;
+mod scaling;
 pub(crate) mod screen;
+mod segments;
 mod sites;
 pub(crate) mod symbols;
 mod text;
@@ -22,7 +25,6 @@ mod what;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{By, Flow, Format, PRINTS_ALL, Report, To};
-use crate::out::print;
+use crate::out::deliver;
 use crate::trace::section;
 use compare::Comparison;
 use phases::Efficiency;
@@ -51,6 +53,8 @@ struct Table {
     rank: Option<u64>,
     reason: Option<String>,
     wall: Extremes,
+    /// What of the wall time efficiencies are of. Reports of earlier versions do not have it: all of it.
+    active: Option<Extremes>,
     share: Extremes,
     inside: Extremes,
     /// Reports of earlier versions have neither.
@@ -76,6 +80,8 @@ struct Table {
     /// Only where the program has told phases.
     #[serde(default)]
     phases: Vec<phases::Phase>,
+    /// Only of several ranks' reports, where the tool keeps them.
+    segments: Option<segments::Segments>,
     /// Only where the tool tells peers apart.
     matrix: Option<Vec<matrix::Entry>>,
 }
@@ -137,6 +143,13 @@ struct ByRank {
 struct Column {
     name: String,
     unit: String,
+}
+
+impl Column {
+    /// Are the values times?
+    fn is_time(&self) -> bool {
+        self.unit == "nanoseconds"
+    }
 }
 
 /// What a line of the printed report is about.
@@ -290,6 +303,10 @@ impl Report {
             To::Json => self.print(&mut out, run, &mut symbols, Format::Json)?,
             To::Csv => self.print(&mut out, run, &mut symbols, Format::Csv)?,
             To::Talp => export::talp::write(&mut out, &run)?,
+            To::Folded => {
+                let frames = frames(&run.table, &mut symbols);
+                export::folded::write(&mut out, &run, &frames)?;
+            }
             To::Sarif => unreachable!("findings have no table"),
             To::Sqlite => {
                 let Some(path) = &self.output else {
@@ -338,6 +355,7 @@ impl Report {
             Some("html" | "htm") => To::Html,
             Some("json") => To::Json,
             Some("csv") => To::Csv,
+            Some("folded") => To::Folded,
             Some("sarif") => To::Sarif,
             Some("sqlite" | "sqlite3" | "db") => To::Sqlite,
             _ => To::Text,
@@ -346,10 +364,7 @@ impl Report {
 
     /// Writes what was made to the file that the user names, or prints it.
     fn deliver(&self, out: &[u8]) -> Result<()> {
-        if let Some(path) = &self.output {
-            return fs::write(path, out).with_context(|| path.display().to_string());
-        }
-        print(out)
+        deliver(self.output.as_deref(), out)
     }
 
     /// Prints one report.
@@ -383,7 +398,7 @@ impl Report {
                 csv::write(out, &table, &lines, by, &frames)?;
             }
             (Format::Text, by) => {
-                let frames = if by == By::Site { frames(&table, symbols) } else { Vec::new() };
+                let frames = frames(&table, symbols);
                 let lines = lines_of(&table, by, &frames).with_context(is_broken)?;
                 let collectives = match by {
                     By::Site => collectives(&table).with_context(is_broken)?,
@@ -408,6 +423,11 @@ fn frames(table: &Table, symbols: &mut Symbols) -> Vec<Vec<Frame>> {
 }
 
 impl Table {
+    /// What of the wall time efficiencies are of.
+    fn active(&self) -> &Extremes {
+        self.active.as_ref().unwrap_or(&self.wall)
+    }
+
     /// How rows would tell apart what lines are about, if they do not.
     fn lacks(&self, by: By) -> Option<String> {
         let key = match by {

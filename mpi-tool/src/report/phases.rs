@@ -94,8 +94,8 @@ pub(super) fn write(out: &mut dyn Write, table: &Table) -> io::Result<()> {
                     [parallel, load_balance, communication].map(|part| part * 100.0);
                 write!(
                     out,
-                    "; parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has most work) \
-                     times communication efficiency {communication:.1} %",
+                    "; parallel efficiency {parallel:.1} % = load balance {load_balance:.1} % (rank {} is the busiest) \
+                     × communication efficiency {communication:.1} %",
                     useful.most_rank
                 )?;
                 match within_hosts.zip(*between_hosts) {
@@ -155,8 +155,8 @@ mod tests {
         let three = phase(3, [7, 7], [7, 7], Value::Null);
         assert_eq!(
             written(&json!([two, three])),
-            "phase 2: 10.000 s, in MPI 50.0 % of it; parallel efficiency 45.0 %: load balance 75.0 % (rank 0 has most work) \
-             times communication efficiency 60.0 %\n\
+            "phase 2: 10.000 s, in MPI 50.0 % of it; parallel efficiency 45.0 % = load balance 75.0 % (rank 0 is the busiest) \
+             × communication efficiency 60.0 %\n\
              phase 3: 7.000 s, in MPI 100.0 % of it; no time of the program's own\n"
         );
         let mut named = two.clone();

@@ -28,29 +28,13 @@ impl Run {
     /// # Errors
     /// The file cannot be read, is no report, or contradicts itself.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let found;
-        let path = if path.is_dir() {
-            found = in_folder(path)?;
-            &found
-        } else {
-            path
-        };
-        let name = path.display().to_string();
-        if !path.exists() {
-            let files = partial::files(path);
-            if !files.is_empty() {
-                return Self::of(name, partial::merged(&files)?);
-            }
-        }
-        let size = fs::metadata(path).with_context(|| name.clone())?.len();
-        if size > MOST_BYTES {
-            bail!("{name} has {size} bytes, which is too much for a report");
-        }
-        let text = fs::read_to_string(path).with_context(|| name.clone())?;
-        let json = html::data(&text).unwrap_or(&text);
-        let value =
-            serde_json::from_str(json).with_context(|| format!("{name} is no report in JSON"))?;
+        let (name, value) = json(path)?;
         Self::of(name, value)
+    }
+
+    /// How many ranks the report is of.
+    pub(super) fn ranks(&self) -> f64 {
+        self.table.ranks.filter(|_| self.table.complete).unwrap_or(1).max(1) as f64
     }
 
     /// Makes a report of JSON.
@@ -69,6 +53,37 @@ impl Run {
         timeline::check(&table).with_context(is_broken)?;
         Ok(Self { name, value, table })
     }
+}
+
+/// The JSON of a report, from a file or from the folder of a run, with the file's name as messages have it. If it is not there,
+/// but the ranks' own reports are, these are added up.
+///
+/// # Errors
+/// The file cannot be read, or is not JSON.
+pub(super) fn json(path: &Path) -> Result<(String, Value)> {
+    let found;
+    let path = if path.is_dir() {
+        found = in_folder(path)?;
+        &found
+    } else {
+        path
+    };
+    let name = path.display().to_string();
+    if !path.exists() {
+        let files = partial::files(path);
+        if !files.is_empty() {
+            return Ok((name, partial::merged(&files)?));
+        }
+    }
+    let size = fs::metadata(path).with_context(|| name.clone())?.len();
+    if size > MOST_BYTES {
+        bail!("{name} has {size} bytes, which is too much for a report");
+    }
+    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    let json = html::data(&text).unwrap_or(&text);
+    let value =
+        serde_json::from_str(json).with_context(|| format!("{name} is no report in JSON"))?;
+    Ok((name, value))
 }
 
 /// The report in the folder of a run: the only one with a table there that is of all ranks.

@@ -3,7 +3,6 @@
 //! The ranks leave it in a folder as JSON, and `mpi-tool` prints it as `mpi-tool report` would. If a rank cannot reach the
 //! folder, as on another host, the tool there prints its own text instead: nothing is lost.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use super::symbols::Symbols;
 use crate::cli::{Format, Report};
 use crate::out::{errln, say};
 use crate::request::own_variable;
+use crate::temporary;
 
 /// The tool whose reports come on the screen.
 pub(crate) const TOOL: &str = "mpi-profile";
@@ -45,8 +45,7 @@ impl Screen {
         if ["OUTPUT", "FORMAT", "MERGE", "ALL_RANKS"].iter().any(is_said) {
             return None;
         }
-        let root = env::current_dir().ok()?.join(env::temp_dir());
-        let folder = tempfile::Builder::new().prefix("mpi-tool-").tempdir_in(root).ok()?;
+        let folder = temporary::builder().tempdir_in(temporary::root()?).ok()?;
         folder.path().to_str()?;
         Some(Self(folder))
     }

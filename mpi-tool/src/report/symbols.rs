@@ -65,6 +65,15 @@ impl Frame {
         }
     }
 
+    /// `solver.c:12 (solve)`: the same, behind `at`.
+    pub(crate) fn at(&self) -> String {
+        let place = Self { function: None, ..self.clone() }.short();
+        match &self.function {
+            Some(function) => format!("{place} ({function})"),
+            None => place,
+        }
+    }
+
     /// The same with the file's path, for programs to read.
     pub(crate) fn long(&self) -> String {
         match &self.line {
@@ -91,8 +100,20 @@ pub(crate) struct Symbols {
 impl Symbols {
     /// The functions that a place is in: at least one frame.
     pub(crate) fn of(&mut self, place: &Place) -> Vec<Frame> {
+        if let Some((function, file)) = mpi_tool_python::split(&place.file) {
+            let line = u32::try_from(place.offset).ok().filter(|line| *line > 0);
+            return vec![Frame {
+                function: Some(function.into()),
+                line: line.map(|line| (file.into(), line)),
+                place: file.rsplit('/').next().unwrap_or(file).into(),
+            }];
+        }
         let name = place.file.rsplit('/').next().unwrap_or(&place.file);
-        let shown = format!("{name}+{:#x}", place.offset);
+        // No call ends at an offset of 0: it is a function of Python without a line.
+        let shown = match place.offset {
+            0 => name.to_owned(),
+            offset => format!("{name}+{offset:#x}"),
+        };
         let known = place.frames.iter().map(|known| {
             let line = known.file.clone().zip(known.line);
             Frame { function: known.function.clone(), line, place: shown.clone() }

@@ -26,7 +26,7 @@ pub(super) fn write(
     let Table { tool, version, events, .. } = table;
     write!(out, "# {tool} {version}: {events} of ")?;
     match (table.complete, table.ranks, table.rank) {
-        (true, Some(1), _) => write!(out, "1 rank")?,
+        (true, Some(1), _) | (false, Some(1), None) => write!(out, "1 rank")?,
         (true, Some(ranks), _) => write!(out, "{ranks} ranks")?,
         (_, Some(ranks), Some(rank)) => write!(out, "rank {rank} of {ranks} only")?,
         (false, Some(ranks), None) => write!(out, "{ranks} ranks")?,
@@ -43,15 +43,18 @@ pub(super) fn write(
     if table.hosts.len() > 1 {
         write!(out, " on {} hosts", table.hosts.len())?;
     }
-    write!(out, ", in MPI {mean:.1} % of it")?;
-    if table.complete && table.ranks != Some(1) {
+    let has_time = table.measures.iter().any(Column::is_time);
+    if has_time {
+        write!(out, ", in MPI {mean:.1} % of it")?;
+    }
+    if has_time && table.complete && table.ranks != Some(1) {
         let [least, most] = [share.least, share.most].map(|share| share * 100.0);
         let (low, high) = (share.least_rank, share.most_rank);
         write!(out, " (rank {low}: {least:.1} %, rank {high}: {most:.1} %)")?;
     }
     writeln!(out)?;
     if let (Some(useful), Some(efficiency), true) =
-        (&table.useful, &table.efficiency, table.complete && table.ranks != Some(1))
+        (&table.useful, &table.efficiency, has_time && table.complete && table.ranks != Some(1))
     {
         let Efficiency { parallel, load_balance, communication, within_hosts, between_hosts } =
             efficiency;
@@ -59,18 +62,17 @@ pub(super) fn write(
             [parallel, load_balance, communication].map(|part| part * 100.0);
         write!(
             out,
-            "parallel efficiency {parallel:.1} %: load balance {load_balance:.1} % (rank {} has most \
-             work",
+            "parallel efficiency {parallel:.1} % = load balance {load_balance:.1} % (rank {} is the busiest",
             useful.most_rank
         )?;
         if let (Some(within), Some(between)) = (within_hosts, between_hosts) {
             let [within, between] = [within, between].map(|part| part * 100.0);
             write!(out, "; within hosts {within:.1} %, between them {between:.1} %")?;
         }
-        writeln!(out, ") times communication efficiency {communication:.1} %")?;
+        writeln!(out, ") × communication efficiency {communication:.1} %")?;
     }
     phases::write(out, table)?;
-    for sentence in advice(table) {
+    for sentence in advice(table, frames) {
         writeln!(out, "{sentence}")?;
     }
     let overhead = table.overhead.as_ref().map_or(0.0, |overhead| overhead.sum);
@@ -86,7 +88,7 @@ pub(super) fn write(
     for (index, column) in shown.iter().copied().filter(|(index, _)| *index > 0) {
         let of = |line: &Line| line.measures[index].sum;
         let is_estimated = lines.values().any(|line| line.measures[index].is_estimated);
-        if column.unit == "nanoseconds" {
+        if column.is_time() {
             let sum = lines.values().map(of).fold(0, u64::saturating_add);
             let part = sum as f64 / all.max(1) as f64 * 100.0;
             let how = if is_estimated { ", as estimated" } else { "" };
@@ -94,10 +96,12 @@ pub(super) fn write(
         }
     }
     let mut header = String::new();
+    let first_is_time = table.measures.first().is_some_and(Column::is_time);
+    let whole = if first_is_time { "of MPI" } else { "of all" };
     for (index, column) in shown.iter().copied() {
         header += &format!("{:>12}", column.name);
         if index == 0 {
-            header += &format!(" {:>7} {:>9} {events:>12}", "of MPI", "imbalance");
+            header += &format!(" {whole:>7} {:>9} {events:>12}", "imbalance");
         }
     }
     writeln!(out, "{header}  what, where")?;
@@ -124,9 +128,7 @@ pub(super) fn shown<'a>(lines: &BTreeMap<Key, Line>, table: &'a Table) -> Vec<(u
     let is_measured = |index: usize| lines.values().any(|line| line.measures[index].count > 0);
     let columns = table.measures.iter().enumerate();
     columns
-        .filter(|(index, column)| {
-            *index == 0 || column.unit != "nanoseconds" || is_measured(*index)
-        })
+        .filter(|(index, column)| *index == 0 || !column.is_time() || is_measured(*index))
         .collect()
 }
 

@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq as _, Serializer as _};
 use serde_json::{Value, json};
 
+use super::Found;
+use super::causes::{Activity, Causes, Spot, SpotNumber};
 use super::csv;
 use super::messages::{Message, Messages, Place};
 use super::path::{Idle, Path};
@@ -31,13 +33,17 @@ const EVENT: [&str; 11] = [
     "error",
 ];
 
+/// So many links of a cause are written, the longest: of many ranks, there may be one for each two.
+const MOST_LINKS: usize = 1000;
+
 /// Writes the object piece by piece, so that it need not be in memory.
 pub(super) fn write(
     out: &mut dyn Write,
     trace: &Trace,
     messages: &Messages,
-    waits: &[Wait],
+    found: &Found,
 ) -> Result<()> {
+    let Found { waits, causes } = found;
     let mut serializer = serde_json::Serializer::new(BufWriter::new(out));
     let mut object = serializer.serialize_map(None)?;
     object.serialize_entry("schema", "mpi-tool-trace/1")?;
@@ -67,6 +73,7 @@ pub(super) fn write(
         }),
     )?;
     object.serialize_entry("waits", &grouped(trace, waits))?;
+    object.serialize_entry("causes", &self::causes(trace, causes))?;
     object.serialize_entry("critical_path", &critical_path(trace, waits))?;
     object.serialize_entry("event_columns", &EVENT)?;
     object.serialize_entry("events", &Events(trace))?;
@@ -167,6 +174,69 @@ fn process(process: &Process, idle: &Idle) -> Value {
     })
 }
 
+/// Why ranks wait.
+fn causes(trace: &Trace, causes: &Causes) -> Value {
+    let rank = |process: usize| trace.processes[process].rank;
+    let spot = |number: SpotNumber| {
+        let Spot { function, site } = &causes.spots[number as usize];
+        json!({"function": function.name(), "site": frames(site)})
+    };
+    let all = causes.all.iter().map(|cause| {
+        let (kind, [before, after], call, why) = match cause.activity {
+            Activity::Computing { before, after } => ("computing", [before, after], None, None),
+            Activity::Transfer(call) => ("transfer", [None; 2], Some(call), None),
+            Activity::Files(call) => ("files", [None; 2], Some(call), None),
+            Activity::StartUp => ("start-up", [None; 2], None, None),
+            Activity::Unjudged(call) => {
+                let why = "the trace does not say for whom the call waits";
+                ("unknown", [None; 2], Some(call), Some(why))
+            }
+            Activity::Missing(reason) => ("unknown", [None; 2], None, Some(reason.text())),
+        };
+        let ranks = cause.ranks.iter().map(|of| {
+            json!({
+                "process": of.process,
+                "rank": rank(of.process),
+                "time": of.time,
+                "longest_begin": of.longest.0,
+                "longest": of.longest.1,
+            })
+        });
+        let (links, rest) = cause.links.split_at(MOST_LINKS.min(cause.links.len()));
+        let links = links.iter().map(|link| {
+            json!({
+                "rank": rank(link.process),
+                "via": link.via.and_then(rank),
+                "waiting": rank(link.waiting),
+                "time": link.time,
+            })
+        });
+        json!({
+            "kind": kind,
+            "before": before.map(spot),
+            "after": after.map(spot),
+            "call": call.map(spot),
+            "why": why,
+            "time": cause.time,
+            "direct": cause.direct,
+            "ranks": ranks.collect::<Vec<_>>(),
+            "links": links.collect::<Vec<_>>(),
+            "other_links": rest.len(),
+            "other_links_time": rest.iter().map(|link| link.time).sum::<f64>(),
+        })
+    });
+    json!({
+        "waiting": causes.waiting,
+        "shortened": causes.shortened,
+        "all": all.collect::<Vec<_>>(),
+    })
+}
+
+/// The functions that a call is in.
+fn frames(site: &Option<Rc<Site>>) -> Option<Vec<Value>> {
+    site.as_ref().map(|site| site.frames.iter().map(Frame::to_json).collect())
+}
+
 /// What the run's length consists of.
 fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
     let path = Path::of(trace, waits);
@@ -201,12 +271,9 @@ fn critical_path(trace: &Trace, waits: &[Wait]) -> Value {
 
 fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
     let groups = waits::grouped(trace, waits);
-    let frames = |at: &Option<Rc<Site>>| {
-        at.as_ref().map(|site| site.frames.iter().map(Frame::to_json).collect::<Vec<_>>())
-    };
     let one = |(group, time, calls): (waits::Group, i64, u64)| {
         json!({
-            "cause": group.cause.name(),
+            "cause": group.kind.name(),
             "function": group.function.name(),
             "rank": trace.processes[group.waiting].rank,
             "culprit": trace.processes[group.culprit].rank,

@@ -1,12 +1,14 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
-//! * `read.rs`: the files. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `path.rs`: what
-//!   the run's length consists of.
+//! * `read.rs`: the files. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `causes.rs`: why.
+//!   `path.rs`: what the run's length consists of. `efficiency.rs`: how much of it is computing.
 //! * `section.rs`: what stands in a profile's report of it.
 //! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
 
+mod causes;
 mod clocks;
 mod csv;
+mod efficiency;
 mod gaps;
 mod html;
 mod json;
@@ -38,6 +40,21 @@ fn read(runs: &[PathBuf]) -> Result<(read::Trace, Messages)> {
     Ok((trace, messages))
 }
 
+/// What is found out about a run: who waits for whom, and why.
+struct Found {
+    waits: Vec<waits::Wait>,
+    causes: causes::Causes,
+}
+
+impl Found {
+    fn of(trace: &read::Trace, messages: &Messages) -> Self {
+        let operations = waits::operations(trace);
+        let waits = waits::of_operations(trace, messages, &operations);
+        let causes = causes::Causes::of(trace, messages, &operations, &waits);
+        Self { waits, causes }
+    }
+}
+
 impl Trace {
     pub(crate) fn run(&self) -> Result<()> {
         let format = if self.html { TraceFormat::Html } else { self.to };
@@ -58,20 +75,14 @@ impl Trace {
             return self.folder(format, &trace, &messages);
         }
         self.written(|out| match format {
-            TraceFormat::Html => {
-                let waits = waits::of(&trace, &messages);
-                html::write(out, &trace, &messages, &waits)
-            }
+            TraceFormat::Html => html::write(out, &trace, &messages, &Found::of(&trace, &messages)),
             TraceFormat::Text => {
-                let waits = waits::of(&trace, &messages);
-                let text = text::of(&trace, &messages, &waits, self.top);
+                let found = Found::of(&trace, &messages);
+                let text = text::of(&trace, &messages, &found, self.top);
                 out.write_all(text.as_bytes()).map_err(Into::into)
             }
             TraceFormat::Csv => csv::write(out, csv::sorted(&trace)),
-            TraceFormat::Json => {
-                let waits = waits::of(&trace, &messages);
-                json::write(out, &trace, &messages, &waits)
-            }
+            TraceFormat::Json => json::write(out, &trace, &messages, &Found::of(&trace, &messages)),
             TraceFormat::Perfetto => perfetto::write(out, &trace, &messages),
             TraceFormat::Otf2 | TraceFormat::Ti => unreachable!("they are folders"),
         })

@@ -13,7 +13,7 @@ use mpi_facts::FunctionId;
 
 use super::messages::Place;
 use super::read::{Call, Trace};
-use super::waits::{Cause, Wait};
+use super::waits::{Wait, WaitKind};
 
 /// A piece of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Path {
 }
 
 /// The calls of a thread that are not inside of others, by their beginnings.
-fn outer_calls(calls: &[Call]) -> Vec<usize> {
+pub(super) fn outer_calls(calls: &[Call]) -> Vec<usize> {
     let mut all: Vec<usize> = (0..calls.len()).collect();
     all.sort_by_key(|at| (calls[*at].begin, core::cmp::Reverse(calls[*at].number)));
     let mut end = i64::MIN;
@@ -168,10 +168,10 @@ impl Idle {
         }
         for wait in waits {
             // A call inside of another one waits, too, and the other one's time has it.
-            idle[wait.call.process()].waiting[match wait.cause {
-                Cause::LateSender => 0,
-                Cause::LateReceiver => 1,
-                Cause::Collective => 2,
+            idle[wait.call.process()].waiting[match wait.kind {
+                WaitKind::LateSender => 0,
+                WaitKind::LateReceiver => 1,
+                WaitKind::Collective => 2,
             }] += wait.time;
         }
         idle

@@ -1,6 +1,6 @@
 //! Reads the files of a run: calls with their times in nanoseconds, and the data that they have moved.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,6 +8,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result, bail};
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{EXTENSION, HEADER, MAGIC, Reader, UNKNOWN, VERSION, define, header};
+use mpi_facts::watch::may_be_one_world;
 
 mod call;
 mod chunks;
@@ -169,14 +170,7 @@ impl Opened {
                 .with_context(|| format!("{}: not a trace of mpi-trace", path.display()))?;
             files.push(opened);
         }
-        let mut worlds: Vec<String> = Vec::new();
-        for (process, _) in &mut files {
-            let name = process.world_name.clone();
-            process.world = worlds.iter().position(|world| *world == name).unwrap_or_else(|| {
-                worlds.push(name);
-                worlds.len() - 1
-            });
-        }
+        set_worlds(files.iter_mut().map(|(process, _)| process));
         files.sort_by_key(|(process, _)| (process.world, process.rank, process.pid));
         sites::look_up(&mut files);
         let hosts = clock::share(files.iter_mut().map(|(process, _)| process));
@@ -215,6 +209,40 @@ impl Opened {
         clock::set_times(&mut processes);
         self.progress.end();
         Ok(Trace { processes, hosts: self.hosts, clocks: Clocks::Unknown })
+    }
+}
+
+/// Sets which world each process belongs to: by its name, and no world has a rank twice. A folder may have the files of an
+/// earlier run with the name, whose processes are older.
+fn set_worlds<'a>(processes: impl Iterator<Item = &'a mut Process>) {
+    /// What is known of a world: its last process, and its ranks.
+    struct World {
+        name: String,
+        host: String,
+        size: Option<u32>,
+        ranks: HashSet<u32>,
+    }
+    let mut processes: Vec<&mut Process> = processes.collect();
+    processes.sort_by_key(|process| process.clock.created);
+    let mut worlds: Vec<World> = Vec::new();
+    for process in processes {
+        let fits = |world: &World| {
+            may_be_one_world((&world.name, &world.host), (&process.world_name, &process.host))
+                && process.rank.is_none_or(|rank| !world.ranks.contains(&rank))
+                && (world.size == process.size || world.size.is_none() || process.size.is_none())
+        };
+        process.world = worlds.iter().rposition(fits).unwrap_or(worlds.len());
+        if process.world == worlds.len() {
+            let (name, host) = (process.world_name.clone(), process.host.clone());
+            worlds.push(World { name, host, size: None, ranks: HashSet::new() });
+        }
+        let world = &mut worlds[process.world];
+        // A name that is known is worth more than none.
+        if !process.world_name.is_empty() {
+            (world.name, world.host) = (process.world_name.clone(), process.host.clone());
+        }
+        world.size = world.size.or(process.size);
+        world.ranks.extend(process.rank);
     }
 }
 

@@ -11,8 +11,8 @@ use mpi_facts::FunctionId;
 use super::messages::Messages;
 use super::path::Idle;
 use super::read::{self, Trace};
-use super::text;
-use super::waits::{self, Cause};
+use super::waits::WaitKind;
+use super::{Found, causes, text};
 use crate::out::errln;
 
 /// So many functions, and so many parts of the critical path.
@@ -48,7 +48,7 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
 }
 
 fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
-    let waits = waits::of(trace, messages);
+    let Found { waits, causes } = Found::of(trace, messages);
     let idle = Idle::of(trace, &waits);
     let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
     let waiting: i64 = waits.iter().map(|wait| wait.time).sum();
@@ -58,17 +58,18 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
         text::seconds(waiting),
         text::seconds(mpi),
     );
-    // By function and cause: how long, and of whom most is waited for.
-    let mut groups: BTreeMap<(FunctionId, Cause), (i64, BTreeMap<usize, i64>)> = BTreeMap::new();
+    text.push_str(&causes::text(trace, &causes, LINES));
+    // By function and kind: how long, and of whom most is waited for.
+    let mut groups: BTreeMap<(FunctionId, WaitKind), (i64, BTreeMap<usize, i64>)> = BTreeMap::new();
     for wait in &waits {
         let function = wait.call.of(trace).function;
-        let (sum, culprits) = groups.entry((function, wait.cause)).or_default();
+        let (sum, culprits) = groups.entry((function, wait.kind)).or_default();
         *sum += wait.time;
         *culprits.entry(wait.culprit).or_default() += wait.time;
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(key, (sum, _))| (core::cmp::Reverse(*sum), *key));
-    for ((function, cause), (sum, culprits)) in groups.iter().take(LINES) {
+    for ((function, kind), (sum, culprits)) in groups.iter().take(LINES) {
         let Some((culprit, most)) = culprits.iter().max_by_key(|(_, time)| **time) else {
             continue;
         };
@@ -76,7 +77,7 @@ fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
             text,
             "{:>12}  {:<13}  {function}, {:.0} % of it for {}",
             text::seconds(*sum),
-            cause.name(),
+            kind.name(),
             *most as f64 * 100.0 / (*sum).max(1) as f64,
             text::name(trace, *culprit),
         );

@@ -1,48 +1,98 @@
 //! What a trace says, in a page of text.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
 use mpi_facts::trace::filter;
 
+use super::efficiency::Efficiency;
 use super::messages::Messages;
 use super::path::{Idle, Path};
 use super::read::{Clocks, Site, Trace};
-use super::waits::{self, Cause, Wait};
+use super::waits::{self, Group, Wait, WaitKind};
+use super::{Found, causes};
 
 /// What there is, and who waits for whom, in so many lines.
-pub(super) fn of(trace: &Trace, messages: &Messages, waits: &[Wait], top: usize) -> String {
+pub(super) fn of(trace: &Trace, messages: &Messages, found: &Found, top: usize) -> String {
+    let Found { waits, causes } = found;
     let mut text = heading(trace, messages, waits);
+    text.push_str(&causes::text(trace, causes, top));
     let groups = waits::grouped(trace, waits);
-    let shown = if top == 0 { groups.len() } else { top.min(groups.len()) };
-    for (group, time, calls) in &groups[..shown] {
-        let name = |process| name(trace, process);
-        let at = |site: &Option<Rc<Site>>| {
-            site.as_ref().map_or(String::new(), |site| format!(" at {}", site.path))
-        };
-        let what = match group.cause {
-            Cause::LateSender => "to send",
-            Cause::LateReceiver => "to receive",
-            Cause::Collective => "to come to it",
-        };
-        let _ = writeln!(
-            text,
-            "{:>12}  {:<13}  {}, in {} of {}{}, waits for {} {what}{}",
-            seconds(*time),
-            group.cause.name(),
-            name(group.waiting),
-            count(usize::try_from(*calls).unwrap_or(usize::MAX), "call"),
-            group.function,
-            at(&group.site),
-            name(group.culprit),
-            at(&group.until),
-        );
+    if !groups.is_empty() {
+        text.push_str("who waits for whom:\n");
     }
-    if shown < groups.len() {
-        let _ = writeln!(text, "… {} more lines: --top 0", groups.len() - shown);
+    if top == 0 || groups.len() <= top {
+        for (group, time, calls) in &groups {
+            let who = name(trace, group.waiting);
+            let of_whom = name(trace, group.culprit);
+            let _ = writeln!(text, "{}", wait(group, [&who, "waits", &of_whom], *time, *calls));
+        }
+    } else {
+        folded(trace, &groups, top, &mut text);
     }
     text.push_str(&critical_path(trace, waits, top));
     text
+}
+
+/// A line of waits: which ranks wait, and for which ones.
+fn wait(group: &Group, [who, waits, of_whom]: [&str; 3], time: i64, calls: u64) -> String {
+    let at = |site: &Option<Rc<Site>>| {
+        site.as_ref().map_or(String::new(), |site| format!(" at {}", site.path))
+    };
+    let what = match group.kind {
+        WaitKind::LateSender => "to send",
+        WaitKind::LateReceiver => "to receive",
+        WaitKind::Collective => "to come to it",
+    };
+    format!(
+        "{:>12}  {:<13}  {who}, in {} of {}{}, {waits} for {of_whom} {what}{}",
+        seconds(time),
+        group.kind.name(),
+        count(usize::try_from(calls).unwrap_or(usize::MAX), "call"),
+        group.function,
+        at(&group.site),
+        at(&group.until),
+    )
+}
+
+/// Waits of many pairs of ranks, added up over these, in so many lines and one for the rest.
+fn folded(trace: &Trace, groups: &[(Group, i64, u64)], top: usize, text: &mut String) {
+    let key = |group: &Group| (group.kind, group.function, group.site.clone(), group.until.clone());
+    // Those of one key are the longest first, as all are.
+    let mut rows: BTreeMap<_, Vec<&(Group, i64, u64)>> = BTreeMap::new();
+    for one in groups {
+        rows.entry(key(&one.0)).or_default().push(one);
+    }
+    let sum = |row: &[&(Group, i64, u64)]| row.iter().map(|(_, time, _)| time).sum::<i64>();
+    let mut rows: Vec<_> = rows.into_values().map(|row| (sum(&row), row)).collect();
+    rows.sort_by_key(|(time, _)| core::cmp::Reverse(*time));
+    let shown = top.min(rows.len());
+    for (time, row) in &rows[..shown] {
+        let (worst, of_worst, _) = row[0];
+        let ranks = |of: fn(&Group) -> usize| {
+            let all: BTreeSet<usize> = row.iter().map(|(group, ..)| of(group)).collect();
+            match all.len() {
+                1 => name(trace, of(worst)),
+                many => count(many, "rank"),
+            }
+        };
+        let (who, of_whom) = (ranks(|group| group.waiting), ranks(|group| group.culprit));
+        let waits = if who.ends_with("ranks") { "wait" } else { "waits" };
+        let calls = row.iter().map(|(.., calls)| calls).sum();
+        let _ = write!(text, "{}", wait(worst, [&who, waits, &of_whom], *time, calls));
+        let pair = [worst.waiting, worst.culprit].map(|process| name(trace, process));
+        let _ = match row.len() {
+            1 => writeln!(text),
+            _ => writeln!(text, "; longest: {} for {}, {}", pair[0], pair[1], seconds(*of_worst)),
+        };
+    }
+    let rest: i64 = rows[shown..].iter().map(|(time, _)| time).sum();
+    let rest = match rows.len() - shown {
+        0 => String::new(),
+        lines => format!("{} more ({}); ", count(lines, "line"), seconds(rest)),
+    };
+    let _ = writeln!(text, "… {rest}by {}: --top 0", count(groups.len(), "pair") + " of ranks");
 }
 
 /// What the run's length consists of, in so many lines.
@@ -163,6 +213,21 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
             seconds(most)
         );
     }
+    if let Some(found) = Efficiency::of(trace) {
+        let percent = |part: f64| part * 100.0;
+        let _ = writeln!(
+            text,
+            "start-up takes {}, until MPI_Init has returned on the last rank\n\
+             from there to {}, {}: parallel efficiency {:.1} % = load balance {:.1} % × communication efficiency \
+             {:.1} %",
+            seconds(found.started),
+            if ended < trace.processes.len() { "the last call" } else { "MPI_Finalize" },
+            seconds(found.time),
+            percent(found.parallel),
+            percent(found.load_balance),
+            percent(found.communication),
+        );
+    }
     let idle = Idle::of(trace, waits);
     let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
     let total = sum(|one| one.waiting.iter().sum());
@@ -219,4 +284,36 @@ pub(super) fn seconds(nanoseconds: i64) -> String {
 /// `1 call`, `2 calls`.
 pub(super) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_facts::FunctionId::MPI_Barrier;
+
+    use super::super::read::made_up::{call, process, trace};
+    use super::*;
+
+    /// Forty ranks come to a barrier one after the other: 39 pairs, of which the last one is in each.
+    #[test]
+    fn waits_of_many_pairs_are_added_up() {
+        let rank = |rank: u32| {
+            let barrier = call(MPI_Barrier, 10 + 1000 * i64::from(rank), 40_000).on_world();
+            process(rank, vec![barrier])
+        };
+        let trace = trace((0..40).map(rank).collect());
+        let messages = Messages::of(&trace);
+        let found = Found::of(&trace, &messages);
+        let text = of(&trace, &messages, &found, 20);
+        let waits = text.split_once("who waits for whom:\n").unwrap().1;
+        let lines: Vec<&str> = waits.lines().collect();
+        assert_eq!(
+            lines[0],
+            "  0.000780 s  collective     39 ranks, in 39 calls of MPI_Barrier, wait for rank 39 to come to it; longest: rank 0 \
+             for rank 39, 0.000039 s"
+        );
+        assert_eq!(lines[1], "… by 39 pairs of ranks: --top 0");
+        let text = of(&trace, &messages, &found, 0);
+        let waits = text.split_once("who waits for whom:\n").unwrap().1;
+        assert_eq!(waits.lines().filter(|line| line.contains("waits for rank 39")).count(), 39);
+    }
 }

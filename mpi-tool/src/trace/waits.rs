@@ -22,13 +22,13 @@ use super::read::{Site, Trace};
 
 /// Why a rank waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Cause {
+pub(super) enum WaitKind {
     LateSender,
     LateReceiver,
     Collective,
 }
 
-impl Cause {
+impl WaitKind {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::LateSender => "late sender",
@@ -41,7 +41,7 @@ impl Cause {
 /// A call that waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
-    pub(super) cause: Cause,
+    pub(super) kind: WaitKind,
     pub(super) call: Place,
     /// The process that comes last.
     pub(super) culprit: usize,
@@ -51,10 +51,10 @@ pub(super) struct Wait {
     pub(super) time: i64,
 }
 
-/// Waits of one cause, function and culprit, and of the same lines of the program if these are known.
+/// Waits of one kind, function and culprit, and of the same lines of the program if these are known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
-    pub(super) cause: Cause,
+    pub(super) kind: WaitKind,
     pub(super) function: FunctionId,
     pub(super) waiting: usize,
     pub(super) culprit: usize,
@@ -65,14 +65,24 @@ pub(super) struct Group {
 }
 
 /// All waits of a trace, one a call at most.
+#[cfg(test)]
 pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
+    of_operations(trace, messages, &operations(trace))
+}
+
+/// The same, with the operations of the trace.
+pub(super) fn of_operations(
+    trace: &Trace,
+    messages: &Messages,
+    operations: &[Operation],
+) -> Vec<Wait> {
     let mut waits: HashMap<Place, Wait> = HashMap::new();
-    let mut add = |cause, call: Place, until: Place| {
+    let mut add = |kind, call: Place, until: Place| {
         let one = call.of(trace);
         let time = (until.of(trace).begin - one.begin).min(one.end - one.begin);
         let culprit = until.process();
         if time > 0 && culprit != call.process() {
-            let wait = Wait { cause, call, culprit, until, time };
+            let wait = Wait { kind, call, culprit, until, time };
             let known = waits.entry(call).or_insert(wait);
             if known.time < time {
                 *known = wait;
@@ -88,26 +98,26 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
     }
     for message in &messages.matched {
         let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
-        add(Cause::LateSender, message.received, message.sent);
+        add(WaitKind::LateSender, message.received, message.sent);
         if let Some(probe) = message.probed
             && Shape::looked_up(probe.of(trace).function).flag == NONE
             && sent.begin <= probe.of(trace).end
         {
-            add(Cause::LateSender, probe, message.sent);
+            add(WaitKind::LateSender, probe, message.sent);
         }
         let shape = Shape::looked_up(sent.function);
         let is_blocking = shape.timing == Timing::Blocking && shape.pattern == Pattern::Send;
         if is_blocking && sent.end >= asked.begin {
-            add(Cause::LateReceiver, message.sent, message.asked);
+            add(WaitKind::LateReceiver, message.sent, message.asked);
         }
         if let Some(Completion { call, is_sure }) = message.completed
             && (is_sure || longest[&call] == message.sent_bytes)
             && call.of(trace).end >= asked.begin
         {
-            add(Cause::LateReceiver, call, message.asked);
+            add(WaitKind::LateReceiver, call, message.asked);
         }
     }
-    for operation in operations(trace) {
+    for operation in operations {
         operation.waits(trace, &mut add);
     }
     let mut waits: Vec<Wait> = waits.into_values().collect();
@@ -119,11 +129,11 @@ pub(super) fn of(trace: &Trace, messages: &Messages) -> Vec<Wait> {
 pub(super) fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<(Group, i64, u64)> {
     let mut groups: BTreeMap<Group, (i64, u64)> = BTreeMap::new();
     for wait in waits {
-        let Wait { cause, call, culprit, until, time } = *wait;
+        let Wait { kind, call, culprit, until, time } = *wait;
         let function = call.of(trace).function;
         let [site, until] = [call, until]
             .map(|place| trace.processes[place.process()].site(place.of(trace)).cloned());
-        let group = Group { cause, function, waiting: call.process(), culprit, site, until };
+        let group = Group { kind, function, waiting: call.process(), culprit, site, until };
         let sums = groups.entry(group).or_default();
         *sums = (sums.0 + time, sums.1 + 1);
     }
@@ -217,19 +227,28 @@ impl Operation {
         roots.next().is_none().then_some(*root)
     }
 
-    fn waits(&self, trace: &Trace, add: &mut impl FnMut(Cause, Place, Place)) {
+    /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others.
+    pub(super) fn tells_waits(&self) -> bool {
         let shape = Shape::looked_up(self.function);
-        if shape.timing != Timing::Blocking {
+        let is_scan = shape.pattern == Pattern::Exscan || self.function == FunctionId::MPI_Scan;
+        shape.timing == Timing::Blocking && !is_scan
+    }
+
+    fn waits(&self, trace: &Trace, add: &mut impl FnMut(WaitKind, Place, Place)) {
+        // In a scan, a process depends on those before it only.
+        if !self.tells_waits() {
             return;
         }
+        // The last one, and the last one of all others.
         let begin = |place: &&Place| place.of(trace).begin;
-        let last_but =
-            |own: &Place| self.calls.iter().filter(|place| *place != own).max_by_key(begin);
-        match shape.pattern {
+        let last = self.calls.iter().max_by_key(begin);
+        let second = self.calls.iter().filter(|place| Some(*place) != last).max_by_key(begin);
+        let last_but = |own: &Place| if Some(own) == last { second } else { last };
+        match Shape::looked_up(self.function).pattern {
             Pattern::Broadcast | Pattern::Scatter => {
                 if let Some(root) = self.root(trace) {
                     for call in self.calls.iter().filter(|call| **call != root) {
-                        add(Cause::Collective, *call, root);
+                        add(WaitKind::Collective, *call, root);
                     }
                 }
             }
@@ -237,16 +256,13 @@ impl Operation {
                 if let Some(root) = self.root(trace)
                     && let Some(last) = last_but(&root)
                 {
-                    add(Cause::Collective, root, *last);
+                    add(WaitKind::Collective, root, *last);
                 }
             }
-            // A process depends on those before it only.
-            Pattern::Exscan => {}
-            _ if self.function == FunctionId::MPI_Scan => {}
             _ => {
                 for call in &self.calls {
                     if let Some(last) = last_but(call) {
-                        add(Cause::Collective, *call, *last);
+                        add(WaitKind::Collective, *call, *last);
                     }
                 }
             }
@@ -284,7 +300,7 @@ mod tests {
         processes.insert(0, process(0, calls));
         let trace = trace(processes);
         let waits = of(&trace, &Messages::of(&trace));
-        assert!(waits.iter().all(|wait| wait.cause == Cause::LateReceiver), "{waits:?}");
+        assert!(waits.iter().all(|wait| wait.kind == WaitKind::LateReceiver), "{waits:?}");
         waits.iter().map(|wait| (wait.culprit, wait.time)).collect()
     }
 

@@ -20,8 +20,13 @@ struct Outcome {
 
 /// `mpi-tool report ARGUMENTS` in a folder.
 fn report(folder: &Path, arguments: &[&str]) -> Outcome {
+    mpi_tool(folder, &[&["report"], arguments].concat())
+}
+
+/// `mpi-tool ARGUMENTS` in a folder.
+fn mpi_tool(folder: &Path, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mpi-tool"));
-    let output = command.arg("report").args(arguments).current_dir(folder).output().unwrap();
+    let output = command.args(arguments).current_dir(folder).output().unwrap();
     Outcome {
         status: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),

@@ -6,8 +6,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::browser::load;
-use crate::report;
 use crate::simulated::Simulated;
+use crate::{mpi_tool, report};
 
 /// The fields of an object by their paths, as the page shows them.
 fn flatten(value: &Value, path: &str, into: &mut Vec<(String, String)>) {
@@ -182,6 +182,28 @@ fn a_comparison_is_a_page_too() {
     let (_, sites) = shown.document.split_once("<h2>Call sites</h2>").unwrap();
     let first = sites.split("</tr>").nth(1).unwrap();
     assert!(first.contains(" f17 ") && first.contains("<strong>slower</strong>"), "{first}");
+}
+
+/// A site takes more and more of the run: 1, 2 and 3 % of it.
+#[test]
+fn scaling_is_a_page_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["4.json", "8.json", "16.json"];
+    for (name, ranks, part) in [(files[0], 4, 0.0), (files[1], 8, 1.0), (files[2], 16, 2.0)] {
+        let run = Simulated { slower: Some((17, part)), ..Simulated::of(ranks) };
+        fs::write(folder.path().join(name), run.report().to_string()).unwrap();
+    }
+    let outcome = mpi_tool(folder.path(), &[&["scaling", "-o", "page.html"], &files[..]].concat());
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    let shown = load(&folder.path().join("page.html"));
+    assert_eq!((shown.console.as_slice(), shown.requests.as_slice()), (&[][..], &[][..]));
+    // A header, and a line for each number of ranks and for each call site.
+    assert_eq!([shown.table("data-sizes").len(), shown.table("data-sites").len()], [4, 41]);
+    let (_, sites) = shown.document.split_once("<h2>Call sites</h2>").unwrap();
+    assert!(sites.split("</tr>").nth(1).unwrap().contains(" f17 "), "{sites}");
+    for curve in ["measured, 16 ranks: 1.00", "ideal, 16 ranks: 4.00"] {
+        assert!(shown.document.contains(curve), "{curve}");
+    }
 }
 
 /// The text tells of the tool's own time where it is 1 % of the run or more.

@@ -131,6 +131,28 @@ fn talp_has_the_efficiencies() {
     assert_eq!((&global["cycles"], &global["ompLoadBalance"]), (&json!(0.0), &json!(1.0)));
 }
 
+/// All time in MPI is in folded stacks, each of which ends with a function.
+#[test]
+fn folded_stacks_have_all_time() {
+    let (folder, run) = simulated(16);
+    let outcome = report(folder.path(), &["run.json", "-o", "run.folded"]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("run.folded")).unwrap();
+    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in text.lines() {
+        let (stack, time) = line.rsplit_once(' ').unwrap();
+        *all.entry(stack.rsplit(';').next().unwrap()).or_default() += time.parse::<u64>().unwrap();
+        assert!(stack.starts_with("MPI_") || stack.contains("main"), "{stack}");
+    }
+    let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in run["rows"].as_array().unwrap() {
+        let function = row["function"].as_str().unwrap();
+        *expected.entry(function).or_default() += row["time"]["sum"].as_u64().unwrap();
+    }
+    expected.retain(|_, time| *time > 0);
+    assert_eq!(all, expected);
+}
+
 /// Ranks of an 8 × 8 grid in another order, on four hosts: within 5 % of four quarters.
 #[test]
 fn a_shuffled_grid_is_put_together() {

@@ -1,32 +1,22 @@
 //! What all tests need: programs, `mpi-tool`, and what came of it.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-use tempfile::TempDir;
 
 /// A variable that the tests cannot do without.
 pub(crate) fn setting(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; `cargo xtask test` sets it"))
 }
 
-pub(crate) fn mpi_name() -> String {
-    setting("MPI_NAME").into_string().unwrap()
-}
+pub(crate) use test_support::mpi_name;
 
-/// The ABI of the MPI that is tested with, by its name in xtask.
+/// The ABI of the MPI that is tested with.
 pub(crate) fn abi() -> &'static str {
-    match mpi_name() {
-        name if name.starts_with("openmpi") => "openmpi",
-        name if name.ends_with("-abi") => "standard",
-        _ => "mpich",
-    }
+    test_support::abi().name()
 }
 
 /// Does mpi4py's wheel find this MPI? It is for the ABIs of MPICH and of Open MPI, and looks for
@@ -55,11 +45,6 @@ pub(crate) fn foreign_tool(name: &str) -> (PathBuf, &'static str) {
     (fs::canonicalize(tools).unwrap().join(format!("lib{name}.so")), abi)
 }
 
-fn build_folder() -> &'static Path {
-    static FOLDER: OnceLock<TempDir> = OnceLock::new();
-    FOLDER.get_or_init(|| tempfile::tempdir().unwrap()).path()
-}
-
 /// Compiles `tests/c/NAME.c` with a compiler and flags, once for all tests.
 pub(crate) fn compile_with(
     compiler: OsString,
@@ -67,22 +52,24 @@ pub(crate) fn compile_with(
     output: &str,
     flags: &[&str],
 ) -> PathBuf {
-    static COMPILED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let program = build_folder().join(output);
-    if compiled.insert(output.into()) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/c/{name}.c"));
-        let mut cc = Command::new(compiler);
-        cc.args(["-O1", "-Wall", "-Werror", "-o"]).arg(&program).arg(source).args(flags);
-        let output = cc.output().expect("the compiler runs");
-        assert!(output.status.success(), "{cc:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    }
-    program
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/c/{name}.c"));
+    test_support::compile_by(compiler, &source, output, &["-O1", "-Wall", "-Werror"], flags)
 }
 
 /// An MPI program.
 pub(crate) fn compile(name: &str) -> PathBuf {
     compile_with(setting("MPICC"), name, name, &[])
+}
+
+/// Compiles a test's own source of an MPI program in a folder.
+pub(crate) fn compile_source(folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let file = Path::new(name).with_extension("c");
+    fs::write(folder.join(&file), source).unwrap();
+    let mut cc = limited(setting("MPICC"));
+    cc.args(["-g", "-o", name]).arg(file).args(flags).current_dir(folder);
+    let outcome = Outcome::of(&mut cc);
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    folder.join(name)
 }
 
 /// A program without MPI.
@@ -199,3 +186,18 @@ pub(crate) fn calls(ranks: u64) -> Vec<(String, u64)> {
 }
 
 pub(crate) const FINE: [&str; 2] = ["rank 0 of 2 is fine", "rank 1 of 2 is fine"];
+
+/// What `trace.json` says of a run of `hosts.c`.
+pub(crate) fn expect_one_world(folder: &Path, ranks: u64, hosts: u64) {
+    let trace = fs::read_to_string(folder.join("trace.json")).unwrap();
+    let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
+    let processes = trace["processes"].as_array().unwrap();
+    let all: Vec<_> =
+        processes.iter().map(|one| (one["world"].as_u64(), one["rank"].as_u64())).collect();
+    let expected: Vec<_> = (0..ranks).map(|rank| (Some(0), Some(rank))).collect();
+    assert_eq!(all, expected, "{:#}", trace["processes"]);
+    assert_eq!(trace["hosts"], hosts, "{:#}", trace["processes"]);
+    let summary = &trace["summary"];
+    assert_eq!(summary["messages"], 5 * ranks, "{summary:#}");
+    assert_eq!(summary["sends_without_receive"], 0, "{summary:#}");
+}

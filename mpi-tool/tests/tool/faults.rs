@@ -11,41 +11,74 @@ use serde_json::Value;
 use crate::common::{limited, text, write_program};
 use crate::hang::{Job, LIMIT, culprits, hang, line_of, named, program, verdict};
 
-/// The faults: ranks, arguments, verdict. Each stays as it is.
-fn faults(folder: &Path) -> Vec<(u32, Vec<String>, &'static str)> {
-    // What it starts never calls MPI_Init.
-    let sleeper = folder.join("sleeper");
-    write_program(&sleeper, "#!/bin/sh\nexec sleep 100\n");
-    let file = folder.join("file");
-    let faults: [(u32, &[&str], _); 16] = [
-        (3, &["receive cycle"], "deadlock"),
-        (3, &["missing collective"], "deadlock"),
-        (3, &["other order"], "deadlock"),
-        (3, &["other function"], "deadlock"),
-        (2, &["wrong tag"], "deadlock"),
-        (2, &["wrong communicator"], "deadlock"),
-        (2, &["request"], "deadlock"),
-        (3, &["small sends"], "deadlock"),
-        (3, &["window lock"], "deadlock"),
-        (3, &["create group"], "deadlock"),
-        (3, &["no leader"], "deadlock"),
-        (3, &["no member"], "deadlock"),
-        (3, &["endless loop"], "waiting"),
-        (3, &["stopped"], "waiting"),
-        (2, &["file lock", text(&file)], "waiting"),
-        (1, &["spawn", text(&sleeper)], "waiting"),
-    ];
-    let mut faults: Vec<_> = faults
-        .into_iter()
-        .map(|(ranks, words, verdict)| {
-            (ranks, words.iter().map(|word| (*word).to_owned()).collect(), verdict)
-        })
-        .collect();
-    if has_persistent_collectives() {
-        faults.push((3, vec!["persistent".to_owned()], "deadlock"));
-        faults.push((2, vec!["no part".to_owned()], "deadlock"));
+/// A fault of `hang.c`, which stays as it is.
+pub(crate) struct Fault {
+    pub(crate) ranks: u32,
+    pub(crate) what: &'static str,
+    pub(crate) verdict: &'static str,
+}
+
+impl Fault {
+    /// Does this MPI have what is wrong?
+    pub(crate) fn is_possible(&self) -> bool {
+        !["persistent", "no part"].contains(&self.what) || has_persistent_collectives()
     }
-    faults
+
+    /// The program's arguments.
+    pub(crate) fn arguments(&self, folder: &Path) -> Vec<String> {
+        let file = folder.join(self.what.replace(' ', "-"));
+        if self.what == "spawn" {
+            // What it starts never calls MPI_Init.
+            write_program(&file, "#!/bin/sh\nexec sleep 100\n");
+        }
+        let mut arguments = vec![self.what.to_owned()];
+        if ["spawn", "file lock"].contains(&self.what) {
+            arguments.push(text(&file).to_owned());
+        }
+        arguments
+    }
+}
+
+/// Each fault is a test of each question.
+macro_rules! faults {
+    ($($name:ident $ranks:literal $what:literal $verdict:literal,)*) => {
+        faults! { @ the_same_is_told_after_a_kill $($name $ranks $what $verdict,)* }
+        faults! { @ gdb_sees_the_same $($name $ranks $what $verdict,)* }
+    };
+    (@ $question:ident $($name:ident $ranks:literal $what:literal $verdict:literal,)*) => {
+        mod $question {
+            use super::Fault;
+
+            $(#[test]
+            fn $name() {
+                let fault = Fault { ranks: $ranks, what: $what, verdict: $verdict };
+                if fault.is_possible() {
+                    super::$question(&fault);
+                }
+            })*
+        }
+    };
+}
+
+faults! {
+    receive_cycle 3 "receive cycle" "deadlock",
+    missing_collective 3 "missing collective" "deadlock",
+    other_order 3 "other order" "deadlock",
+    other_function 3 "other function" "deadlock",
+    wrong_tag 2 "wrong tag" "deadlock",
+    wrong_communicator 2 "wrong communicator" "deadlock",
+    request 2 "request" "deadlock",
+    small_sends 3 "small sends" "deadlock",
+    window_lock 3 "window lock" "deadlock",
+    create_group 3 "create group" "deadlock",
+    no_leader 3 "no leader" "deadlock",
+    no_member 3 "no member" "deadlock",
+    endless_loop 3 "endless loop" "waiting",
+    stopped 3 "stopped" "waiting",
+    file_lock 2 "file lock" "waiting",
+    spawn 1 "spawn" "waiting",
+    persistent 3 "persistent" "deadlock",
+    no_part 2 "no part" "deadlock",
 }
 
 /// Does this MPI have them?
@@ -77,45 +110,43 @@ fn ranks(answer: &Value) -> Vec<Value> {
 }
 
 /// The same of a fault before and after `kill -9` of all ranks and of the launcher: which ranks are named, and what each does.
-#[test]
-fn the_same_is_told_after_a_kill() {
+fn the_same_is_told_after_a_kill(fault: &Fault) {
     let folder = tempfile::tempdir().unwrap();
-    for (size, arguments, kind) in faults(folder.path()) {
-        let (mut job, alive) = standing(size, &arguments, kind);
-        job.kill();
-        let begin = Instant::now();
-        let dead = loop {
-            let dead = hang(folder.path(), text(&job.run_folder())).unwrap();
-            if dead["worlds"][0]["alive"] == false || begin.elapsed() > LIMIT {
-                break dead;
-            }
-            sleep(Duration::from_millis(50));
-        };
-        assert_eq!(dead["worlds"][0]["alive"], false, "{arguments:?}");
-        assert_eq!(verdict(&dead), kind, "{arguments:?}: {dead:#}");
-        assert_eq!(ranks(&dead), ranks(&alive), "{arguments:?}");
-        // What a process did outside of MPI ends with it.
-        let told = |answer: &Value| -> BTreeSet<_> {
-            let outside = ["stopped", "computing", "sleeping outside of MPI"];
-            let all = culprits(answer).into_iter().map(|(rank, function, line, why)| {
-                let why = if outside.contains(&&*why) { "outside of MPI".to_owned() } else { why };
-                (rank, function, line, why)
-            });
-            all.collect()
-        };
-        assert_eq!(told(&dead), told(&alive), "{arguments:?}");
-    }
+    let (arguments, kind) = (fault.arguments(folder.path()), fault.verdict);
+    let (mut job, alive) = standing(fault.ranks, &arguments, kind);
+    job.kill();
+    let begin = Instant::now();
+    let dead = loop {
+        let dead = hang(folder.path(), text(&job.run_folder())).unwrap();
+        if dead["worlds"][0]["alive"] == false || begin.elapsed() > LIMIT {
+            break dead;
+        }
+        sleep(Duration::from_millis(50));
+    };
+    assert_eq!(dead["worlds"][0]["alive"], false, "{arguments:?}");
+    assert_eq!(verdict(&dead), kind, "{arguments:?}: {dead:#}");
+    assert_eq!(ranks(&dead), ranks(&alive), "{arguments:?}");
+    // What a process did outside of MPI ends with it.
+    let told = |answer: &Value| -> BTreeSet<_> {
+        let outside = ["stopped", "computing", "sleeping outside of MPI"];
+        let all = culprits(answer).into_iter().map(|(rank, function, line, why)| {
+            let why = if outside.contains(&&*why) { "outside of MPI".to_owned() } else { why };
+            (rank, function, line, why)
+        });
+        all.collect()
+    };
+    assert_eq!(told(&dead), told(&alive), "{arguments:?}");
 }
 
 /// A frame of a debugger's: the function, and the line if it is of `hang.c`.
 #[derive(Debug, PartialEq, Eq)]
-struct Frame {
-    function: String,
-    line: Option<u64>,
+pub(crate) struct Frame {
+    pub(crate) function: String,
+    pub(crate) line: Option<u64>,
 }
 
 /// The stack of a process's main thread, by gdb.
-fn frames(process: u64) -> Vec<Frame> {
+pub(crate) fn frames(process: u64) -> Vec<Frame> {
     let mut gdb = limited("gdb");
     gdb.args(["-nx", "-batch", "-ex", "set width 0", "-ex", "bt", "-p"]).arg(process.to_string());
     gdb.env("DEBUGINFOD_URLS", "").env_remove("LD_PRELOAD");
@@ -177,7 +208,7 @@ fn names_of_functions_are_understood() {
 }
 
 /// The frames of a rank's call site that are in `hang.c`.
-fn frames_of_site(rank: &Value) -> Vec<Frame> {
+pub(crate) fn frames_of_site(rank: &Value) -> Vec<Frame> {
     let site = rank["site"].as_array().unwrap().iter();
     let is_ours =
         |frame: &&Value| frame["file"].as_str().is_some_and(|file| file.ends_with("hang.c"));
@@ -191,30 +222,28 @@ fn frames_of_site(rank: &Value) -> Vec<Frame> {
 
 /// What a debugger sees of each rank is what is told of it: in which function of MPI it is, and by which lines it has come
 /// there; or that it is in none. `cargo xtask test` leaves tests of this name out where no debugger can look.
-#[test]
-fn gdb_sees_the_same() {
+fn gdb_sees_the_same(fault: &Fault) {
     let folder = tempfile::tempdir().unwrap();
-    for (size, arguments, kind) in faults(folder.path()) {
-        let (_job, answer) = standing(size, &arguments, kind);
-        for rank in answer["ranks"].as_array().unwrap() {
-            let seen = frames(rank["pid"].as_u64().unwrap());
-            let function = rank["function"].as_str().unwrap();
-            let (own, of_mpi): (Vec<_>, Vec<_>) =
-                seen.into_iter().partition(|frame| frame.line.is_some());
-            // MPI's name for it, or the tool's.
-            let of_tool = function.trim_start_matches("MPI_").to_lowercase();
-            let is_call = |name: &str| {
-                let name = own_name(name);
-                name.trim_start_matches('P') == function || name == of_tool
-            };
-            let is_in_it = of_mpi.iter().any(|frame| is_call(&frame.function));
-            let what = format!("{arguments:?}: {rank:#}, {own:?}, {of_mpi:?}");
-            if rank["inside"] == true {
-                assert!(is_in_it, "{what}");
-                assert_eq!(frames_of_site(rank), own, "{what}");
-            } else {
-                assert!(!of_mpi.iter().any(|frame| frame.function.contains("MPI_")), "{what}");
-            }
+    let arguments = fault.arguments(folder.path());
+    let (_job, answer) = standing(fault.ranks, &arguments, fault.verdict);
+    for rank in answer["ranks"].as_array().unwrap() {
+        let seen = frames(rank["pid"].as_u64().unwrap());
+        let function = rank["function"].as_str().unwrap();
+        let (own, of_mpi): (Vec<_>, Vec<_>) =
+            seen.into_iter().partition(|frame| frame.line.is_some());
+        // MPI's name for it, or the tool's.
+        let of_tool = function.trim_start_matches("MPI_").to_lowercase();
+        let is_call = |name: &str| {
+            let name = own_name(name);
+            name.trim_start_matches('P') == function || name == of_tool
+        };
+        let is_in_it = of_mpi.iter().any(|frame| is_call(&frame.function));
+        let what = format!("{arguments:?}: {rank:#}, {own:?}, {of_mpi:?}");
+        if rank["inside"] == true {
+            assert!(is_in_it, "{what}");
+            assert_eq!(frames_of_site(rank), own, "{what}");
+        } else {
+            assert!(!of_mpi.iter().any(|frame| frame.function.contains("MPI_")), "{what}");
         }
     }
 }

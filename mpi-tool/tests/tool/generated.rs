@@ -6,12 +6,14 @@ use std::process::Command;
 
 use crate::common::{Outcome, mpi_tool, text, tool, write_program};
 
-const COMMANDS: [&str; 14] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "run",
     "check",
     "hang",
+    "top",
     "trace",
     "report",
+    "scaling",
     "clean",
     "demo",
     "doctor",

@@ -128,19 +128,24 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         let processes = self.processes();
-        processes.iter().for_each(|process| signal("CONT", *process));
-        signal("TERM", self.launcher.id().into());
-        let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(10) {
-            if self.launcher.try_wait().is_ok_and(|status| status.is_some()) {
-                break;
-            }
-            sleep(Duration::from_millis(20));
-        }
-        processes.into_iter().for_each(|process| signal("KILL", process));
-        let _ = self.launcher.kill();
-        let _ = self.launcher.wait();
+        end(&mut self.launcher, processes);
     }
+}
+
+/// Ends a launcher and its ranks, also those that a test has stopped.
+pub(crate) fn end(launcher: &mut Child, processes: Vec<u64>) {
+    processes.iter().for_each(|process| signal("CONT", *process));
+    signal("TERM", launcher.id().into());
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(10) {
+        if launcher.try_wait().is_ok_and(|status| status.is_some()) {
+            break;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    processes.into_iter().for_each(|process| signal("KILL", process));
+    let _ = launcher.kill();
+    let _ = launcher.wait();
 }
 
 /// Sends a signal to a process of a test's.

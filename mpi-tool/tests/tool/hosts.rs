@@ -179,6 +179,24 @@ fn preloads_by_hand_reach_all_hosts() {
     }
 }
 
+/// Ranks of all hosts are one world of a trace, in one folder, though the launcher has a process of its own on each host.
+#[test]
+fn a_trace_of_several_hosts_is_one_world() {
+    let by_hand = format!("LD_PRELOAD={}", text(&tool("mpi_trace")));
+    for run_by in [format!("{} --tool mpi-trace --", mpi_tool_run()), by_hand] {
+        let folder = tempfile::tempdir().unwrap();
+        let command = format!(
+            "{run_by} {} {} && {} trace mpi-trace-* --to json > trace.json",
+            on_hosts(2),
+            text(&program()),
+            env!("CARGO_BIN_EXE_mpi-tool")
+        );
+        let outcome = run(folder.path(), 2, &command, &[]);
+        expect_everywhere(&outcome, 2);
+        crate::common::expect_one_world(folder.path(), RANKS, 2);
+    }
+}
+
 /// Jobs that hang on two hosts are told alike while they run and after all their processes were killed at once: the
 /// launcher, its proxies and all ranks.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -97,8 +97,6 @@ fn gfortran_programs_that_hang_are_named() {
 #[test]
 fn rust_programs_that_hang_are_named() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rmpi/tests/tools/hang.rs");
-    let tests = std::env::current_exe().unwrap();
-    let program: PathBuf = tests.ancestors().nth(2).unwrap().join("examples/hang");
-    assert!(program.is_file(), "cargo test --workspace builds rmpi's examples");
+    let program = test_support::program("hang");
     all_are_named(&program, &source, "//", ["receive", "barrier", "receive"], Some("finalize"));
 }

@@ -1,11 +1,14 @@
 //! `mpi-tool` under a real MPI. `cargo xtask test` sets what the tests want: `MPICC`, `MPIEXEC`,
 //! `MPI_NAME`, `MPI_TOOLS` (the folder with the tools' builds) and `MPI4PY`.
 
+mod attach;
 mod book;
+mod causes;
 mod check;
 mod clocks;
 mod common;
 mod doctor;
+mod ends;
 mod epochs;
 mod exports;
 mod faults;
@@ -24,13 +27,19 @@ mod missing;
 mod mounts;
 mod outputs;
 mod projects;
+mod python;
+mod reached;
 mod report;
 mod run;
+mod scaling;
 mod screen;
+mod segments;
 mod sessions;
 mod standing;
 mod stuck;
+mod texts;
 mod told;
+mod top;
 mod trace;
 mod worlds;
 mod wrong;

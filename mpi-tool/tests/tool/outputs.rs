@@ -68,12 +68,13 @@ fn runs() -> TempDir {
 fn outputs_that_cannot_be_written() {
     let folder = runs();
     // What each command exits with if all is well.
-    let commands: [(&[&str], i32); 27] = [
+    let commands: [(&[&str], i32); 28] = [
         (&["report", "profile.json"], 0),
         (&["report", "profile.json", "--to", "json"], 0),
         (&["report", "profile.json", "--to", "csv"], 0),
         (&["report", "profile.json", "--to", "html"], 0),
         (&["report", "profile.json", "--to", "talp"], 0),
+        (&["report", "profile.json", "--to", "folded"], 0),
         (&["report", "profile.json", "--by", "function"], 0),
         (&["report", "profile.json", "--matrix"], 0),
         (&["report", "profile.json", "profile.json"], 0),

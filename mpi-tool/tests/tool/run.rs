@@ -212,35 +212,101 @@ fn several_applications() {
     }
 }
 
-/// Neither has MPI's `-configfile` and `--app` been read, nor would it help.
+/// The launcher gets the tools of the MPI that the programs of the file use; nothing is said of what is right.
 #[test]
 fn applications_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile("calls");
-    fs::write(folder.path().join("jobs"), format!("-n 2 {}\n", text(&program))).unwrap();
-    let option = if abi() == "openmpi" { "--app" } else { "-configfile" };
+    // Open MPI 5.0.11 starts nothing if there is a comment in the file, and says nothing.
+    let (option, comment) =
+        if abi() == "openmpi" { ("--app", "") } else { ("-configfile", "# two of them\n") };
     let [mpiexec, ..] = launcher("2");
-    let command = [
-        "run",
-        "-tcall-counter",
-        "-fjson",
-        "-or.json",
-        "--abi",
-        abi(),
-        "--",
-        &mpiexec,
-        option,
-        "jobs",
-    ];
-    let outcome = mpi_tool(folder.path(), &command);
+    let run = |jobs: String, options: &[&str]| {
+        fs::write(folder.path().join("jobs"), jobs).unwrap();
+        let command = ["run", "-tcall-counter", "-fjson", "-or.json"];
+        let words = ["--", &mpiexec, option, "jobs"];
+        mpi_tool(folder.path(), &[&command, options, &words].concat())
+    };
+    let program = text(&program);
+    let outcome = run(format!("{comment}-n 2 {program}\n"), &[]);
     assert_eq!((outcome.status, outcome.lines()), (Some(0), FINE.to_vec()), "{outcome:?}");
+    assert_eq!(outcome.said(), [""; 0]);
+    assert_eq!(counters(&folder.path().join("r.json")), calls(2));
+
+    // What a shell would have to read is not read.
+    let outcome = run(format!("-n 2 '{program}'\n"), &["--abi", abi(), "--dry-run"]);
     assert_eq!(
         outcome.said(),
         [format!(
-            "{option}: mpi-tool does not read the applications in that file; the launcher gets the tools, too"
+            "{option}: mpi-tool cannot read the applications in that file; the launcher gets the tools, too"
         )]
     );
+}
+
+/// What starts a container takes the preload away, so it stands in front of the program inside. (A stand-in: without a container.)
+#[test]
+fn tools_go_into_a_container() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("calls");
+    let starter = "#!/bin/sh\nunset LD_PRELOAD\nwhile [ \"$1\" != image ]; do shift; done\nshift\nexec \"$@\"\n";
+    write_program(&folder.path().join("apptainer"), starter);
+    let tools = fs::canonicalize(setting("MPI_TOOLS")).unwrap();
+    let run = |options: &[&str]| {
+        let words = [&["timeout", "60", "./apptainer", "exec", "-e"], options, &["image"]].concat();
+        let words = [&words, &["env", "A=b", text(&program)][..]].concat();
+        run_two(folder.path(), &["-tcall-counter", "-fjson", "-or.json"], &words)
+    };
+    let bound = run(&["--bind", text(&tools)]);
+    assert_eq!((bound.status, bound.lines()), (Some(0), FINE.to_vec()), "{bound:?}");
+    assert_eq!(bound.said(), [""; 0]);
     assert_eq!(counters(&folder.path().join("r.json")), calls(2));
+
+    let hidden = run(&["--contain"]);
+    assert_eq!((hidden.status, hidden.lines()), (Some(0), FINE.to_vec()), "{hidden:?}");
+    let said = hidden.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("apptainer: the container may not see the tools, which are in "),
+        "{said:?}"
+    );
+
+    let command = [
+        "run",
+        "-tcall-counter",
+        "--dry-run",
+        "--",
+        "mpiexec",
+        "-n",
+        "2",
+        "./apptainer",
+        "run",
+        "image",
+    ];
+    let outcome = mpi_tool(folder.path(), &command);
+    assert!(outcome.stderr.contains("apptainer: the image says which program runs"), "{outcome:?}");
+    assert!(!outcome.stdout.contains("LD_PRELOAD"), "{outcome:?}");
+}
+
+/// A batch system starts the job elsewhere and later: nothing is queued without tools.
+#[test]
+fn what_only_queues_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, said) in [
+        (
+            &["sbatch", "-n", "2", "job"][..],
+            "sbatch only queues a job: write `mpi-tool run` into its script",
+        ),
+        (&["timeout", "9", "sbatch", "--wrap", "srun ./a"], "sbatch only queues a job"),
+        (
+            &["salloc", "-N2", "-J", "sh"],
+            "salloc without a command starts a shell, or none: write `mpi-tool run` there",
+        ),
+    ] {
+        let outcome = mpi_tool(folder.path(), &[&["run", "--"], command].concat());
+        assert_eq!(outcome.status, Some(127), "{outcome:?}");
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+        assert!(outcome.stderr.contains("nothing was started"), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -57,10 +57,12 @@ fn report_of(what: &str) -> String {
         // Without the tool, too, MPICH's launcher may end a program whose ranks finalize MPI in `exit`: if one of them has
         // ended before the launcher has seen that the others have finalized.
         let may_be_ended = what == "at exit" && abi() != "openmpi" && outcome.status == Some(9);
-        // Without the tool, too, MPICH 5.0.2 may hang where sessions are opened again: on a busy machine, in 2 of 40 runs.
-        let may_hang = what == "sessions anew" && abi() != "openmpi" && outcome.status == Some(124);
-        assert!(outcome.status == Some(0) || may_be_ended || may_hang, "{what}: {outcome:?}");
+        assert!(outcome.status == Some(0) || may_be_ended, "{what}: {outcome:?}");
+        // Of a rank that starts MPI late nobody knows what it does: nothing is said of all then.
+        let is_of_part = what == "late start"
+            && outcome.stderr.contains("has made an MPI call for 1 s, but others may work");
         match outcome.stderr.matches("no rank has made an MPI call for 1 s").count() {
+            _ if is_of_part => return outcome.stderr,
             0 => {}
             1 => return outcome.stderr,
             _ => panic!("{what}: {outcome:?}"),
@@ -69,91 +71,101 @@ fn report_of(what: &str) -> String {
     panic!("{what}: no report in three runs");
 }
 
-fn nobody_is_accused(programs: &[&str]) {
-    for what in programs {
-        let report = report_of(what);
-        assert!(!report.contains("deadlock") && !report.contains("Deadlock"), "{what}:\n{report}");
+fn nobody_is_accused(what: &str) {
+    let report = report_of(what);
+    assert!(!report.contains("deadlock") && !report.contains("Deadlock"), "{what}:\n{report}");
+}
+
+/// The same, where this MPI has what MPI-4 has brought.
+fn nobody_is_accused_by_mpi_4(what: &str) {
+    let has_it = limited(program("has 4")).arg("has 4").status().expect("it starts").success();
+    // Under Open MPI 5.0.11, a message of which a part comes later hangs without the tool, too, and it does not start again
+    // when its last session is over.
+    let fails_alone = abi() == "openmpi" && ["partitioned", "sessions anew"].contains(&what);
+    if has_it && !fails_alone {
+        nobody_is_accused(what);
     }
 }
 
-fn nothing_is_certain(programs: &[(&str, &str)]) {
-    for (what, said) in programs {
-        let report = report_of(what);
-        assert!(!report.contains("Deadlock:") && report.contains(said), "{what}:\n{report}");
+fn nothing_is_certain(what: &str, said: &str) {
+    let report = report_of(what);
+    assert!(!report.contains("Deadlock:") && report.contains(said), "{what}:\n{report}");
+}
+
+/// Each program is a test.
+macro_rules! each {
+    ($($group:ident: $judge:ident { $($name:ident $what:literal $($said:literal)?,)* })*) => {
+        $(mod $group {
+            $(#[test]
+            fn $name() {
+                super::$judge($what $(, $said)?);
+            })*
+        })*
+    };
+}
+
+each! {
+    operations_of_all_accuse_nobody: nobody_is_accused {
+        between_barrier "between barrier",
+        between_broadcast "between broadcast",
+        idup "idup",
+        neighbours "neighbours",
+        some_make_one "some make one",
+        made_again "made again",
+        leaders "leaders",
+        scan "scan",
+        attribute "attribute",
+        operation "operation",
+        error_returned "error returned",
+        input "input",
     }
-}
-
-#[test]
-fn operations_of_all_accuse_nobody() {
-    nobody_is_accused(&[
-        "between barrier",
-        "between broadcast",
-        "idup",
-        "neighbours",
-        "some make one",
-        "made again",
-        "leaders",
-        "scan",
-        "attribute",
-        "operation",
-        "error returned",
-        "input",
-    ]);
-}
-
-#[test]
-fn messages_accuse_nobody() {
-    nobody_is_accused(&[
-        "matched probe",
-        "server",
-        "slow poll",
-        "freed request",
-        "wait any",
-        "ring",
-        "shift",
-        "buffered",
-        "own request",
-    ]);
-}
-
-#[test]
-fn windows_and_files_accuse_nobody() {
-    nobody_is_accused(&[
-        "flag in memory",
-        "post and start",
-        "lock",
-        "lock all",
-        "file",
-        "ordered file",
-    ]);
-}
-
-#[test]
-fn starts_and_ends_accuse_nobody() {
-    nobody_is_accused(&["late start", "late end", "at exit", "spawn"]);
-}
-
-#[test]
-fn what_mpi_4_has_accuses_nobody() {
-    if limited(program("has 4")).arg("has 4").status().expect("it starts").success() {
-        nobody_is_accused(&["persistent collective", "session"]);
-        // Under Open MPI 5.0.11, a message of which a part comes later hangs without the tool, too.
-        if abi() != "openmpi" {
-            nobody_is_accused(&["partitioned"]);
-        }
+    messages_accuse_nobody: nobody_is_accused {
+        matched_probe "matched probe",
+        server "server",
+        slow_poll "slow poll",
+        freed_request "freed request",
+        wait_any "wait any",
+        ring "ring",
+        shift "shift",
+        buffered "buffered",
+        own_request "own request",
     }
-}
-
-#[test]
-fn sessions_accuse_nobody() {
-    if !limited(program("has 4")).arg("has 4").status().expect("it starts").success() {
-        return;
+    windows_and_files_accuse_nobody: nobody_is_accused {
+        flag_in_memory "flag in memory",
+        post_and_start "post and start",
+        lock "lock",
+        lock_all "lock all",
+        file "file",
+        ordered_file "ordered file",
     }
-    for what in OF_SESSIONS {
-        // Open MPI does not start again when its last session is over.
-        if what != "sessions anew" || abi() != "openmpi" {
-            nobody_is_accused(&[what]);
-        }
+    starts_and_ends_accuse_nobody: nobody_is_accused {
+        late_start "late start",
+        late_end "late end",
+        at_exit "at exit",
+        spawn "spawn",
+    }
+    what_mpi_4_has_accuses_nobody: nobody_is_accused_by_mpi_4 {
+        persistent_collective "persistent collective",
+        session "session",
+        partitioned "partitioned",
+    }
+    sessions_accuse_nobody: nobody_is_accused_by_mpi_4 {
+        sessions_again "sessions again",
+        sessions_anew "sessions anew",
+        sessions_groups "session's groups",
+        sessions_subset "session's subset",
+        sessions_self "session's self",
+        sessions_two_groups "session's two groups",
+        sessions_epochs "session's epochs",
+        sessions_end "session's end",
+    }
+    // Where it cannot be seen whether a rank goes on, that is said.
+    what_cannot_be_seen_is_not_certain: nothing_is_certain {
+        thread_polls "thread polls" "rank 2 has a thread that sleeps outside of MPI and may go on",
+        thread_polls_before_its_first_call "thread polls" "of rank 2 sleeps outside of MPI, and has not called MPI yet",
+        semaphore_of_all "semaphore of all" "rank 2 has a thread that sleeps outside of MPI and may go on",
+        own_message "own message" "outside of MPI and may go on",
+        error_handler "error handler" "may be in an error handler",
     }
 }
 
@@ -163,19 +175,6 @@ fn a_thread_that_works_accuses_nobody() {
     let report = report_of("thread works");
     assert!(!report.contains("deadlock") && !report.contains("Deadlock"), "{report}");
     assert!(report.contains(": another thread of it works outside of MPI"), "{report}");
-}
-
-/// Where it cannot be seen whether a rank goes on, that is said.
-#[test]
-fn what_cannot_be_seen_is_not_certain() {
-    let threads = "outside of MPI and may go on";
-    nothing_is_certain(&[
-        ("thread polls", "rank 2 has a thread that sleeps outside of MPI and may go on"),
-        ("thread polls", "of rank 2 sleeps outside of MPI, and has not called MPI yet"),
-        ("semaphore of all", "rank 2 has a thread that sleeps outside of MPI and may go on"),
-        ("own message", threads),
-        ("error handler", "may be in an error handler"),
-    ]);
 }
 
 /// Processes that are busy, ended with this value.

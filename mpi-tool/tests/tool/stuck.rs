@@ -24,33 +24,47 @@ fn named(what: &str, expected: &[(u64, &str)]) {
     });
 }
 
-#[test]
-fn messages_that_never_come_are_named() {
-    let all = |function| [0, 1, 2, 3].map(|rank| (rank, function));
-    named("exchange", &all("MPI_Sendrecv_replace"));
-    named("synchronous ring", &all("MPI_Ssend"));
-    named("persistent", &[(0, "MPI_Wait"), (1, "MPI_Barrier")]);
-    named("probe", &[(0, "MPI_Mprobe"), (1, "MPI_Barrier")]);
-    named("any source", &[(0, "MPI_Recv")]);
-    named("itself", &[(0, "MPI_Recv")]);
-    named("threads", &[(0, "MPI_Recv")]);
-    named("wait some", &[(0, "MPI_Waitsome"), (1, "MPI_Barrier")]);
+const fn all(function: &str) -> [(u64, &str); 4] {
+    [(0, function), (1, function), (2, function), (3, function)]
 }
 
-#[test]
-fn operations_that_some_do_not_come_to_are_named() {
-    named("between", &[(3, "MPI_Recv"), (0, "MPI_Barrier")]);
-    named("idup", &[(2, "MPI_Recv"), (0, "MPI_Wait")]);
-    named("split", &[(2, "MPI_Recv"), (0, "MPI_Comm_split")]);
-    named("scatter", &[(2, "MPI_Recv"), (0, "MPI_Scatter")]);
-    named("gather", &[(0, "MPI_Barrier")]);
-    let grid = [0, 1, 2, 3].map(|rank| (rank, "MPI_Barrier"));
-    named("grid", &grid);
+/// Each program is a test.
+macro_rules! each {
+    ($($group:ident { $($name:ident $what:literal $expected:expr,)* })*) => {
+        $(mod $group {
+            #[allow(unused_imports, reason = "not every group has a program in which all do the same")]
+            use super::{all, named};
+
+            $(#[test]
+            fn $name() {
+                named($what, &$expected);
+            })*
+        })*
+    };
 }
 
-#[test]
-fn windows_and_files_that_some_do_not_come_to_are_named() {
-    named("file", &[(1, "MPI_Recv"), (0, "MPI_File_open")]);
-    named("fence", &[(1, "MPI_Recv"), (0, "MPI_Win_fence")]);
-    named("window free", &[(1, "MPI_Recv"), (0, "MPI_Win_free")]);
+each! {
+    messages_that_never_come_are_named {
+        exchange "exchange" all("MPI_Sendrecv_replace"),
+        synchronous_ring "synchronous ring" all("MPI_Ssend"),
+        persistent "persistent" [(0, "MPI_Wait"), (1, "MPI_Barrier")],
+        probe "probe" [(0, "MPI_Mprobe"), (1, "MPI_Barrier")],
+        any_source "any source" [(0, "MPI_Recv")],
+        itself "itself" [(0, "MPI_Recv")],
+        threads "threads" [(0, "MPI_Recv")],
+        wait_some "wait some" [(0, "MPI_Waitsome"), (1, "MPI_Barrier")],
+    }
+    operations_that_some_do_not_come_to_are_named {
+        between "between" [(3, "MPI_Recv"), (0, "MPI_Barrier")],
+        idup "idup" [(2, "MPI_Recv"), (0, "MPI_Wait")],
+        split "split" [(2, "MPI_Recv"), (0, "MPI_Comm_split")],
+        scatter "scatter" [(2, "MPI_Recv"), (0, "MPI_Scatter")],
+        gather "gather" [(0, "MPI_Barrier")],
+        grid "grid" all("MPI_Barrier"),
+    }
+    windows_and_files_that_some_do_not_come_to_are_named {
+        file "file" [(1, "MPI_Recv"), (0, "MPI_File_open")],
+        fence "fence" [(1, "MPI_Recv"), (0, "MPI_Win_fence")],
+        window_free "window free" [(1, "MPI_Recv"), (0, "MPI_Win_free")],
+    }
 }

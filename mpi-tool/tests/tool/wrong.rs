@@ -35,6 +35,8 @@ fn a_tool_that_is_not_there() {
     assert_eq!(said.len(), 1, "{outcome:?}");
     assert!(said[0].starts_with("there is no tool named call-conter; the tools are: "), "{said:?}");
     assert!(said[0].contains("call-counter"), "{said:?}");
+    let (_, looked) = said[0].split_once(". mpi-tool has looked in ").expect("it says where");
+    assert!(looked.split(", ").any(|folder| folder == "target/tools"), "{said:?}");
 
     let outcome = run_two(folder.path(), &["--tool", "./libmine.so"], &[text(&program)]);
     assert_eq!(outcome.status, Some(2));

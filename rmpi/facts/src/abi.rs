@@ -68,6 +68,12 @@ pub fn is_mpi_library(name: &str) -> bool {
     matches!(stem, Some("libmpi" | "libmpich" | "libmpi_abi")) || Abi::of_library(name).is_some()
 }
 
+/// Is a file one that an MPI's library is made of, beside the library itself? Open MPI loads components (`mca_io_romio321.so`), and
+/// an MPICH may have the functions with the profiling interface's names in a library of their own.
+pub fn is_mpi_plugin(name: &str) -> bool {
+    name.contains(".so") && (name.starts_with("mca_") || name.starts_with("libpmpi."))
+}
+
 /// Is a library that of an MPI for Fortran, by its name or the name of its file?
 pub fn is_fortran_library(name: &str) -> bool {
     let stem = name.split_once(".so").map(|(stem, _)| stem);

@@ -5,6 +5,7 @@
 //! * [`Shape`]: which parameter of a function is what, and how its data move;
 //! * [`Width`]: how functions differ from their large-count twins;
 //! * [`Abi`]: the ABIs, and the names of the libraries that have them;
+//! * [`fortran`]: the entry points that tools have for Fortran;
 //! * [`note`]: what a tool's file says of itself, and where a tool's builds lie;
 //! * [`trace`]: the trace files of `mpi-trace`;
 //! * [`watch`]: what stands where in the state files of `mpi-watch`.
@@ -15,7 +16,9 @@
 #[macro_use]
 mod list;
 mod abi;
+pub mod fortran;
 mod function;
+mod marks;
 pub mod note;
 mod shape;
 mod text;
@@ -24,10 +27,11 @@ mod twins;
 pub mod watch;
 mod wrappers;
 
-pub use abi::{Abi, is_fortran_library, is_mpi_library, is_part_of_mpi};
+pub use abi::{Abi, is_fortran_library, is_mpi_library, is_mpi_plugin, is_part_of_mpi};
 pub use function::{
     Direction, FunctionClass, FunctionId, MpiVersion, Parameter, ParameterKind, UnknownFunction,
 };
+pub use marks::{MARKS_VARIABLE, Mark};
 pub use shape::{
     Completion, Data, NONE, Pattern, Position, Shape, Timing, is_collective,
     is_collective_on_object, only_tells,

@@ -19,7 +19,7 @@ use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing,
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 8;
+pub const VERSION: u64 = 9;
 /// The length of a file.
 pub const WORDS: usize = 8192;
 /// How a file's name ends.
@@ -28,6 +28,19 @@ pub const EXTENSION: &str = "watch";
 pub const PID_SPACE: &str = "/proc/self/ns/pid";
 /// A file beside these, of no length: there was no room for all of them.
 pub const NO_ROOM: &str = "no-room";
+/// How the names begin of files beside these that say which ranks have finalized MPI, as these have no file any more: one of
+/// each host, a line for each rank, with its rank and the name of its world.
+pub const LEFT: &str = "left-";
+/// How the name begins of a file beside these, of no length, by which a rank knows that the process which watches the run
+/// sees this folder. What follows is the value of [`GUARD_VARIABLE`].
+pub const GUARD: &str = "guard-";
+/// The variable of the environment that tells ranks that a process watches the run.
+pub const GUARD_VARIABLE: &str = "MPI_TOOL_GUARD";
+/// The variable with a name for the run that no other one has: `mpi-tool run` sets it.
+pub const JOB_VARIABLE: &str = "MPI_TOOL_JOB";
+/// How names of worlds begin that only this host's processes know the world by: launchers have a process of their own on each
+/// host. Other names are the same on all hosts. An empty name is one that is not known.
+pub const OF_HOST: char = '~';
 /// A number that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
 
@@ -107,8 +120,12 @@ pub mod header {
     pub const OLDER: usize = 71;
     /// How many there may be.
     pub const OLDER_COUNT: usize = 9;
+    /// Are the ranks of the world on one host, 1, or on several, 2? 0 if the launcher does not say that.
+    pub const HOSTS: usize = 80;
+    /// How many processes the launcher has started, or [`super::UNKNOWN`]: for as long as MPI has not said the size.
+    pub const LAUNCHED: usize = 81;
     /// The header's length.
-    pub const LENGTH: usize = 80;
+    pub const LENGTH: usize = 88;
 }
 
 /// Values of [`header::PHASE`].
@@ -473,9 +490,42 @@ pub fn run_roots(user: u32) -> [PathBuf; 2] {
     [PathBuf::from("/dev/shm"), temporary].map(|folder| folder.join(format!("mpi-tool-{user}")))
 }
 
+/// May two processes be of one world, as its names say? Each is a name and the host that it is of. Ranks and sizes are to be
+/// compared, too.
+pub fn may_be_one_world(one: (&str, &str), other: (&str, &str)) -> bool {
+    let ((one, one_host), (other, other_host)) = (one, other);
+    let is_for_all = |name: &str| !name.starts_with(OF_HOST);
+    if one.is_empty() || other.is_empty() {
+        return true;
+    }
+    if is_for_all(one) && is_for_all(other) || one_host == other_host {
+        return one == other;
+    }
+    true
+}
+
 /// When a process started, in clock ticks after the machine did, and which process has started it: by the contents of
 /// `/proc/PID/stat`. A process's name, which is in parentheses, may contain anything.
 pub fn started_and_parent(stat: &str) -> Option<(u64, u64)> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     Some((fields.get(19)?.parse().ok()?, fields.get(1)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_be_one_world;
+
+    /// Names for all hosts must be the same. Those that hosts have themselves are compared on one host only.
+    #[test]
+    fn worlds_are_told_apart_by_their_names() {
+        for (one, other, is_one) in [
+            (("slurm-1.0", "n1"), ("slurm-1.0", "n2"), true),
+            (("slurm-1.0", "n1"), ("slurm-1.1", "n2"), false),
+            (("~mpiexec-7-1", "n1"), ("~mpiexec-9-1", "n2"), true),
+            (("~mpiexec-7-1", "n1"), ("~mpiexec-9-1", "n1"), false),
+            (("", "n1"), ("~mpiexec-9-1", "n1"), true),
+        ] {
+            assert_eq!(may_be_one_world(one, other), is_one, "{one:?} {other:?}");
+        }
+    }
 }

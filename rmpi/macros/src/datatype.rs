@@ -1,7 +1,7 @@
 //! `#[derive(MpiDatatype)]` and `#[derive(SendDatatype)]`.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
@@ -54,9 +54,57 @@ fn expand(
 ) -> TokenStream {
     let expanded = syn::parse2::<DeriveInput>(input).and_then(|input| {
         let rmpi = crate_path(&input)?;
+        same_each_time(&input)?;
         derive(&input, &rmpi)
     });
     expanded.unwrap_or_else(Error::into_compile_error)
+}
+
+/// Refuses macros in what a type consists of. The code made names the types of the fields more than once, and a
+/// macro need not make the same of itself each time: the type map would be that of another type.
+fn same_each_time(input: &DeriveInput) -> Result<()> {
+    let fields = match &input.data {
+        Data::Struct(data) => field_types(&data.fields),
+        // Of those that can be derived, no field has a type.
+        Data::Enum(_) | Data::Union(_) => Vec::new(),
+    };
+    let types = fields.into_iter().map(ToTokens::to_token_stream);
+    let generics =
+        [input.generics.to_token_stream(), input.generics.where_clause.to_token_stream()];
+    match types.chain(generics).find_map(called) {
+        Some(span) => Err(Error::new(
+            span,
+            "a macro in a type may make another one of it each time, and MPI would take it for what it is \
+             not: name its result outside, as in `type Element = the_macro!();` or `const LENGTH: usize = \
+             the_macro!();`, and write that name here",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Where a macro is called, by its name or as an attribute.
+fn called(tokens: TokenStream) -> Option<Span> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    tokens.iter().enumerate().find_map(|(index, token)| match token {
+        TokenTree::Group(group) => called(group.stream()),
+        TokenTree::Ident(name) => match tokens.get(index + 1..index + 3) {
+            // A keyword is no name: `if !(…)`.
+            Some([TokenTree::Punct(mark), TokenTree::Group(_)])
+                if mark.as_char() == '!'
+                    && syn::parse2::<Ident>(name.to_token_stream()).is_ok() =>
+            {
+                Some(name.span())
+            }
+            _ => None,
+        },
+        TokenTree::Punct(mark) if mark.as_char() == '#' => match tokens.get(index + 1) {
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => {
+                Some(group.span())
+            }
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 fn of_union(input: &DeriveInput) -> Error {
@@ -268,6 +316,44 @@ mod tests {
         );
         refused(derive_mpi_datatype, quote!(union U { a: u8 }), "a union");
         refused(derive_send_datatype, quote!(union U { a: u8 }), "a union");
+    }
+
+    #[test]
+    fn macros_are_not_asked_twice() {
+        for input in [
+            quote!(
+                struct S(evil::flip!());
+            ),
+            quote!(
+                struct S {
+                    x: [u8; length!()],
+                }
+            ),
+            quote!(
+                struct S(Vec<(u8, [evil::flip! {}; 2])>);
+            ),
+            quote!(
+                struct S(
+                    [u8; {
+                        #[evil::attribute]
+                        const N: usize = 3;
+                        N
+                    }],
+                );
+            ),
+            quote!(
+                struct S<T>(T)
+                where
+                    T: Bound<evil::flip!()>;
+            ),
+        ] {
+            refused(derive_mpi_datatype, input.clone(), "name its result outside");
+            refused(derive_send_datatype, input, "name its result outside");
+        }
+        let made = derive_send_datatype(quote!(
+            struct S([u8; { if !(A != (B)) { 1 } else { !0 & 3 } }], #[doc = "fine"] u8);
+        ));
+        assert!(!made.to_string().contains("compile_error"), "{made}");
     }
 
     #[test]

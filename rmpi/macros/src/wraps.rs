@@ -5,7 +5,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{FnArg, GenericParam, Ident, ItemFn, Pat, Token, parse_quote};
+use syn::{FnArg, GenericParam, Ident, ItemFn, Pat, ReturnType, Token, Type, parse_quote};
 
 /// `MPI_Send`, or `MPI_Init in Self` where there is no `self`.
 struct Target {
@@ -84,6 +84,35 @@ fn try_expand(target: TokenStream, item: TokenStream) -> syn::Result<TokenStream
          tools need it.\n\n# Safety\n`mpi` does what the MPI standard says of `{function}`.",
         link.to_string().replace(' ', "")
     );
+    // An error says which function it is of, and of which communicator, if `self` is there to ask.
+    let fails = match &sig.output {
+        ReturnType::Type(_, output) => match &**output {
+            Type::Path(path) => {
+                path.path.segments.last().is_some_and(|last| last.ident == "RmpiResult")
+            }
+            _ => false,
+        },
+        ReturnType::Default => false,
+    };
+    let is_shared = sig.inputs.iter().any(|input| {
+        matches!(input, FnArg::Receiver(receiver)
+            if receiver.reference.is_some() && receiver.mutability.is_none())
+    });
+    let place = function.to_string();
+    let place = quote!(const { &crate::place::Place::of(#place) });
+    let blame = match (fails, is_shared) {
+        (false, _) => quote!(),
+        (true, true) => quote!(.map_err(|mut error| {
+            #[allow(unused_imports, reason = "communicators have a method of their own")]
+            use crate::place::Caller as _;
+            self.blame(&mut error, #place);
+            error
+        })),
+        (true, false) => quote!(.map_err(|mut error| {
+            crate::place::Placed::at(&mut error, #place);
+            error
+        })),
+    };
     let caller_vouches = sig.unsafety.is_some().then(|| quote!(#[allow(unused_unsafe)]));
     Ok(quote! {
         #(#attrs)*
@@ -92,7 +121,7 @@ fn try_expand(target: TokenStream, item: TokenStream) -> syn::Result<TokenStream
         #vis #outer {
             // SAFETY: the inner function wants a `mpi` that does what the standard says, and the library's
             // does. The conditions of an unsafe wrapper are its caller's.
-            unsafe { #owner #with #generics(#receiver super::Library, #(#arguments),*) }
+            unsafe { #owner #with #generics(#receiver super::Library, #(#arguments),*) } #blame
         }
 
         #[doc = #doc]

@@ -90,7 +90,7 @@ macro_rules! table {
                 // whose callers promise the same. That it is not null, and what the function asks for,
                 // is promised by the caller.
                 unsafe {
-                    core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> $ret>(
+                    core::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(
                         function,
                     )($($arg),*)
                 }

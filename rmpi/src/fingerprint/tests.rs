@@ -6,7 +6,16 @@ use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Unread, decode, encode, fingerprint, parts};
+use super::{Unread, fingerprint, parts};
+use crate::Postcard;
+
+fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, String> {
+    super::encode::<T, Postcard>(value)
+}
+
+fn decode<T: DeserializeOwned + 'static>(message: &[u8]) -> Result<T, Unread> {
+    super::decode::<T, Postcard>(message)
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Shape {

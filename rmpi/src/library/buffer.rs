@@ -81,7 +81,8 @@ pub unsafe trait BufferRef {
     message = "MPI cannot receive into `{Self}`",
     note = "what can be received into are slices, vectors and values, by mutable reference, of types \
             that are `MpiDatatype`: `&mut buffer` (a buffer without `&mut` is dropped with what came). They are valid \
-            whatever bits arrive, which `bool`, `char` and enums are not",
+            whatever bits arrive, which `bool`, `char` and enums are not: receive into an `rmpi::CBool`, a `u32` or the \
+            enum's integer",
     note = "where there is a block for each process, give a slice of such buffers, one for each: \
             `rmpi::split_blocks(&mut all, &lengths)` makes one of a single vector",
     note = "if this is the tag, the scope is missing: what begins an operation (`isend`, `irecv`, `ibcast`, …) takes a \
@@ -103,12 +104,14 @@ pub unsafe trait BufferMut: BufferRef {
 /// `as_raw`, and `as_raw_mut` if it is a [`BufferMut`], give this memory, as elements of what `Element`'s type
 /// map says.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no buffer, and a buffer of elements of one type is needed",
+    message = "`{Self}` is no buffer: needed is a buffer of elements of one type, or a slice of such buffers, one for each \
+               process",
     label = "a buffer is needed here, or a slice of buffers",
     note = "where there is a block for each process, give a slice of buffers, one for each, such as a \
             `Vec<Vec<f64>>`. A single vector becomes one by `rmpi::split_blocks(&mut all, &lengths)` to receive \
             into, and by `rmpi::split_blocks_ref(&all, &lengths)` to send. If all lengths are the same, \
-            `allgather`, `alltoall`, `gather` and `scatter` take the vector as it is",
+            `allgather`, `alltoall`, `gather` and `scatter` take the vector as it is. If the lengths of what comes are \
+            not known, `allgatherv_vec`, `gatherv_vec` and `alltoallv_flat` find them out",
     note = "otherwise give a slice, a vector or a value by reference, of a type that is `SendDatatype`"
 )]
 pub unsafe trait TypedBuffer: BufferRef {

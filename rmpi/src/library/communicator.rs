@@ -10,6 +10,7 @@ use rmpi_macros::wraps;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::runtime::{self, Runtime, sealed};
 use super::sys::{self, MPI_Comm, c_int};
+use crate::place::{Place, Placed as _};
 use crate::{Comparison, Multiple, Single, ThreadLevel};
 
 /// A communicator of the processes of one group (MPI-5.0, chapter 7), which is freed when it is
@@ -269,6 +270,36 @@ impl<'ctx> Communicator<'ctx> {
     #[inline]
     pub(super) fn intra(&self) -> RmpiResult {
         if self.size.load(Ordering::Relaxed) < 0 { Err(is_inter()) } else { Ok(()) }
+    }
+
+    /// An error of a function of this communicator, which says so. Asks MPI for what it has to say, which is local.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn blame(&self, error: &mut Error, place: &'static Place) {
+        if error.has_place() {
+            return;
+        }
+        let (mut rank, mut size, mut length) = (-1, 0, 0);
+        let mut name = [0_u8; sys::MPI_MAX_OBJECT_NAME as usize];
+        // SAFETY: MPI_Comm_rank, MPI_Comm_size and MPI_Comm_get_name require a communicator, which `self` holds, and
+        // write an int each; the last one also needs room for MPI_MAX_OBJECT_NAME bytes, which `name` has.
+        let codes = unsafe {
+            [
+                sys::MPI_Comm_rank(self.raw, &mut rank),
+                sys::MPI_Comm_size(self.raw, &mut size),
+                sys::MPI_Comm_get_name(self.raw, name.as_mut_ptr().cast(), &mut length),
+            ]
+        };
+        if codes[..2] != [sys::MPI_SUCCESS; 2] {
+            return error.at(place);
+        }
+        let length = if codes[2] == sys::MPI_SUCCESS { length } else { 0 };
+        let name = name.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
+        let name = match String::from_utf8_lossy(name) {
+            name if name.is_empty() => format!("a communicator of {size}"),
+            name => name.into_owned(),
+        };
+        error.at(place.by(name, rank));
     }
 
     /// This process's rank. C: `MPI_Comm_rank`. Local.

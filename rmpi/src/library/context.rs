@@ -45,7 +45,7 @@ impl<L: ThreadLevel> Runtime for RmpiContext<L> {}
 /// ```
 pub fn init() -> RmpiResult<RmpiContext> {
     begin::<Single>()?;
-    settings::choose();
+    settings::choose::<Single>();
     // SAFETY: MPI_Init may be called once in a process; its arguments may be null. `begin` has seen that nobody
     // called it, and lets one caller through.
     check(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }).inspect_err(|_| leave())?;
@@ -71,7 +71,7 @@ pub fn init() -> RmpiResult<RmpiContext> {
 pub fn init_thread<L: ThreadLevel>(level: L) -> RmpiResult<RmpiContext<L>> {
     let _ = level;
     begin::<L>()?;
-    settings::choose();
+    settings::choose::<L>();
     // SAFETY: MPI_Init_thread may be called once in a process; its arguments may be null, and it writes
     // one int to `provided`. `begin` has seen that nobody called it, and lets one caller through.
     let provided = output(0, |provided| unsafe {

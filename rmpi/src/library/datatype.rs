@@ -149,7 +149,8 @@ impl<'d> DatatypeRef<'d> {
             TypeMap::Predefined(predefined) => predefined_handle(*predefined),
             derived => match cached(derived) {
                 Some(raw) => raw,
-                None => make_cached(derived)?,
+                // SAFETY: MPI may be called here and now: `runtime` shows it.
+                None => unsafe { make_cached(derived)? },
             },
         };
         Ok(Self { raw, layout: Some(Layout::of_map(T::TYPE_MAP)?), _owner: PhantomData })
@@ -182,7 +183,8 @@ impl<'d> DatatypeRef<'d> {
     }
 
     pub(super) fn known_layout(&self) -> RmpiResult<Layout> {
-        self.layout.map_or_else(|| Layout::ask(self.raw), Ok)
+        // SAFETY: `ask` requires a datatype, which was promised to `from_raw` or `of_layout`, and so that MPI may be called.
+        self.layout.map_or_else(|| unsafe { Layout::ask(self.raw) }, Ok)
     }
 
     /// C's handle.
@@ -278,7 +280,8 @@ fn derived_handle(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
             "at MPI_THREAD_SERIALIZED, make a struct's datatype by DatatypeRef::of before its first use",
         ));
     }
-    make_cached(map)
+    // SAFETY: MPI may be called here and now: `callable` has said so, and `_calling` keeps it so.
+    unsafe { make_cached(map) }
 }
 
 #[inline]
@@ -292,12 +295,16 @@ fn cached(map: &'static TypeMap) -> Option<MPI_Datatype> {
     None
 }
 
-/// For who may call MPI here and now.
+/// Finds the datatype of a map among those that were made, or makes it.
+///
+/// # Safety
+/// MPI may be called here and now.
 #[cold]
-fn make_cached(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
+unsafe fn make_cached(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
     let address = core::ptr::from_ref(map).cast_mut();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let raw = find_or_make(&mut made, map)?;
+    // SAFETY: the caller promises the same.
+    let raw = unsafe { find_or_make(&mut made, map)? };
     if let Some((key, value)) = entries(map).find(|(key, _)| key.load(Ordering::Relaxed).is_null())
     {
         value.store(raw as usize, Ordering::Relaxed);
@@ -306,7 +313,9 @@ fn make_cached(map: &'static TypeMap) -> RmpiResult<MPI_Datatype> {
     Ok(raw)
 }
 
-fn find_or_make(
+/// # Safety
+/// MPI may be called here and now.
+unsafe fn find_or_make(
     made: &mut Vec<(&'static TypeMap, usize)>,
     map: &'static TypeMap,
 ) -> RmpiResult<MPI_Datatype> {
@@ -316,33 +325,37 @@ fn find_or_make(
     if let Some((_, raw)) = made.iter().find(|(known, _)| *known == map) {
         return Ok(*raw as MPI_Datatype);
     }
-    let mut raw = make(made, map)?;
-    // SAFETY: MPI_Type_commit requires a datatype: `make` has just made it. The caller may call MPI
-    // here and now.
+    // SAFETY: the caller promises the same.
+    let mut raw = unsafe { make(made, map)? };
+    // SAFETY: MPI_Type_commit requires a datatype: `make` has just made it. MPI may be called, as the caller
+    // promises.
     check(unsafe { sys::MPI_Type_commit(&mut raw) })?;
     if made.is_empty() {
         crate::running::free_at_the_end(free_all);
         if crate::running::is_assumed() {
-            free_at_finalize();
+            // SAFETY: the caller promises the same.
+            unsafe { free_at_finalize() };
         }
     }
     made.push((map, raw as usize));
     Ok(raw)
 }
 
-fn make(
+/// # Safety
+/// MPI may be called here and now.
+unsafe fn make(
     made: &mut Vec<(&'static TypeMap, usize)>,
     map: &'static TypeMap,
 ) -> RmpiResult<MPI_Datatype> {
     let null = sys::MPI_DATATYPE_NULL;
     let (element, length) = map.flat();
     let TypeMap::Struct { fields, size } = element else {
-        let element = find_or_make(made, element)?;
-        return contiguous(length, element);
+        // SAFETY: both want that MPI may be called, as the caller promises; `find_or_make` gives a datatype.
+        return unsafe { contiguous(length, find_or_make(made, element)?) };
     };
     if !core::ptr::eq(element, map) {
-        let element = find_or_make(made, element)?;
-        return contiguous(length, element);
+        // SAFETY: both want that MPI may be called, as the caller promises; `find_or_make` gives a datatype.
+        return unsafe { contiguous(length, find_or_make(made, element)?) };
     }
     let mut lengths = Vec::new();
     let mut offsets = Vec::new();
@@ -351,7 +364,8 @@ fn make(
         let (element, length) = field.map.flat();
         lengths.push(length as MPI_Count);
         offsets.push(field.offset as MPI_Count);
-        types.push(find_or_make(made, element)?);
+        // SAFETY: the caller promises the same.
+        types.push(unsafe { find_or_make(made, element)? });
     }
     let narrow = |values: &[MPI_Count]| -> Option<Vec<c_int>> {
         values.iter().map(|value| (*value).try_into().ok()).collect()
@@ -365,7 +379,8 @@ fn make(
             let offsets = offsets.as_ptr().cast();
             sys::MPI_Type_create_struct(count, lengths.as_ptr(), offsets, types.as_ptr(), new)
         },
-        // SAFETY: as above; these lengths are MPI_Counts, as this function takes them.
+        // SAFETY: MPI_Type_create_struct_c reads as many lengths, offsets and datatypes as `count` says: the three
+        // arrays have one for each field, of MPI_Counts, as this function takes them.
         None => unsafe {
             let (count, lengths) = (lengths.len() as MPI_Count, lengths.as_ptr());
             sys::MPI_Type_create_struct_c(count, lengths, offsets.as_ptr(), types.as_ptr(), new)
@@ -378,17 +393,24 @@ fn make(
     });
     // SAFETY: MPI_Type_free requires a datatype, freed once: it was made above, nobody else has it, and
     // MPI keeps what the resized one needs of it.
-    check(unsafe { sys::MPI_Type_free(&mut fields) })?;
+    let freed = check(unsafe { sys::MPI_Type_free(&mut fields) });
+    if let (Err(error), Ok(mut resized)) = (freed, resized) {
+        // SAFETY: MPI_Type_free requires a datatype that nobody uses: `resized` was made above, and nobody gets it.
+        unsafe { sys::MPI_Type_free(&mut resized) };
+        return Err(error);
+    }
     resized
 }
 
-fn contiguous(length: usize, element: MPI_Datatype) -> RmpiResult<MPI_Datatype> {
+/// # Safety
+/// `element` is a datatype, and MPI may be called here and now.
+unsafe fn contiguous(length: usize, element: MPI_Datatype) -> RmpiResult<MPI_Datatype> {
     output(sys::MPI_DATATYPE_NULL, |new| match c_int::try_from(length) {
-        // SAFETY: MPI_Type_contiguous requires a datatype, which `find_or_make` gave to the caller, and
-        // a length that is not negative, which was a `usize`; it writes one handle to `new`.
+        // SAFETY: MPI_Type_contiguous requires a datatype, as the caller promises, and a length that is not
+        // negative, which was a `usize`; it writes one handle to `new`.
         Ok(length) => unsafe { sys::MPI_Type_contiguous(length, element, new) },
-        // SAFETY: as above; a length that is too large for an MPI_Count becomes negative, which MPI
-        // refuses.
+        // SAFETY: MPI_Type_contiguous_c requires a datatype, as the caller promises; a length that is too large for
+        // an MPI_Count becomes negative, which MPI refuses; it writes one handle to `new`.
         Err(_) => unsafe { sys::MPI_Type_contiguous_c(length as MPI_Count, element, new) },
     })
 }
@@ -413,11 +435,14 @@ impl<T: SendDatatype> ElementOf<T> {
 
 /// Where somebody else runs MPI, nobody here is told of its end, but by an attribute of `MPI_COMM_SELF`: MPI deletes these
 /// before all else when it is finalized (MPI-5.0, 11.2.4), and can be called meanwhile. Without it, the datatypes go with MPI.
-fn free_at_finalize() {
+///
+/// # Safety
+/// MPI may be called here and now.
+unsafe fn free_at_finalize() {
     let mut key = sys::MPI_KEYVAL_INVALID;
     // SAFETY: MPI_Comm_create_keyval requires functions that can be called as long as there are attributes of the key: they
     // are functions of this program. The other two require a key, which was made here and is freed once, and a communicator,
-    // which is there as MPI runs: the caller may call MPI here and now.
+    // which is there as MPI runs: it may be called, as the caller promises.
     unsafe {
         let made = sys::MPI_Comm_create_keyval(
             Some(super::attribute::copy_nothing),

@@ -1,6 +1,7 @@
 use core::fmt;
 
 use super::sys::{self, c_int};
+use crate::place::{Place, Placed};
 
 /// What MPI returns: an error where C has another code than `MPI_SUCCESS`.
 pub type RmpiResult<T = ()> = Result<T, Error>;
@@ -16,12 +17,38 @@ pub type RmpiResult<T = ()> = Result<T, Error>;
 /// println!("{error}");
 /// # Ok::<(), rmpi::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// It knows the function that returned it, and if that was a function of a communicator, this process's rank in it:
+/// `invalid rank (MPI_ERR_RANK; MPI_Send, rank 1 of MPI_COMM_WORLD)`. Errors are equal if their codes are, wherever they come from.
+#[derive(Clone, Copy)]
 pub struct Error {
     /// A code that MPI gave, or where there is a reason, a class of the standard's.
     code: c_int,
     /// What rmpi found, where it was not MPI.
     reason: Option<&'static str>,
+    /// The class, once somebody has asked MPI for it.
+    class: Option<c_int>,
+    /// Where it comes from.
+    place: Option<&'static Place>,
+}
+
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        (self.code, self.reason) == (other.code, other.reason)
+    }
+}
+
+impl Eq for Error {}
+
+impl Placed for Error {
+    #[cold]
+    #[inline(never)]
+    fn at(&mut self, place: &'static Place) {
+        if self.place.is_none() {
+            self.place = Some(place);
+            // When MPI has ended, as where `main` returns the error, it cannot be asked any more.
+            self.class = self.asked().map(|class| class.0);
+        }
+    }
 }
 
 impl Error {
@@ -31,11 +58,47 @@ impl Error {
     /// It is a code that MPI gave in this process, or the number of a class that MPI has: some MPIs crash when they
     /// are asked about others.
     pub const unsafe fn from_raw(code: c_int) -> Option<Self> {
-        if code == sys::MPI_SUCCESS { None } else { Some(Self { code, reason: None }) }
+        if code == sys::MPI_SUCCESS { None } else { Some(Self::of(code)) }
+    }
+
+    /// The error of a code that MPI gave.
+    const fn of(code: c_int) -> Self {
+        Self { code, reason: None, class: None, place: None }
     }
 
     pub(super) const fn refused(class: ErrorClass, reason: &'static str) -> Self {
-        Self { code: class.into_raw(), reason: Some(reason) }
+        Self { reason: Some(reason), ..Self::of(class.into_raw()) }
+    }
+
+    /// Does it know where it comes from?
+    pub(super) const fn has_place(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// The function of MPI that returned the error, by its name in C, or for which rmpi refused the arguments, if that is
+    /// known. Local.
+    ///
+    /// ```no_run
+    /// # fn example(world: &rmpi::Communicator<'_>) -> rmpi::RmpiResult {
+    /// let error = world.process(usize::MAX).send(&1, rmpi::Tag::new(0)).unwrap_err();
+    /// assert_eq!(error.function(), Some("MPI_Send"));
+    /// # Ok(()) }
+    /// ```
+    pub fn function(&self) -> Option<&'static str> {
+        self.place.map(|place| place.function)
+    }
+
+    /// The communicator of that function, by its name, or by its size if it has none; if it was a function of one. Local.
+    pub fn communicator(&self) -> Option<&'static str> {
+        self.place
+            .and_then(|place| place.member.as_ref())
+            .map(|(communicator, _)| &communicator[..])
+    }
+
+    /// The rank of the process that got the error, in that communicator. Local.
+    pub fn rank(&self) -> Option<usize> {
+        let (_, rank) = self.place?.member.as_ref()?;
+        usize::try_from(*rank).ok()
     }
 
     /// The code that MPI returned.
@@ -53,12 +116,23 @@ impl Error {
         if self.reason.is_some() {
             return ErrorClass(self.code);
         }
-        let Some(_calling) = super::calling::calling() else { return ErrorClass(self.code) };
+        if let Some(class) = self.class {
+            return ErrorClass(class);
+        }
+        self.asked().unwrap_or(ErrorClass(self.code))
+    }
+
+    /// The class that MPI says, where it can be asked.
+    fn asked(&self) -> Option<ErrorClass> {
+        if self.reason.is_some() {
+            return Some(ErrorClass(self.code));
+        }
+        let _calling = super::calling::calling()?;
         let mut class = sys::MPI_ERR_UNKNOWN;
         // SAFETY: MPI_Error_class requires MPI to run, which `_calling` shows, and a code that MPI
         // gave, which `code` is where there is no `reason`; it writes one int to `class`.
         let result = unsafe { sys::MPI_Error_class(self.code, &mut class) };
-        ErrorClass(if result == sys::MPI_SUCCESS { class } else { sys::MPI_ERR_UNKNOWN })
+        Some(ErrorClass(if result == sys::MPI_SUCCESS { class } else { sys::MPI_ERR_UNKNOWN }))
     }
 
     /// What MPI says of the error. C: `MPI_Error_string`. Local.
@@ -88,13 +162,27 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Error");
         debug.field("code", &self.code);
-        debug.field("class", &self.class()).field("text", &self.text()).finish()
+        debug.field("class", &self.class()).field("text", &self.text());
+        if let Some(place) = self.place {
+            debug.field("function", &format_args!("{}", place.function));
+            if let Some((communicator, rank)) = &place.member {
+                debug.field("communicator", communicator).field("rank", rank);
+            }
+        }
+        debug.finish()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({:?})", self.text(), self.class())
+        write!(f, "{} ({:?}", self.text(), self.class())?;
+        if let Some(place) = self.place {
+            write!(f, "; {}", place.function)?;
+            if let Some((communicator, rank)) = &place.member {
+                write!(f, ", rank {rank} of {communicator}")?;
+            }
+        }
+        f.write_str(")")
     }
 }
 
@@ -103,7 +191,7 @@ impl std::error::Error for Error {}
 /// The result of a C function.
 #[inline]
 pub(super) fn check(code: c_int) -> RmpiResult {
-    if code == sys::MPI_SUCCESS { Ok(()) } else { Err(Error { code, reason: None }) }
+    if code == sys::MPI_SUCCESS { Ok(()) } else { Err(Error::of(code)) }
 }
 
 /// What a C function wrote, if it succeeded.

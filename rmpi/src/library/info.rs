@@ -6,6 +6,7 @@ use rmpi_macros::wraps;
 
 use super::communicator::Communicator;
 use super::error::{Error, ErrorClass, RmpiResult, check, output};
+use super::hints;
 use super::runtime::{self, Runtime};
 use super::sys::{self, MPI_Info, c_int};
 
@@ -136,8 +137,10 @@ impl<'ctx> Info<'ctx> {
     ///
     /// # Errors
     /// [`INFO_KEY`](ErrorClass::INFO_KEY) if the key is one that [`promise`](Self::promise) sets; this and
-    /// [`INFO_VALUE`](ErrorClass::INFO_VALUE) if they are too long; [`INFO`](ErrorClass::INFO) if it is not the
-    /// program's.
+    /// [`INFO_VALUE`](ErrorClass::INFO_VALUE) if they are too long; [`INFO_VALUE`](ErrorClass::INFO_VALUE) if an MPI
+    /// ends the program or hangs over the value, whichever MPI this one is: `cb_nodes`, `cb_buffer_size`,
+    /// `ind_rd_buffer_size` and `ind_wr_buffer_size` are numbers that are neither too small nor too large, and `romio_cb_pfr` is
+    /// not enabled; [`INFO`](ErrorClass::INFO) if it is not the program's.
     ///
     /// ```no_run
     /// # fn example(mut info: rmpi::Info<'_>) -> rmpi::RmpiResult {
@@ -152,6 +155,7 @@ impl<'ctx> Info<'ctx> {
                 "MPI believes what this key says of the program: set it by Info::promise, which is unsafe",
             ));
         }
+        hints::can_be(key, value)?;
         self.mine()?;
         // SAFETY: MPI_Info_set requires an info that may be changed, as `mine` has found, and two texts
         // that end with a zero, which MPI copies, or refuses where they are too long.
@@ -181,6 +185,7 @@ impl<'ctx> Info<'ctx> {
     /// ```
     #[wraps(MPI_Info_set)]
     pub unsafe fn promise(&mut self, key: &CStr, value: &CStr) -> RmpiResult {
+        hints::can_be(key, value)?;
         self.mine()?;
         // SAFETY: MPI_Info_set requires an info that may be changed, as `mine` has found, and two texts
         // that end with a zero, which MPI copies, or refuses where they are too long.

@@ -73,15 +73,18 @@ impl Layout {
     }
 
     /// What MPI says of a datatype that rmpi did not make.
-    pub(super) fn ask(raw: MPI_Datatype) -> RmpiResult<Self> {
-        // SAFETY: `MPI_Type_size_x` asks for a datatype, which the callers have of a `DatatypeRef` or a
-        // datatype of theirs. It writes a number to what `output` lends.
+    ///
+    /// # Safety
+    /// It is a datatype, and MPI may be called here and now.
+    pub(super) unsafe fn ask(raw: MPI_Datatype) -> RmpiResult<Self> {
+        // SAFETY: `MPI_Type_size_x` asks for a datatype, as the caller promises. It writes a number to what `output`
+        // lends.
         let size = output(0, |size| unsafe { sys::MPI_Type_size_x(raw, size) })?;
-        // SAFETY: `MPI_Type_get_extent_x` asks for the same, and writes two numbers.
+        // SAFETY: `MPI_Type_get_extent_x` asks for a datatype, as the caller promises, and writes two numbers.
         let (lower, extent) = output((0, 0), |(lower, extent)| unsafe {
             sys::MPI_Type_get_extent_x(raw, lower, extent)
         })?;
-        // SAFETY: `MPI_Type_get_true_extent_x` asks for the same, and writes two numbers.
+        // SAFETY: `MPI_Type_get_true_extent_x` asks for a datatype, as the caller promises, and writes two numbers.
         let (first, length) = output((0, 0), |(lower, extent)| unsafe {
             sys::MPI_Type_get_true_extent_x(raw, lower, extent)
         })?;
@@ -200,8 +203,12 @@ impl Plan {
 
     /// The layout of the datatype that MPI made. The bounds, by which MPI places elements of it, are MPI's; the
     /// data lies where both say that it does.
-    pub(super) fn made(&self, raw: MPI_Datatype) -> RmpiResult<Layout> {
-        let told = Layout::ask(raw)?;
+    ///
+    /// # Safety
+    /// As of [`Layout::ask`].
+    pub(super) unsafe fn made(&self, raw: MPI_Datatype) -> RmpiResult<Layout> {
+        // SAFETY: the caller promises the same.
+        let told = unsafe { Layout::ask(raw)? };
         if i128::from(told.size) != self.size || told.reach() > LARGEST {
             return Err(Error::refused(ErrorClass::INTERN, "MPI made another datatype"));
         }

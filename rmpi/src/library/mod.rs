@@ -20,6 +20,7 @@ mod errhandler;
 mod error;
 mod file;
 mod group;
+mod hints;
 mod info;
 mod intercommunicator;
 mod layout;
@@ -39,6 +40,9 @@ mod status;
 mod strided;
 mod topology;
 mod typed;
+#[cfg(feature = "serde")]
+mod typed_collective;
+mod vectors;
 mod window;
 
 pub use attribute::*;

@@ -73,7 +73,7 @@ impl Session {
     #[wraps(MPI_Session_init in Self)]
     pub fn init() -> RmpiResult<Self> {
         enter::<Single>()?;
-        super::settings::choose();
+        super::settings::choose::<Single>();
         let (info, errors_return) = (sys::MPI_INFO_NULL, sys::MPI_ERRORS_RETURN);
         // SAFETY: MPI_Session_init may be called at any time; it requires an info, here the null one,
         // and an error handler, which is predefined, and writes one handle to `new`. `enter` has found
@@ -107,7 +107,7 @@ impl<L: ThreadLevel> Session<L> {
             ));
         }
         enter::<L>()?;
-        super::settings::choose();
+        super::settings::choose::<L>();
         let errors_return = sys::MPI_ERRORS_RETURN;
         let raw = level_info::<L>().and_then(|info| {
             // SAFETY: MPI_Session_init may be called at any time; it requires an info, which `info`

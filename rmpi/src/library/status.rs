@@ -11,8 +11,12 @@ use rmpi_macros::wraps;
 pub struct Status(MPI_Status);
 
 impl Status {
-    /// The status of C. Also one that nobody wrote is safe: MPI computes with its numbers, and nothing else.
-    pub const fn from_raw(raw: MPI_Status) -> Self {
+    /// The status of C.
+    ///
+    /// # Safety
+    /// MPI wrote it, in this process, or it is a copy of one that MPI wrote. MPI computes with its numbers: of some that
+    /// nobody counted, MPICH counts elements of a structure for years.
+    pub const unsafe fn from_raw(raw: MPI_Status) -> Self {
         Self(raw)
     }
 
@@ -51,7 +55,7 @@ impl Status {
     pub fn get_count<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
         let _calling = callable()?;
         let element = ElementOf::<T>::get()?;
-        // SAFETY: MPI_Get_count requires a status, whose numbers it computes with, whatever they are, and a
+        // SAFETY: MPI_Get_count requires a status, which `self` is, as who made it promised, and a
         // datatype; it writes one int to `count`.
         let count =
             output(0, |count: &mut c_int| unsafe { mpi.call(&self.0, element.datatype, count) })?;
@@ -72,7 +76,7 @@ impl Status {
     /// Did more arrive than an `int` counts?
     fn is_long(&self) -> bool {
         let mut bytes = 0;
-        // SAFETY: MPI_Get_elements_x requires a status, whose numbers it computes with, whatever they are, and a
+        // SAFETY: MPI_Get_elements_x requires a status, which `self` is, as who made it promised, and a
         // datatype, which is predefined; it writes one number to `bytes`.
         let result = unsafe { sys::MPI_Get_elements_x(&self.0, sys::MPI_BYTE, &mut bytes) };
         result == sys::MPI_SUCCESS && bytes > c_int::MAX.into()
@@ -93,7 +97,7 @@ impl Status {
     pub fn get_elements<T: SendDatatype>(&self) -> RmpiResult<Option<usize>> {
         let _calling = callable()?;
         let element = ElementOf::<T>::get()?;
-        // SAFETY: MPI_Get_elements_x requires a status, whose numbers it computes with, whatever they are, and a
+        // SAFETY: MPI_Get_elements_x requires a status, which `self` is, as who made it promised, and a
         // datatype; it writes one number to `count`.
         let count = output(0, |count| unsafe { mpi.call(&self.0, element.datatype, count) })?;
         Ok(usize::try_from(count).ok())
@@ -114,8 +118,8 @@ impl Status {
     #[wraps(MPI_Test_cancelled)]
     pub fn test_cancelled(&self) -> RmpiResult<bool> {
         let _calling = callable()?;
-        // SAFETY: MPI_Test_cancelled requires a status, whose numbers it looks at, whatever they are, and writes
-        // one int to `flag`.
+        // SAFETY: MPI_Test_cancelled requires a status, which `self` is, as who made it promised, and writes one
+        // int to `flag`.
         output(0, |flag| unsafe { mpi.call(&self.0, flag) }).map(|flag| flag != 0)
     }
 }

@@ -1,7 +1,9 @@
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr;
+use std::sync::OnceLock;
 
 use super::buffer::{RawBuffer, TypeDynamicBufferMut, TypedBuffer};
 use super::communicator::Communicator;
@@ -10,9 +12,9 @@ use super::error::{Error, ErrorClass, RmpiResult};
 use super::process::{Message, Process, Source};
 use super::request::OwnedRequest;
 use super::status::Status;
-use super::sys::MPI_Count;
+use super::sys::{self, MPI_Comm, MPI_Count};
 use crate::plain::{SERIALIZED, of_tag, tag_of};
-use crate::{AnyTag, Multiple, Plain, Single, TypeMap, fingerprint};
+use crate::{AnyTag, Format, Multiple, Plain, Postcard, Single, TypeMap, fingerprint};
 #[cfg(feature = "serde")]
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -40,18 +42,50 @@ use serde::{Serialize, de::DeserializeOwned};
 /// }
 /// # Ok::<(), rmpi::MessageError>(())
 /// ```
+///
+/// Collective operations on values of any type that `serde` knows are here, too, with the feature: `broadcast_value`,
+/// `gather_values`, `scatter_values`, `allgather_values`, `alltoall_values`, `reduce_values`, `allreduce_values`. Those on
+/// plain data are the [communicator](Self::communicator)'s.
 #[derive(Debug)]
-#[repr(transparent)]
-pub struct TypedCommunicator<'ctx, L: crate::ThreadLevel = Single>(Communicator<'ctx, L>);
+#[repr(C)]
+pub struct TypedCommunicator<'ctx, L: crate::ThreadLevel = Single, F: Format = Postcard> {
+    messages: Communicator<'ctx, L>,
+    reductions: Reductions,
+    _format: PhantomData<fn() -> F>,
+}
 
-impl<'ctx> Deref for TypedCommunicator<'ctx, Multiple> {
-    type Target = TypedCommunicator<'ctx>;
-    fn deref(&self) -> &TypedCommunicator<'ctx> {
-        let communicator: &Communicator<'ctx> = &self.0;
-        // SAFETY: the cast asks that both types look the same: each is nothing but its communicator, by
-        // `repr(transparent)`, and that of this reference is one of the lower level already. The reference
-        // stays on its thread, as `Single` has it.
-        unsafe { &*ptr::from_ref(communicator).cast() }
+/// A duplicate for the messages of reductions, which no receiver of other messages may get. The first reduction makes it;
+/// it is dropped with the communicator that it is beside, and so while MPI runs.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "serde"), allow(dead_code, reason = "who reduces values makes one"))]
+struct Reductions(OnceLock<Duplicate>);
+
+#[derive(Debug)]
+#[cfg_attr(not(feature = "serde"), allow(dead_code, reason = "as above"))]
+struct Duplicate(MPI_Comm);
+
+// SAFETY: `Send` and `Sync` ask that other threads may use and free the handle: that is done through the typed
+// communicator beside it only, which is on another thread only where MPI may be called there.
+unsafe impl Send for Duplicate {}
+// SAFETY: as above.
+unsafe impl Sync for Duplicate {}
+
+impl Drop for Duplicate {
+    fn drop(&mut self) {
+        // SAFETY: MPI_Comm_free requires a communicator, freed once: `reductions` has put one here that is nobody
+        // else's. MPI runs, since a communicator that it outlives is dropped together with this.
+        unsafe { sys::MPI_Comm_free(&mut self.0) };
+    }
+}
+
+impl<'ctx, F: Format> Deref for TypedCommunicator<'ctx, Multiple, F> {
+    type Target = TypedCommunicator<'ctx, Single, F>;
+    fn deref(&self) -> &TypedCommunicator<'ctx, Single, F> {
+        // SAFETY: the cast asks that both types look the same: they are `repr(C)`, with communicators whose types
+        // differ in markers of no size only, which are `repr(C)`, too, and two fields of one type. What a single
+        // thread may do is allowed at this level on each thread, and the reference stays on its thread, since the
+        // target is not `Sync`.
+        unsafe { &*ptr::from_ref(self).cast() }
     }
 }
 
@@ -82,6 +116,12 @@ pub enum MessageError {
         /// What is wrong.
         reason: String,
     },
+    /// A process of a collective operation had no value, and got an error that says why. All others took part, and
+    /// none waits.
+    NoValue {
+        /// Its rank.
+        rank: usize,
+    },
     /// The value has no serialised form.
     Unsendable {
         /// Its type.
@@ -103,6 +143,9 @@ impl fmt::Display for MessageError {
             }
             Self::Malformed { expected, reason } => {
                 write!(f, "a message came that is no {expected}: {reason}")
+            }
+            Self::NoValue { rank } => {
+                write!(f, "rank {rank} had no value to send: the error it got says why")
             }
             Self::Unsendable { name, reason } => {
                 write!(f, "a value of type {name} cannot be sent: {reason}")
@@ -131,18 +174,18 @@ pub type MessageResult<T = ()> = Result<T, MessageError>;
 
 /// A process of a [`TypedCommunicator`], to send to and to receive from.
 #[derive(Debug, Clone, Copy)]
-pub struct TypedProcess<'c> {
+pub struct TypedProcess<'c, F: Format = Postcard> {
     process: Process<'c>,
-    source: TypedSource<'c>,
+    source: TypedSource<'c, F>,
 }
 
 /// Where messages of a [`TypedCommunicator`] come from: a [`TypedProcess`], or any.
 #[derive(Debug, Clone, Copy)]
-pub struct TypedSource<'c>(Source<'c>);
+pub struct TypedSource<'c, F: Format = Postcard>(Source<'c>, PhantomData<fn() -> F>);
 
-impl<'c> Deref for TypedProcess<'c> {
-    type Target = TypedSource<'c>;
-    fn deref(&self) -> &TypedSource<'c> {
+impl<'c, F: Format> Deref for TypedProcess<'c, F> {
+    type Target = TypedSource<'c, F>;
+    fn deref(&self) -> &TypedSource<'c, F> {
         &self.source
     }
 }
@@ -160,12 +203,26 @@ impl<'ctx, L: crate::ThreadLevel> TypedCommunicator<'ctx, L> {
     /// # Ok(()) }
     /// ```
     pub const fn from_communicator(communicator: Communicator<'ctx, L>) -> Self {
-        Self(communicator)
+        Self {
+            messages: communicator,
+            reductions: Reductions(OnceLock::new()),
+            _format: PhantomData,
+        }
+    }
+}
+
+impl<'ctx, L: crate::ThreadLevel, F: Format> TypedCommunicator<'ctx, L, F> {
+    /// The same communicator, in which values have another form from now on: at all of its processes.
+    ///
+    /// Messages that are on their way in the former one are an error for who receives them.
+    pub fn with_format<G: Format>(self) -> TypedCommunicator<'ctx, L, G> {
+        let Self { messages, reductions, _format } = self;
+        TypedCommunicator { messages, reductions, _format: PhantomData }
     }
 
-    /// The communicator, for any messages again.
+    /// The communicator, for any messages again. Collective, if values were reduced in it, as its drop is.
     pub fn into_communicator(self) -> Communicator<'ctx, L> {
-        self.0
+        self.messages
     }
 }
 
@@ -181,12 +238,30 @@ impl<'ctx> TypedCommunicator<'ctx> {
     /// # Ok(()) }
     /// ```
     pub fn new(communicator: &Communicator<'ctx>) -> RmpiResult<Self> {
-        communicator.dup().map(Self)
+        communicator.dup().map(Self::from_communicator)
     }
+}
 
+impl<'ctx, F: Format> TypedCommunicator<'ctx, Single, F> {
     /// The communicator below, for collective operations. Messages that it sends are none of these.
     pub const fn communicator(&self) -> &Communicator<'ctx> {
-        &self.0
+        &self.messages
+    }
+
+    /// The duplicate for reductions. C: `MPI_Comm_dup`, the first time. Collective.
+    #[cfg(feature = "serde")]
+    pub(super) fn reductions(&self) -> RmpiResult<Communicator<'_>> {
+        let Duplicate(raw) = match self.reductions.0.get() {
+            Some(duplicate) => duplicate,
+            None => {
+                let made = Duplicate(self.messages.dup()?.into_raw());
+                self.reductions.0.get_or_init(|| made)
+            }
+        };
+        // SAFETY: `borrow_raw` asks for an intracommunicator whose errors return, which nobody frees before the end of
+        // the lifetime, and that this thread may call MPI: `dup` has made it, and it is freed with `self`, which is
+        // borrowed and on this thread.
+        Ok(unsafe { Communicator::borrow_raw(*raw) })
     }
 
     /// This process's rank. C: `MPI_Comm_rank`. Local.
@@ -194,7 +269,7 @@ impl<'ctx> TypedCommunicator<'ctx> {
     /// # Errors
     /// What MPI says.
     pub fn rank(&self) -> RmpiResult<usize> {
-        self.0.rank()
+        self.messages.rank()
     }
 
     /// How many processes there are. C: `MPI_Comm_size`. Local.
@@ -202,22 +277,22 @@ impl<'ctx> TypedCommunicator<'ctx> {
     /// # Errors
     /// What MPI says.
     pub fn size(&self) -> RmpiResult<usize> {
-        self.0.size()
+        self.messages.size()
     }
 
     /// The process of a rank.
-    pub fn process(&self, rank: usize) -> TypedProcess<'_> {
-        let process = self.0.process(rank);
-        TypedProcess { process, source: TypedSource(process.into()) }
+    pub fn process(&self, rank: usize) -> TypedProcess<'_, F> {
+        let process = self.messages.process(rank);
+        TypedProcess { process, source: TypedSource(process.into(), PhantomData) }
     }
 
     /// Any process, to receive from.
-    pub fn any_source(&self) -> TypedSource<'_> {
-        TypedSource(self.0.any_source())
+    pub fn any_source(&self) -> TypedSource<'_, F> {
+        TypedSource(self.messages.any_source(), PhantomData)
     }
 }
 
-impl<'c> TypedProcess<'c> {
+impl<'c, F: Format> TypedProcess<'c, F> {
     /// Sends plain data. C: `MPI_Send`. Local or not: it may block until the message is received.
     ///
     /// # Errors
@@ -268,7 +343,7 @@ impl<'c> TypedProcess<'c> {
     where
         T: Serialize + DeserializeOwned + 'static,
     {
-        Ok(self.process.send(&encode(value)?, SERIALIZED)?)
+        Ok(self.process.send(&encode::<T, F>(value)?, SERIALIZED)?)
     }
 
     /// Begins to send a value in its serialised form, which the request keeps: the value itself is free
@@ -288,14 +363,41 @@ impl<'c> TypedProcess<'c> {
     where
         T: Serialize + DeserializeOwned + 'static,
     {
-        Ok(self.process.isend_owned(encode(value)?, SERIALIZED)?)
+        Ok(self.process.isend_owned(encode::<T, F>(value)?, SERIALIZED)?)
     }
 }
 
 #[cfg(feature = "serde")]
-fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> MessageResult<Vec<u8>> {
+pub(super) fn encode<T, F: Format>(value: &T) -> MessageResult<Vec<u8>>
+where
+    T: Serialize + DeserializeOwned + 'static,
+{
     let name = core::any::type_name::<T>();
-    fingerprint::encode(value).map_err(|reason| MessageError::Unsendable { name, reason })
+    fingerprint::encode::<T, F>(value).map_err(|reason| MessageError::Unsendable { name, reason })
+}
+
+/// The value of a message.
+#[cfg(feature = "serde")]
+pub(super) fn decode<T, F: Format>(message: &[u8]) -> MessageResult<T>
+where
+    T: DeserializeOwned + 'static,
+{
+    let expected = || core::any::type_name::<T>().to_owned();
+    fingerprint::decode::<T, F>(message).map_err(|unread| match unread {
+        fingerprint::Unread::Malformed(reason) => {
+            MessageError::Malformed { expected: expected(), reason }
+        }
+        fingerprint::Unread::Other(name, fingerprint) => {
+            let received = match fingerprint {
+                None => name,
+                Some(other) => format!(
+                    "{name} (of other fields, or in another format: fingerprint {other:016x}, and here {:016x})",
+                    fingerprint::fingerprint_in::<T, F>()
+                ),
+            };
+            MessageError::Type { expected: expected(), received }
+        }
+    })
 }
 
 /// A message that was found, and is to be received.
@@ -304,7 +406,7 @@ struct Found<'c> {
     status: Status,
 }
 
-impl<'c> TypedSource<'c> {
+impl<'c, F: Format> TypedSource<'c, F> {
     fn wait(&self) -> RmpiResult<Found<'c>> {
         let (message, status) = self.0.mprobe(AnyTag)?;
         Ok(Found { message, status })
@@ -380,7 +482,7 @@ impl<'c> TypedSource<'c> {
     /// ```
     #[cfg(feature = "serde")]
     pub fn recv_value<T: DeserializeOwned + 'static>(&self) -> MessageResult<(T, Status)> {
-        self.wait()?.into_value()
+        self.wait()?.into_value::<T, F>()
     }
 
     /// Receives a value that came in its serialised form, if there is a message.
@@ -400,7 +502,7 @@ impl<'c> TypedSource<'c> {
     pub fn try_recv_value<T: DeserializeOwned + 'static>(
         &self,
     ) -> MessageResult<Option<(T, Status)>> {
-        self.look()?.map(Found::into_value).transpose()
+        self.look()?.map(Found::into_value::<T, F>).transpose()
     }
 }
 
@@ -474,28 +576,16 @@ impl Found<'_> {
     }
 
     #[cfg(feature = "serde")]
-    fn into_value<T: DeserializeOwned + 'static>(self) -> MessageResult<(T, Status)> {
+    fn into_value<T, F: Format>(self) -> MessageResult<(T, Status)>
+    where
+        T: DeserializeOwned + 'static,
+    {
         let expected = || core::any::type_name::<T>().to_owned();
         if self.status.tag() != Some(SERIALIZED) {
             return Err(self.other(expected()));
         }
         let (message, status) = self.bytes()?;
-        match fingerprint::decode(&message) {
-            Ok(value) => Ok((value, status)),
-            Err(fingerprint::Unread::Malformed(reason)) => {
-                Err(MessageError::Malformed { expected: expected(), reason })
-            }
-            Err(fingerprint::Unread::Other(name, fingerprint)) => {
-                let received = match fingerprint {
-                    None => name,
-                    Some(other) => format!(
-                        "{name} (of other fields: fingerprint {other:016x}, and here {:016x})",
-                        crate::fingerprint::fingerprint::<T>()
-                    ),
-                };
-                Err(MessageError::Type { expected: expected(), received })
-            }
-        }
+        Ok((decode::<T, F>(&message)?, status))
     }
 
     /// Receives a message of another type than was expected, and says of which.

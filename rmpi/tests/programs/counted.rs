@@ -149,10 +149,15 @@ fn typed(world: &Communicator<'_>) -> RmpiResult {
 /// One-sided communication with this process itself.
 fn windows(world: &Communicator<'_>, rank: usize) -> RmpiResult {
     const NONE: Assertion = Assertion::NONE;
-    // What all windows begin with: what the processes have, and errors that return. The world's size and
-    // this process's rank are known.
+    // What all windows begin with: a communicator of their own, what the processes have, and errors that return; and
+    // what they end with, when all have come.
     let begins = |function| {
         expect(function, 1);
+        expect("MPI_Comm_dup", 1);
+        expect("MPI_Comm_size", 1);
+        expect("MPI_Comm_rank", 1);
+        expect("MPI_Barrier", 1);
+        expect("MPI_Comm_free", 1);
         expect("MPI_Win_set_errhandler", 1);
         expect("MPI_Allgather", 1);
         expect("MPI_Win_free", 1);
@@ -246,9 +251,6 @@ fn windows(world: &Communicator<'_>, rank: usize) -> RmpiResult {
     assert_eq!(*memory, [2, 2, 5, 7]);
 
     begins("MPI_Win_create_dynamic");
-    expect("MPI_Comm_dup", 1);
-    expect("MPI_Comm_free", 1);
-    expect("MPI_Comm_size", 1);
     let mut window = Window::create_dynamic(world, None, Active)?;
     expect("MPI_Win_attach", 1);
     expect("MPI_Allgather", 1);

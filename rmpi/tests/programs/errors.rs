@@ -24,6 +24,7 @@ fn main() -> RmpiResult {
     invalid_handles(&context)?;
     processes_of_two_communicators(world)?;
     texts(world);
+    places(world)?;
     still_works(world)?;
     if world.rank()? == 0 {
         println!("errors: right on {} ranks", world.size()?);
@@ -283,6 +284,59 @@ fn texts(world: &Communicator<'_>) {
     assert!(format!("{error:?}").contains("RANK"), "{error:?}");
     assert!(error.to_string().contains("RANK"), "{error}");
     let _: &dyn std::error::Error = &error;
+}
+
+/// An error says of which function it is, and who got it, in which communicator.
+fn places(world: &Communicator<'_>) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    let nobody = world.process(size);
+    let error = expect(nobody.send(&1, TAG), ErrorClass::RANK);
+    assert_eq!(error.function(), Some("MPI_Send"));
+    assert_eq!((error.communicator(), error.rank()), (Some("MPI_COMM_WORLD"), Some(rank)));
+    let place = format!("(MPI_ERR_RANK; MPI_Send, rank {rank} of MPI_COMM_WORLD)");
+    assert!(error.to_string().ends_with(&place), "{error}");
+    assert!(format!("{error:?}").contains("MPI_Send"), "{error:?}");
+    // What differs is where they come from.
+    assert_eq!(error, nobody.recv(&mut 1, TAG).unwrap_err());
+
+    // In the order of the ranks backwards, with a name and without one.
+    let reversed = world.split(Some(0), -(rank as i32))?.expect("a color was given");
+    reversed.set_name(c"")?;
+    let error = expect(reversed.process(size).bcast(&mut 1), ErrorClass::RANK);
+    let unnamed = format!("a communicator of {size}");
+    assert_eq!((error.communicator(), error.rank()), (Some(&unnamed[..]), Some(size - 1 - rank)));
+    assert_eq!(error.function(), Some("MPI_Bcast"));
+    reversed.set_name(c"reversed")?;
+    let error =
+        expect(reversed.any_source().receive_vec::<i32>(Tag::new(u32::MAX)), ErrorClass::TAG);
+    assert_eq!((error.communicator(), error.function()), (Some("reversed"), Some("MPI_Mprobe")));
+    drop(reversed);
+    assert_eq!(error.communicator(), Some("reversed"));
+
+    // One that MPI found, of a function that has no communicator to ask.
+    let me = world.process(rank);
+    let long = [1_u8; 100];
+    let error = rmpi::scope(|scope| {
+        let receive = me.irecv_owned(vec![0_u8; 10], TAG)?.into_scope(scope);
+        me.isend(scope, &long, TAG)?;
+        receive.wait().map(drop)
+    });
+    // Open MPI does not say that there was more.
+    if let Err(error) = error {
+        assert_eq!((error.function(), error.communicator()), (Some("MPI_Wait"), None));
+        assert!(error.to_string().ends_with("(MPI_ERR_TRUNCATE; MPI_Wait)"), "{error}");
+    }
+    // Of a communicator whose name changes all the time, there is an end to what is kept.
+    let copy = world.dup()?;
+    let mut named = 0;
+    for number in 0..1500 {
+        copy.set_name(&std::ffi::CString::new(format!("copy {number}")).expect("a text"))?;
+        let error = copy.process(size).recv(&mut 1, TAG).unwrap_err();
+        assert_eq!(error.function(), Some("MPI_Recv"));
+        named += usize::from(error.communicator().is_some());
+    }
+    assert!((900..=1024).contains(&named), "{named}");
+    Ok(())
 }
 
 fn still_works(world: &Communicator<'_>) -> RmpiResult {

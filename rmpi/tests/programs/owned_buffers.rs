@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use rmpi::{Communicator, Lent, RequestSlice, RmpiResult, Tag};
+use rmpi::{
+    Communicator, ErrorClass, Exchange, Lent, OwnedPersistentRequest, Process, RequestSlice,
+    RmpiResult, Tag,
+};
 
 const TAG: Tag = Tag::new(5);
 
@@ -17,6 +20,9 @@ fn main() -> RmpiResult {
     failed(world)?;
     conditional(world)?;
     conditional_borrowed(world)?;
+    both_directions(world)?;
+    steps(world)?;
+    left_behind(world)?;
     if world.rank()? == 0 {
         println!("owned buffers: right on {} ranks", world.size()?);
     }
@@ -172,4 +178,145 @@ fn conditional_borrowed(world: &Communicator<'_>) -> RmpiResult {
     buffer[0] = 1;
     assert_eq!(buffer.len(), 1000);
     Ok(())
+}
+
+/// Sends and receives in one set of requests: the buffers of both come back, whichever is complete first.
+fn both_directions(world: &Communicator<'_>) -> RmpiResult {
+    let rank = world.rank()?;
+    let (left, right) = neighbours(world)?;
+    let mine = [rank as u32; 20];
+    let mut theirs = [[0_u32; 20]; 3];
+    rmpi::scope(|scope| -> RmpiResult {
+        let mut requests = Vec::new();
+        for theirs in &mut theirs {
+            let receive = world.process(left).irecv(scope, &mut theirs[..], TAG)?;
+            requests.push(Some(Exchange::Incoming(receive)));
+            let send = world.process(right).isend(scope, &mine, TAG)?;
+            requests.push(Some(Exchange::Outgoing(send)));
+        }
+        let mut seen = Vec::new();
+        while let Some(done) = RequestSlice::new(&mut requests).waitany()? {
+            assert_eq!(done.index % 2 == 1, matches!(done.buffer, Exchange::Outgoing(_)));
+            match done.buffer {
+                Exchange::Outgoing(sent) => assert_eq!(sent, &mine),
+                Exchange::Incoming(theirs) => {
+                    assert_eq!(done.status.get_count::<u32>()?, Some(20));
+                    assert_eq!(theirs, [left as u32; 20]);
+                    // It is this process's again, while others are on their way.
+                    theirs[0] = 77;
+                }
+            }
+            seen.push(done.index);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2, 3, 4, 5]);
+        Ok(())
+    })?;
+    assert!(theirs.iter().all(|theirs| theirs[0] == 77 && theirs[19] == left as u32));
+
+    // Of buffers that moved in, of two types; those that are dropped meanwhile are waited for.
+    let sent = world.process(right).isend_owned(vec![1.5_f32; 4], TAG)?;
+    let received = world.process(left).irecv_owned(vec![0.0_f32; 4].into_boxed_slice(), TAG)?;
+    let mut requests = [Some(Exchange::Outgoing(sent)), Some(Exchange::Incoming(received))];
+    let done = RequestSlice::new(&mut requests).waitall_status()?;
+    assert_eq!(done.len(), 2);
+    for done in done {
+        match done.index {
+            0 => assert_eq!(done.buffer.outgoing(), Some(vec![1.5; 4])),
+            _ => assert_eq!(done.buffer.incoming().as_deref(), Some(&[1.5; 4][..])),
+        }
+    }
+    Ok(())
+}
+
+/// What exchanges messages step after step, and keeps them.
+struct Halo<'c> {
+    messages: Vec<OwnedPersistentRequest<'c, Vec<usize>>>,
+}
+
+impl<'c> Halo<'c> {
+    fn new(left: Process<'c>, right: Process<'c>) -> RmpiResult<Self> {
+        let messages = vec![
+            left.send_init_owned(vec![0; 50], Tag::new(0))?,
+            right.ssend_init_owned(vec![0; 50], Tag::new(1))?,
+            left.recv_init_owned(vec![0; 50], Tag::new(1))?,
+            right.recv_init_owned(vec![0; 50], Tag::new(0))?,
+        ];
+        Ok(Self { messages })
+    }
+
+    fn begin(&mut self, number: usize) -> RmpiResult {
+        for message in &mut self.messages[..2] {
+            message.buffer_mut()?.fill(number);
+        }
+        OwnedPersistentRequest::startall(&mut self.messages)
+    }
+}
+
+fn class<T>(result: RmpiResult<T>) -> Option<ErrorClass> {
+    result.err().map(|error| error.class())
+}
+
+fn steps(world: &Communicator<'_>) -> RmpiResult {
+    let (rank, size) = (world.rank()?, world.size()?);
+    let (left, right) = neighbours(world)?;
+    let mut halo = Halo::new(world.process(left), world.process(right))?;
+    for step in 0..20 {
+        // Moving it moves no memory that MPI uses.
+        let mut moved = Box::new(halo);
+        moved.begin(step * size + rank)?;
+        for message in &mut moved.messages {
+            assert!(message.is_active());
+            assert_eq!(class(message.buffer()), Some(ErrorClass::REQUEST));
+            assert_eq!(class(message.buffer_mut()), Some(ErrorClass::REQUEST));
+            assert_eq!(class(message.start()), Some(ErrorClass::REQUEST));
+        }
+        halo = *moved;
+        if step % 2 == 0 {
+            OwnedPersistentRequest::waitall(&mut halo.messages)?;
+        } else {
+            let status = halo.messages[2].wait()?;
+            assert_eq!((status.source(), status.tag()), (Some(left), Some(Tag::new(1))));
+            while halo.messages[3].test()?.is_none() {}
+            OwnedPersistentRequest::waitall(&mut halo.messages)?;
+        }
+        assert_eq!(halo.messages[2].buffer()?, [step * size + left; 50]);
+        assert_eq!(halo.messages[3].buffer()?, [step * size + right; 50]);
+        assert_eq!(class(halo.messages[0].wait()), Some(ErrorClass::REQUEST));
+        assert_eq!(class(halo.messages[0].test()), Some(ErrorClass::REQUEST));
+    }
+    let buffers: Vec<_> = halo.messages.into_iter().map(OwnedPersistentRequest::free).collect();
+    assert_eq!(buffers[2].as_ref().map(|buffer| buffer[49]), Ok(19 * size + left));
+    Ok(())
+}
+
+/// Started and dropped, they are waited for, and so they are where they are refused to be freed. One that fails tells
+/// it, and can be dropped.
+fn left_behind(world: &Communicator<'_>) -> RmpiResult {
+    let (left, right) = neighbours(world)?;
+    let (left, right) = (world.process(left), world.process(right));
+    let mut halo = Halo::new(left, right)?;
+    halo.begin(1)?;
+    drop(halo);
+    let mut halo = Halo::new(left, right)?;
+    halo.begin(2)?;
+    // The receives before the sends that wait for them.
+    halo.messages.drain(..).rev().for_each(drop);
+    let mut sent = right.send_init_owned(vec![1_u8; 100], TAG)?;
+    let mut short = left.recv_init_owned(vec![0_u8; 10], TAG)?;
+    short.start()?;
+    sent.start()?;
+    // Open MPI does not always say that there was more.
+    assert!(class(short.wait()).is_none_or(|class| class == ErrorClass::TRUNCATE));
+    sent.wait()?;
+    assert_eq!(class(sent.free().map(drop)), None);
+    drop(short);
+    let mut halo = Halo::new(left, right)?;
+    halo.begin(3)?;
+    let refused = halo.messages.remove(2).free();
+    assert_eq!(class(refused), Some(ErrorClass::REQUEST));
+    let nobody = world.process(world.size()?);
+    assert_eq!(class(nobody.send_init_owned(vec![1], TAG)), Some(ErrorClass::RANK));
+    OwnedPersistentRequest::waitall(&mut halo.messages)?;
+    world.barrier()
 }

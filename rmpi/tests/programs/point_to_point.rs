@@ -2,7 +2,9 @@
 
 #![allow(clippy::forget_non_drop, reason = "what a user may do")]
 
-use rmpi::{AnyTag, Communicator, MpiDatatype, Request, RequestSlice, RmpiResult, Tag, Test};
+use rmpi::{
+    AnyTag, Communicator, ErrorClass, MpiDatatype, Request, RequestSlice, RmpiResult, Tag, Test,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, MpiDatatype)]
 struct Particle {
@@ -55,6 +57,7 @@ fn blocking(context: &rmpi::RmpiContext, world: &Communicator<'_>) -> RmpiResult
     let mut both = mine;
     to.sendrecv_replace(&mut both, TAG, &from, AnyTag)?;
     assert_eq!(both, wanted);
+    at_once(world)?;
 
     context.buffer_attach(vec![0; 1000 + rmpi::BSEND_OVERHEAD])?;
     to.bsend(&mine, TAG)?;
@@ -303,6 +306,41 @@ fn cancelled(world: &Communicator<'_>) -> RmpiResult {
         request.cancel()?;
         let (_, status) = request.wait_status()?;
         assert!(status.test_cancelled()?);
+        Ok(())
+    })
+}
+
+/// A send and a receive in one operation that does not block, where MPI has it.
+fn at_once(world: &Communicator<'_>) -> RmpiResult {
+    let rank = world.rank()?;
+    let (left, right) = neighbours(world)?;
+    let (to, from) = (world.process(right), world.process(left));
+    let (mine, mut got) = ([rank as u64; 4], [0_u64; 6]);
+    let mut both = [rank as i16; 3000];
+    rmpi::scope(|scope| -> RmpiResult {
+        let request = match to.isendrecv(scope, &mine, TAG, &from, &mut got, AnyTag) {
+            Err(error) if error.class() == ErrorClass::UNSUPPORTED_OPERATION => return Ok(()),
+            request => request?,
+        };
+        let mut replace = to.isendrecv_replace(scope, &mut both, TAG, &from, TAG)?;
+        assert_eq!(replace.cancel().unwrap_err().class(), ErrorClass::REQUEST);
+        let ((sent, received), status) = request.wait_status()?;
+        assert_eq!((sent, &received[..4], received[5]), (&mine, &[left as u64; 4][..], 0));
+        assert_eq!(status.get_count::<u64>()?, Some(4));
+        assert_eq!(replace.wait()?, &[left as i16; 3000]);
+        // One of them may be nobody.
+        let nobody = world.process_null();
+        to.isendrecv(scope, &mine, TAG, &nobody, rmpi::NullBuffer, TAG)?;
+        let mut got = [0_u64; 4];
+        rmpi::scope(|inner| {
+            nobody.isendrecv(inner, rmpi::NullBuffer, TAG, &from, &mut got, TAG)?.wait().map(drop)
+        })?;
+        assert_eq!(got, [left as u64; 4]);
+        let copy = world.dup()?;
+        let other = rmpi::scope(|inner| {
+            to.isendrecv(inner, &mine, TAG, &copy.process(left), &mut got, TAG).map(drop)
+        });
+        assert_eq!(other.unwrap_err().class(), ErrorClass::COMM);
         Ok(())
     })
 }

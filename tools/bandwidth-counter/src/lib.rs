@@ -5,8 +5,8 @@ mod rows;
 
 use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
 use mpi_tool_layer::{
-    Call, CallResult, Compiled, Counters, InOut, MpiInterceptionLayer, Tool, Traffic,
-    install_qmpi_layer, next,
+    Call, CallResult, Compiled, Counters, FunctionId, InOut, MpiInterceptionLayer, TRAFFIC, Tool,
+    Traffic, install_qmpi_layer, next,
 };
 
 use rows::{Class, Rows};
@@ -19,6 +19,7 @@ struct BandwidthCounter {
 impl MpiInterceptionLayer for BandwidthCounter {
     const WATCHES_COMPLETION: bool = true;
     const COMPILED: Compiled = Compiled::ForCommunication;
+    const AROUND: &'static [bool; FunctionId::COUNT] = &TRAFFIC;
 
     #[inline(always)]
     fn around<'c>(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mpi_facts::{Data, NONE};
-use mpi_tool_layer::Word as _;
 use mpi_tool_layer::mpi_sys::MPI_IN_PLACE;
+use mpi_tool_layer::{Word as _, copy_memory};
 
 use crate::arguments::Checked;
 use crate::layouts::{Layout, STEPS};
@@ -75,12 +75,33 @@ impl Area {
         self.meets(other, &mut { STEPS })
     }
 
+    /// Have both a byte in common, as far as that can be said? Else `true`.
+    pub(crate) fn may_meet(&self, other: &Self) -> bool {
+        let is_large = |area: &Self| area.layout.as_ref().is_some_and(|it| it.count() > STEPS / 2);
+        let mut steps = STEPS;
+        self.meets(other, &mut steps) || steps < STEPS / 2 || is_large(self) && is_large(other)
+    }
+
     /// A number that changes when the data do; `None` if they cannot be read.
     pub(crate) fn checksum(&self) -> Option<u64> {
         match &self.layout {
             None => memory::checksum(self.begin, self.end),
             Some(layout) => memory::checksum_of(layout, self.begin, self.end),
         }
+    }
+
+    /// The blocks of the data: where each begins, and how many bytes it has. Of very many, the first ones.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        const MOST: usize = 1 << 12;
+        let whole = self.layout.is_none().then(|| (self.begin, self.length()));
+        let parts = self.layout.iter().flat_map(|layout| layout.blocks());
+        whole.into_iter().chain(parts.map(|(begin, length)| (begin as u64, length)).take(MOST))
+    }
+
+    /// Is the memory there, as far as its first and its last byte tell?
+    pub(crate) fn is_there(&self) -> bool {
+        let is_there = |address: u64| copy_memory(address, &mut [0]).is_some();
+        self.begin < self.end && is_there(self.begin) && is_there(self.end - 1)
     }
 
     /// How many bytes there are from its first one to its last one.

@@ -3,6 +3,7 @@
 //!
 //! What is not significant in this process is not looked at, and what cannot be known counts as right.
 
+mod arrays;
 mod attributes;
 mod buffers;
 mod handles;
@@ -161,8 +162,10 @@ impl<'c> Checked<'c> {
         }
     }
 
-    fn is_inter(&self) -> bool {
-        self.comm.as_ref().is_some_and(|comm| comm.is_inter)
+    /// Is this between two groups, or may it be, since nothing is known of the communicator?
+    fn may_be_inter(&self) -> bool {
+        let is_collective = self.shape.class == FunctionClass::Collective;
+        self.comm.as_ref().map_or(is_collective, |comm| comm.is_inter)
     }
 
     fn check_value(&mut self, position: usize, parameter: &'static Parameter, word: u64) {
@@ -186,6 +189,9 @@ impl<'c> Checked<'c> {
                 self.negative(parameter.name(), number);
             }
             ParameterKind::WindowSize if number < 0 => self.negative(parameter.name(), number),
+            ParameterKind::Partition if number < 0 && parameter.name() == "partitions" => {
+                self.negative(parameter.name(), number);
+            }
             ParameterKind::RmaDisplacement if parameter.name() == "disp_unit" && number <= 0 => {
                 let message = format!("disp_unit is {number}, and must be positive");
                 self.wrong(parameter.name(), &message, None);
@@ -232,7 +238,7 @@ impl<'c> Checked<'c> {
         let of = |data: &Data| {
             [data.buffer, data.count, data.datatype].contains(&(position as Position))
         };
-        if self.is_inter() && self.shape.root != NONE {
+        if self.may_be_inter() && self.shape.root != NONE {
             return false;
         }
         let in_place = MPI_IN_PLACE.to_word();
@@ -333,7 +339,7 @@ impl<'c> Checked<'c> {
             return;
         }
         let Some(window) = self.word(self.shape.window) else { return };
-        let size = objects::get(Kind::Window, window).map_or(0, |object| i64::from(object.size));
+        let size = objects::there(Kind::Window, window).map_or(0, |object| i64::from(object.size));
         if size == 0 || number >= 0 && number < size || number == i64::from(MPI_PROC_NULL) {
             return;
         }
@@ -389,6 +395,10 @@ impl<'c> Checked<'c> {
                         format!("base is a null pointer, but the window has {size} bytes");
                     self.wrong(parameter.name(), &message, None);
                 }
+            }
+            _ if word == 0 && self.needs_array(position, parameter) => {
+                let message = format!("{} is a null pointer", parameter.name());
+                self.wrong(parameter.name(), &message, None);
             }
             _ if word == 0 && is_result && self.needs_result(parameter) => {
                 let message = format!("{} is a null pointer", parameter.name());

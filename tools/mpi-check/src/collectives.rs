@@ -17,9 +17,11 @@ use mpi_facts::{NONE, Timing};
 use mpi_tool_layer::{FunctionClass, FunctionId};
 
 use crate::arguments::Checked;
+use crate::at_once;
 use crate::comms::{Comm, CommRef};
 use crate::findings::{Class, Place, rank, report_of};
 use crate::hosts;
+use crate::messages::has_threads;
 use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{COLLECTIVES, Shared, limit, shared};
@@ -45,6 +47,8 @@ pub(crate) struct Slot {
     number: AtomicU64,
     arrived: AtomicU32,
     expected: AtomicU32,
+    /// A bit for each of the first 64 ranks of the world that has come.
+    here: AtomicU64,
     function: AtomicU32,
     rank: AtomicU32,
     root: AtomicU64,
@@ -147,6 +151,9 @@ pub(crate) fn enter_as(checked: &Checked<'_>, comm: &CommRef, number: u64) {
     pairs::check_own(checked, comm);
     if expected == 1 {
         return;
+    }
+    if has_threads() {
+        at_once::entered(checked, comm);
     }
     if !shared.is_whole() {
         if !hosts::is_on() {
@@ -278,6 +285,7 @@ fn meet(
             mark_broken(comm.identity);
         }
         let arrived = slot.arrived.load(Relaxed) + 1;
+        slot.here.store(slot.here.load(Relaxed) | bit_of(rank()), Relaxed);
         slot.arrived.store(arrived, Release);
         let mut found = problem.map(Found::Other);
         if is_paired {
@@ -303,8 +311,35 @@ fn meet(
         slot.add_pairs(own_pairs.as_ref());
     }
     slot.arrived.store(1, Relaxed);
+    slot.here.store(bit_of(rank()), Relaxed);
     slot.key.store(key, Release);
     None
+}
+
+fn bit_of(rank: u32) -> u64 {
+    1_u64.checked_shl(rank).unwrap_or(0)
+}
+
+/// An operation under way, as those who look for deadlocks see it.
+pub(crate) struct UnderWay {
+    pub(crate) function: FunctionId,
+    /// The rank that has come first, and where it has.
+    pub(crate) first: (u32, Mark),
+    /// A bit for each of the first 64 ranks of the world that has come.
+    pub(crate) here: u64,
+}
+
+/// What is known of an operation, if not all have come to it.
+pub(crate) fn under_way(identity: u64, number: u64) -> Option<UnderWay> {
+    let key = key_of(identity, number);
+    let bucket = &shared().collectives[bucket_of(key)];
+    let slot = bucket.slots.iter().find(|slot| slot.key.load(Acquire) == key)?;
+    let mark = Mark { module: slot.module.load(Relaxed), offset: slot.offset.load(Relaxed) };
+    Some(UnderWay {
+        function: FunctionId::from_index(slot.function.load(Relaxed) as usize)?,
+        first: (slot.rank.load(Relaxed), mark),
+        here: slot.here.load(Relaxed),
+    })
 }
 
 impl Slot {
@@ -445,6 +480,20 @@ impl Slot {
 }
 
 /// The ranks of a communicator do not agree any more: what comes on it would only repeat that.
+/// MPI has returned an error from the operation of a number. It refuses wrong arguments before it meets the others; of other
+/// errors nobody knows. So what is compared next on the communicator may not belong together, and nothing is. Only what can
+/// fail in a right program, and on all processes then, still is: files that are not there, programs that cannot be started.
+pub(crate) fn failed(checked: &Checked<'_>, comm: &Comm, number: u64) {
+    let is_of_data =
+        matches!(checked.shape.class, FunctionClass::Collective | FunctionClass::Neighborhood);
+    if !checked.is_sound {
+        comm.take_back(number);
+    }
+    if (is_of_data || !checked.is_sound) && !is_broken(comm.identity) {
+        mark_broken(comm.identity);
+    }
+}
+
 pub(crate) fn mark_broken(identity: u64) {
     let shared = shared();
     let free = shared

@@ -6,12 +6,14 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int, pmpi};
-use mpi_tool_layer::{Call as _, Communicators, Members, Word};
+use mpi_tool_layer::{Call as _, Communicators, KnownComm, Members, Word};
 use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
 use crate::hosts::{self, OwnComm};
+use crate::names;
 use crate::neighbors::{self, Neighbors};
+use crate::shared::shared;
 
 /// A communicator that is there.
 #[derive(Debug)]
@@ -57,13 +59,23 @@ impl Comm {
 
     /// The own neighbours, if it has a topology. To be asked with a call on it.
     pub(crate) fn neighbors(&self, checked: &Checked<'_>) -> Option<&Neighbors> {
-        let of = || neighbors::of(checked.call.communicator()?.raw());
+        let of = || {
+            let comm = checked.call.communicator().filter(|_| checked.comm.is_some())?;
+            // SAFETY: the communicator must be valid: it is known, which it is as long as it is not freed.
+            unsafe { neighbors::of(comm.raw()) }
+        };
         self.neighbors.get_or_init(of).as_ref()
     }
 
     /// The next collective operation's number, from 1.
     pub(crate) fn next(&self) -> u64 {
         self.collectives.fetch_add(1, Relaxed) + 1
+    }
+
+    /// MPI has refused the collective operation of this number before it has met the others: it has not taken place.
+    pub(crate) fn take_back(&self, number: u64) {
+        // Where another thread has gone on, nothing says whose number is whose.
+        let _ = self.collectives.compare_exchange(number, number - 1, Relaxed, Relaxed);
     }
 
     /// What the collective operation of a number has made: the same on all processes.
@@ -94,6 +106,14 @@ impl Comm {
     pub(crate) fn with_members(&self, identity: u64, size: u32) -> Self {
         let name = format!("a group of {size} processes on {}", self.describe());
         Self { identity, name, size, ..self.with_object("group", 0) }
+    }
+
+    /// A bit for each of its processes, by their ranks in the world, if they all have one of the first 64.
+    pub(crate) fn members(&self) -> Option<u64> {
+        let ranks = (0..self.own.size()).map(|rank| self.own.world_rank(rank));
+        ranks.take(65).try_fold(0, |all, rank| {
+            rank.filter(|rank| *rank < 64 && !self.is_inter).map(|rank| all | 1 << rank)
+        })
     }
 
     /// The last collective operation's number.
@@ -150,6 +170,7 @@ pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<CommR
             return Some(CommRef::Predefined(known));
         }
         let found = find(communicators, comm)?;
+        names::note(&found, None);
         return Some(CommRef::Predefined(place.get_or_init(|| found)));
     }
     let key = comm.to_word();
@@ -160,6 +181,7 @@ pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<CommR
         }
     }
     let made = Arc::new(find(communicators, comm)?);
+    names::note(&made, Some(comm));
     let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
     Some(CommRef::Made(comms.get_or_insert_default().entry(key).or_insert(made).clone()))
 }
@@ -167,7 +189,10 @@ pub(crate) fn get(communicators: &Communicators, comm: MPI_Comm) -> Option<CommR
 /// What MPI and the framework say of a communicator.
 #[cold]
 fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
-    let known = communicators.of_handle(comm).known()?;
+    // What is guessed may be another communicator on another rank. Ranks may have different thread levels.
+    let has_threads = || shared().has_threads.load(Relaxed) || hosts::must_wait();
+    let is_certain = |known: &KnownComm<'_>| !(known.is_counted && has_threads());
+    let known = communicators.of_handle(comm).known().filter(is_certain)?;
     let (own, other) = communicators.members(comm)?;
     let mut rank = -1;
     // SAFETY: `MPI_Comm_rank` wants a valid communicator and writes one `int`. The communicator is known: MPI has made
@@ -189,6 +214,23 @@ fn find(communicators: &Communicators, comm: MPI_Comm) -> Option<Comm> {
         is_here: OnceLock::new(),
         neighbors: OnceLock::new(),
     })
+}
+
+/// The application has given a communicator a name.
+pub(crate) fn named(comm: MPI_Comm, name: &str) {
+    let known = {
+        let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+        comms.get_or_insert_default().get(&comm.to_word()).map(|known| known.identity)
+    };
+    if let Some(identity) = known {
+        names::renamed(identity, name);
+    }
+}
+
+/// A handle is another communicator's from now on, perhaps without that anybody has seen the end of the one before.
+pub(crate) fn made(comm: u64) {
+    let mut comms = COMMS.lock().unwrap_or_else(PoisonError::into_inner);
+    comms.get_or_insert_default().remove(&comm);
 }
 
 /// A communicator is gone.

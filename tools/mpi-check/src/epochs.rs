@@ -14,12 +14,14 @@ mod posts;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{NONE, Pattern};
-use mpi_tool_layer::mpi_sys::{MPI_LOCK_EXCLUSIVE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, c_int, pmpi};
+use mpi_tool_layer::mpi_sys::{
+    MPI_LOCK_EXCLUSIVE, MPI_MODE_NOPRECEDE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, c_int, pmpi,
+};
 use mpi_tool_layer::{Call as _, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 
-use crate::accesses::{self, Access, Action, Basic, Collective, End, Epoch, Kept};
-use crate::arguments::{self, Checked};
+use crate::accesses::{self, Access, Action, Collective, End, Epoch, Kept};
+use crate::arguments::Checked;
 use crate::comms::CommRef;
 use crate::findings::{Class, Other, rank, report};
 use crate::hosts;
@@ -27,6 +29,7 @@ use crate::knowledge;
 use crate::operations;
 use crate::places::Mark;
 use crate::requests;
+use crate::sanitizer;
 use crate::shared::{limit, shared};
 pub(crate) use fetched::{check_pending, may_fetch};
 pub(crate) use locks::lock_of;
@@ -198,7 +201,9 @@ pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
         done: Vec::new(),
         has_info,
     });
-    with(window, |window| *window = Window { common, ..Window::default() });
+    let before =
+        with(window, |window| core::mem::replace(window, Window { common, ..Window::default() }));
+    before.operations.iter().for_each(|operation| sanitizer::end(operation.ticket));
 }
 
 /// This process has been through a collective operation: what it did before an earlier one on the same communicator is over
@@ -294,7 +299,14 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
                 let (what, site) = match (locked, window.started, window.posted) {
                     (Some(site), ..) => ("locked at", site),
                     (_, Some(site), _) => ("started at", site),
-                    (.., site) => ("posted at", site?),
+                    (.., Some(site)) => ("posted at", site),
+                    _ => {
+                        let (of, site) = window.preceding(checked)?;
+                        let message = format!(
+                            "{function} with MPI_MODE_NOPRECEDE, after {of} of the same epoch"
+                        );
+                        return Some(("noprecede", message, "called at", site));
+                    }
                 };
                 ("fence", format!("{function} in an epoch that is not over"), what, site)
             }
@@ -319,10 +331,14 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<u64>) -> bool {
     let (closed, is_all) = with(window, |window| {
         let is_all = window.operations.len() < MOST;
         window.over_by(function, rank);
-        (window.closed_by(function, rank), is_all)
+        let closed = window.closed_by(function, rank);
+        // Another thread that closes nothing any more must find them ended.
+        closed.iter().for_each(|operation| sanitizer::end(operation.ticket));
+        (closed, is_all)
     });
     closed.iter().for_each(|operation| operation.check_unchanged(function));
     fetched::check_untouched(&closed, function);
+    fetched::closing(&closed);
     fetched::over(&closed);
     if let Some(target) = closes(function, rank) {
         requests::flushed(window, target, function, checked.site);
@@ -344,10 +360,15 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
     use FunctionId::*;
     let Some(window) = window_of(checked, freed) else { return };
     let (function, site, rank) = (checked.function, checked.site, target(checked));
+    if closes(function, rank).is_some() {
+        fetched::closed(function);
+    }
     if function == MPI_Win_free {
         let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = windows.get_or_insert_default().remove(&window);
         drop(windows);
+        let left = gone.iter().flat_map(|gone| &gone.operations);
+        left.for_each(|operation| sanitizer::end(operation.ticket));
         if let Some(common) = gone.and_then(|gone| gone.common) {
             common.kept.iter().for_each(|one| accesses::forget(one.place));
             common.done.iter().for_each(|(_, kept)| accesses::forget(*kept));
@@ -440,7 +461,9 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
             if written.is_some() {
                 fetched::begun();
             }
-            window.operations.push(Operation { written, ..new });
+            let mut operation = Operation { written, ..new };
+            operation.watch();
+            window.operations.push(operation);
         }
         conflict
     });
@@ -470,6 +493,13 @@ impl Window {
     /// Is there an epoch of a lock with a target?
     fn is_locked(&self, target: i64) -> bool {
         self.locked_all.is_some() || self.locks.contains_key(&target)
+    }
+
+    /// An operation of the epoch that a fence ends which says that there is none.
+    fn preceding(&self, checked: &Checked<'_>) -> Option<(FunctionId, Site)> {
+        let says_so = checked.int(0).unwrap_or(0) & i64::from(MPI_MODE_NOPRECEDE) != 0;
+        self.fence.filter(|_| says_so)?;
+        self.operations.first().map(|first| (first.function, first.site))
     }
 
     /// What is known of a target's end.
@@ -517,11 +547,7 @@ impl Window {
             Some(operation) if !common.has_info => operations::number(operation),
             _ => 0,
         };
-        let basic = arguments::datatype(new.described.0).and_then(|info| {
-            let code = info.signature.uniform;
-            let size = info.size.checked_div(info.signature.elements)?;
-            (code != 0).then_some(Basic { code, size: u16::try_from(size).ok()? })
-        });
+        let basic = new.basic;
         let checksum = match new.action {
             Action::Put => new.read.as_ref().and_then(|(_, checksum)| *checksum),
             _ => None,

@@ -17,19 +17,22 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mpi_tool_layer::options::{Format, Output, report_options};
-use mpi_tool_layer::{Caller, FunctionId, Site, launched_rank, say};
+use mpi_tool_layer::{FunctionId, Site, launched_rank, marks, say};
 
 use crate::collectives;
 use crate::hosts;
 use crate::messages;
 use crate::objects;
+use crate::order;
 use crate::places::{self, Mark};
+use crate::process;
 use crate::requests;
 use crate::shared::{self, FINDINGS, RANKS, Shared, Text, limit, shared};
 use crate::suppress;
 use crate::unseen;
 use crate::waits;
 pub(crate) use merge::{add_bytes, merged, to_bytes};
+pub(crate) use report::say_only_what_is_found;
 use report::{write_newest, write_report};
 
 /// What kind of fault a finding is.
@@ -96,7 +99,7 @@ pub(crate) struct Entry {
     is_told: AtomicBool,
     site: Text<200>,
     other_site: Text<200>,
-    message: Text<1200>,
+    message: Text<2000>,
 }
 
 /// What a call site tells of a finding: the place, and a word for what it is.
@@ -183,6 +186,10 @@ pub(crate) fn report_of(
     if class != Class::InvalidArgument && unseen::hides_all() {
         return;
     }
+    // What a forked child does is nobody's: its calls are no rank's.
+    if process::is_child() {
+        return;
+    }
     /// The keys of what this process has found.
     static KNOWN: Mutex<Option<HashMap<LocalKey, u64>>> = Mutex::new(None);
     let mut hasher = DefaultHasher::new();
@@ -202,10 +209,6 @@ pub(crate) fn report_of(
     };
     if let Some(key) = known {
         count_again(key, ranks, times);
-        return;
-    }
-    // What MPI's library does with what it has made itself is no fault of the program's.
-    if matches!(place, Place::Here(_)) && Caller::of_this_call().is_mpi_itself() {
         return;
     }
     let text = match place {
@@ -349,7 +352,7 @@ fn list(ranks: &[u32]) -> String {
 }
 
 /// `rank 3`, `ranks 0-2, 7`
-fn ranks_text(ranks: &[u32]) -> String {
+pub(crate) fn ranks_text(ranks: &[u32]) -> String {
     match ranks {
         [one] => format!("rank {one}"),
         _ => format!("ranks {}", list(ranks)),
@@ -385,6 +388,7 @@ fn announce(class: &str, site: &str, other: &str, message: &str, ranks: &[u32]) 
     if is_silent() {
         return;
     }
+    marks::reported();
     let at = if site.is_empty() { String::new() } else { format!(" at {site}") };
     let other = if other.is_empty() { String::new() } else { format!(" ({other})") };
     // Both ends of a message may be one rank.
@@ -415,7 +419,9 @@ pub(crate) fn finalizing() {
     let here = shared.finalizing.fetch_add(1, AcqRel) + 1;
     if hosts::is_on() {
         objects::report_leaks_early();
-        requests::report_left();
+        if !order::has_sessions() {
+            requests::report_left();
+        }
         hosts::finalizing();
     } else if here == shared.joined.load(Acquire) {
         messages::report_lost();
@@ -431,8 +437,15 @@ pub(crate) fn finished() {
         return;
     }
     write_report();
+    marks::reported();
     waits::remove_exchanged();
     shared::remove();
+}
+
+/// Is this the first process of the host that ends too early, where the user reads what is printed?
+pub(crate) fn is_first_to_break_off() -> bool {
+    let is_read = matches!(settings().output, Output::Stderr | Output::Stdout);
+    is_read && shared().broken_off.fetch_add(1, AcqRel) == 0
 }
 
 /// This process ends. Is it the last one of those that the report is of?

@@ -32,7 +32,7 @@ pub(crate) fn check(kind: Kind, handle: u64, function: FunctionId, site: Site) {
             findings::report(Class::InvalidArgument, function, site, "kind", &message, Some(other));
         }
     } else if arguments::is_garbage(kind, handle) {
-        let message = format!("{function} of what is no handle of a {name}: {:#x}", handle as u32);
+        let message = format!("{function}: not a valid {name} handle: {:#x}", handle as u32);
         findings::report(Class::InvalidArgument, function, site, "garbage", &message, None);
     } else if kind.is_predefined(handle) && !matches!(kind, Kind::Group | Kind::Errhandler) {
         let message = format!("{function} of a predefined {name}");

@@ -7,14 +7,16 @@
 //!   `split.rs`: what is known of the application's objects.
 //! * `epochs.rs`, `exposures.rs`, `accesses.rs`, `knowledge.rs`, `layouts.rs`: one-sided communication.
 //!   `areas.rs`, `memory.rs`: the application's buffers, and what is in them.
-//! * `collectives.rs`, `groups.rs`, `remotes.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by
+//! * `sanitizer.rs`: loads and stores of the program itself, in one that was compiled with ThreadSanitizer.
+//! * `collectives.rs`, `at_once.rs`, `groups.rs`, `remotes.rs`, `messages.rs`, `waits.rs`, `blocking.rs`: what ranks do together, by
 //!   `shared.rs`, memory that the ranks of a host have in common; `hosts/`: the same with ranks of other hosts.
-//! * `functions.rs`, `noted.rs`: what is known of a function, and what follows from its calls. `unseen.rs`: calls that the
+//! * `names.rs`: what communicators are called. `functions.rs`, `noted.rs`: what is known of a function, and what follows from its calls. `unseen.rs`: calls that the
 //!   tool does not see. `findings.rs`, `suppress.rs`, `places.rs`, `wrappers.rs`: what is said.
 
 mod accesses;
 mod areas;
 mod arguments;
+mod at_once;
 mod blocking;
 mod collectives;
 mod comms;
@@ -32,6 +34,7 @@ mod made;
 mod made_types;
 mod memory;
 mod messages;
+mod names;
 mod neighbors;
 mod noted;
 mod objects;
@@ -41,6 +44,7 @@ mod places;
 mod process;
 mod remotes;
 mod requests;
+mod sanitizer;
 mod shared;
 mod split;
 mod suppress;
@@ -63,7 +67,7 @@ use mpi_tool_layer::run::named_folder;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call, CallResult, Caller, Communicators, Compiled, FunctionClass,
     FunctionId, InOut, MpiInterceptionLayer, Setting, SettingDefault, Settings, Site, Tool, Word,
-    install_qmpi_layer, next, world_position,
+    install_qmpi_layer, next, rank_among_strangers, world_position,
 };
 
 use arguments::Checked;
@@ -169,6 +173,9 @@ impl Check {
             receive.iter_mut().for_each(messages::posting);
         }
         entered.buffers = requests::check_buffers(checked);
+        if sanitizer::is_on() {
+            sanitizer::blocking(checked);
+        }
         let mut number = 0;
         if let Some(comm) = &checked.comm
             && collectives::is_ordered(checked)
@@ -208,7 +215,7 @@ impl Check {
     /// MPI has returned.
     #[inline(always)]
     fn leave<'c>(&self, call: AnyCall<'c>, entered: &mut Entered<'c>, result: CallResult<'c>) {
-        waits::leave();
+        waits::leave(entered.checked.function);
         let Entered {
             checked,
             buffers,
@@ -225,6 +232,15 @@ impl Check {
             epochs::passed(collective);
         }
         let (function, site) = (checked.function, checked.site);
+        if function == FunctionId::MPI_Parrived
+            && sanitizer::is_on()
+            && result.is_ok_and(|accepted| call.has_flag_set(accepted))
+        {
+            requests::arrived(checked);
+        }
+        if messages::has_threads() {
+            at_once::left(function, site);
+        }
         if call.completes_requests() {
             let requests = call.requests();
             call.finished(|position, status| {
@@ -239,6 +255,12 @@ impl Check {
         }
         let Ok(accepted) = result else {
             receive.iter().for_each(messages::failed);
+            if let Some(comm) = checked.comm.as_ref().filter(|_| *number != 0) {
+                collectives::failed(checked, comm, *number);
+            }
+            if let Some(object) = together::of(checked, *freed) {
+                collectives::failed(checked, &object, object.last());
+            }
             // Else statuses tell.
             if call.completes_requests()
                 && result.is_err_and(|error| error.class() != MPI_ERR_IN_STATUS)
@@ -325,14 +347,29 @@ impl Check {
             && checked.comm.as_ref().is_some_and(|parent| parent.shadow.get().is_some())
             && let Some(handle) = Communicators::new_handle(call, accepted)
         {
-            hosts::follow(handle, comms::get(&self.communicators, handle).as_deref());
+            let made = comms::get(&self.communicators, handle);
+            // SAFETY: the communicator must be valid, and not be the application's yet: MPI has just made it in this call, which
+            // has not returned. All its processes must come here: they are in the same call, and have this tool, since the parent
+            // has a shadow.
+            unsafe { hosts::follow(handle, made.as_deref()) };
         }
     }
 
     /// MPI has started.
     fn started(&self) {
-        if let Some((rank, size)) = world_position() {
+        static IS_DONE: AtomicBool = AtomicBool::new(false);
+        if let Some((rank, size)) = world_position()
+            // A session may begin later.
+            && !IS_DONE.swap(true, Relaxed)
+        {
             findings::set_rank(rank);
+            // Of many worlds of one process, which know nothing of each other, one says that nothing was found.
+            if let Some(place) = rank_among_strangers("mpi-check", size) {
+                shared::leave();
+                if place > 0 {
+                    findings::say_only_what_is_found();
+                }
+            }
             shared().size.store(size, Relaxed);
             shared().has_first.fetch_or(rank == 0, Relaxed);
             let mut level = 0;
@@ -345,19 +382,25 @@ impl Check {
                 order::one_thread_at_a_time();
             }
             if level == MPI_THREAD_MULTIPLE {
+                shared().has_threads.store(true, Relaxed);
                 messages::set_has_threads();
                 knowledge::set_has_threads();
             }
+            let mut are_all_here = false;
             if size > 1
                 && let Some(world) = comms::get(&self.communicators, pmpi::MPI_COMM_WORLD)
             {
-                hosts::begin(size, &world, level == MPI_THREAD_MULTIPLE);
+                // SAFETY: the world must be active and of this size: its position was asked above. No other thread may use it, and
+                // all must come here: all are in `MPI_Init`, which has not returned.
+                are_all_here = unsafe { hosts::begin(size, &world, level == MPI_THREAD_MULTIPLE) };
             }
-            let watches = level <= MPI_THREAD_FUNNELED && self.watches.load(Relaxed);
+            shared::hide(are_all_here);
+            let watches = self.watches.load(Relaxed);
+            let has_threads = level > MPI_THREAD_FUNNELED;
             if watches && hosts::is_on() && named_folder().is_none() {
                 shared().reached(shared::limit::DEADLOCKS);
             }
-            waits::started(watches, IS_FIRST.load(Relaxed));
+            waits::started(watches, has_threads, IS_FIRST.load(Relaxed));
         }
     }
 }
@@ -369,6 +412,29 @@ fn is_start(function: FunctionId) -> bool {
 }
 
 impl Check {
+    /// A call that starts MPI, or any if a sanitizer watches the program: it is not to look at what is done here.
+    #[cold]
+    #[inline(never)]
+    fn around_quietly<'c>(
+        &self,
+        call: AnyCall<'c>,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let mut quiet = sanitizer::Quiet::begin();
+        let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
+            return next_f();
+        };
+        if is_start(call.function()) {
+            begin();
+            // The sanitizer is looked for just now.
+            quiet = quiet.or_else(sanitizer::Quiet::begin);
+        }
+        if !only_tells(call.function()) {
+            quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
+        }
+        self.check(call, site, next_f)
+    }
+
     #[inline(never)]
     fn check<'c>(
         &self,
@@ -377,30 +443,17 @@ impl Check {
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
         let function = call.function();
-        if is_start(function) {
-            begin();
-        }
         let runs = order::check(function, site);
-        if !runs {
-            let result = next_f();
-            if let Ok(accepted) = result {
-                order::accepted(function);
-                if is_start(function) {
-                    self.started();
-                }
-                if function == FunctionId::MPI_Session_init {
-                    made::note(call, &Checked::new(call, site, None), accepted, 0, 0);
-                }
-            }
-            return result;
-        }
-        if only_tells(function) {
+        if runs && only_tells(function) {
             self.check_question(call, site);
             let result = next_f();
             // A call before may have been left by a jump.
-            waits::leave();
+            waits::leave(function);
             threads::left(function);
             return result;
+        }
+        if !runs {
+            return self.check_outside(call, site, next_f);
         }
         let mut entered = Entered {
             checked: Checked::new(call, site, self.comm_of(call)),
@@ -433,15 +486,49 @@ impl Check {
                 self.started();
             }
             if is_end {
+                sanitizer::end_all();
                 waits::stop();
                 objects::report_leaks();
-                requests::report_left();
-                split::report_left();
+                // A session may still have some.
+                if !order::has_sessions() {
+                    requests::report_left();
+                    split::report_left();
+                }
                 messages::report_taken();
-                finish();
+                if !objects::are_left() {
+                    finish();
+                }
             }
         }
         threads::left(function);
+        result
+    }
+
+    /// Passes on a call while MPI does not run: it starts MPI, or makes or frees what is there without it.
+    #[cold]
+    fn check_outside<'c>(
+        &self,
+        call: AnyCall<'c>,
+        site: Site,
+        next_f: impl FnOnce() -> CallResult<'c>,
+    ) -> CallResult<'c> {
+        let checked = Checked::new(call, site, None);
+        let function = checked.function;
+        let is_free = checked.facts.is_free;
+        let freed = checked.facts.frees.filter(|_| is_free);
+        let freed = freed.and_then(|kind| freeing::handle_of(call, kind));
+        let result = next_f();
+        let accepted = result?;
+        order::accepted(function);
+        if is_start(function) {
+            self.started();
+        }
+        if checked.facts.makes && is_free {
+            made::note(call, &checked, accepted, 0, 0);
+        }
+        if let Some((kind, handle)) = freed {
+            objects::freed(kind, handle, function, site);
+        }
         result
     }
 
@@ -468,6 +555,7 @@ impl Check {
             freeing::check(Kind::Communicator, comm.to_word(), function, site);
         }
         let result = next_f();
+        waits::leave(function);
         if result.is_ok()
             && let Some(comm) = handle
         {
@@ -489,7 +577,13 @@ impl MpiInterceptionLayer for Check {
         call: impl Call<'c>,
         next_f: impl FnOnce() -> CallResult<'c>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(wrappers::depth());
+        if sanitizer::is_on() || is_start(call.function()) {
+            return self.around_quietly(call.erase(), next_f);
+        }
+        // What MPI's library does with what it has made itself is no affair of the program's.
+        let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
+            return next_f();
+        };
         self.check(call.erase(), site, next_f)
     }
 
@@ -498,7 +592,11 @@ impl MpiInterceptionLayer for Check {
         next_f: impl next::MPI_Comm_free<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(wrappers::depth());
+        let mut quiet = sanitizer::Quiet::begin();
+        let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
+            return next_f(comm);
+        };
+        quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
         let next_f = || self.communicators.comm_free(next_f, comm);
         self.free_comm(FunctionId::MPI_Comm_free, comm.get(), site, next_f)
     }
@@ -508,13 +606,19 @@ impl MpiInterceptionLayer for Check {
         next_f: impl next::MPI_Comm_disconnect<'c>,
         comm: InOut<'c, MPI_Comm>,
     ) -> CallResult<'c> {
-        let site = Caller::of_this_call().site(wrappers::depth());
+        let mut quiet = sanitizer::Quiet::begin();
+        let Some(site) = Caller::of_this_call().application_site(wrappers::depth()) else {
+            return next_f(comm);
+        };
+        quiet.iter_mut().for_each(sanitizer::Quiet::is_of_call);
         let next_f = || self.communicators.comm_disconnect(next_f, comm);
         self.free_comm(FunctionId::MPI_Comm_disconnect, comm.get(), site, next_f)
     }
 }
 
 impl Tool for Check {
+    const ENDS: Option<fn(&Self, &'static str)> = Some(|_, how| process::ends(how));
+
     const NEW: Self = Self {
         communicators: Communicators::new(),
         fails: AtomicBool::new(false),

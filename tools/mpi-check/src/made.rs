@@ -5,7 +5,7 @@ use mpi_tool_layer::{Accepted, AnyCall, Call as _, FunctionId, Word};
 
 use crate::arguments::Checked;
 use crate::objects::{self, Kind};
-use crate::{epochs, functions, made_types, together};
+use crate::{comms, epochs, functions, made_types, together};
 
 /// Objects that an accepted call has made: as the collective operation of a number, a window with an identity.
 pub(crate) fn note<'c>(
@@ -40,6 +40,10 @@ pub(crate) fn note<'c>(
             _ => checked.comm.as_ref().map_or(0, |comm| comm.size),
         };
         objects::made(kind, handle, function, checked.site, size);
+        // The parent is the same each time.
+        if kind == Kind::Communicator && function != FunctionId::MPI_Comm_get_parent {
+            comms::made(handle);
+        }
         if kind == Kind::Datatype {
             made_types::note(call, handle);
         }

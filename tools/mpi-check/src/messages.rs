@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::{self, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Status};
-use mpi_tool_layer::{FunctionId, received_bytes};
+use mpi_tool_layer::{FunctionId, received_bytes, received_bytes_at_once};
 use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
@@ -43,7 +43,7 @@ pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use slot::Slot;
 pub(crate) use table::Table;
-pub(crate) use under_way::{keys, report_lost, under_way};
+pub(crate) use under_way::{keys, nearly, posted_by, report_lost, sent_as, under_way};
 
 /// From whom to whom, by ranks of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,6 +89,9 @@ pub(crate) struct Receive {
     is_partitioned: bool,
     /// Its status says nothing: MPICH, to 5.0.2 at least, writes none for `MPI_Isendrecv`.
     is_untold: bool,
+    /// The application has cancelled its request. Only then its status says whether it was: MPI need not write that for others,
+    /// and some do not.
+    pub(crate) is_cancelled: bool,
     comm: CommRef,
 }
 
@@ -235,6 +238,7 @@ pub(crate) fn receive_of(checked: &Checked<'_>) -> Option<Receive> {
         is_untold: shape.pattern == Pattern::SendReceive
             && shape.timing == Timing::Started
             && !matches!(mpi_sys::ABI, mpi_sys::Abi::OpenMpi),
+        is_cancelled: false,
         comm: comm.clone(),
     })
 }
@@ -269,8 +273,8 @@ pub(crate) fn posting(receive: &mut Receive) {
     let number = with(|counts| {
         counts.order += 1;
         receive.order = counts.order;
+        counts.receivers.note_wanted(receive.wanted());
         let number = channel.and_then(|channel| {
-            counts.receivers.note(channel);
             if counts.loose.contains_key(&channel) {
                 return None;
             }
@@ -437,7 +441,11 @@ fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, C
         return None;
     }
     let says_nothing = receive.is_partitioned || receive.is_untold;
-    let bytes = if says_nothing { Some(0) } else { received_bytes(status) };
+    let bytes = match says_nothing {
+        true => Some(0),
+        false if receive.is_cancelled => received_bytes(status),
+        false => Some(received_bytes_at_once(status)),
+    };
     let Some(bytes) = bytes else {
         withdrawn(receive);
         return None;
@@ -459,6 +467,7 @@ fn arrived(receive: &Receive, status: Option<&MPI_Status>) -> Option<(Channel, C
     }
     let number = with(|counts| {
         counts.pending.remove(receive.order);
+        counts.receivers.note_received(channel, receive.channel().is_none());
         let is_loose = counts.loose.contains_key(&channel);
         if let Some(number) = receive.number {
             return (!is_loose).then_some(number);

@@ -21,28 +21,50 @@ impl Neighbors {
 }
 
 /// What MPI says of a communicator's topology: `None` if it has none, or one that is too large.
-pub(crate) fn of(comm: MPI_Comm) -> Option<Neighbors> {
-    match kind(comm)? {
-        mpi_sys::MPI_CART => of_grid(comm),
-        mpi_sys::MPI_GRAPH => of_graph(comm),
-        mpi_sys::MPI_DIST_GRAPH => of_distributed_graph(comm),
-        _ => None,
+///
+/// # Safety
+///
+/// The communicator must be valid.
+pub(crate) unsafe fn of(comm: MPI_Comm) -> Option<Neighbors> {
+    // SAFETY: the communicator must be valid, as the caller promises, and have the topology that MPI has just told.
+    unsafe {
+        match kind(comm)? {
+            mpi_sys::MPI_CART => of_grid(comm),
+            mpi_sys::MPI_GRAPH => of_graph(comm),
+            mpi_sys::MPI_DIST_GRAPH => of_distributed_graph(comm),
+            _ => None,
+        }
     }
 }
 
 /// Has the communicator a grid? `None` if nobody knows.
-pub(crate) fn has_grid(comm: MPI_Comm) -> Option<bool> {
-    Some(kind(comm)? == mpi_sys::MPI_CART)
+///
+/// # Safety
+///
+/// The communicator must be valid.
+pub(crate) unsafe fn has_grid(comm: MPI_Comm) -> Option<bool> {
+    // SAFETY: the caller promises the same.
+    unsafe { kind(comm) }.map(|kind| kind == mpi_sys::MPI_CART)
 }
 
 /// Is it sure that the communicator has no topology?
-pub(crate) fn has_none(comm: MPI_Comm) -> bool {
-    kind(comm) == Some(mpi_sys::MPI_UNDEFINED)
+///
+/// # Safety
+///
+/// The communicator must be valid.
+pub(crate) unsafe fn has_none(comm: MPI_Comm) -> bool {
+    // SAFETY: the caller promises the same.
+    unsafe { kind(comm) == Some(mpi_sys::MPI_UNDEFINED) }
 }
 
-fn kind(comm: MPI_Comm) -> Option<c_int> {
+/// The kind of its topology; `None` if MPI does not say it.
+///
+/// # Safety
+///
+/// The communicator must be valid.
+unsafe fn kind(comm: MPI_Comm) -> Option<c_int> {
     let mut kind = 0;
-    // SAFETY: the call wants a valid communicator, which the caller has looked at, and writes one `int`.
+    // SAFETY: the call wants a valid communicator, as the caller promises, and writes one `int`.
     let code = unsafe { pmpi::MPI_Topo_test(comm, &mut kind) };
     (code == MPI_SUCCESS).then_some(kind)
 }
@@ -51,9 +73,14 @@ fn ranks(numbers: &[c_int]) -> Vec<u32> {
     numbers.iter().map(|rank| u32::try_from(*rank).unwrap_or(u32::MAX)).collect()
 }
 
-/// How many places a grid has in each dimension, and whether it is periodic there.
-pub(crate) fn grid(comm: MPI_Comm) -> Option<Vec<(c_int, bool)>> {
-    if has_grid(comm) != Some(true) {
+/// How many places a grid has in each dimension, and whether it is periodic there. `None` if the communicator has none.
+///
+/// # Safety
+///
+/// The communicator must be valid.
+pub(crate) unsafe fn grid(comm: MPI_Comm) -> Option<Vec<(c_int, bool)>> {
+    // SAFETY: the caller promises the same.
+    if unsafe { has_grid(comm) } != Some(true) {
         return None;
     }
     let mut count = 0;
@@ -64,7 +91,7 @@ pub(crate) fn grid(comm: MPI_Comm) -> Option<Vec<(c_int, bool)>> {
     }
     let mut lengths = vec![0; count as usize];
     let (mut periods, mut own) = (lengths.clone(), lengths.clone());
-    // SAFETY: as above, and each array has `count` elements, which the call writes at most.
+    // SAFETY: the communicator has a grid; each array has `count` elements, which the call writes at most.
     let code = unsafe {
         pmpi::MPI_Cart_get(
             comm,
@@ -79,9 +106,13 @@ pub(crate) fn grid(comm: MPI_Comm) -> Option<Vec<(c_int, bool)>> {
 }
 
 /// Two in each dimension: the one before, and the one behind.
-fn of_grid(comm: MPI_Comm) -> Option<Neighbors> {
+///
+/// # Safety
+///
+/// The communicator must be valid, and have a grid.
+unsafe fn of_grid(comm: MPI_Comm) -> Option<Neighbors> {
     let mut dimensions = 0;
-    // SAFETY: the communicator has a grid, as `MPI_Topo_test` has said; the call writes one `int`.
+    // SAFETY: the communicator has a grid, as the caller promises; the call writes one `int`.
     let code = unsafe { pmpi::MPI_Cartdim_get(comm, &mut dimensions) };
     if code != MPI_SUCCESS {
         return None;
@@ -89,7 +120,7 @@ fn of_grid(comm: MPI_Comm) -> Option<Neighbors> {
     let mut all = Vec::new();
     for dimension in 0..dimensions {
         let (mut before, mut behind) = (0, 0);
-        // SAFETY: as above, and the dimension is one of the grid's; the call writes two `int`s.
+        // SAFETY: the communicator has a grid, and the dimension is one of it; the call writes two `int`s.
         let code = unsafe { pmpi::MPI_Cart_shift(comm, dimension, 1, &mut before, &mut behind) };
         if code != MPI_SUCCESS {
             return None;
@@ -99,9 +130,12 @@ fn of_grid(comm: MPI_Comm) -> Option<Neighbors> {
     Some(Neighbors { sources: ranks(&all), targets: ranks(&all) })
 }
 
-fn of_graph(comm: MPI_Comm) -> Option<Neighbors> {
+/// # Safety
+///
+/// The communicator must be valid, and have a graph.
+unsafe fn of_graph(comm: MPI_Comm) -> Option<Neighbors> {
     let (mut own, mut count) = (0, 0);
-    // SAFETY: the communicator has a graph, as `MPI_Topo_test` has said; each call writes one `int`.
+    // SAFETY: the communicator has a graph, as the caller promises; each call writes one `int`.
     let codes = unsafe {
         [
             pmpi::MPI_Comm_rank(comm, &mut own),
@@ -112,14 +146,17 @@ fn of_graph(comm: MPI_Comm) -> Option<Neighbors> {
         return None;
     }
     let mut all = vec![-1; count as usize];
-    // SAFETY: the array has `count` elements, which the call writes at most.
+    // SAFETY: the communicator has a graph; the array has `count` elements, which the call writes at most.
     let code = unsafe { pmpi::MPI_Graph_neighbors(comm, own, count, all.as_mut_ptr()) };
     (code == MPI_SUCCESS).then(|| Neighbors { sources: ranks(&all), targets: ranks(&all) })
 }
 
-fn of_distributed_graph(comm: MPI_Comm) -> Option<Neighbors> {
+/// # Safety
+///
+/// The communicator must be valid, and have a distributed graph.
+unsafe fn of_distributed_graph(comm: MPI_Comm) -> Option<Neighbors> {
     let (mut sources, mut targets, mut weighted) = (0, 0, 0);
-    // SAFETY: the communicator has a distributed graph, as `MPI_Topo_test` has said; the call writes three `int`s.
+    // SAFETY: the communicator has a distributed graph, as the caller promises; the call writes three `int`s.
     let code = unsafe {
         pmpi::MPI_Dist_graph_neighbors_count(comm, &mut sources, &mut targets, &mut weighted)
     };
@@ -128,7 +165,8 @@ fn of_distributed_graph(comm: MPI_Comm) -> Option<Neighbors> {
     }
     let [mut from, mut to] = [sources, targets].map(|count| vec![-1; count as usize]);
     let [mut of_from, mut of_to] = [from.clone(), to.clone()];
-    // SAFETY: each array has as many elements as the count before it says, which the call writes at most.
+    // SAFETY: the communicator has a distributed graph; each array has as many elements as the count before it says, which the
+    // call writes at most.
     let code = unsafe {
         pmpi::MPI_Dist_graph_neighbors(
             comm,

@@ -1,13 +1,15 @@
 //! What follows from calls that MPI has accepted, but for objects and requests that they make.
 
+use std::ffi::CStr;
+
+use mpi_tool_layer::mpi_sys::c_char;
 use mpi_tool_layer::{
     Accepted, AnyCall, Call as _, Communicators, FunctionId, ParameterKind, Word,
 };
 
 use crate::arguments::{self, Checked};
-use crate::objects;
-use crate::requests;
 use crate::shared::{limit, shared};
+use crate::{comms, objects, requests, waits};
 
 /// Is there something to note of a function's accepted calls?
 pub(crate) fn is_noted(function: FunctionId) -> bool {
@@ -16,6 +18,8 @@ pub(crate) fn is_noted(function: FunctionId) -> bool {
         || is_of_buffers(name)
         || sets_attribute(name)
         || makes_later(function)
+        || waits::is_poll(function)
+        || function == FunctionId::MPI_Comm_set_name
 }
 
 fn is_of_buffers(name: &str) -> bool {
@@ -34,8 +38,21 @@ fn makes_later(function: FunctionId) -> bool {
 
 /// MPI has accepted such a call.
 pub(crate) fn note<'c>(call: AnyCall<'c>, checked: &Checked<'c>, accepted: Accepted<'c>) {
+    if waits::is_poll(checked.function) {
+        waits::looked(checked, waits::found(call, accepted));
+        if checked.function != FunctionId::MPI_Request_get_status {
+            return;
+        }
+    }
     let name = checked.function.name();
-    if is_of_buffers(name) {
+    if checked.function == FunctionId::MPI_Comm_set_name {
+        let name = <*const c_char>::from_word(call.words()[1]);
+        if let Some(comm) = call.communicator().filter(|_| !name.is_null()) {
+            // SAFETY: the name must be a text that ends with a zero: MPI has accepted the call, and read it.
+            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+            comms::named(comm.raw(), &name);
+        }
+    } else if is_of_buffers(name) {
         arguments::attached(checked);
     } else if sets_attribute(name) {
         let keyval = call.arguments().find(|(it, _)| it.kind == ParameterKind::Keyval);

@@ -12,6 +12,7 @@ use mpi_tool_layer::mpi_sys::{
 use mpi_tool_layer::{FunctionId, ParameterKind, PredefinedDatatype, Site, Word};
 use rustc_hash::FxHashMap;
 
+use crate::extensions;
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
 use crate::operations;
@@ -51,9 +52,10 @@ impl Kind {
         })
     }
 
-    /// May an application make and free it while MPI does not run?
+    /// May an application free it after `MPI_Finalize` (MPI-4.0, 11.4.1)? Sessions, which are no part of the world, and their error
+    /// handlers and info objects, too.
     fn may_outlive_mpi(self) -> bool {
-        matches!(self, Self::Info | Self::Errhandler)
+        matches!(self, Self::Info | Self::Errhandler | Self::Session)
     }
 
     /// In words.
@@ -226,6 +228,11 @@ pub(crate) fn get(kind: Kind, handle: u64) -> Option<Object> {
     with_all(|objects| objects.get(&(kind, handle)).cloned())
 }
 
+/// The same of what the application has not freed, as far as that is known.
+pub(crate) fn there(kind: Kind, handle: u64) -> Option<Object> {
+    get(kind, handle).filter(|object| !object.is_freed())
+}
+
 /// May MPI be asked about a handle? If it is predefined, or MPI has made it and the application has not freed it.
 pub(crate) fn is_there(kind: Kind, handle: u64) -> bool {
     kind.is_predefined(handle) || with(kind, handle, |object| !object.is_freed()) == Some(true)
@@ -240,9 +247,6 @@ pub(crate) fn made(kind: Kind, handle: u64, function: FunctionId, site: Site, si
     };
     if handle == kind.null() || kind.is_predefined(handle) {
         return;
-    }
-    if kind.may_outlive_mpi() && !order::is_running() {
-        MADE_OUTSIDE.store(true, Relaxed);
     }
     let is_owned = !matches!(
         function,
@@ -362,7 +366,11 @@ pub(crate) fn freed(kind: Kind, handle: u64, function: FunctionId, site: Site) {
     change(|objects| {
         if let Some(object) = objects.get_mut(&(kind, handle)) {
             object.references = object.references.saturating_sub(1);
-            if object.references == 0 {
+            if object.references == 0 && !object.is_owned {
+                // Nobody has seen who has made it, and who may have it still: as MPI's bindings for C++ have error handlers that
+                // are there all the time.
+                objects.remove(&(kind, handle));
+            } else if object.references == 0 {
                 object.site = site;
                 object.function = function;
             }
@@ -370,28 +378,31 @@ pub(crate) fn freed(kind: Kind, handle: u64, function: FunctionId, site: Site) {
     });
 }
 
-/// Has the application made an info object or an error handler while MPI did not run? Then it may free others after the
-/// end, too (MPI-4.0, 11.2).
-static MADE_OUTSIDE: AtomicBool = AtomicBool::new(false);
-
 /// The world is over: what was not freed is a leak, unless it may be freed later. Where a session is still there, and what
 /// belongs to it, the process's end decides.
 pub(crate) fn report_leaks() {
-    if IS_TOLD.load(Relaxed) {
-        return;
+    if !order::has_sessions() && !IS_TOLD.swap(true, Relaxed) {
+        report_left(|kind| !kind.may_outlive_mpi());
     }
-    if !order::is_running() {
-        return report_left();
-    }
-    extern "C" fn at_exit() {
-        report_left();
-    }
-    // SAFETY: `atexit` takes a function that may run at the end of the process: `at_exit` needs nothing but this tool, which
-    // is never unloaded.
-    unsafe { libc::atexit(at_exit) };
 }
 
-/// What is left has been told.
+/// Is there something that may be freed until the process ends?
+pub(crate) fn are_left() -> bool {
+    let has_sessions = order::has_sessions();
+    with_all(|objects| {
+        objects.iter().any(|((kind, _), object)| {
+            object.references > 0 && object.is_owned && (has_sessions || kind.may_outlive_mpi())
+        })
+    })
+}
+
+/// The process ends, and nothing of the program runs any more.
+pub(crate) fn report_leaks_at_end() {
+    let is_told = IS_TOLD.swap(true, Relaxed);
+    report_left(|kind| kind.may_outlive_mpi() || !is_told);
+}
+
+/// What cannot be freed after `MPI_Finalize` has been told.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
 /// `MPI_Finalize` runs functions of the application, which may free something.
 static HAS_CALLBACKS: AtomicBool = AtomicBool::new(false);
@@ -408,21 +419,25 @@ pub(crate) fn has_callbacks() -> bool {
 
 /// The same before `MPI_Finalize`, where it is sure that what is left will never be freed.
 pub(crate) fn report_leaks_early() {
-    if !order::has_sessions() && !HAS_CALLBACKS.load(Relaxed) && !IS_TOLD.swap(true, Relaxed) {
-        report_left();
+    if !HAS_CALLBACKS.load(Relaxed) {
+        report_leaks();
     }
 }
 
-fn report_left() {
-    let outside = MADE_OUTSIDE.load(Relaxed);
+/// Tells of what is left of some kinds.
+fn report_left(is_one: impl Fn(Kind) -> bool) {
     let left: Vec<_> = with_all(|objects| {
         let left = objects
             .iter()
             .filter(|(_, object)| object.references > 0 && object.is_owned)
-            .filter(|((kind, _), _)| !(outside && kind.may_outlive_mpi()))
+            .filter(|((kind, _), _)| is_one(*kind))
             .map(|((kind, _), object)| (*kind, object.function, object.site));
         left.collect()
     });
+    // Who calls MPI past this tool may have freed them.
+    if !left.is_empty() && extensions::may_be_past() {
+        return;
+    }
     for (kind, function, site) in left {
         let name = kind.name();
         let message =

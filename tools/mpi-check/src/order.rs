@@ -45,6 +45,14 @@ fn this_thread() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
+/// The thread that has started the world.
+static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Is this another thread than the one that has started the world, which is to end it (MPI-4.0, 11.4.2)?
+fn is_called_elsewhere() -> bool {
+    WORLD.load(Acquire) == RUNNING && MAIN_THREAD.load(Relaxed) != this_thread()
+}
+
 /// May any thread call the function at any time, whatever level MPI has given?
 pub(crate) fn is_for_any_thread(function: FunctionId) -> bool {
     use FunctionId::{MPI_Is_thread_main, MPI_Query_thread};
@@ -75,6 +83,11 @@ pub(crate) fn is_running() -> bool {
 /// Is the world between `MPI_Init` and `MPI_Finalize`?
 pub(crate) fn is_world_there() -> bool {
     WORLD.load(Acquire) == RUNNING
+}
+
+/// Has the world been there, and is it over?
+pub(crate) fn is_world_over() -> bool {
+    WORLD.load(Acquire) == AFTER
 }
 
 /// Are there sessions, which do not end with the world?
@@ -130,6 +143,12 @@ pub(crate) fn check(function: FunctionId, site: Site) -> bool {
         }
         MPI_Finalize if world == AFTER => "MPI_Finalize is called a second time".into(),
         MPI_Finalize if world == BEFORE => "MPI_Finalize is called before MPI_Init".into(),
+        MPI_Finalize if is_called_elsewhere() => {
+            let message =
+                "MPI_Finalize is called by another thread than the one that has started MPI";
+            report(Class::CallOrder, function, site, "thread", message, None);
+            return true;
+        }
         _ if is_running() => {
             let only = ONLY_THREAD.load(Relaxed);
             if only != 0 && only != this_thread() {
@@ -151,7 +170,10 @@ pub(crate) fn accepted(function: FunctionId) {
         MPI_Finalize, MPI_Init, MPI_Init_thread, MPI_Session_finalize, MPI_Session_init,
     };
     match function {
-        MPI_Init | MPI_Init_thread => WORLD.store(RUNNING, Release),
+        MPI_Init | MPI_Init_thread => {
+            MAIN_THREAD.store(this_thread(), Relaxed);
+            WORLD.store(RUNNING, Release);
+        }
         MPI_Finalize => WORLD.store(AFTER, Release),
         MPI_Session_init => {
             SESSIONS.fetch_add(1, AcqRel);

@@ -3,10 +3,12 @@
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use addr2line::{Loader, demangle_auto};
 use mpi_facts::name_in_language;
 use mpi_tool_layer::{CodePlace, Site};
+use rustc_hash::FxHashMap;
 
 use crate::wrappers;
 
@@ -17,14 +19,14 @@ pub(crate) fn describe(site: Site) -> String {
 }
 
 /// The place that a site's findings name: the call's own, or the first one outside of a library that wraps MPI.
-fn place_of(site: Site) -> Option<&'static CodePlace> {
+pub(crate) fn place_of(site: Site) -> Option<&'static CodePlace> {
     let places = site.places();
     if places.len() < 2 {
         return places.first();
     }
     let of_user = |place: &CodePlace| {
-        let loader = Loader::new(place.file()).ok();
-        loader.is_none_or(|loader| !frames(&loader, place.offset()).iter().all(Frame::is_wrapper))
+        let all = frames(place.file(), place.offset());
+        all.is_none_or(|all| !all.iter().all(Frame::is_wrapper))
     };
     places.get(wrappers::known_place(site.number(), || places.iter().position(of_user)))
 }
@@ -91,11 +93,11 @@ pub(crate) fn of_mark(mark: Mark) -> String {
     path.map_or_else(String::new, |path| describe_place(path, mark.offset))
 }
 
-fn describe_place(path: &str, offset: u64) -> String {
+/// `solver.c:12 main`, of a place in a file.
+pub(crate) fn describe_place(path: &str, offset: u64) -> String {
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     let unknown = format!("{name}+{offset:#x}");
-    let Ok(loader) = Loader::new(path) else { return unknown };
-    let mut all = frames(&loader, offset);
+    let Some(mut all) = frames(path, offset) else { return unknown };
     let at = all.iter().position(|frame| !frame.is_wrapper()).unwrap_or(0);
     if all.is_empty() {
         return unknown;
@@ -124,8 +126,19 @@ impl Frame {
     }
 }
 
-/// The functions at a place, the innermost first: at least one, if anything is known of it.
-fn frames(loader: &Loader, offset: u64) -> Vec<Frame> {
+/// The functions at a place, the innermost first: at least one, if anything is known of it. `None` if the file cannot be read.
+///
+/// A file's debug information is looked through once in a process, which takes a tenth of a second and more: a program that
+/// wraps MPI asks for each of its call sites, and for each of their callers.
+fn frames(path: &str, offset: u64) -> Option<Vec<Frame>> {
+    static FILES: Mutex<Option<FxHashMap<String, Option<Loader>>>> = Mutex::new(None);
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let files = files.get_or_insert_default();
+    let loader = files.entry(path.to_owned()).or_insert_with(|| Loader::new(path).ok());
+    loader.as_ref().map(|loader| frames_in(loader, offset))
+}
+
+fn frames_in(loader: &Loader, offset: u64) -> Vec<Frame> {
     let mut all = Vec::new();
     if let Ok(mut frames) = loader.find_frames(offset) {
         while let Ok(Some(frame)) = frames.next() {

@@ -28,6 +28,7 @@ use crate::collectives::{Broken, Slot as CollectiveSlot};
 use crate::exposures;
 use crate::findings::Entry;
 use crate::messages;
+use crate::names;
 use crate::remotes;
 use crate::waits::RankState;
 
@@ -62,6 +63,12 @@ pub(crate) mod limit {
     pub(crate) const DEADLOCKS: u32 = 2048;
     /// Who has posted windows for whom.
     pub(crate) const EXPOSURES: u32 = 4096;
+    /// A sanitizer that does not tell the tool what it reports.
+    pub(crate) const SANITIZER: u32 = 8192;
+    /// Some of what it reports could not be kept.
+    pub(crate) const SANITIZER_LOST: u32 = 16384;
+    /// It does not see how threads are ordered.
+    pub(crate) const SANITIZER_ORDER: u32 = 32768;
 }
 
 /// A lock that is held for some instructions: by nobody, [`HELD`], or by a process that must be gone ([`LOST`]).
@@ -143,6 +150,8 @@ pub(crate) struct Shared {
     pub(crate) finalized: AtomicU32,
     /// Processes that end.
     pub(crate) ended: AtomicU32,
+    /// How many have ended in the middle of MPI.
+    pub(crate) broken_off: AtomicU32,
     /// The size of the world.
     pub(crate) size: AtomicU32,
     /// Tells this memory from that of other hosts.
@@ -151,8 +160,12 @@ pub(crate) struct Shared {
     pub(crate) merged: AtomicU32,
     /// How many faults that report has.
     pub(crate) faults: AtomicU32,
+    /// Nobody can find this memory any more.
+    is_hidden: AtomicBool,
     /// Is rank 0 of the world one of these processes, so that this host's report is the first one?
     pub(crate) has_first: AtomicBool,
+    /// Has one of these processes several threads that may call MPI at once?
+    pub(crate) has_threads: AtomicBool,
     pub(crate) limits: AtomicU32,
     pub(crate) broken: Broken,
     pub(crate) findings_lock: Lock,
@@ -164,6 +177,7 @@ pub(crate) struct Shared {
     pub(crate) accesses: accesses::Table,
     pub(crate) exposures: exposures::Table,
     pub(crate) remotes: remotes::Table,
+    pub(crate) names: names::Table,
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
@@ -188,7 +202,8 @@ fn own() -> &'static Shared {
     static OWN: OnceLock<usize> = OnceLock::new();
     let address = *OWN.get_or_init(|| map(None).unwrap_or(0));
     assert!(address != 0, "there is memory for the checker's tables");
-    // SAFETY: as in `shared`; `map` has given the address of zeroed memory of this size.
+    // SAFETY: the pointer must lead to a `Shared` that stays: `map` has given the address of zeroed memory of this size, which is
+    // there for as long as the process lives.
     unsafe { &*core::ptr::with_exposed_provenance::<Shared>(address) }
 }
 
@@ -263,9 +278,32 @@ pub(crate) fn host_id() -> u64 {
     before.map_or_else(|id| id, |_| own)
 }
 
-/// The last process has been through `MPI_Finalize`: the file is not needed any more.
+/// MPI has started a world of this process alone, though its launcher has started others, too: it has nothing in common with
+/// them.
+pub(crate) fn leave() {
+    remove();
+    shared().joined.fetch_sub(1, AcqRel);
+    let own = core::ptr::from_ref(own()).cast_mut();
+    SHARED.store(own, Release);
+    shared().joined.fetch_add(1, AcqRel);
+}
+
+/// MPI has started. If all processes that share the memory have it, `are_all_here` says, or that is known by their number, the
+/// file is removed: the memory goes when the last of them ends, in whatever way.
+pub(crate) fn hide(are_all_here: bool) {
+    let shared = shared();
+    if are_all_here || shared.joined.load(Acquire) == shared.size.load(Relaxed) {
+        remove();
+    }
+}
+
+/// Nobody needs to find the file any more.
 pub(crate) fn remove() {
     let Some(path) = PATH.get() else { return };
+    // Another program of the job's may have made a file of this name since.
+    if shared().is_hidden.swap(true, AcqRel) {
+        return;
+    }
     let _ = fs::remove_file(path);
     if named_folder().is_none()
         && let Some(folder) = path.parent()

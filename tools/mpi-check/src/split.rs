@@ -11,6 +11,8 @@ use crate::areas::Area;
 use crate::arguments::Checked;
 use crate::findings::{Class, Other, report};
 use crate::objects::{self, Kind};
+use crate::requests;
+use crate::sanitizer::{self, Ticket};
 
 /// An operation that was begun.
 struct Split {
@@ -20,6 +22,8 @@ struct Split {
     is_accepted: bool,
     /// What is written, and what was there.
     written: Option<(Area, Option<u64>)>,
+    /// The operation, as a sanitizer knows it.
+    ticket: Ticket,
 }
 
 static SPLIT: Mutex<Option<FxHashMap<u64, Split>>> = Mutex::new(None);
@@ -59,11 +63,14 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<(Kind, u64)>) {
             }
             return;
         };
+        sanitizer::end(before.ticket);
         if begun(before.function) != Some(name) {
             let message =
                 format!("{function} ends {}, which it does not belong to", before.function);
             wrong("other end", &message, Some(before.site));
-        } else if before.written.is_some_and(|(area, sum)| area.is_changed(sum)) {
+        } else if !sanitizer::has_told(before.site)
+            && before.written.is_some_and(|(area, sum)| area.is_changed(sum))
+        {
             let message = format!(
                 "the buffer that {} writes was changed before the operation was complete, as {function} says here",
                 before.function
@@ -92,10 +99,15 @@ pub(crate) fn entering(checked: &Checked<'_>, freed: Option<(Kind, u64)>) {
             let sum = area.checksum();
             (area, sum)
         });
-        let split = Split { function, site, is_accepted: false, written };
-        with(|files| _ = files.insert(file, split));
+        let areas = requests::areas_of(checked);
+        let areas = areas.iter().map(|(area, writes)| (area, *writes));
+        let ticket = sanitizer::begin(function, site, areas);
+        let split = Split { function, site, is_accepted: false, written, ticket };
+        let before = with(|files| files.insert(file, split));
+        before.into_iter().for_each(|before| sanitizer::end(before.ticket));
     } else if function == FunctionId::MPI_File_close {
-        with(|files| _ = files.remove(&file));
+        let before = with(|files| files.remove(&file));
+        before.into_iter().for_each(|before| sanitizer::end(before.ticket));
     }
 }
 

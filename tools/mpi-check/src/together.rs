@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::arguments::Checked;
 use crate::comms::{Comm, CommRef};
+use crate::names;
 use crate::objects::Kind;
 use crate::shared::shared;
 use crate::waits::Need;
@@ -27,9 +28,11 @@ fn key(kind: Kind, handle: u64) -> u64 {
 
 /// An accepted call has made a window or a file, as the collective operation of a number on its communicator.
 pub(crate) fn made(checked: &Checked<'_>, kind: Kind, handle: u64, number: u64) {
+    forget(kind, handle);
     let whole = shared().is_whole();
     let Some(parent) = checked.comm.as_ref().filter(|_| number != 0 && whole) else { return };
     let made = Arc::new(parent.with_object(kind.name(), number));
+    names::note(&made, None);
     with(|objects| _ = objects.insert(key(kind, handle), made));
 }
 
@@ -52,7 +55,7 @@ pub(crate) fn of(checked: &Checked<'_>, freed: Option<(Kind, u64)>) -> Option<Co
     with(|objects| objects.get(&key(kind, handle)).cloned()).map(CommRef::Made)
 }
 
-/// What such a call needs to return. A fence that no epoch precedes needs nothing, nor does what only begins.
+/// What such a call needs to return. A fence that no epoch precedes needs no data, nor does what only begins.
 pub(crate) fn need(checked: &Checked<'_>, of: &Comm, number: u64) -> Need {
     let is_begin = || checked.function.name().ends_with("_begin");
     let is_first_fence = || {
@@ -60,7 +63,7 @@ pub(crate) fn need(checked: &Checked<'_>, of: &Comm, number: u64) -> Need {
         checked.function == FunctionId::MPI_Win_fence && words[0] & MPI_MODE_NOPRECEDE as u64 != 0
     };
     if is_begin() || is_first_fence() {
-        return Need::Nothing;
+        return Need::Attendance { identity: of.identity, number };
     }
     Need::Collective { identity: of.identity, number, root: None }
 }

@@ -27,6 +27,11 @@ fn limit_of(function: FunctionId) -> u32 {
     }
 }
 
+/// Does something that is told depend on a function's calls?
+pub(crate) fn matters(function: FunctionId) -> bool {
+    limit_of(function) != 0
+}
+
 /// Does nothing that is told depend on a function's calls?
 fn changes_nothing(function: FunctionId) -> bool {
     use FunctionId::{

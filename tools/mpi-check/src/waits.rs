@@ -4,10 +4,16 @@
 //! times a second. It reads memory, calls no MPI and sends nothing. A rank can go on if it is not in a blocking call, if
 //! what it needs is there, or if somebody who can go on may still do it. What is not known counts as able to go on. Those
 //! that are left, and have been at the same call in five looks, wait for ever, however busy the machine is.
+//!
+//! A process may leave a collective operation before others come to it, or may not: no program may lean on either. So whoever has
+//! stood in one for fifteen looks counts as waiting for all. Whoever has looked for something again and again for forty looks
+//! (`MPI_Iprobe`, `MPI_Test`), and done nothing else, counts as waiting for that.
 
 mod hosts;
 mod locks;
+mod polls;
 mod seen;
+mod tasks;
 
 use core::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
@@ -28,10 +34,13 @@ use crate::messages::{Receive, Send, Wanted};
 use crate::neighbors::Neighbors;
 use crate::objects;
 use crate::places::Mark;
+use crate::sanitizer;
 use crate::shared::{RANKS, limit, shared};
 pub(crate) use hosts::remove as remove_exchanged;
 pub(crate) use locks::{Lock, locked, unlocked};
+pub(crate) use polls::{found, is_poll, looked};
 use seen::Seen;
+pub(crate) use tasks::starting;
 
 /// How many needs of one call are kept.
 const NEEDS: usize = 16;
@@ -61,6 +70,10 @@ pub(crate) struct RankState {
     has_forgotten: AtomicBool,
     /// Windows that it has locked.
     locks: locks::Locks,
+    /// How often it has looked for something in vain, since it has begun to.
+    polls: AtomicU64,
+    /// Which threads it has.
+    tasks: tasks::Tasks,
 }
 
 /// Of how many communicators of a rank the last collective operation is known.
@@ -79,6 +92,8 @@ mod state {
     pub(super) const BLOCKED: u32 = 1;
     /// In `MPI_Finalize`, or past it.
     pub(super) const OVER: u32 = 2;
+    /// It looks for something, again and again, and does nothing else.
+    pub(super) const POLLING: u32 = 3;
 }
 
 /// What a call needs to return.
@@ -177,11 +192,11 @@ impl NeedState {
     }
 }
 
-/// Several threads may call MPI: nobody knows what a rank needs then.
+/// Nobody looks, or several threads may call MPI.
 static IS_OFF: AtomicBool = AtomicBool::new(true);
 
 fn own() -> Option<&'static RankState> {
-    if IS_OFF.load(Relaxed) {
+    if IS_OFF.load(Relaxed) && !tasks::is_owner() {
         return None;
     }
     shared().ranks.get(rank() as usize)
@@ -331,8 +346,10 @@ pub(crate) fn of_neighbors(checked: &Checked<'_>, number: u64) -> SmallVec<[Need
 
 /// What a scan needs: all before this process in the communicator, of which not all are looked at if they are many.
 pub(crate) fn of_scan(checked: &Checked<'_>, number: u64, otherwise: Need) -> SmallVec<[Need; 4]> {
-    let needs: SmallVec<[Need; 4]> = before_in_scan(checked, number).take(NEEDS).collect();
-    if needs.is_empty() { SmallVec::from_slice(&[otherwise]) } else { needs }
+    let mut needs: SmallVec<[Need; 4]> = before_in_scan(checked, number).take(NEEDS - 1).collect();
+    let all = checked.comm.as_ref().filter(|_| !needs.is_empty() && checked.is_sound);
+    needs.push(all.map_or(otherwise, |comm| Need::Attendance { identity: comm.identity, number }));
+    needs
 }
 
 /// Those before this process in a scan, from the last one back; nobody if there are no data.
@@ -376,9 +393,17 @@ pub(crate) fn enter(checked: &Checked<'_>, needs: &[Need], is_any: bool) {
 }
 
 /// The call has returned.
-pub(crate) fn leave() {
+pub(crate) fn leave(function: FunctionId) {
     let Some(own) = own() else { return };
-    if own.state.load(Relaxed) == state::BLOCKED {
+    if own.state.load(Relaxed) != state::RUNNING {
+        leave_slowly(own, function);
+    }
+}
+
+#[cold]
+fn leave_slowly(own: &RankState, function: FunctionId) {
+    let was = own.state.load(Relaxed);
+    if was == state::BLOCKED || was == state::POLLING && !polls::is_poll(function) {
         own.state.store(state::RUNNING, Release);
         own.sequence.fetch_add(1, Relaxed);
     }
@@ -394,9 +419,13 @@ pub(crate) fn is_blocking_message(checked: &Checked<'_>) -> bool {
             || matches!(checked.function, MPI_Probe | MPI_Mprobe))
 }
 
-/// MPI has started, for one thread if `watches`. The first process of the host looks for deadlocks from now on.
-pub(crate) fn started(watches: bool, is_first: bool) {
-    IS_OFF.store(!watches, Relaxed);
+/// MPI has started. The first process of the host looks for deadlocks from now on, if `watches`. `has_threads`: others than this
+/// thread may call MPI.
+pub(crate) fn started(watches: bool, has_threads: bool, is_first: bool) {
+    IS_OFF.store(!watches || has_threads, Relaxed);
+    if watches && has_threads {
+        tasks::note_own();
+    }
     if rank() as usize >= RANKS {
         shared().reached(limit::RANKS);
     }
@@ -426,11 +455,26 @@ pub(crate) fn stop() {
 
 /// How many looks must show the same.
 const LOOKS: u32 = 5;
+/// The same where somebody is in an operation that need not wait, and does.
+const STRICT: u32 = 15;
+/// The same where somebody polls.
+const POLLS: u32 = 40;
+
+/// What counts as waiting.
+pub(super) struct How {
+    /// All must come to a collective operation in which somebody stands.
+    is_strict: bool,
+    /// Those who poll, and have done so often.
+    polling: Vec<usize>,
+}
 
 fn watch() {
     let mut before: Vec<(u32, u64)> = Vec::new();
     let mut same = 0;
     let mut exchange = hosts::Exchange::default();
+    let mut polls = polls::Rates::default();
+    tasks::note_helper();
+    let _quiet = sanitizer::Quiet::begin();
     while !IS_OVER.load(Acquire) {
         thread::sleep(Duration::from_millis(250));
         let shared = shared();
@@ -443,7 +487,7 @@ fn watch() {
         let size = (shared.size.load(Relaxed) as usize).min(RANKS);
         let blocked = |rank: usize| {
             let of = &shared.ranks[rank];
-            (of.state.load(Acquire) == state::BLOCKED)
+            matches!(of.state.load(Acquire), state::BLOCKED | state::POLLING)
                 .then(|| (rank as u32, of.sequence.load(Acquire)))
         };
         let waiting: Vec<_> = (0..size).filter_map(blocked).collect();
@@ -458,12 +502,17 @@ fn watch() {
             same = 0;
             continue;
         }
-        same += 1;
+        same = (same + 1).min(POLLS);
+        if same == LOOKS {
+            polls.begin(size);
+        }
         if same < LOOKS || IS_OVER.load(Acquire) {
             continue;
         }
         let seen = Seen::of_host(size);
-        let stuck = seen.stuck();
+        let polling = if same >= POLLS { polls.spinning(size) } else { Vec::new() };
+        let how = How { is_strict: same >= STRICT, polling };
+        let stuck = seen.stuck(&how);
         let still: Vec<_> = (0..size).filter_map(blocked).collect();
         if !stuck.is_empty() && still == before {
             seen.tell(&stuck);
@@ -471,10 +520,6 @@ fn watch() {
         }
         if exchange.look(&seen) {
             return;
-        }
-        // It will be the same until somebody moves.
-        if same > LOOKS + 8 {
-            same = LOOKS - 4;
         }
     }
 }

@@ -200,7 +200,9 @@ impl Profile {
     #[inline(always)]
     fn add_plain(&self, begun: Begun, start: u64, end: u64, time: Option<u64>) {
         let (thread, keys) = (ThisThread::get(), self.keys());
-        if let Some(row) = self.known_row(thread, keys, begun)
+        if !is_begin(begun.function)
+            && !is_end(begun.function)
+            && let Some(row) = self.known_row(thread, keys, begun)
             && let row = (Row { size: keys.no_size(), ..row })
             && self.calls.add_known(thread, row, end, [time, None, None, None])
         {
@@ -230,6 +232,11 @@ impl Profile {
     fn add(&self, row: Row, start: u64, end: u64, values: [Option<u64>; MEASURES.len()]) {
         let look = || self.early.look(start, end, self.calls.any());
         self.calls.add_call(row, end, values, look);
+        if is_begin(row.function) {
+            self.calls.begin_segments(row, end);
+        } else if is_end(row.function) {
+            self.calls.end_segments(row, end);
+        }
     }
 
     /// Passes on a call that moves no data and has no communicator, and adds its time to its row.
@@ -364,6 +371,12 @@ impl Profile {
     fn is_thorough(&self) -> bool {
         self.keys().has(Keys::PEER | Keys::WAIT | Keys::OFF) || Nesting::is_inside()
     }
+}
+
+/// Is the time the program's own when such a call has returned?
+const fn is_begin(function: FunctionId) -> bool {
+    use FunctionId::{MPI_Init, MPI_Init_thread, MPI_Session_init};
+    matches!(function, MPI_Init | MPI_Init_thread | MPI_Session_init)
 }
 
 #[inline(always)]
@@ -553,6 +566,11 @@ impl Tool for Profile {
                    barrier before each blocking collective operation",
         },
         Setting {
+            name: "SEGMENTS",
+            default: SettingDefault::Switch(true),
+            help: "tell between which calls the rank with most work computes longer than the others",
+        },
+        Setting {
             name: "INTERVAL",
             default: SettingDefault::Number(0),
             help: "each process writes its report so far to its file, every so many seconds; 0 for never",
@@ -576,6 +594,10 @@ impl Tool for Profile {
         let none = if settings.is_on("COMMUNICATOR") { 0 } else { Keys::NO_COMMUNICATOR };
         let keys = depth.min(Site::DEEPEST) as u32 | keys | waiting | clock | none;
         self.keys.store(keys, Relaxed);
+        if depth > 0 {
+            Site::follow_python();
+        }
+        self.calls.any().tell_segments(settings.is_on("SEGMENTS"));
         self.early.every(settings.number("INTERVAL"));
     }
 

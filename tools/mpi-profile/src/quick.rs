@@ -82,7 +82,7 @@ impl Profile {
     /// Adds a call to a row that was found before it: its time, which is less or greater than all before, or something is due.
     #[cold]
     #[inline(never)]
-    fn add_known_slowly(&self, row: KnownRow<'_, { MEASURES.len() }>, start: u64, end: u64) {
+    fn add_known_slowly(&self, row: KnownRow<'_, Row, { MEASURES.len() }>, start: u64, end: u64) {
         let look = || self.early.look(start, end, self.calls.any());
         self.calls.add_to_known(row, end, [Some(end.wrapping_sub(start)), None, None, None], look);
     }

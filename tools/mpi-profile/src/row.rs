@@ -36,6 +36,8 @@ impl RowKey for Row {
     /// Places, or functions if places are not told apart.
     const HINTS: usize = 1 << 16;
 
+    const SEGMENTS: bool = true;
+
     #[inline(always)]
     fn hint(self) -> usize {
         const { assert!(FunctionId::COUNT < 1 << 10) };
@@ -63,5 +65,5 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { name: "wait", unit: MeasureUnit::Ticks },
 ];
 
-/// How many functions with their places a thread has room for: a megabyte and a half, used as far as it is needed.
+/// How many functions with their places a thread has room for: two megabytes, used as far as they are needed.
 pub(crate) const ROWS: usize = 8192;

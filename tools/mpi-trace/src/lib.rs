@@ -529,6 +529,9 @@ impl Tool for Trace {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         sites::set_depth(depth.min(Site::DEEPEST));
         if depth > 0 {
+            Site::follow_python();
+        }
+        if depth > 0 {
             circumstances::begin(circumstances::SITES);
         }
         if Clock::counts_cycles() {

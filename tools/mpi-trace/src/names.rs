@@ -6,7 +6,7 @@ use core::sync::atomic::{
 };
 
 use mpi_facts::trace::{CALL, define};
-use mpi_tool_layer::{FunctionId, TrackedComm};
+use mpi_tool_layer::{FunctionId, TrackedComm, world_position};
 
 use crate::store;
 
@@ -77,7 +77,10 @@ fn define(comm: TrackedComm) {
     let Some(known) = comm.known() else { return };
     let number = comm.number();
     let [own, other] = known.sizes.map(u64::from);
-    let numbers = [number.into(), known.identity, own, other];
+    // What is guessed must not be taken for another rank's: messages would be paired wrongly.
+    let guess = world_position().map_or(u64::MAX, |(rank, _)| u64::from(rank) + 1);
+    let own_only = if known.is_certain() { 0 } else { guess.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+    let numbers = [number.into(), known.identity ^ own_only, own, other];
     let defined = store::define(define::COMMUNICATOR, &numbers, known.name);
     if defined && let Some(place) = DEFINED.get(number as usize) {
         place.store(true, Relaxed);

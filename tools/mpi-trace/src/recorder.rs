@@ -401,7 +401,8 @@ impl Recorder {
     /// This thread's recorder, if it has one already.
     #[inline(always)]
     pub(crate) fn known() -> Option<&'static Self> {
-        // SAFETY: as in `of_this_thread`.
+        // SAFETY: the address must be 0 or that of a recorder that stays and that no other thread uses: only `first` sets the
+        // word, to that of its own thread's recorder, which is never freed.
         unsafe { with_exposed_provenance::<Self>(ThreadWord::get()).as_ref() }
     }
 
@@ -433,7 +434,8 @@ impl Recorder {
         }
         // SAFETY: there must be a chunk: without one, more is used than the limit.
         let chunk = unsafe { self.chunk.get().unwrap_unchecked() };
-        // SAFETY: as in `room`.
+        // SAFETY: the range must lie in the chunk's room, which was looked at, and be used by nobody else: the chunk is this
+        // thread's, and `BUSY` keeps a signal handler out.
         Some((Room { chunk, used }, unsafe { chunk.place(used) }))
     }
 

@@ -16,6 +16,7 @@ use mpi_facts::{NONE, Pattern, Position, Shape, only_tells};
 use mpi_tool_layer::mpi_sys::{MPI_Comm, MPI_Datatype, MPI_IN_PLACE, c_int, pmpi};
 use mpi_tool_layer::{
     Accepted, Call, Datatypes, FunctionId, Keeps, KeptMessage, MESSAGES, STARTED_MESSAGES, Word,
+    functions,
 };
 
 use crate::arrivals::{Arrival, Arrived};
@@ -23,38 +24,24 @@ use crate::recorder::{Record, Recorder};
 use crate::{circumstances, names};
 
 /// The functions whose calls may repeat: no lengths of what they move are in arrays, and none makes an object.
-pub(crate) const REPEATING: [bool; FunctionId::COUNT] = {
-    let mut repeating = MESSAGES;
-    let mut index = 0;
-    while index < repeating.len() {
-        if let Some(function) = FunctionId::from_index(index)
-            && !function.is_large_count()
-        {
-            let shape = Shape::of(function);
-            let has_arrays = shape.sent.array_of_counts
-                || shape.received.array_of_counts
-                || shape.sent.array_of_datatypes
-                || shape.received.array_of_datatypes;
-            repeating[index] |= shape.is_of_all() && !has_arrays || only_tells(function);
-            repeating[index] |= STARTED_MESSAGES[index];
-        }
-        index += 1;
-    }
-    repeating
-};
+pub(crate) const REPEATING: [bool; FunctionId::COUNT] = functions!(|function| {
+    let shape = Shape::of(function);
+    let has_arrays = shape.sent.array_of_counts
+        || shape.received.array_of_counts
+        || shape.sent.array_of_datatypes
+        || shape.received.array_of_datatypes;
+    !function.is_large_count()
+        && (MESSAGES[function as usize]
+            || STARTED_MESSAGES[function as usize]
+            || shape.is_of_all() && !has_arrays
+            || only_tells(function))
+});
 
 /// The functions with a quick way: these, and those that wait for all their requests.
-pub(crate) const QUICK: [bool; FunctionId::COUNT] = {
-    let mut quick = REPEATING;
-    let mut index = 0;
-    while index < quick.len() {
-        if let Some(function) = FunctionId::from_index(index) {
-            quick[index] |= !function.is_large_count() && Shape::of(function).waits_for_all();
-        }
-        index += 1;
-    }
-    quick
-};
+pub(crate) const QUICK: [bool; FunctionId::COUNT] = functions!(|function| {
+    REPEATING[function as usize]
+        || !function.is_large_count() && Shape::of(function).waits_for_all()
+});
 
 /// How many of the former there are.
 const FUNCTIONS: usize = PLACES.1;

@@ -5,7 +5,6 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Relaxed},
 };
 use std::env;
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,7 +16,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use mpi_facts::trace::{EXTENSION, MAGIC, UNKNOWN, VERSION, header};
 use mpi_tool_layer::mpi_sys;
 use mpi_tool_layer::run::{self, Job};
-use mpi_tool_layer::{Clock, Word as _, launched_rank, options, say, world_position};
+use mpi_tool_layer::{
+    Clock, Word as _, launched_rank, options, rank_among_strangers, say, world_position,
+};
 
 use crate::{filter, recorder, sites, store};
 
@@ -29,6 +30,9 @@ static POSITION: OnceLock<(u32, u32)> = OnceLock::new();
 pub(crate) fn rank() -> u32 {
     POSITION.get().map_or(0, |(rank, _)| *rank)
 }
+
+/// The launcher has started others as this process, and MPI knows none of them.
+static IS_ONE_OF_MANY: AtomicBool = AtomicBool::new(false);
 
 /// The folder, if there is a file in it.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -51,7 +55,12 @@ pub(crate) fn begin() {
         return;
     }
     match make(&job, &folder) {
-        Ok(()) => _ = FOLDER.set(folder),
+        Ok(()) => {
+            if launched_rank() == Some(0) && !options::is_silent("mpi-trace") {
+                job.complain_of_unknown("mpi-trace");
+            }
+            _ = FOLDER.set(folder);
+        }
         Err(error) => {
             if launched_rank().unwrap_or(0) == 0 && !options::is_silent("mpi-trace") {
                 say(format_args!(
@@ -73,9 +82,7 @@ fn folder(job: &Job) -> PathBuf {
 fn make(job: &Job, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let host = run::host();
-    let mut name = OsString::from(&host);
-    name.push(format!("-{}.{EXTENSION}", std::process::id()));
-    let path = folder.join(name);
+    let path = folder.join(run::file_name(EXTENSION));
     // Of an earlier process with this number.
     let _ = fs::remove_file(&path);
     let mut options = OpenOptions::new();
@@ -129,6 +136,10 @@ fn now() -> u64 {
 pub(crate) fn started() -> bool {
     if let Some((rank, size)) = world_position() {
         let _ = POSITION.set((rank, size));
+        // Of many worlds of one process, one says where the trace is.
+        if rank_among_strangers("mpi-trace", size).is_some_and(|rank| rank > 0) {
+            IS_ONE_OF_MANY.store(true, Relaxed);
+        }
         store::set(header::RANK, rank.into());
         store::set(header::SIZE, size.into());
         if !filter::has_rank(rank) {
@@ -172,10 +183,12 @@ pub(crate) fn ended() {
     static SAID: AtomicBool = AtomicBool::new(false);
     let Some((0, ranks)) = POSITION.get() else { return };
     let Some(folder) = FOLDER.get() else { return };
-    if !options::is_silent("mpi-trace") && !SAID.swap(true, Relaxed) {
+    let is_talkative = options::is_talkative("mpi-trace") && !IS_ONE_OF_MANY.load(Relaxed);
+    if is_talkative && !SAID.swap(true, Relaxed) {
         let folder = folder.display();
+        let many = if *ranks == 1 { "" } else { "s" };
         say(format_args!(
-            "# mpi-trace: {ranks} ranks, in {folder}; to read it: mpi-tool trace {folder}"
+            "# mpi-trace: {ranks} rank{many}, in {folder}; to read it: mpi-tool trace {folder}"
         ));
     }
 }

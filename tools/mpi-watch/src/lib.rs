@@ -4,15 +4,13 @@
 //! * `state.rs`: what calls write, with plain stores.
 //! * `quick.rs`: the quick way. `requests.rs`: requests and locks of windows. `places.rs`: call sites. `groups.rs`:
 //!   communicators, windows and files.
-//! * `callbacks.rs`: functions of the application's. `aside.rs`: how rare things are kept out of the way. `run.rs`: the file,
-//!   and the folder that it is in.
+//! * `callbacks.rs`: functions of the application's. `run.rs`: the file, and the folder that it is in.
 //! * `epochs.rs`: epochs of windows. `meetings.rs`: calls that some processes make together. `partitions.rs`: messages in
 //!   parts. `guard.rs`: what tells that no rank moves any more, for those who ask for it.
 //!
 //! The file is the process's: where the tool is at several levels of a stack, the first one that a call comes to
 //! writes.
 
-mod aside;
 mod callbacks;
 mod epochs;
 mod groups;
@@ -336,7 +334,7 @@ impl Watch {
 
     /// A window or a file may have been made.
     #[inline(always)]
-    fn note_object<'c>(&self, call: AnyCall<'c>, _: Accepted<'c>) {
+    fn note_object<'c>(&self, call: AnyCall<'c>, accepted: Accepted<'c>) {
         use FunctionId::{
             MPI_File_open, MPI_Win_allocate, MPI_Win_allocate_shared, MPI_Win_create,
             MPI_Win_create_dynamic,
@@ -346,16 +344,16 @@ impl Watch {
             | MPI_Win_allocate
             | MPI_Win_allocate_shared
             | MPI_Win_create_dynamic => {
-                self.keep_object(call, ParameterKind::Window, kind::WINDOW);
+                self.keep_object(call, accepted, ParameterKind::Window, kind::WINDOW);
             }
-            MPI_File_open => self.keep_object(call, ParameterKind::File, kind::FILE),
+            MPI_File_open => self.keep_object(call, accepted, ParameterKind::File, kind::FILE),
             _ => {}
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_object(&self, call: AnyCall<'_>, of: ParameterKind, kind: u64) {
+    fn keep_object<'c>(&self, call: AnyCall<'c>, _: Accepted<'c>, of: ParameterKind, kind: u64) {
         let new =
             call.arguments().find(|(what, _)| what.kind == of && what.direction == Direction::Out);
         let (Some((_, address)), Some(parent)) = (new, Group::of(self.communicators.of(call)))
@@ -363,7 +361,7 @@ impl Watch {
             return;
         };
         // SAFETY: the address must be that of a handle that MPI has written: it is the argument of the parameter by
-        // which the function returns what it makes, and the caller has the proof that MPI has accepted the call.
+        // which the function returns what it makes, and MPI has accepted the call, which has not returned.
         let handle = unsafe {
             match of {
                 ParameterKind::Window => (*<*const MPI_Win>::from_word(address)).to_word(),
@@ -431,7 +429,8 @@ impl MpiInterceptionLayer for Watch {
         let function = call.function();
         if is_start(function) {
             let depth = self.depth();
-            run::begin(depth, way_of_messages(depth), self.after.load(Relaxed));
+            // SAFETY: one thread alone must call MPI, and be in no call that is noted: MPI has not started yet.
+            unsafe { run::begin(depth, way_of_messages(depth), self.after.load(Relaxed)) };
             if function == FunctionId::MPI_Session_init {
                 Slot::end_alone();
             }

@@ -7,9 +7,8 @@ use core::sync::atomic::{
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, header, module, site, slot};
-use mpi_tool_layer::{Caller, Clock, CodePlace, Site, ThisThread};
+use mpi_tool_layer::{Caller, Clock, CodePlace, Site, ThisThread, aside};
 
-use crate::aside::aside;
 use crate::state::{Slot, Words, file};
 
 /// Sites up to this number are in the file.
@@ -49,7 +48,7 @@ pub(crate) fn note_by_other_clock(slot: &'static Slot) {
     aside!(note_all_slowly, slot);
 }
 
-extern "C" fn note_all_slowly(slot: &'static Slot) -> usize {
+extern "C" fn note_all_slowly(slot: &'static Slot) -> u64 {
     if DEPTH.load(Relaxed) != 0 {
         note_slowly(slot);
     }
@@ -58,7 +57,7 @@ extern "C" fn note_all_slowly(slot: &'static Slot) -> usize {
 }
 
 /// The same, of a site that is not found at once, or not in the file.
-extern "C" fn note_slowly(slot: &'static Slot) -> usize {
+extern "C" fn note_slowly(slot: &'static Slot) -> u64 {
     let caller = Caller::of_this_call();
     let site = caller.site(DEPTH.load(Relaxed));
     slot.set(slot::SITE, site.number().into());

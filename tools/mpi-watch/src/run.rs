@@ -5,19 +5,25 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Relaxed, Release},
 };
 use std::env;
-use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mpi_facts::watch::{EXTENSION, MAGIC, NO_ROOM, PID_SPACE, UNKNOWN, VERSION, header, phase};
+use mpi_facts::watch::{
+    EXTENSION, GUARD, GUARD_VARIABLE, LEFT, MAGIC, NO_ROOM, PID_SPACE, UNKNOWN, VERSION, header,
+    phase,
+};
 use mpi_tool_layer::mpi_sys::{self, pmpi};
-use mpi_tool_layer::run::{Job, host, in_default_folder, named_folder, problem};
-use mpi_tool_layer::{Clock, Word as _, launched_rank, make_room, options, say, world_position};
+use mpi_tool_layer::run::{Job, file_name, host, in_default_folder, named_folder, problem};
+use mpi_tool_layer::{
+    Clock, Word as _, launched_on_one_host, launched_rank, launched_ranks, make_room, options,
+    rank_among_strangers, say, world_position,
+};
 
 use crate::guard;
 use crate::state::{MEMORY, Slot, Words, file, set_file};
@@ -34,7 +40,11 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 /// Before MPI starts: the file is made. What goes wrong is said once, and the application runs.
 ///
 /// Messages are noted in one `way`. With `after`, rank 0 starts what reports when no rank has moved for so many seconds.
-pub(crate) fn begin(depth: usize, way: u8, after: u64) {
+///
+/// # Safety
+///
+/// As of [`set_file`].
+pub(crate) unsafe fn begin(depth: usize, way: u8, after: u64) {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, AcqRel) {
         return;
@@ -42,7 +52,13 @@ pub(crate) fn begin(depth: usize, way: u8, after: u64) {
     PROCESS.store(std::process::id().into(), Relaxed);
     let is_first = launched_rank().unwrap_or(0) == 0;
     let job = Job::of_this_process();
-    let (problem, effect, says_so) = match make(&job, depth, way) {
+    if is_first && !options::is_silent("mpi-watch") {
+        complain_of_guard();
+        job.complain_of_unknown("mpi-watch");
+    }
+    // SAFETY: the caller promises the same.
+    let made = unsafe { make(&job, depth, way) };
+    let (problem, effect, says_so) = match made {
         // Others may have found room: the first one that has found none says so.
         Err(problem) => match is_first_without_room(&job) {
             Ok(says_so) => (problem, "not all ranks of this run are recorded", says_so),
@@ -56,6 +72,22 @@ pub(crate) fn begin(depth: usize, way: u8, after: u64) {
     };
     if says_so && !options::is_silent("mpi-watch") {
         say(format_args!("mpi-watch: {problem}; {effect}"));
+    }
+}
+
+/// Says that who watches the run sees nothing of rank 0, and most likely of no rank. Of other ranks that it does not see, it
+/// knows by rank 0's file that they are there, and says so itself.
+fn complain_of_guard() {
+    let Ok(guard) = env::var(GUARD_VARIABLE) else { return };
+    let Some(folder) = named_folder().filter(|_| !guard.is_empty()) else { return };
+    if !folder.join(format!("{GUARD}{guard}")).exists() {
+        say(format_args!(
+            "mpi-watch: rank 0, on {}, is not seen by mpi-tool run, which watches {}: that is another folder here, as on \
+             another host or in a container with a file system of its own; a hang is not reported, and nothing is ended \
+             (--hang-after): set MPI_TOOL_RUN to a folder that all ranks and mpi-tool run see",
+            host(),
+            folder.display()
+        ));
     }
 }
 
@@ -85,24 +117,69 @@ fn is_first_without_room(job: &Job) -> Result<bool, String> {
 
 /// At the process's end: nobody needs the note any more.
 extern "C" fn room_is_there() {
-    remove(NO_ROOM_PATH.swap(core::ptr::null_mut(), AcqRel));
+    // SAFETY: the place must have a box's pointer, or null: it has that of one, or none.
+    if let Some(path) = unsafe { taken(&NO_ROOM_PATH) } {
+        remove(&path);
+    }
+}
+
+/// Takes a path out of its place.
+///
+/// # Safety
+///
+/// What is put into the place is null or `Box::into_raw` of a path.
+unsafe fn taken(place: &AtomicPtr<PathBuf>) -> Option<Box<PathBuf>> {
+    let path = place.swap(core::ptr::null_mut(), AcqRel);
+    // SAFETY: the pointer must be of a box that nobody else has: it was taken out of where it was put, so once.
+    (!path.is_null()).then(|| unsafe { Box::from_raw(path) })
 }
 
 /// Removes a file of this process, and its folder if that is empty then and the user has not named it.
-fn remove(path: *mut PathBuf) {
-    if path.is_null() || PROCESS.load(Relaxed) != u64::from(std::process::id()) {
+fn remove(path: &Path) {
+    if PROCESS.load(Relaxed) != u64::from(std::process::id()) {
         return;
     }
-    // SAFETY: the pointer must be of a box that nobody else has: callers have taken it out of where it was put, once.
-    let path = unsafe { Box::from_raw(path) };
-    let _ = fs::remove_file(&*path);
-    if named_folder().is_none()
-        && let Some(folder) = path.parent()
-    {
+    let _ = fs::remove_file(path);
+    let Some(folder) = path.parent() else { return };
+    remove_what_is_left(folder);
+    if named_folder().is_none() {
         let _ = fs::remove_dir(folder);
         let _ = folder.parent().map(fs::remove_dir);
     }
 }
+
+/// Of what was to be finalized, only the others need to know who has done so: when nobody is there any more, that goes. As a
+/// rule the first name that is looked at is another rank's file.
+fn remove_what_is_left(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut left = Vec::new();
+    for entry in entries {
+        let name = entry.file_name();
+        if name.as_bytes().starts_with(LEFT.as_bytes()) {
+            left.push(entry.path());
+        } else if Path::new(&name).extension().is_some_and(|it| it == EXTENSION) {
+            return;
+        }
+    }
+    for file in left {
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// Tells those that look at the folder that this rank has finalized MPI, and is not only out of sight.
+fn note_end(folder: &Path, file: &Words) {
+    let rank = file.get(header::RANK);
+    let Some(world) = WORLD.get().filter(|_| rank != UNKNOWN) else { return };
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    if let Ok(mut file) = options.open(folder.join(format!("{LEFT}{}", host()))) {
+        // In one write, which several processes of a host may do at once. What cannot be written is not known.
+        let _ = file.write_all(format!("{rank} {world}\n").as_bytes());
+    }
+}
+
+/// The name of the world, as the file has it.
+static WORLD: OnceLock<String> = OnceLock::new();
 
 /// After MPI has started: rank and size are known.
 pub(crate) fn started() {
@@ -110,6 +187,9 @@ pub(crate) fn started() {
     if let Some((rank, size)) = world_position() {
         file.set(header::RANK, rank.into());
         file.set(header::SIZE, size.into());
+        let hosts = launched_on_one_host(size).map_or(0, |is_one| if is_one { 1 } else { 2 });
+        file.set(header::HOSTS, hosts);
+        rank_among_strangers("mpi-watch", size);
         let mut level = 0;
         // SAFETY: `MPI_Query_thread` may be called from `MPI_Init` to `MPI_Finalize`, which the position shows, and writes
         // one `int`.
@@ -180,8 +260,18 @@ fn since_boot() -> u64 {
 pub(crate) fn finished() {
     let Some(file) = file() else { return };
     file.set(header::PHASE, phase::FINALIZED);
+    // SAFETY: the place must have a box's pointer, or null: `make` puts one there.
+    let Some(path) = (unsafe { taken(&PATH) }) else { return };
+    if let Some(folder) = path.parent().filter(|_| is_of_several(file)) {
+        note_end(folder, file);
+    }
     // Folders are empty when the last rank has left.
-    remove(PATH.swap(core::ptr::null_mut(), AcqRel));
+    remove(&path);
+}
+
+/// May there be others that look for this rank?
+fn is_of_several(file: &Words) -> bool {
+    PROCESS.load(Relaxed) == u64::from(std::process::id()) && file.get(header::SIZE) > 1
 }
 
 /// At the process's end: if MPI has not been finalized, the file stays, and says so.
@@ -198,14 +288,19 @@ extern "C" fn exited() {
 }
 
 /// Makes the file and fills its header. Gives the folder that it is in.
-fn make(job: &Job, depth: usize, way: u8) -> Result<PathBuf, String> {
+///
+/// # Safety
+///
+/// As of [`set_file`].
+unsafe fn make(job: &Job, depth: usize, way: u8) -> Result<PathBuf, String> {
     let ((), path) = match named_folder() {
         Some(folder) => fs::create_dir_all(&folder)
             .and_then(|()| make_file(&folder))
             .map_err(|error| problem(&folder, &error, "set MPI_TOOL_RUN to another folder"))?,
         None => in_default_folder(job, make_file)?,
     };
-    set_file(way);
+    // SAFETY: the caller promises the same.
+    unsafe { set_file(way) };
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let Some(file) = file() else { return Ok(folder) };
     let (rank, size) = (launched_rank().map_or(UNKNOWN, u64::from), UNKNOWN);
@@ -214,6 +309,7 @@ fn make(job: &Job, depth: usize, way: u8) -> Result<PathBuf, String> {
     file.set(header::VERSION, VERSION);
     file.set(header::RANK, rank);
     file.set(header::SIZE, size);
+    file.set(header::LAUNCHED, launched_ranks().unwrap_or(UNKNOWN));
     file.set(header::PID, pid);
     file.set(header::STARTED, job.started);
     file.set(header::PARENT, job.parent);
@@ -231,6 +327,7 @@ fn make(job: &Job, depth: usize, way: u8) -> Result<PathBuf, String> {
     let program = env::current_exe().unwrap_or_default();
     file.set_text(header::PROGRAM, header::PROGRAM_WORDS, program.as_os_str().as_bytes(), true);
     file.set_text(header::WORLD, header::WORLD_WORDS, job.world.as_bytes(), true);
+    let _ = WORLD.set(job.world.clone());
     file.set(header::PHASE, phase::STARTING);
     file.set(header::MAGIC, MAGIC);
     // SAFETY: `atexit` takes a function that may run at the end of the process: `exited` writes to the mapped file
@@ -242,9 +339,7 @@ fn make(job: &Job, depth: usize, way: u8) -> Result<PathBuf, String> {
 
 /// A new file in a folder, mapped.
 fn make_file(folder: &Path) -> io::Result<((), PathBuf)> {
-    let mut name = OsString::from(host());
-    name.push(format!("-{}.{EXTENSION}", std::process::id()));
-    let path = folder.join(name);
+    let path = folder.join(file_name(EXTENSION));
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
     options.custom_flags(libc::O_NOFOLLOW);

@@ -12,10 +12,9 @@ use core::sync::atomic::{
 use std::sync::Mutex;
 
 use mpi_facts::watch::{WORDS, full, group, header, slot};
-use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word};
+use mpi_tool_layer::{Caller, Clock, FunctionId, NotesMessages, ThreadWord, Word, aside};
 
 use crate::Watch;
-use crate::aside::aside;
 use crate::places::has_sites;
 
 /// A file's words, on pages of their own.
@@ -38,13 +37,17 @@ pub(crate) fn file() -> Option<&'static Words> {
 }
 
 /// The process has a file from now on, which is mapped to [`MEMORY`]. How its messages are noted: `way`.
-pub(crate) fn set_file(way: u8) {
+///
+/// # Safety
+///
+/// If the way opens the notes of messages, one thread alone calls MPI, and it is in no call that is noted.
+pub(crate) unsafe fn set_file(way: u8) {
     MEMORY.set(slot::AREA + slot::FUNCTION, u64::from(way) << <Watch as NotesMessages>::WAY_SHIFT);
     FILE.store((&raw const MEMORY).cast_mut(), Release);
 }
 
 // SAFETY: `MEMORY` is made of atomic words, and longer than its first slot, whose words these are. The way is opened by
-// `set_file`, where the callers of that have one thread that calls MPI, and are in no call.
+// `set_file` alone, which is promised that one thread calls MPI, and is in no call.
 unsafe impl NotesMessages for Watch {
     const FUNCTION: usize = in_first_slot(slot::FUNCTION);
     const CALLS: usize = in_first_slot(slot::ENTERED);
@@ -107,9 +110,6 @@ impl Words {
 #[repr(transparent)]
 pub(crate) struct Slot([AtomicU64; slot::LENGTH]);
 
-/// What is passed where a thread has no slot yet.
-static NONE: Slot = Slot([const { AtomicU64::new(0) }; slot::LENGTH]);
-
 /// Has a session been started? It may be for several threads.
 static SESSION: AtomicBool = AtomicBool::new(false);
 
@@ -167,7 +167,7 @@ impl Slot {
         let slot = match Self::of_this_thread() {
             Some(slot) => slot,
             None => {
-                let found = aside!(find_slot, &raw const NONE);
+                let found = aside!(find_slot) as usize;
                 // SAFETY: the address must be 0 or that of a slot that stays: `find_slot` returns no others, and has
                 // exposed it.
                 unsafe { with_exposed_provenance::<Self>(found).as_ref() }?
@@ -230,7 +230,8 @@ impl Slot {
     /// The same in the first slot.
     #[inline(always)]
     pub(crate) fn note_stack_of_only_thread() {
-        // SAFETY: as above, of the first slot of a static.
+        // SAFETY: the assembly writes a word that must be there and be written whole: it is one of the static's first slot,
+        // aligned, and all others read and write such words as a whole.
         unsafe {
             core::arch::asm!(
                 "mov qword ptr [rip + {memory} + {at}], rsp",
@@ -270,7 +271,8 @@ impl Slot {
     #[cold]
     fn find() -> Option<&'static Self> {
         let own = with_exposed_provenance::<Self>(ThreadWord::get());
-        // SAFETY: as in `of_this_thread`.
+        // SAFETY: the word must be 0 or the address of a slot that stays: only `find_slot` sets it in this tool, to that of a
+        // slot that is leaked or in the file, which is never unmapped.
         if let Some(own) = unsafe { own.as_ref() } {
             let is_over = stack_of_call() > own.get(slot::STACK);
             if is_over {
@@ -388,8 +390,8 @@ impl Slot {
 }
 
 /// The address of the slot of a thread that has none yet, or that is in a call, or 0.
-extern "C" fn find_slot(_: &'static Slot) -> usize {
-    Slot::find().map_or(0, |slot| (&raw const *slot).expose_provenance())
+extern "C" fn find_slot() -> u64 {
+    Slot::find().map_or(0, |slot| (&raw const *slot).expose_provenance() as u64)
 }
 
 impl Words {

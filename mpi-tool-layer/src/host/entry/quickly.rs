@@ -19,7 +19,7 @@ macro_rules! always_quick_function {
         #[inline(always)]
         pub unsafe fn $name<T: Preloaded, const HOW: u8>(
             $($arg: $ty,)*
-            noting: unsafe extern "C" fn($($ty),*) -> $ret,
+            noting: unsafe extern "C-unwind" fn($($ty),*) -> $ret,
         ) -> $ret {
             // SAFETY: all want what this function does.
             unsafe {
@@ -201,7 +201,7 @@ macro_rules! arguments {
                 unsafe {
                     core::mem::transmute::<
                         *const c_void,
-                        unsafe extern "C" fn($($ty),*) -> c_int,
+                        unsafe extern "C-unwind" fn($($ty),*) -> c_int,
                     >(function)($($argument),*)
                 }
             }
@@ -255,7 +255,7 @@ macro_rules! way_function {
                     false, &words, before.as_slice(), HAS_REQUESTS.then_some(&returned),
                 )
             };
-            type Function = unsafe extern "C" fn($($ty),*) -> $ret;
+            type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
             let slowly: Function = outlined::$name::<T>;
             // SAFETY: both functions must take these arguments, as the standard asks it: they have the prototype of the
             // exported function, as the constructor of the table of next functions and `link` ask for it, and return a
@@ -284,7 +284,7 @@ macro_rules! quick_function {
     (MPI_Pcontrol $($rest:tt)*) => {};
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[inline(never)]
-        pub(super) unsafe extern "C" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
+        pub(super) unsafe extern "C-unwind" fn $name<T: Preloaded>($($arg: $ty),*) -> $ret {
             // SAFETY: it wants what this function does.
             unsafe { ways::$name::<T, { How::WITH_CALLER }>($($arg),*) }
         }

@@ -38,9 +38,9 @@ pub use table::ReportedTable;
 use crate::host::launcher::launched_rank;
 use crate::host::neighbours::{STILL_RUNNING, ToolInfo, fill_late_pmpi, find_late_mpi};
 use crate::host::options::Output;
-use crate::host::output::say;
+use crate::host::output::{remember_streams, say};
 use crate::host::unseen::why_nothing_was_seen;
-use crate::host::{options, signals, world};
+use crate::host::{marks, options, signals, world};
 use crate::rows::Rows;
 use crate::settings::Setup;
 use crate::{Clock, Counters, FunctionId, NextTable, PeerTable};
@@ -98,6 +98,7 @@ pub struct Source {
     find: fn(*const ()) -> Option<&'static dyn Counters>,
     find_table: fn(*const ()) -> Option<ReportedTable>,
     find_peers: fn(*const ()) -> Option<&'static PeerTable>,
+    ends: Option<fn(*const (), &'static str)>,
     of: *const (),
 }
 
@@ -118,7 +119,20 @@ impl Source {
         find_peers: fn(*const ()) -> Option<&'static PeerTable>,
         of: *const (),
     ) -> Self {
-        Self { find, find_table, find_peers, of }
+        Self { find, find_table, find_peers, ends: None, of }
+    }
+
+    /// The same for a tool that wants to know when the process ends.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn told_of_ends(mut self, ends: Option<fn(*const (), &'static str)>) -> Self {
+        self.ends = ends;
+        self
+    }
+
+    /// Does the tool want to know when the process ends?
+    fn hears_ends(&self) -> bool {
+        self.ends.is_some()
     }
 
     /// Asks the tool. Runs its code, so not in a signal handler.
@@ -225,6 +239,7 @@ impl Level {
     pub fn load(&self, table: &NextTable) {
         self.loaded.call_once(|| {
             self.process.store(process_id(), Relaxed);
+            options::remember_folder();
             self.has_mpi.store(self.info.take_place(table), Release);
             if !self.has_mpi.load(Relaxed) {
                 // SAFETY: `to_all_hosts` changes the environment in Open MPI's launcher only, and
@@ -255,6 +270,7 @@ impl Level {
 
     /// In a process with MPI, before the layer's first call.
     pub(crate) fn begin(&self) {
+        remember_streams();
         self.configure();
         if self.counters.table().is_some() {
             self.began.store(Clock::now(), Relaxed);
@@ -279,7 +295,7 @@ impl Level {
     /// says why nothing was seen. A forked child's does nothing.
     #[doc(hidden)]
     pub fn unload(&self) {
-        if self.process.load(Relaxed) != process_id() {
+        if self.is_child() {
             return;
         }
         if self.prepared.get().is_some() {
@@ -339,7 +355,9 @@ impl Level {
     /// `MPI_Finalize` is. A failure to merge ends in a report of each process, and never in an
     /// error of the application's.
     pub(crate) fn world_ends(&self) {
-        if !self.world.swap(false, AcqRel) || !world::is_active() {
+        // The rank is the process that has forked, and not its child, which may call MPI_Finalize all the same (mpi4py does so
+        // in its handler of `exit`). A child must not take part in what the ranks do together.
+        if self.is_child() || !self.world.swap(false, AcqRel) || !world::is_active() {
             return;
         }
         let prepared = self.prepared();
@@ -352,6 +370,12 @@ impl Level {
             self.report_process(NOT_MERGED);
         } else if report().is_err() {
             self.report_process("the ranks' reports could not be merged");
+        } else {
+            marks::reported();
+            // All that this process's earlier report had is in the merged one.
+            if let Some([_, process]) = &prepared.files {
+                process.remove_own();
+            }
         }
     }
 
@@ -365,16 +389,33 @@ impl Level {
         }
     }
 
-    /// For [`ToolInfo`]: a signal is about to end the process, or none is ([`STILL_RUNNING`]). May run in a signal's
-    /// handler, so it takes what is prepared, and does nothing before MPI has started.
+    /// For [`ToolInfo`]: a signal is about to end the process, or the process ends in another way (`ends.rs`), or it does not
+    /// ([`STILL_RUNNING`]). May run in a signal's handler, so it takes what is prepared, and does nothing before MPI has
+    /// started.
     #[doc(hidden)]
     pub fn signalled(&self, signal: c_int) {
         if signal == STILL_RUNNING {
             return self.report_early();
         }
-        if self.prepared.get().is_some_and(|prepared| prepared.options.signals) {
-            self.report_process(signals::name(signal));
+        let is_wanted = |prepared: &Prepared| signal < 0 || prepared.options.signals;
+        if self.prepared.get().is_some_and(is_wanted) {
+            self.ends(signals::name(signal));
         }
+    }
+
+    /// Is this another process than the one that is counted in?
+    fn is_child(&self) -> bool {
+        self.process.load(Relaxed) != process_id()
+    }
+
+    /// The process is about to end in the middle of MPI. May run in a signal handler.
+    pub(crate) fn ends(&self, how: &'static str) {
+        if let Some(ends) = self.counters.ends
+            && !self.is_child()
+        {
+            ends(self.counters.of, how);
+        }
+        self.report_process(how);
     }
 
     /// A panic in the layer: nothing that MPI or the application could do about it.

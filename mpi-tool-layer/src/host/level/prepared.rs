@@ -21,8 +21,8 @@ use crate::host::launcher::{Launched, launched_elsewhere, launched_rank, launche
 use crate::host::neighbours::ToolInfo;
 use crate::host::options::{Options, Output};
 use crate::host::output::{is_terminal, say};
-use crate::host::{options, signals, world};
-use crate::kit::shard::Shard;
+use crate::host::{ends, marks, options, signals, world};
+use crate::kit::shard::Sum;
 use crate::rows::Rows;
 use crate::{AnyTable, PeerTable};
 
@@ -56,9 +56,9 @@ pub(super) struct PreparedTable {
     /// The table, and what reports it.
     pub(super) reported_table: ReportedTable,
     /// Where the rows of all threads are added up, if the system gives memory for it.
-    pub(super) sum: Option<&'static Shard>,
+    pub(super) sum: Option<Sum>,
     /// The tool's peers, and where they are added up, if the tool has any.
-    pub(super) peers: Option<(&'static AnyTable, &'static Shard)>,
+    pub(super) peers: Option<(&'static AnyTable, Sum)>,
     /// How many events the last report had.
     pub(super) reported: AtomicU64,
     /// Is there a merged report?
@@ -73,7 +73,7 @@ impl PreparedTable {
     ) -> Self {
         let table = reported_table.table;
         table.set_tool(info);
-        let sum_of = |table: &AnyTable| Shard::map(table.shape().together());
+        let sum_of = |table: &AnyTable| Sum::map(table.shape());
         let peers = peers.map(PeerTable::any);
         Self {
             reported_table,
@@ -143,8 +143,15 @@ impl Level {
             let table =
                 table.map(|table| PreparedTable::of(table, self.counters.peers(), self.info));
             let count = rows.as_ref().map_or(0, Rows::len);
-            if options.signals && (count > 0 || table.is_some()) {
-                signals::watch(self.info);
+            let has_report = count > 0 || table.is_some();
+            if has_report || self.counters.hears_ends() {
+                ends::watch(self.info);
+                if options.signals {
+                    signals::watch();
+                }
+            }
+            if has_report && options.output != Output::None {
+                marks::started();
             }
             let merged = (0..count).map(|_| AtomicU64::new(0)).collect();
             let says_where = options.verbose.unwrap_or_else(is_terminal);

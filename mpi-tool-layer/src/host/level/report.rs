@@ -5,7 +5,7 @@
 //! | in `MPI_Finalize` | all ranks, merged | rank 0 |
 //! | in `MPI_Finalize`, with `MPI_TOOL_MERGE=0` | this process | each process |
 //! | a signal ends the process, or MPI aborts it | this process | each process to its own file; rank 0 prints |
-//! | at the end of a process in which MPI was not finalized | this process | the same |
+//! | at the end of a process in which MPI was not finalized (`ends.rs`) | this process | the same |
 //! | at the end, if calls came after the merged report | what came since | rank 0, in a line, or all of it to a file |
 //!
 //! Where a report goes is what the user has set, and nothing that is printed without being asked for grows with the
@@ -15,12 +15,12 @@
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use super::Level;
 use super::prepared::Prepared;
-use super::{Level, process_id};
 use crate::host::options::{Format, Options, Output};
-use crate::host::output::{Sink, reason, say};
+use crate::host::output::{STANDARD_ERROR, STANDARD_OUTPUT, Sink, Stream, reason, say};
 use crate::host::report::{Heading, Report, Row, Scope};
-use crate::host::world;
+use crate::host::{marks, world};
 use crate::rows::Rows;
 
 /// Why a process reports for itself: all is well otherwise, and its merged report is there. What it
@@ -78,13 +78,16 @@ impl Level {
         if prepared.rows.is_none() && prepared.table.is_none() {
             return;
         }
-        if self.process.load(Relaxed) != process_id() || self.writing.swap(true, AcqRel) {
+        if self.is_child() || self.writing.swap(true, AcqRel) {
             return;
         }
         if let Some(table) = &prepared.table {
             (table.reported_table.of_process)(self, table, prepared, reason);
         } else if let Some(counters) = &prepared.rows {
             self.report_counters(counters, prepared, reason);
+        }
+        if reason != EARLY {
+            marks::reported();
         }
         self.writing.store(false, Release);
     }
@@ -155,10 +158,10 @@ impl Level {
         };
         // Nothing that is printed unasked grows with the number of ranks.
         let asked = *all_ranks || reason == NOT_MERGED;
-        let descriptor = match output {
+        let stream = match output {
             Output::None => return,
-            Output::Stderr => libc::STDERR_FILENO,
-            Output::Stdout => libc::STDOUT_FILENO,
+            Output::Stderr => &STANDARD_ERROR,
+            Output::Stdout => &STANDARD_OUTPUT,
             // Nor does the number of files, where the merged report has nearly everything.
             Output::File(_) if late && !prepared.prints && !asked => return,
             Output::File(_) => {
@@ -171,7 +174,7 @@ impl Level {
         if late && !asked {
             return (report.say_late)();
         }
-        report_to(report, descriptor, *format);
+        report_to(report, stream, *format);
         if matches!(scope, Scope::Process { .. }) && prepared.others && !asked {
             say(format_args!(
                 "{}: what the other ranks counted is not shown: MPI_TOOL_ALL_RANKS=1 prints it, \
@@ -200,7 +203,7 @@ impl Level {
             Err(errno) if prepared.prints || asked => {
                 let (path, reason) = (Path(file.path()), reason(errno));
                 say(format_args!("{tool}: cannot write {path}: {reason}; it follows here"));
-                report_to(report, libc::STDERR_FILENO, Format::Text);
+                report_to(report, &STANDARD_ERROR, Format::Text);
             }
             Err(_) => {}
         }
@@ -235,8 +238,8 @@ impl core::fmt::Display for Path<'_> {
 }
 
 /// Prints a report. Errors of standard output and standard error are nobody's.
-fn report_to(report: &Written<'_>, descriptor: c_int, format: Format) {
-    let mut sink = Sink::new(descriptor);
+fn report_to(report: &Written<'_>, stream: &Stream, format: Format) {
+    let mut sink = Sink::to(stream);
     (report.write)(&mut sink, format);
     let _ = sink.finish();
 }

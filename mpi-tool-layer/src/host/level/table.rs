@@ -67,7 +67,7 @@ impl Level {
             }
             Err(_) => Merged::empty(wall, rank, table.count()),
         };
-        if let Some((peers, rows)) = peers {
+        if let Some((peers, rows)) = *peers {
             peers.add_up(rows);
             own.peers = Some(MergedPeers::of(peers, rows, rank));
         }
@@ -83,10 +83,6 @@ impl Level {
             let ranks = u64::try_from(self.ranks.load(Relaxed)).unwrap_or(1);
             let peers = merged.peers.as_ref().map(|peers| -> &dyn PeerView { peers });
             self.write_table(prepared, Scope::World { ranks }, table, &merged, peers);
-        }
-        // All that this process's earlier report had is in the merged one.
-        if let Some([_, process]) = &prepared.files {
-            process.remove_own();
         }
         Ok(())
     }
@@ -107,7 +103,8 @@ impl Level {
             return;
         }
         if merged.load(Relaxed) {
-            if prepared.prints && prepared.options.output != Output::None {
+            if prepared.prints && matches!(prepared.options.output, Output::Stderr | Output::Stdout)
+            {
                 say(format_args!(
                     "{}: {} after the merged report, in MPI_Finalize or later, are not in it: {}",
                     self.label,
@@ -117,7 +114,7 @@ impl Level {
             }
             return;
         }
-        let Some(rows) = sum else { return };
+        let Some(rows) = *sum else { return };
         let rank = self.known_rank().unwrap_or(0);
         let process = Process::of(table, rows, self.wall_time(), rank);
         let peers = peers.map(|(peers, rows)| ProcessPeers::of(peers, rows, rank));

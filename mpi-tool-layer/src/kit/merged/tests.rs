@@ -20,6 +20,7 @@ fn of_rank(rank: u64, offsets: &[u64], build_id: &[u8]) -> Merged {
         peers: None,
         timeline: MergedTimeline::default(),
         phases: BTreeMap::new(),
+        segments: Segments::default(),
     }
 }
 

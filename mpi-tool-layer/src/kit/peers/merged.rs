@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 
 use super::ranks::{Block, Ranks};
 use super::{Exchanged, Peer};
-use crate::kit::shard::Shard;
+use crate::kit::shard::Sum;
 use crate::kit::table::AnyTable;
 
 /// So many blocks of ranks are kept apart: of what comes then, only the sum is known.
@@ -70,7 +70,7 @@ pub(crate) struct MergedPeers {
 
 impl MergedPeers {
     /// Of this process, whose rows are together in `rows`.
-    pub(crate) fn of(table: &AnyTable, rows: &Shard, rank: u64) -> Self {
+    pub(crate) fn of(table: &AnyTable, rows: Sum, rank: u64) -> Self {
         let mut merged = Self::default();
         for row in rows.rows() {
             let Exchanged { function, received, peer, messages, bytes } = Exchanged::of(table, row);

@@ -7,7 +7,7 @@ use super::merged::{Coarse, MergedPeers, Pair, Relative};
 use super::ranks::Block;
 use crate::host::report::quote;
 use crate::kit::report::function;
-use crate::kit::shard::Shard;
+use crate::kit::shard::Sum;
 use crate::kit::table::AnyTable;
 
 /// Gets a pair and the ranks that it is of; no ranks if they are not known, and then the numbers are sums.
@@ -32,13 +32,13 @@ impl PeerView for MergedPeers {
 /// This process: the rows of all threads, added up.
 pub(crate) struct ProcessPeers<'a> {
     table: &'a AnyTable,
-    rows: &'a Shard,
+    rows: Sum,
     rank: u64,
 }
 
 impl<'a> ProcessPeers<'a> {
     /// Adds up what all threads have by now. Nobody else uses `rows` meanwhile.
-    pub(crate) fn of(table: &'a AnyTable, rows: &'a Shard, rank: u64) -> Self {
+    pub(crate) fn of(table: &'a AnyTable, rows: Sum, rank: u64) -> Self {
         table.add_up(rows);
         Self { table, rows, rank }
     }

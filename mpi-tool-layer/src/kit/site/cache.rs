@@ -11,8 +11,10 @@ use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{
-    AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence,
+    AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence,
 };
+
+use super::trail::Trail;
 
 /// How many return addresses an entry may have beside its own: the callers, and the frames of MPI's
 /// libraries that are passed over.
@@ -30,6 +32,58 @@ const ENTRIES: usize = 512;
 /// on the stack.
 const LEADS_ON: u32 = 1 << 31;
 
+/// The same, if MPI's own library makes the call.
+const OF_MPI: u32 = 1 << 30;
+
+/// The same, if it is known only as long as the functions of Python are the same: the entry has a trail.
+const PYTHON: u32 = 1 << 29;
+
+/// Sites of calls that C cannot tell apart, as functions of Python that call each other take nothing of C's stack: by what tells them apart, in the
+/// order in which they came.
+#[derive(Default)]
+struct Trails {
+    all: Vec<(Trail, u32)>,
+    /// The one that was found last: the next call is of the same functions most often, or of those that came next before.
+    last: usize,
+    /// How many calls there were whose functions could not be told.
+    unknown: usize,
+}
+
+impl Trails {
+    fn add(&mut self, trail: Trail, site: u32) {
+        self.last = self.all.len();
+        self.all.push((trail, site));
+    }
+
+    fn find(&mut self) -> Option<u32> {
+        let (before, from) = self.all.split_at(self.last.min(self.all.len()));
+        let at = from.iter().chain(before).position(|(trail, _)| trail.is_there())?;
+        self.last = (self.last + at) % self.all.len();
+        Some(self.all[self.last].1)
+    }
+}
+
+/// So many trails an entry may have. A call that has none costs a thousand times as much as one that has: so an entry for which more come is
+/// one of C's only from then on, and so is one for which functions could not be told so many times.
+pub(crate) const MOST_TRAILS: usize = 128;
+const MOST_UNKNOWN: usize = 16;
+
+/// For so many calls of a thread functions are read, whatever entries they are of: entries are overwritten, and begin anew.
+pub(crate) const MOST_READ: u32 = 4096;
+
+/// Whether functions of Python are to be read for a call that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follow {
+    /// They are.
+    Yes,
+    /// Not now: a signal handler's call has come while the thread looks at trails.
+    NotNow,
+    /// Not any more, for calls that C does not tell from this one; others before may have sites by them.
+    Others,
+    /// Not any more: they were never known.
+    Unknown,
+}
+
 /// What the stack pointer of an entry has in addition that has further frames, that leads on, or that somebody wants to be
 /// so: it is not found in a hurry. Stack pointers of calls are multiples of 8.
 const MARK: u64 = 1;
@@ -43,6 +97,10 @@ pub(crate) struct SiteCache {
     made: AtomicU64,
     /// How many calls were found elsewhere than where they are looked for at once.
     elsewhere: AtomicU32,
+    /// Trails are being looked at, or entries moved: a signal handler's call must do neither, nor write entries.
+    following: AtomicU32,
+    /// For how many calls functions of Python were read.
+    read: AtomicU32,
     /// The bounds of the thread's stack, once they are known.
     pub(super) stack: [AtomicU64; 2],
 }
@@ -62,6 +120,8 @@ struct Entry {
     leads_to: AtomicU64,
     /// Places on the stack, all at `stack` or above and in the thread's stack, and what was there.
     frames: [[AtomicU64; 2]; MOST],
+    /// Of calls that come from Python, or might: the entry owns them.
+    trails: AtomicPtr<Trails>,
 }
 
 impl SiteCache {
@@ -113,22 +173,23 @@ impl SiteCache {
     }
 
     /// The same, of what is elsewhere, has more callers, or came through a library of MPI's.
-    pub(crate) fn find_slowly(&self, stack: usize, returns_to: u64) -> Option<u32> {
-        let entry = self.entry(stack, returns_to)?;
+    pub(crate) fn find_slowly(&self, stack: usize, returns_to: u64) -> Option<Found> {
+        let (entry, site) = self.entry(stack, returns_to)?;
         let further = entry.further.load(Relaxed);
+        let is_of_mpi = further & OF_MPI != 0;
         if further & LEADS_ON == 0 {
-            let site = entry.site.load(Relaxed);
             if further == 0 {
                 self.bring_forward(entry, stack, returns_to);
             }
-            return Some(site);
+            return Some(Found { site, is_of_mpi });
         }
         let at = entry.leads_to.load(Relaxed) as usize;
         // SAFETY: an aligned word must be there. As the entry's frames, the place was on this thread's stack when the
         // entry was made, above the stack pointer, and is so again.
         let returns_to = unsafe { with_exposed_provenance::<u64>(at).read_volatile() };
-        let entry = self.entry(at, returns_to)?;
-        (entry.further.load(Relaxed) & LEADS_ON == 0).then(|| entry.site.load(Relaxed))
+        let (entry, site) = self.entry(at, returns_to)?;
+        let is_site = entry.further.load(Relaxed) & LEADS_ON == 0;
+        is_site.then_some(Found { site, is_of_mpi })
     }
 
     /// Where several callers share the place at which a call is looked for at once, the one that calls often is to be there: one
@@ -138,28 +199,68 @@ impl SiteCache {
         if core::ptr::eq(first, entry) || self.elsewhere.fetch_add(1, Relaxed) % 16 != 15 {
             return;
         }
+        // Who wrote to them in between would free trails that are about to come back.
+        if self.following.swap(1, Relaxed) != 0 {
+            return;
+        }
+        compiler_fence(SeqCst);
         let (ours, theirs) = (entry.content(), first.content());
-        // A signal handler of this thread finds the entries as they were, or none, or as they are to be; what it puts there in
-        // between is overwritten as a whole.
+        // A signal handler of this thread finds the entries as they were, or none, or as they are to be, and writes none.
         entry.stack.store(0, Relaxed);
         first.stack.store(0, Relaxed);
         compiler_fence(SeqCst);
         entry.fill(&theirs);
         first.fill(&ours);
+        compiler_fence(SeqCst);
+        self.following.store(0, Relaxed);
     }
 
     /// From now on a caller's site is found slowly only; or at once again, if it ever is.
     pub(crate) fn set_slow(&self, stack: usize, returns_to: u64, is_slow: bool) {
-        if let Some(entry) = self.entry(stack, returns_to) {
+        if let Some((entry, _)) = self.entry(stack, returns_to) {
             let is_marked = is_slow || entry.further.load(Relaxed) != 0;
             entry.stack.store(stack as u64 | if is_marked { MARK } else { 0 }, Relaxed);
         }
     }
 
-    /// The entry of a caller.
-    fn entry(&self, stack: usize, returns_to: u64) -> Option<&Entry> {
-        let is_it = |entry: &&Entry| entry.is_of(stack, returns_to) && entry.is_of_further();
-        self.ways(stack, returns_to).find(is_it)
+    /// The entry of a caller, and its site.
+    fn entry(&self, stack: usize, returns_to: u64) -> Option<(&Entry, u32)> {
+        let site = |entry| Some((entry, self.site_of(entry)?));
+        self.all_of(stack, returns_to).find_map(site)
+    }
+
+    /// The entries of a caller, as far as C tells: several, if they have different numbers of frames.
+    fn all_of(&self, stack: usize, returns_to: u64) -> impl Iterator<Item = &Entry> {
+        let is_it = move |entry: &&Entry| entry.is_of(stack, returns_to) && entry.is_of_further();
+        self.ways(stack, returns_to).filter(is_it)
+    }
+
+    /// The site of an entry, if it is not known only by functions of Python; else the one to which they lead.
+    fn site_of(&self, entry: &Entry) -> Option<u32> {
+        if entry.further.load(Relaxed) & PYTHON == 0 {
+            return Some(entry.site.load(Relaxed));
+        }
+        self.with_trails(entry, Trails::find)
+    }
+
+    /// Has a function look at an entry's trails; not in a signal handler whose call has come while that was being done.
+    fn with_trails(
+        &self,
+        entry: &Entry,
+        look: impl FnOnce(&mut Trails) -> Option<u32>,
+    ) -> Option<u32> {
+        if self.following.load(Relaxed) != 0 {
+            return None;
+        }
+        self.following.store(1, Relaxed);
+        compiler_fence(SeqCst);
+        // SAFETY: the pointer must be null or of trails that nobody else uses: entries have such ones only, each its own, this thread alone uses them, and
+        // as long as `following` says so, its signal handlers neither look at trails nor free them.
+        let trails = unsafe { entry.trails.load(Relaxed).as_mut() };
+        let result = trails.and_then(look);
+        compiler_fence(SeqCst);
+        self.following.store(0, Relaxed);
+        result
     }
 
     /// The entries that may be a caller's, the first one first.
@@ -171,30 +272,136 @@ impl SiteCache {
     /// Remembers the site of a call: by its place on the stack with its return address, and by those of
     /// its callers.
     pub(crate) fn insert(&self, call: [u64; 2], callers: &[[u64; 2]], site: u32) {
-        self.write(call, callers, site, None);
+        self.write(call, callers, site, None, false);
+    }
+
+    /// Are functions of Python to be read for a call that is not known? Counts it as one for which they are.
+    pub(crate) fn follows(&self, call: [u64; 2]) -> Follow {
+        if self.following.load(Relaxed) != 0 {
+            return Follow::NotNow;
+        }
+        let mut follow = Follow::Yes;
+        if let Some(entry) = self.of_python(call) {
+            self.with_trails(entry, |trails| {
+                let is_known = !trails.all.is_empty();
+                if trails.all.len() >= MOST_TRAILS || is_known && trails.unknown >= MOST_UNKNOWN {
+                    follow = Follow::Others;
+                } else if trails.unknown >= MOST_UNKNOWN {
+                    follow = Follow::Unknown;
+                }
+                None
+            });
+        }
+        if follow == Follow::Yes && self.read.load(Relaxed) >= MOST_READ {
+            follow = Follow::Others;
+        }
+        if follow == Follow::Yes {
+            self.read.fetch_add(1, Relaxed);
+        }
+        follow
+    }
+
+    /// The same of a call in a process with Python, whose site is this one only as long as a trail is there. Without a trail, it is not known
+    /// again, but counted.
+    pub(crate) fn insert_python(
+        &self,
+        call: [u64; 2],
+        callers: &[[u64; 2]],
+        site: u32,
+        trail: Option<Trail>,
+    ) {
+        if self.following.load(Relaxed) != 0 {
+            return;
+        }
+        let entry = self.of_python(call).or_else(|| {
+            let entry = self.write(call, callers, 0, None, false)?;
+            // Nobody finds it at once: without trails, it has no site.
+            let stack = entry.stack.swap(0, Relaxed);
+            compiler_fence(SeqCst);
+            entry.further.fetch_or(PYTHON, Relaxed);
+            entry.trails.store(Box::into_raw(Box::default()), Relaxed);
+            compiler_fence(SeqCst);
+            entry.stack.store(stack | MARK, Relaxed);
+            Some(entry)
+        });
+        let Some(entry) = entry else { return };
+        self.with_trails(entry, |trails| {
+            match trail {
+                Some(trail) => trails.add(trail, site),
+                None => trails.unknown += 1,
+            }
+            None
+        });
+    }
+
+    /// Functions of Python do not count any more for calls that C does not tell from this one: all have this site, and are found as other calls
+    /// of C.
+    pub(crate) fn insert_instead(&self, call: [u64; 2], callers: &[[u64; 2]], site: u32) {
+        if self.following.load(Relaxed) != 0 {
+            return;
+        }
+        if let Some(entry) = self.of_python(call) {
+            entry.stack.store(0, Relaxed);
+            compiler_fence(SeqCst);
+            entry.drop_trails();
+        }
+        self.write(call, callers, site, None, false);
+    }
+
+    /// The entry of a call that has trails.
+    fn of_python(&self, call: [u64; 2]) -> Option<&Entry> {
+        self.all_of(call[0] as usize, call[1])
+            .find(|entry| entry.further.load(Relaxed) & PYTHON != 0)
+    }
+
+    /// The same of a call that MPI's own library makes, and no code of the application's above it.
+    pub(crate) fn insert_of_mpi(&self, call: [u64; 2], callers: &[[u64; 2]], site: u32) {
+        self.write(call, callers, site, None, true);
     }
 
     /// Remembers that a call has come through a library: by the library's frames, and the place on the stack of
-    /// the application's call, above these frames.
-    pub(crate) fn insert_through(&self, call: [u64; 2], library: &[[u64; 2]], at: u64) {
-        self.write(call, library, 0, Some(at));
+    /// the application's call, above these frames. `is_of_mpi`: MPI's own library makes the call.
+    pub(crate) fn insert_through(
+        &self,
+        call: [u64; 2],
+        library: &[[u64; 2]],
+        at: u64,
+        is_of_mpi: bool,
+    ) {
+        let leads_there = |entry: &Entry| {
+            entry.further.load(Relaxed) & LEADS_ON != 0 && entry.leads_to.load(Relaxed) == at
+        };
+        // The application's call alone was new.
+        if !self.all_of(call[0] as usize, call[1]).any(leads_there) {
+            self.write(call, library, 0, Some(at), is_of_mpi);
+        }
     }
 
-    fn write(&self, call: [u64; 2], frames: &[[u64; 2]], site: u32, leads_to: Option<u64>) {
+    fn write(
+        &self,
+        call: [u64; 2],
+        frames: &[[u64; 2]],
+        site: u32,
+        leads_to: Option<u64>,
+        is_of_mpi: bool,
+    ) -> Option<&Entry> {
         let (stack, returns_to) = (call[0] as usize, call[1]);
-        if frames.len() > MOST {
-            return;
+        // In a signal handler, whose call may have come while trails were looked at.
+        if frames.len() > MOST || self.following.load(Relaxed) != 0 {
+            return None;
         }
         let way = self.made.fetch_add(1, Relaxed) as usize % WAYS;
         let free = self.ways(stack, returns_to).find(|entry| entry.stack.load(Relaxed) == 0);
-        let Some(entry) = free.or_else(|| self.ways(stack, returns_to).nth(way)) else { return };
+        let entry = free.or_else(|| self.ways(stack, returns_to).nth(way))?;
         entry.stack.store(0, Relaxed);
         // A signal handler of this thread finds the entry as it was, or none, or as it is to be.
         compiler_fence(SeqCst);
+        entry.drop_trails();
         entry.returns_to.store(returns_to, Relaxed);
         entry.site.store(site, Relaxed);
         let further = frames.len().saturating_sub(QUICK) as u32;
         let further = further | leads_to.map_or(0, |_| LEADS_ON);
+        let further = further | if is_of_mpi { OF_MPI } else { 0 };
         entry.further.store(further, Relaxed);
         entry.leads_to.store(leads_to.unwrap_or(0), Relaxed);
         let fill = core::iter::repeat(&call);
@@ -205,6 +412,7 @@ impl SiteCache {
         compiler_fence(SeqCst);
         let mark = if further == 0 { 0 } else { MARK };
         entry.stack.store(stack as u64 | mark, Relaxed);
+        Some(entry)
     }
 
     /// Forgets all, when another thread takes the memory over.
@@ -214,9 +422,20 @@ impl SiteCache {
         }
         for entry in &self.entries {
             entry.stack.store(0, Relaxed);
+            entry.drop_trails();
         }
+        self.read.store(0, Relaxed);
         self.stack.iter().for_each(|bound| bound.store(0, Relaxed));
     }
+}
+
+/// What is known of a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The site's number.
+    pub(crate) site: u32,
+    /// MPI's own library makes the call.
+    pub(crate) is_of_mpi: bool,
 }
 
 /// What is in an entry.
@@ -228,6 +447,7 @@ struct Content {
     further: u32,
     leads_to: u64,
     frames: [[u64; 2]; MOST],
+    trails: *mut Trails,
 }
 
 impl Entry {
@@ -242,6 +462,16 @@ impl Entry {
                 .frames
                 .each_ref()
                 .map(|frame| frame.each_ref().map(|word| word.load(Relaxed))),
+            trails: self.trails.load(Relaxed),
+        }
+    }
+
+    /// Of an entry of which nobody knows at the moment.
+    fn drop_trails(&self) {
+        let trails = self.trails.swap(core::ptr::null_mut(), Relaxed);
+        if !trails.is_null() {
+            // SAFETY: the pointer must be of a box that nobody else frees: `insert_python` has made it, entries swap them but do not share them, and this one has lost it now.
+            drop(unsafe { Box::from_raw(trails) });
         }
     }
 
@@ -255,6 +485,7 @@ impl Entry {
             frame[0].store(*at, Relaxed);
             frame[1].store(*was, Relaxed);
         }
+        self.trails.store(content.trails, Relaxed);
         compiler_fence(SeqCst);
         self.stack.store(content.stack, Relaxed);
     }
@@ -268,7 +499,7 @@ impl Entry {
 
     /// The same of the others. Only of an entry of which [`is_of`](Self::is_of) says so.
     fn is_of_further(&self) -> bool {
-        let further = (self.further.load(Relaxed) & !LEADS_ON) as usize;
+        let further = (self.further.load(Relaxed) & !(LEADS_ON | OF_MPI | PYTHON)) as usize;
         self.frames[QUICK..].iter().take(further).all(is_there)
     }
 }
@@ -296,7 +527,7 @@ mod tests {
 
     /// As calls look, first at one place and then at the others: what is found at once is what is found slowly.
     fn find(cache: &SiteCache, stack: usize, returns_to: u64) -> Option<u32> {
-        let known = cache.find_slowly(stack, returns_to);
+        let known = cache.find_slowly(stack, returns_to).map(|found| found.site);
         let at_once = find_at_once(cache, stack, returns_to);
         assert!(at_once.is_none() || at_once == known, "{at_once:?} {known:?}");
         known
@@ -429,12 +660,137 @@ mod tests {
         let cache = empty();
         let mut stack: Vec<u64> = (1..=5).map(|word| 0x1000 * word).collect();
         let [inner, library, application] = [0, 1, 2].map(|at| frame(&stack, at));
-        cache.insert_through(inner, &[library, application], application[0]);
+        cache.insert_through(inner, &[library, application], application[0], false);
         let known = |cache: &SiteCache| find(cache, inner[0] as usize, inner[1]);
         assert_eq!(known(&cache), None, "the application's call is not known yet");
         cache.insert(application, &[frame(&stack, 3)], 5);
         assert_eq!(known(&cache), Some(5));
         stack[3] += 1;
         assert_eq!(known(&cache), None, "the application's caller is another one");
+    }
+
+    /// What is Python's own in these tests: a thread without a state, and a switch.
+    fn functions() -> super::super::trail::Functions {
+        unsafe extern "C" fn no_state() -> *mut core::ffi::c_void {
+            core::ptr::null_mut()
+        }
+        unsafe extern "C" fn is_finalizing() -> core::ffi::c_int {
+            IS_FINALIZING.with(core::cell::Cell::get).into()
+        }
+        super::super::trail::Functions { get_state: no_state, is_finalizing }
+    }
+
+    std::thread_local! {
+        static IS_FINALIZING: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+    }
+
+    /// A function of Python that runs, and by which a trail tells it from others.
+    struct Running(Box<AtomicU64>);
+
+    impl Running {
+        fn trail(&self) -> Trail {
+            let at = core::ptr::from_ref(&*self.0).expose_provenance() as u64;
+            Trail::new(functions(), 0, vec![[at, self.0.load(Relaxed)]], Vec::new())
+        }
+    }
+
+    /// A call as `search.rs` does it, of a function of Python; the number of `others` is 9999. Was it read?
+    fn call(cache: &SiteCache, stack: &[u64], running: &Running, function: u64) -> (u32, bool) {
+        running.0.store(function, Relaxed);
+        let (call, callers) = (frame(stack, 0), [frame(stack, 1)]);
+        if let Some(site) = find(cache, call[0] as usize, call[1]) {
+            return (site, false);
+        }
+        match cache.follows(call) {
+            Follow::Yes => {
+                let site = function as u32;
+                cache.insert_python(call, &callers, site, Some(running.trail()));
+                (site, true)
+            }
+            Follow::Others => {
+                cache.insert_instead(call, &callers, 9999);
+                (9999, false)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Functions by turns, as many as fit: each is read once. One more, and no function is read any more: calls are found as C's are.
+    #[test]
+    fn more_trails_than_fit_are_given_up() {
+        let (cache, stack) = (empty(), vec![0x1000_u64, 0x2000]);
+        let running = Running(Box::default());
+        let most = MOST_TRAILS as u64;
+        for turn in 0..5 {
+            for function in 1..=most {
+                let told = call(&cache, &stack, &running, function);
+                assert_eq!(told, (function as u32, turn == 0));
+            }
+        }
+        for function in (1..=200).cycle().skip(MOST_TRAILS).take(1000) {
+            assert_eq!(call(&cache, &stack, &running, function), (9999, false), "{function}");
+        }
+        let [at, returns_to] = frame(&stack, 0);
+        assert_eq!(find_at_once(&cache, at as usize, returns_to), Some(9999));
+        cache.clear();
+        assert_eq!(call(&cache, &stack, &running, 3), (3, true));
+    }
+
+    /// More places than the cache has entries, by turns, each with functions of its own: entries are lost again and again, and the thread
+    /// stops reading for all that.
+    #[test]
+    fn a_thread_reads_so_often_only() {
+        let cache = empty();
+        let stacks: Vec<u64> = (0..4 * ENTRIES as u64).map(|word| 0x1000 + 16 * word).collect();
+        let running = Running(Box::default());
+        let places = || (0..stacks.len() - 1).step_by(2);
+        let calls = (0..20).flat_map(|_| places());
+        let read = calls.filter(|at| call(&cache, &stacks[*at..], &running, 5).1).count();
+        assert_eq!(read, MOST_READ as usize);
+    }
+
+    /// Functions that cannot be told are looked for again, but not for ever.
+    #[test]
+    fn what_is_never_told_is_given_up() {
+        for is_told_first in [false, true] {
+            let (cache, stack) = (empty(), vec![0x1000_u64, 0x2000]);
+            let running = Running(Box::default());
+            if is_told_first {
+                assert_eq!(call(&cache, &stack, &running, 1), (1, true));
+            }
+            let (call, callers) = (frame(&stack, 0), [frame(&stack, 1)]);
+            for _ in 0..MOST_UNKNOWN {
+                assert_eq!(cache.follows(call), Follow::Yes);
+                cache.insert_python(call, &callers, 7, None);
+            }
+            let expected = if is_told_first { Follow::Others } else { Follow::Unknown };
+            assert_eq!(cache.follows(call), expected);
+            let known = find(&cache, call[0] as usize, call[1]);
+            assert_eq!(known, is_told_first.then_some(1));
+        }
+    }
+
+    /// Nothing of an interpreter that ends is looked at.
+    #[test]
+    fn trails_end_with_the_interpreter() {
+        let (cache, stack) = (empty(), vec![0x1000_u64, 0x2000]);
+        let running = Running(Box::default());
+        call(&cache, &stack, &running, 1);
+        let [at, returns_to] = frame(&stack, 0);
+        assert_eq!(find(&cache, at as usize, returns_to), Some(1));
+        IS_FINALIZING.set(true);
+        assert_eq!(find(&cache, at as usize, returns_to), None);
+    }
+
+    /// A library that leads to where functions of Python come and go is remembered once.
+    #[test]
+    fn a_library_leads_on_once() {
+        let cache = empty();
+        let stack: Vec<u64> = (1..=5).map(|word| 0x1000 * word).collect();
+        let [inner, library, application] = [0, 1, 2].map(|at| frame(&stack, at));
+        for _ in 0..10 {
+            cache.insert_through(inner, &[library], application[0], false);
+        }
+        assert_eq!(cache.all_of(inner[0] as usize, inner[1]).count(), 1);
     }
 }

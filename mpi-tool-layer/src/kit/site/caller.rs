@@ -10,7 +10,6 @@ use super::super::memory::text_at;
 use super::super::thread::{
     FRAME, STACK, begin_outer, end_outer, is_above_outer, take_beside_level, word,
 };
-use crate::host::objects::each_object;
 
 /// The body of an exported function that notes its caller down and goes on to another function, with all
 /// arguments as they are. Only r11 is lost, which a call may change.
@@ -59,7 +58,7 @@ macro_rules! __export_noting_caller {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         impl Here {
             #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe { $crate::install::entry::exported::$name::<Here>($($arg),*) }
@@ -69,7 +68,7 @@ macro_rules! __export_noting_caller {
         #[unsafe(export_name = stringify!($c_name))]
         #[unsafe(naked)]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
             $crate::__note_caller! { Here::$name }
         }
     };
@@ -86,7 +85,7 @@ macro_rules! __export_bare_or_noting_caller {
     ($c_name:ident $name:ident ($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         impl Here {
             #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
                 // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
                 // exported function, which jumps here with all arguments as they are.
                 unsafe {
@@ -100,9 +99,10 @@ macro_rules! __export_bare_or_noting_caller {
         #[unsafe(export_name = stringify!($c_name))]
         #[unsafe(naked)]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            unsafe extern "C" fn bare($($arg: $ty),*) -> $ret {
-                // SAFETY: as above.
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+            unsafe extern "C-unwind" fn bare($($arg: $ty),*) -> $ret {
+                // SAFETY: it wants what the MPI standard asks of the function's caller, who has called the
+                // exported function, which jumps here with all arguments as they are.
                 unsafe {
                     $crate::install::entry::always_quick::$name::<Here, { $crate::How::BARE }>(
                         $($arg,)* Here::$name
@@ -205,20 +205,6 @@ impl Caller {
     pub fn text_beside_level(&self) -> Option<String> {
         let address = take_beside_level();
         if address == 0 || !self.is_near() { None } else { text_at(address as u64, 64) }
-    }
-
-    /// Does MPI's own library make the call? Some libraries call functions of MPI by their public names, where they use what
-    /// they have made by the names of the profiling interface, which no tool sees: as MPICH 4.0's frees at the end what its
-    /// files have used. Visits the loaded objects: not to be asked at each call. `false` where the caller is not known.
-    #[cold]
-    pub fn is_mpi_itself(&self) -> bool {
-        let Some(returns_to) = self.returns_to() else { return false };
-        let mut is_mpi = false;
-        each_object(|object| {
-            is_mpi |= object.is_mpi_library()
-                && object.addresses().contains(&(returns_to as usize).wrapping_sub(1));
-        });
-        is_mpi
     }
 
     /// The caller without the frame pointer: for a site that is known already.

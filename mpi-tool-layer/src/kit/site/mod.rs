@@ -3,7 +3,7 @@
 //! `caller.rs` notes down stack pointer and frame pointer when a call comes into the tool, `cache.rs` knows the
 //! sites that a thread has called from before. For one that it does not know, `search.rs` unwinds the stack, by the
 //! tables that compilers make for exceptions (`.eh_frame`), which need no frame pointers. `modules.rs` knows the
-//! loaded objects. These two are compiled with the feature `call-sites` only.
+//! loaded objects, and `python.rs` the functions of Python, which `trail.rs` knows again. These are compiled with the feature `call-sites` only, but `trail.rs`.
 //!
 //! Nothing is read beyond the thread's own stack, whatever the tables say. On other stacks (of fibers, and of signal
 //! handlers), nothing is unwound: the call's own return address is the site.
@@ -15,11 +15,16 @@ pub(crate) mod caller;
 #[cfg(feature = "call-sites")]
 mod modules;
 #[cfg(feature = "call-sites")]
+mod python;
+#[cfg(feature = "call-sites")]
 mod search;
+#[cfg_attr(not(feature = "call-sites"), allow(dead_code))]
+mod trail;
 
 use core::sync::atomic::{AtomicPtr, Ordering::Acquire};
 
 use super::thread::{self, ThisThread};
+use cache::Found;
 pub use caller::{Caller, IS_SPARED, Nesting};
 #[cfg(feature = "call-sites")]
 use search::new_site;
@@ -58,7 +63,8 @@ use search::new_site;
 /// which Fortran calls. In a level of a stack, calls have no site: [`UNKNOWN`](Self::UNKNOWN).
 ///
 /// A site that the thread has called from before costs some thirty instructions, and a few more for each caller beyond
-/// three; one that is new some microseconds.
+/// three; one that is new some microseconds. Where functions of Python are [followed](Self::follow_python), it costs several hundred
+/// instructions, and about a millisecond if it is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(u32);
 
@@ -99,6 +105,17 @@ impl Site {
         // the part of the stack that is in use. A handler's call on the same stack was below, and is left out. One on
         // an alternative stack was on memory of this thread's that the system may use for the next signal.
         unsafe { sites.find(caller.stack) }.map(Self)
+    }
+
+    /// Sites of this process are to have functions of Python, where a call comes through its interpreter: CPython 3.9 to 3.14, not free-threaded.
+    /// To be said in [`configure`](crate::Tool::configure), by tools that know [such places](CodePlace::python). Then such a call costs
+    /// several hundred instructions more. One from functions, or instructions of these, that are new to the thread costs about a millisecond more,
+    /// as the kernel is asked for each piece of what the interpreter has. So a place of C's stack has up to 128 such ways through Python, and a
+    /// thread reads up to 4096. Calls that come when there are more have the function `<others>` in `<python>` as their place, and those of C
+    /// behind it, and cost as much as in other programs.
+    #[cfg(feature = "call-sites")]
+    pub fn follow_python() {
+        python::want();
     }
 
     /// The site as a number, for a part of a [key](crate::RowKey): it means something in this process only.
@@ -162,16 +179,48 @@ impl Caller {
     /// The same, of a site that is not where it is first looked for.
     #[inline(never)]
     fn site_slowly(self, returns_to: u64, depth: usize) -> Site {
+        Site(self.find_slowly(returns_to, depth).site)
+    }
+
+    fn find_slowly(self, returns_to: u64, depth: usize) -> Found {
         let sites = thread::memory().map(|memory| &memory.sites);
         let known = sites.and_then(|sites| sites.find_slowly(self.stack, returns_to));
-        known.map_or_else(|| new_site(self, returns_to, depth), Site)
+        known.unwrap_or_else(|| new_site(self, returns_to, depth))
+    }
+
+    /// The same as [`site`](Self::site), of a call of the application's: `None` if MPI's own library makes the call, inside of one
+    /// of the application's or by itself. Some libraries call functions of MPI by their public names, for objects and
+    /// messages of their own: as MPICH 4.0's files make datatypes in `MPI_File_set_view`. What MPI's libraries for other
+    /// languages call is the application's call, and so is what functions of the application's do that MPI calls.
+    ///
+    /// As many instructions as by [`site`](Self::site), unless the call comes from MPI.
+    #[inline(always)]
+    pub fn application_site(self, depth: usize) -> Option<Site> {
+        if depth == 0 {
+            return Some(Site::UNKNOWN);
+        }
+        let Some(returns_to) = self.returns_to() else { return Some(Site::UNKNOWN) };
+        // What comes from MPI is never found at once.
+        if let Some(memory) = thread::memory()
+            // SAFETY: a word is there, as `returns_to` has just read it.
+            && let Some(number) = unsafe { memory.sites.find(self.stack) }
+        {
+            return Some(Site(number));
+        }
+        self.application_site_slowly(returns_to, depth)
+    }
+
+    #[inline(never)]
+    fn application_site_slowly(self, returns_to: u64, depth: usize) -> Option<Site> {
+        let found = self.find_slowly(returns_to, depth);
+        (!found.is_of_mpi).then_some(Site(found.site))
     }
 }
 
 /// Without the feature, no call has a site: a tool cannot be installed with `call_sites`.
 #[cfg(not(feature = "call-sites"))]
-fn new_site(_: Caller, _: u64, _: usize) -> Site {
-    Site::UNKNOWN
+fn new_site(_: Caller, _: u64, _: usize) -> Found {
+    Found { site: Site::UNKNOWN.0, is_of_mpi: false }
 }
 
 /// A program or library, as reports name it. It is never freed: reports may come when it has been unloaded.
@@ -191,6 +240,11 @@ pub struct CodePlace {
 }
 
 impl CodePlace {
+    /// The function of Python, if it is one. Then [`file`](Self::file) has it in words for `mpi-tool`, and [`offset`](Self::offset) the line.
+    pub fn python(&self) -> Option<PythonPlace<'static>> {
+        PythonPlace::of(self.file(), self.offset)
+    }
+
     /// The path of the program or library.
     pub fn file(&self) -> &'static str {
         &self.file.path
@@ -207,9 +261,48 @@ impl CodePlace {
     }
 }
 
-/// `program+0x1234`
+/// A function of Python, as a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PythonPlace<'place> {
+    /// With its class and the functions around it; its own name only before Python 3.11.
+    pub function: &'place str,
+    /// As the compiler was told it: most often a path.
+    pub file: &'place str,
+    /// 0 if it has none.
+    pub line: u64,
+}
+
+impl<'place> PythonPlace<'place> {
+    /// Of what a place has as its program's path, and as its offset; `None` of a place in a program.
+    #[cfg(feature = "call-sites")]
+    pub(crate) fn of(file: &'place str, offset: u64) -> Option<Self> {
+        let (function, file) = mpi_tool_python::split(file)?;
+        Some(Self { function, file, line: offset })
+    }
+
+    #[cfg(not(feature = "call-sites"))]
+    pub(crate) fn of(_: &'place str, _: u64) -> Option<Self> {
+        None
+    }
+}
+
+/// `script.py:12 function`
+impl core::fmt::Display for PythonPlace<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.file.rsplit('/').next().unwrap_or(""))?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        write!(f, " {}", self.function)
+    }
+}
+
+/// `program+0x1234`, `script.py:12 function`
 impl core::fmt::Display for CodePlace {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if let Some(python) = self.python() {
+            return python.fmt(f);
+        }
         let name = self.file().rsplit('/').next().unwrap_or("");
         write!(f, "{name}+{:#x}", self.offset)
     }

@@ -25,10 +25,21 @@ pub(super) struct Loaded {
 pub(super) enum Role {
     /// The application's code.
     Application,
-    /// A tool or a library of MPI's: a call that comes out of it is the application's call of it.
-    Between,
+    /// A tool: a call that comes out of it is the application's call of it.
+    Tool,
+    /// MPI's own code, which calls MPI for itself.
+    Mpi,
+    /// A library by which another language calls MPI.
+    Binding,
     /// The C library, which calls `main` and starts threads: not worth a frame.
     Start,
+}
+
+impl Role {
+    /// Is it passed over, as what stands between the application and the tool?
+    pub(super) fn is_between(self) -> bool {
+        matches!(self, Self::Tool | Self::Mpi | Self::Binding)
+    }
 }
 
 /// All loaded objects, as they were when the dynamic linker had loaded and unloaded so many.
@@ -50,17 +61,18 @@ impl Modules {
         }
     }
 
-    /// Looks again if something was loaded or unloaded.
-    pub(super) fn update(&mut self) {
+    /// Looks again if something was loaded or unloaded, and says whether that was so.
+    pub(super) fn update(&mut self) -> bool {
         let mut version = [0; 2];
         each_object(|object| version = object.loads());
         if version == self.version {
-            return;
+            return false;
         }
         self.loaded.clear();
         self.unwinder = UnwinderX86_64::new();
         each_object(|object| self.add(&object));
         self.version = version;
+        true
     }
 
     fn add(&mut self, object: &Object<'_>) {
@@ -71,7 +83,11 @@ impl Modules {
         }
         let is_tool = range.contains(&here().addr()) || object.exports(c"mpi_tool_info");
         let role = match object.path().to_bytes().rsplit(|byte| *byte == b'/').next() {
-            _ if is_tool || object.is_mpi_library() || object.is_fortran_library() => Role::Between,
+            _ if is_tool => Role::Tool,
+            _ if object.is_fortran_library() => Role::Binding,
+            // What Fortran calls may be in the same file as the rest.
+            _ if object.is_mpi_library() && object.exports(c"mpi_init_") => Role::Binding,
+            _ if object.is_mpi_code() => Role::Mpi,
             Some(b"libc.so.6" | b"libpthread.so.0" | b"ld-linux-x86-64.so.2") => Role::Start,
             _ => Role::Application,
         };

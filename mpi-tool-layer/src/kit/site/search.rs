@@ -1,28 +1,33 @@
 //! Finds out where a call comes from whose site its thread does not know: unwinds the stack.
 
 use core::cell::Cell;
-use core::sync::atomic::{
-    AtomicU32,
-    Ordering::{Relaxed, Release},
-};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder as _};
+use mpi_tool_python::{Stack, is_installed, joined};
 
-use super::cache::MOST;
+use super::cache::{Follow, Found, MOST};
 use super::modules::{Modules, Role};
+use super::python::Python;
 use super::{Caller, CodePlace, File, PLACES, Site};
 use crate::counters::memory;
-use crate::host::linker::{clear_message, find};
+use crate::host::linker::{Scope, clear_message, find};
 
 /// What is asked when a thread calls from a place for the first time.
 struct Search {
     modules: Modules,
     rules: CacheX86_64,
+    /// The interpreter of Python, if there is one whose functions are wanted, since objects were loaded last.
+    python: Option<Python>,
+    /// What stands for files of functions of Python.
+    functions: HashMap<String, &'static File>,
     /// The sites, by files and offsets of their places.
     known: HashMap<Vec<(*const File, u64)>, u32>,
+    /// The number of the next site.
+    next: u32,
 }
 
 // SAFETY: a value must be usable in other threads. Its pointers are compared only.
@@ -36,21 +41,25 @@ std::thread_local! {
 /// Finds out where a call comes from.
 #[cold]
 #[inline(never)]
-pub(super) fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Site {
+pub(super) fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Found {
+    let unknown = Found { site: Site::UNKNOWN.0, is_of_mpi: false };
     // On a stack that is not aligned, nothing can be unwound.
     if !caller.stack.is_multiple_of(8) {
-        return Site::UNKNOWN;
+        return unknown;
     }
     static SEARCH: Mutex<Option<Search>> = Mutex::new(None);
     // A thread that is about to end has no such variable any more.
     if SEARCHING.try_with(|searching| searching.replace(true)).unwrap_or(true) {
-        return Site::UNKNOWN;
+        return unknown;
     }
     let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     let search = search.get_or_insert_with(|| Search {
         modules: Modules::new(),
         rules: CacheX86_64::new(),
+        python: None,
+        functions: HashMap::new(),
         known: HashMap::new(),
+        next: 1,
     });
     let site = search.site(caller, returns_to, depth.min(Site::DEEPEST));
     let _ = SEARCHING.try_with(|searching| searching.set(false));
@@ -59,8 +68,10 @@ pub(super) fn new_site(caller: Caller, returns_to: u64, depth: usize) -> Site {
 
 impl Search {
     /// The site of a call, of which the thread's cache knows nothing: unwinds the stack, and tells the cache.
-    fn site(&mut self, caller: Caller, returns_to: u64, depth: usize) -> Site {
-        self.modules.update();
+    fn site(&mut self, caller: Caller, returns_to: u64, depth: usize) -> Found {
+        if self.modules.update() && self.python.is_none() {
+            self.python = Python::find();
+        }
         let cache = memory::make_kit().map(|memory| &memory.sites);
         // The bounds of the thread's stack do not change, and are kept with what is on it.
         let stack = cache.map_or([0; 2], |cache| {
@@ -83,7 +94,9 @@ impl Search {
         if (stack[0]..stack[1]).contains(&(caller.stack as u64)) {
             self.unwind(&mut frames, caller, depth, stack[1]);
         }
-        let from = self.first_of_application(&frames).unwrap_or(0);
+        let first = self.first_of_application(&frames);
+        let is_of_mpi = self.is_of_mpi(&frames);
+        let from = first.unwrap_or(0);
         let mut places: Vec<_> = frames.0[from..]
             .iter()
             .filter_map(|[_, address]| {
@@ -91,21 +104,114 @@ impl Search {
                 let at = address.wrapping_sub(1);
                 let object = self.modules.of(at)?;
                 let role = if self.modules.is_entry(at) { Role::Start } else { object.role };
-                Some((role, CodePlace { file: object.file, offset: at.wrapping_sub(object.base) }))
+                let offset = at.wrapping_sub(object.base);
+                Some((role, *address, CodePlace { file: object.file, offset }))
             })
             .collect();
-        while places.len() > 1 && places.last().is_some_and(|(role, _)| *role == Role::Start) {
+        while places.len() > 1 && places.last().is_some_and(|(role, ..)| *role == Role::Start) {
             places.pop();
         }
-        let places: Vec<_> = places.into_iter().map(|(_, place)| place).collect();
-        let site = self.number_of(places);
+        let places: Vec<_> =
+            places.into_iter().map(|(_, address, place)| (address, place)).collect();
+        // What MPI does by itself is not of Python.
+        let python = self.python.as_ref().filter(|_| first.is_some());
+        let follow = python.map(|_| match cache {
+            Some(cache) => cache.follows(frames.0[from]),
+            // Nothing is known again: it would be read for each call.
+            None => Follow::Others,
+        });
+        let read = python.filter(|_| follow == Some(Follow::Yes));
+        let read = read.map(|python| python.stack(depth));
+        let site = match &read {
+            Some(Ok((stack, _))) => self.with_python(&places, stack, depth),
+            _ if follow == Some(Follow::Others) => self.with_others(&places, depth),
+            // The interpreter's functions of C are what is known.
+            _ => Some(places.into_iter().map(|(_, place)| place).collect()),
+        };
+        let site = site.map_or(Site::OTHERS, |places| self.number_of(places));
         if let Some(cache) = cache {
-            cache.insert(frames.0[from], &frames.0[from + 1..], site.0);
+            if first.is_none() && is_of_mpi {
+                cache.insert_of_mpi(frames.0[0], &frames.0[1..], site.0);
+            } else {
+                let (call, callers) = (frames.0[from], &frames.0[from + 1..]);
+                match follow {
+                    None => cache.insert(call, callers, site.0),
+                    Some(Follow::Yes) => {
+                        let trail = read.and_then(Result::ok).map(|(_, trail)| trail);
+                        cache.insert_python(call, callers, site.0, trail);
+                    }
+                    Some(Follow::NotNow) => {}
+                    Some(Follow::Others | Follow::Unknown) => {
+                        cache.insert_instead(call, callers, site.0);
+                    }
+                }
+            }
             if from > 0 {
-                cache.insert_through(frames.0[0], &frames.0[1..from], frames.0[from][0]);
+                let above = frames.0[from][0];
+                cache.insert_through(frames.0[0], &frames.0[1..from], above, is_of_mpi);
             }
         }
-        site
+        Found { site: site.0, is_of_mpi }
+    }
+
+    /// The places of a call with the functions of Python in them: behind the application's own functions of C that these have called. Functions of
+    /// installed libraries and of the interpreter are left out.
+    ///
+    /// `None` if there is no room for more sites, and so none for more functions.
+    fn with_python(
+        &mut self,
+        places: &[(u64, CodePlace)],
+        stack: &Stack,
+        depth: usize,
+    ) -> Option<Vec<CodePlace>> {
+        let Some(python) = self.python.as_ref().filter(|_| !stack.frames.is_empty()) else {
+            return Some(places.iter().map(|(_, place)| *place).collect());
+        };
+        let mut all: Vec<CodePlace> = places
+            .iter()
+            .take_while(|(address, _)| !python.addresses.contains(address))
+            .map(|(_, place)| *place)
+            .filter(|place| !is_installed(&place.file.path))
+            .collect();
+        for frame in &stack.frames {
+            let file = self.function(joined(&frame.function, &frame.file))?;
+            all.push(CodePlace { file, offset: frame.line.unwrap_or(0).into() });
+        }
+        all.truncate(depth);
+        Some(all)
+    }
+
+    /// The places of a call from one of too many functions of Python: it says so, and where it comes from in C.
+    fn with_others(&mut self, places: &[(u64, CodePlace)], depth: usize) -> Option<Vec<CodePlace>> {
+        let others = CodePlace { file: self.function(joined("<others>", "<python>"))?, offset: 0 };
+        let places = places.iter().map(|(_, place)| *place);
+        Some(core::iter::once(others).chain(places).take(depth).collect())
+    }
+
+    /// What stands for the file of a function of Python.
+    fn function(&mut self, path: String) -> Option<&'static File> {
+        if let Some(file) = self.functions.get(&path) {
+            return Some(file);
+        }
+        if !self.has_room() {
+            return None;
+        }
+        let file: &File = Box::leak(Box::new(File { path: path.clone(), build_id: Vec::new() }));
+        self.functions.insert(path, file);
+        Some(file)
+    }
+
+    fn has_room(&self) -> bool {
+        (self.next as usize) < PLACES.len()
+    }
+
+    /// Does MPI's own library make the call, perhaps through other tools?
+    fn is_of_mpi(&self, frames: &Frames) -> bool {
+        let mut roles = frames
+            .0
+            .iter()
+            .map(|[_, address]| self.modules.of(address.wrapping_sub(1)).map(|object| object.role));
+        roles.find(|role| *role != Some(Role::Tool)) == Some(Some(Role::Mpi))
     }
 
     /// Adds the callers, until there are as many of the application's as are wanted. Nothing is read from
@@ -148,7 +254,7 @@ impl Search {
     fn first_of_application(&self, frames: &Frames) -> Option<usize> {
         let is_between = |[_, address]: &[u64; 2]| {
             let object = self.modules.of(address.wrapping_sub(1));
-            object.is_some_and(|object| object.role == Role::Between)
+            object.is_some_and(|object| object.role.is_between())
         };
         frames.0.iter().position(|frame| !is_between(frame))
     }
@@ -158,15 +264,17 @@ impl Search {
         if places.is_empty() {
             return Site::UNKNOWN;
         }
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        let key = places.iter().map(|place| (core::ptr::from_ref(place.file), place.offset));
-        Site(*self.known.entry(key.collect()).or_insert_with(|| {
-            let number = NEXT.load(Relaxed);
-            let Some(slot) = PLACES.get(number as usize) else { return Site::OTHERS.0 };
-            NEXT.store(number + 1, Relaxed);
-            slot.store(Box::leak(Box::new(places.into_boxed_slice())), Release);
-            number
-        }))
+        let key: Vec<_> =
+            places.iter().map(|place| (core::ptr::from_ref(place.file), place.offset)).collect();
+        if let Some(number) = self.known.get(&key) {
+            return Site(*number);
+        }
+        // Nothing is kept of those for which there is no room.
+        let Some(slot) = PLACES.get(self.next as usize) else { return Site::OTHERS };
+        slot.store(Box::leak(Box::new(places.into_boxed_slice())), Release);
+        self.known.insert(key, self.next);
+        self.next += 1;
+        Site(self.next - 1)
     }
 }
 
@@ -205,7 +313,7 @@ fn end_of_first_stack() -> Option<u64> {
         return None;
     }
     // Other C libraries do not have it.
-    let end = find(libc::RTLD_DEFAULT, c"__libc_stack_end").cast::<u64>();
+    let end = find(Scope::Default, c"__libc_stack_end").cast::<u64>();
     if end.is_null() {
         clear_message();
         return None;
@@ -253,7 +361,7 @@ mod tests {
     /// The first thread's stack ends in the part of the memory that the kernel calls the stack; other threads have others.
     #[test]
     fn the_first_stack_ends_in_the_stack() {
-        let found = find(libc::RTLD_DEFAULT, c"__libc_stack_end").cast::<u64>();
+        let found = find(Scope::Default, c"__libc_stack_end").cast::<u64>();
         assert!(!found.is_null());
         // SAFETY: as in `end_of_first_stack`.
         let end = unsafe { found.read() };

@@ -1,16 +1,18 @@
 //! A row that is found before what is added to it is known: so that nothing but the row must be kept meanwhile.
 
+use core::marker::PhantomData;
 use core::sync::atomic::AtomicU64;
 
-use super::{RowKey, Table, ThisThread};
+use super::{RowKey, Table, ThisThread, add_quickly, add_slowly};
 use crate::kit::shard::{Row, Shard};
 
 /// A row of a thread's, as [`Table::known`] finds it.
-#[derive(Clone, Copy)]
-pub struct KnownRow<'a, const M: usize> {
+pub struct KnownRow<'a, K, const M: usize> {
+    /// The thread's own shard.
     shard: &'a Shard,
-    /// The row's words, which are the shard's: a pointer, so that only its thread adds to it.
+    /// The row's words, which are the shard's: a pointer, so that the value stays in the thread.
     row: *const AtomicU64,
+    key: PhantomData<fn(K)>,
 }
 
 impl<K: RowKey, const M: usize> Table<K, M> {
@@ -42,7 +44,7 @@ impl<K: RowKey, const M: usize> Table<K, M> {
     /// MESSAGES.each(|_, events, [sent]| assert_eq!((events, sent.sum, sent.least), (3, 150, 36)));
     /// ```
     #[inline(always)]
-    pub fn known(&self, thread: ThisThread, key: K) -> Option<KnownRow<'_, M>> {
+    pub fn known(&self, thread: ThisThread, key: K) -> Option<KnownRow<'_, K, M>> {
         const { assert!(K::HINTS > 0, "the key has hints") };
         let shard = self.any.own_in(thread)?;
         let words = const { Self::LAYOUT }.words(key.parts());
@@ -50,33 +52,50 @@ impl<K: RowKey, const M: usize> Table<K, M> {
         // SAFETY: this thread must be the shard's writer, which it is, since the shard is its own. The shard's shape is the
         // table's, whose hints are the key's, and `new` looks at the measures.
         let row = unsafe { shard.find_by_hint(words, hint, K::HINTS) }?;
-        Some(KnownRow { shard, row: row.words() })
+        Some(KnownRow { shard, row: row.words(), key: PhantomData })
     }
 
     /// Adds an event to a row that was found before it, as [`add_call`](Self::add_call) does: for what [`KnownRow::add`] has
     /// not added.
     pub fn add_to_known(
         &self,
-        known: KnownRow<'_, M>,
+        known: KnownRow<'_, K, M>,
         moment: u64,
         values: [Option<u64>; M],
         look: impl FnOnce() -> u64,
     ) {
-        if moment > known.shard.due() {
-            known.shard.set_due(look());
+        let shard = known.shard;
+        // SAFETY: this thread must be the shard's own: the row is that of the thread that has asked for it, which cannot have
+        // been sent to another one.
+        if moment > unsafe { shard.due() } {
+            let until = look();
+            // SAFETY: this thread must be the shard's own, as said above.
+            unsafe { shard.set_due(until) };
         }
-        if known.shard.begin() {
-            // SAFETY: this thread must be the shard's only writer: see `KnownRow::add`.
-            unsafe { known.row().add(1, &values) };
-            known.shard.end();
-        } else {
-            let [first, second] = known.row().key();
-            self.any.add_slowly(first, second, 1, &values);
+        // SAFETY: this thread must be the shard's only writer: the shard is its own, as said above, and nobody else has begun.
+        // The row has `M` measures, as its table.
+        unsafe {
+            if shard.begin() {
+                add_slowly::<K, M>(shard, known.row(), moment, &values);
+                shard.end();
+                return;
+            }
         }
+        let [first, second] = known.row().key();
+        // SAFETY: the values must be as many as the table's measures: both are `M`.
+        unsafe { self.any.add_slowly(first, second, 1, &values) };
     }
 }
 
-impl<'a, const M: usize> KnownRow<'a, M> {
+impl<K, const M: usize> Clone for KnownRow<'_, K, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, const M: usize> Copy for KnownRow<'_, K, M> {}
+
+impl<'a, K: RowKey, const M: usize> KnownRow<'a, K, M> {
     #[inline(always)]
     fn row(self) -> Row<'a> {
         // SAFETY: the words must be those of a row of the shard with so many measures: they are, of a table of `M`.
@@ -87,18 +106,18 @@ impl<'a, const M: usize> KnownRow<'a, M> {
     /// greater than all before, or if the moment is behind the one until which the thread need not look at what is due.
     #[inline(always)]
     pub fn add(self, moment: u64, values: [Option<u64>; M]) -> bool {
-        if moment > self.shard.due() || !self.shard.begin() {
-            return false;
-        }
         // SAFETY: this thread must be the shard's only writer: the shard is that of the thread that has asked for the row,
         // which cannot have been sent to another one, and nobody else has begun. The row has `M` measures, as its table.
-        let is_added = unsafe { self.shard.add_to(self.row(), &values) };
-        self.shard.end();
-        is_added
+        unsafe {
+            if moment > self.shard.due() || !self.shard.begin() {
+                return false;
+            }
+            add_quickly::<K, M, false>(self.shard, self.row(), moment, &values)
+        }
     }
 }
 
-impl<const M: usize> core::fmt::Debug for KnownRow<'_, M> {
+impl<K: RowKey, const M: usize> core::fmt::Debug for KnownRow<'_, K, M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "KnownRow({:?})", self.row().key())
     }

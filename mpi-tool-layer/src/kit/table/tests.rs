@@ -115,9 +115,11 @@ fn an_addition_inside_of_an_addition_counts() {
     static TABLE: Table<Place, 2> = Table::new("calls", MEASURES, 10);
     TABLE.add(Place(1, 1), 1, [Some(5), None]);
     let own = TABLE.any().own().expect("the thread has rows by now");
-    assert!(own.begin(), "nobody is at work");
+    // SAFETY: this must be the shard's own thread: it is.
+    assert!(unsafe { own.begin() }, "nobody is at work");
     TABLE.add(Place(1, 1), 1, [Some(6), Some(7)]);
-    own.end();
+    // SAFETY: this must be the shard's own thread, which has begun.
+    unsafe { own.end() };
     let (events, [time, sent]) = read(&TABLE)[&(1, 1)];
     assert_eq!((events, time.sum, time.least, time.most, sent.sum), (2, 11, 5, 6, 7));
 }
@@ -161,13 +163,87 @@ impl RowKey for Hinted {
     }
 }
 
+/// A function called in a phase, of which segments are kept.
+#[derive(Clone, Copy)]
+struct Timed(u32, u32);
+
+impl RowKey for Timed {
+    const PARTS: &'static [Part] = &[
+        Part { name: "function", kind: PartKind::Function },
+        Part { name: "phase", kind: PartKind::Phase },
+    ];
+    const COARSE: usize = 1;
+    const HINTS: usize = 16;
+    const SEGMENTS: bool = true;
+    fn parts(self) -> Parts {
+        [self.0, self.1, 0, 0, 0]
+    }
+    fn coarse(_: Parts) -> Parts {
+        [u32::MAX, u32::MAX, 0, 0, 0]
+    }
+    fn hint(self) -> usize {
+        self.0 as usize
+    }
+}
+
+static TIMED: Table<Timed, 2> = Table::new("calls", MEASURES, 50);
+
+/// Adds an event as tools do, and says whether that took a few instructions only.
+fn add_timed(key: Timed, end: u64, time: Option<u64>) -> bool {
+    let is_quick = TIMED.add_known(ThisThread::get(), key, end, [time, None]);
+    if !is_quick {
+        TIMED.add_call(key, end, [time, None], || u64::MAX);
+    }
+    is_quick
+}
+
+/// Each time between two events is in the segment of both, however many rows come before a row, from the moment on when
+/// segments begin until they end. An event inside of another one changes nothing.
+#[test]
+fn segments_are_the_times_between_events() {
+    number_tables();
+    let mut expected: BTreeMap<Parts, u64> = BTreeMap::new();
+    let (mut end, mut at_once) = (1000, 0);
+    for function in [1, 2, 1, 2] {
+        end += 50;
+        add_timed(Timed(function, 0), end, Some(10));
+    }
+    TIMED.begin_segments(Timed(2, 0), end);
+    let mut before = Timed(2, 0);
+    for round in 0..4000_u64 {
+        // At first in turn, as loops do; then after any others.
+        let place = if round < 2000 { round % 3 } else { round * round / 7 % 11 };
+        let key = Timed(place as u32, (round / 1000 % 2) as u32);
+        let (gap, time) = (1 + round % 13, 20 + round % 5);
+        end += gap + time;
+        at_once += u32::from(add_timed(key, end, Some(time)));
+        *expected.entry([before.0, 0, key.0, 0, before.1]).or_default() += gap;
+        before = key;
+        if round % 17 == 0 {
+            add_timed(Timed(12, 0), end, None);
+        }
+    }
+    TIMED.end_segments(Timed(13, 0), end + 70);
+    *expected.entry([before.0, 0, 13, 0, before.1]).or_default() += 70;
+    let mut told: BTreeMap<Parts, u64> = BTreeMap::new();
+    TIMED.any().each_segment(|key, ticks| *told.entry(key).or_default() += ticks);
+    told.retain(|_, ticks| *ticks > 0);
+    assert_eq!(told, expected);
+    // More than a row has places for.
+    let most = (0..11).map(|after| told.keys().filter(|key| key[2] == after).count()).max();
+    assert!(most > Some(4), "{told:?}");
+    assert!(at_once > 1900, "{at_once}");
+    TIMED.any().tell_segments(false);
+    TIMED.any().each_segment(|key, _| panic!("{key:?} is told"));
+}
+
 /// The tables of the tests below, which need numbers: there are no more after a test that takes them all.
 static HINTED: [Table<Hinted, 2>; 2] = [const { Table::new("calls", MEASURES, 20) }; 2];
 
 /// Gives the tables with hints their numbers, if they have none. A table keeps the first number that it gets.
 fn number_tables() {
-    for table in &HINTED {
-        assert!(table.any().take_number() < TABLES as u32);
+    for table in [HINTED[0].any(), HINTED[1].any(), TIMED.any()] {
+        assert!(table.take_number() < TABLES as u32);
     }
 }
 

@@ -9,6 +9,9 @@ use core::sync::atomic::{
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use mpi_sys::MPI_THREAD_MULTIPLE;
+
+use crate::host::world;
 use crate::{Part, PartKind, Parts, RowKey};
 
 /// So many communicators a process tells apart; further ones are [`TrackedComm::OTHERS`].
@@ -49,9 +52,9 @@ impl TrackedComm {
 
     /// What is known of it; `None` of those that are not told apart.
     pub fn known(self) -> Option<KnownComm<'static>> {
-        let Entry { identity, sizes, name } = entry(self.0)?;
+        let Entry { identity, is_counted, sizes, name } = entry(self.0)?;
         let name = name.get().map_or("", |name| name);
-        Some(KnownComm { identity: *identity, name, sizes: *sizes })
+        Some(KnownComm { identity: *identity, is_counted: *is_counted, name, sizes: *sizes })
     }
 
     /// The greatest number that one may have.
@@ -77,7 +80,7 @@ impl TrackedComm {
                 _ => "MPI_Comm_get_parent",
             };
             let name = OnceLock::from(Box::<str>::from(name));
-            let entry = Entry { identity: self.0.into(), sizes, name };
+            let entry = Entry { identity: self.0.into(), is_counted: false, sizes, name };
             let entry = Box::into_raw(Box::new(entry));
             if slot.compare_exchange(core::ptr::null_mut(), entry, AcqRel, Relaxed).is_err() {
                 // SAFETY: the box must not be used any more: another thread was first, and nobody got this one.
@@ -88,7 +91,7 @@ impl TrackedComm {
     }
 
     /// The communicator with an identity. It gets a number if it is new here and if there are numbers left.
-    pub(super) fn with_identity(identity: u64, sizes: [u32; 2]) -> Self {
+    pub(super) fn with_identity(identity: u64, is_counted: bool, sizes: [u32; 2]) -> Self {
         static NUMBERS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
         let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = numbers.get_or_insert_default();
@@ -97,7 +100,7 @@ impl TrackedComm {
         }
         let number = NEXT.load(Relaxed);
         let Some(slot) = ENTRIES.get(number as usize) else { return Self::OTHERS };
-        let entry = Entry { identity, sizes, name: OnceLock::new() };
+        let entry = Entry { identity, is_counted, sizes, name: OnceLock::new() };
         slot.store(Box::into_raw(Box::new(entry)), Release);
         NEXT.store(number + 1, Relaxed);
         numbers.insert(identity, number);
@@ -125,6 +128,8 @@ impl RowKey for TrackedComm {
 pub struct KnownComm<'a> {
     /// The same on all ranks of the communicator, and on no rank that of another communicator.
     pub identity: u64,
+    /// It is between two groups, or made of such a one: told from others of the same groups by how many there were before.
+    pub is_counted: bool,
     /// The name that the application gave it first, or that MPI has for it; empty if there is none.
     pub name: &'a str,
     /// How many processes its group has, and the other group if there is one, or 0.
@@ -132,6 +137,13 @@ pub struct KnownComm<'a> {
 }
 
 impl KnownComm<'_> {
+    /// Is the identity no guess? Where several threads may make communicators at once (`MPI_THREAD_MULTIPLE`), one that is
+    /// [counted](Self::is_counted) may have changed places with another one, from rank to rank: the two sides do not know each
+    /// other's parent. To be asked between `MPI_Init` and `MPI_Finalize`.
+    pub fn is_certain(&self) -> bool {
+        !self.is_counted || world::thread_level() != Some(MPI_THREAD_MULTIPLE)
+    }
+
     /// Is it `MPI_COMM_WORLD`?
     pub fn is_world(&self) -> bool {
         self.identity == u64::from(TrackedComm::WORLD.0)
@@ -156,6 +168,7 @@ impl fmt::Display for KnownComm<'_> {
 /// What is kept of a communicator.
 struct Entry {
     identity: u64,
+    is_counted: bool,
     sizes: [u32; 2],
     name: OnceLock<Box<str>>,
 }
@@ -188,9 +201,9 @@ mod tests {
         assert_eq!(known.to_string(), "MPI_COMM_WORLD (4 ranks)");
         assert!(known.is_world());
 
-        let rows = TrackedComm::with_identity(0xabcd_ef01_2345_6789, [2, 0]);
-        let pairs = TrackedComm::with_identity(7, [2, 3]);
-        assert_eq!(TrackedComm::with_identity(0xabcd_ef01_2345_6789, [2, 0]), rows);
+        let rows = TrackedComm::with_identity(0xabcd_ef01_2345_6789, false, [2, 0]);
+        let pairs = TrackedComm::with_identity(7, false, [2, 3]);
+        assert_eq!(TrackedComm::with_identity(0xabcd_ef01_2345_6789, false, [2, 0]), rows);
         assert_ne!(rows, pairs);
         assert!(pairs.number() <= TrackedComm::count());
         assert_eq!(rows.known().unwrap().to_string(), "communicator abcdef01 (2 ranks)");
@@ -204,10 +217,10 @@ mod tests {
             assert_eq!(none.known(), None);
         }
         let mut identity = 100;
-        while TrackedComm::with_identity(identity, [1, 0]) != TrackedComm::OTHERS {
+        while TrackedComm::with_identity(identity, false, [1, 0]) != TrackedComm::OTHERS {
             identity += 1;
         }
         assert_eq!(TrackedComm::count() as usize, COMMUNICATORS - 1);
-        assert_eq!(TrackedComm::with_identity(7, [2, 3]), pairs);
+        assert_eq!(TrackedComm::with_identity(7, false, [2, 3]), pairs);
     }
 }

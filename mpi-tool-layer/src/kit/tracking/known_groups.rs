@@ -58,8 +58,9 @@ impl KnownGroups {
             return Some(Vec::new());
         }
         self.known.get(group).filter(|()| !self.has_sessions.load(Relaxed))?;
-        // SAFETY: MPI must have made the group, and the application must not have freed it: so it is kept.
-        unsafe { UsedGroup::assume(group) }.world_ranks()
+        // SAFETY: MPI must have made the group, and the application must not have freed it: so it is kept. It must not be a
+        // session's: nobody is known to have made such a one.
+        unsafe { UsedGroup::assume(group).world_ranks() }
     }
 }
 

@@ -27,7 +27,8 @@
 //! What is made in ways that this does not cover has no identity, and neither have its children: it is
 //! [`TrackedComm::UNKNOWN`]. So it is with communicators that a tool or library makes below this tool. Equality is never
 //! guessed, with one exception: several threads that make two communicators of the same groups with the same tag at the
-//! same time, which are not children of one parent, may do so in another order on each rank.
+//! same time, which are not children of one parent, may do so in another order on each rank. So with `MPI_THREAD_MULTIPLE`,
+//! those between two groups, and their children, [are not certain](KnownComm::is_certain).
 
 mod handles;
 mod known;
@@ -299,8 +300,8 @@ impl Communicators {
         if !self.groups.get(comm).is_some_and(is_in_world) {
             return false;
         }
-        // SAFETY: the handle must be the communicator of a call that goes to MPI next, which has this tool's ABI, says
-        // the caller. And it is one that MPI has made, or the world, and that has not been freed, since it is known.
+        // SAFETY: the handle must be of a communicator that MPI knows, which has this tool's ABI. It is one that MPI has made,
+        // or a predefined one, and that has not been freed, since its groups are known: of another ABI's MPI none are.
         unsafe { UsedComm::assume(comm) }.is_some_and(UsedComm::barrier)
     }
 
@@ -416,7 +417,7 @@ impl Communicators {
     #[cold]
     fn note_name<'c>(&self, call: AnyCall<'c>, accepted: Accepted<'c>) {
         let Some(comm) = call.communicator() else { return };
-        if let Some(asked) = UsedComm::of(comm.raw(), accepted) {
+        if let Some(asked) = UsedComm::of(call, accepted) {
             self.of_handle(comm.raw()).set_name(&asked.name());
         }
     }
@@ -466,8 +467,12 @@ impl Communicators {
         let parent_identity = || parent.known().map(|known| known.identity);
         let tag = || call.tag().map_or(0, |tag| u64::from(tag.raw().cast_unsigned()));
         let kind = origin as u64;
-        let groups_of =
-            || Some(Arc::new(self.sessions.groups_of(comm, self.session_of_new_comm(call)?)?));
+        let groups_of = || {
+            let session = self.session_of_new_comm(call)?;
+            // SAFETY: the communicator must be of this session, or of none: a new one is of its parent's, or of its groups'. Those
+            // are known where this is called.
+            Some(Arc::new(unsafe { self.sessions.groups_of(comm, session) }?))
+        };
         let (identity, groups) = match origin {
             Origin::Unknown => return None,
             Origin::Parent => {
@@ -506,7 +511,9 @@ impl Communicators {
                 (self.repeated([kind, tag, groups.other.is_some().into(), one, other]), groups)
             }
         };
-        Some((TrackedComm::with_identity(identity, groups.sizes()), groups))
+        let is_counted =
+            origin == Origin::Between || parent.known().is_some_and(|parent| parent.is_counted);
+        Some((TrackedComm::with_identity(identity, is_counted, groups.sizes()), groups))
     }
 
     /// A hash of what was made and how often this has happened before.

@@ -106,23 +106,33 @@ impl Sessions {
         // SAFETY: MPI must have made the group, and the application must not have freed it: so it is kept.
         let group = unsafe { UsedGroup::assume(group) };
         let ranks = if number == WORLD {
-            group.world_ranks()
+            // SAFETY: the group must not be a session's, and is the world's.
+            unsafe { group.world_ranks() }
         } else {
-            self.ask(number, |session| session.ranks_of_group(group))
+            // SAFETY: the group must be of the session, whose number is kept of it.
+            self.ask(number, |session| unsafe { session.ranks_of_group(group) })
         };
         Some((number, ranks?))
     }
 
-    /// The processes of a new communicator of a session, or of the world.
-    pub(super) fn groups_of(&self, comm: UsedComm, number: u32) -> Option<Groups> {
+    /// The processes of a new communicator.
+    ///
+    /// # Safety
+    /// It is of the session of this number, or of none if that is [`WORLD`].
+    pub(super) unsafe fn groups_of(&self, comm: UsedComm, number: u32) -> Option<Groups> {
+        let is_inter = comm.is_inter();
         let ranks = |of_other_group| {
-            if number == WORLD {
-                return comm.world_ranks(of_other_group);
+            // SAFETY: the communicator must be of the session, or not of one: the caller promises it. It must be between two
+            // groups if the other one is asked for: this is done where MPI says so.
+            unsafe {
+                if number == WORLD {
+                    return comm.world_ranks(of_other_group);
+                }
+                self.ask(number, |session| session.ranks_of_comm(comm, of_other_group))
             }
-            self.ask(number, |session| session.ranks_of_comm(comm, of_other_group))
         };
         let own = Members::of(&ranks(false)?);
-        let other = if comm.is_inter() { Some(Members::of(&ranks(true)?)) } else { None };
+        let other = if is_inter { Some(Members::of(&ranks(true)?)) } else { None };
         Some(Groups { own, other, session: number })
     }
 }

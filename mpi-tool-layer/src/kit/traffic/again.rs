@@ -9,7 +9,7 @@ use crate::call::Shape;
 use crate::pending_requests::Held;
 use crate::{
     Accepted, Call, Contents, Datatypes, Flow, FunctionClass, FunctionId, PredefinedDatatype,
-    Transfer,
+    Transfer, functions,
 };
 
 /// What [`Traffic`] keeps of a message that a call has started, until that is complete.
@@ -69,19 +69,9 @@ pub enum Keeps {
 
 /// The functions that start one message, such as `MPI_Isend` and `MPI_Irecv`: for these, [`Traffic::keeps`] may answer other
 /// than [`Keeps::Nothing`]. Their large-count twins are not among them, nor what receives a matched message.
-pub const STARTED_MESSAGES: [bool; FunctionId::COUNT] = {
-    let mut started = [false; FunctionId::COUNT];
-    let mut index = 0;
-    while index < started.len() {
-        if let Some(function) = FunctionId::from_index(index) {
-            started[index] = super::starts(&Shape::of(function))
-                && !function.is_large_count()
-                && !receives_matched(function);
-        }
-        index += 1;
-    }
-    started
-};
+pub const STARTED_MESSAGES: [bool; FunctionId::COUNT] = functions!(|function| {
+    super::starts(&Shape::of(function)) && !function.is_large_count() && !receives_matched(function)
+});
 
 impl<T: Copy + Send + Sync> Traffic<T> {
     /// What is kept of an accepted call that has been passed through [`around`](Self::around).

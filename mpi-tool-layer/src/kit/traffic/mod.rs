@@ -15,11 +15,11 @@ use super::tracking::Groups;
 use whom::{Place, Whom, makes_place, receives_matched};
 
 use super::peers::Peer;
-use crate::call::{Pattern, Shape, Timing, may_complete, may_move_two};
+use crate::call::{Completion, Pattern, Shape, Timing, may_complete, may_move_two};
 use crate::{
     Accepted, AnyCall, Call, CallResult, Communicators, Contents, Datatypes, Flow, FunctionClass,
     FunctionId, HandleMap, InOut, PendingRequests, PredefinedDatatype, Rank, RankKind, Transfer,
-    next, received_bytes, received_bytes_at_once,
+    functions, next, received_bytes, received_bytes_at_once,
 };
 
 /// What a layer does with data that have moved: see [`Traffic`].
@@ -77,6 +77,17 @@ pub trait Tally<T> {
     }
 }
 
+/// The functions whose calls [`Traffic::around`] must see: those that move data, start or complete what does, or make a
+/// window or a matched message. For [`AROUND`](crate::MpiInterceptionLayer::AROUND).
+pub const TRAFFIC: [bool; FunctionId::COUNT] = functions!(|function| {
+    let shape = Shape::of(function);
+    !matches!(shape.pattern, Pattern::Nothing)
+        || !matches!(shape.completion, Completion::None)
+        || makes_place(function)
+        || receives_matched(function)
+        || matches!(function, FunctionId::MPI_Start | FunctionId::MPI_Startall)
+});
+
 /// Data that have moved between this process and a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
@@ -104,8 +115,8 @@ pub struct Exchange {
 /// ```
 /// use mpi_tool_layer::mpi_sys::{MPI_Datatype, MPI_File, MPI_Request};
 /// use mpi_tool_layer::{
-///     Call, CallResult, Compiled, Flow, FunctionClass, InOut, MpiInterceptionLayer, PredefinedDatatype, Tally,
-///     ThreadCounters, Tool, Traffic, next,
+///     Call, CallResult, Compiled, Flow, FunctionClass, FunctionId, InOut, MpiInterceptionLayer, PredefinedDatatype,
+///     TRAFFIC, Tally, ThreadCounters, Tool, Traffic, next,
 /// };
 ///
 /// /// How many bytes arrive in messages, and how many in other ways.
@@ -127,6 +138,7 @@ pub struct Exchange {
 /// impl MpiInterceptionLayer for Arrivals {
 ///     const WATCHES_COMPLETION: bool = true;
 ///     const COMPILED: Compiled = Compiled::ForCommunication;
+///     const AROUND: &'static [bool; FunctionId::COUNT] = &TRAFFIC;
 ///
 ///     fn around<'c>(
 ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,
@@ -154,6 +166,8 @@ pub struct Exchange {
 ///     }
 /// }
 /// ```
+///
+/// `around` needs to see [`TRAFFIC`] only.
 #[derive(Debug)]
 pub struct Traffic<T> {
     datatypes: Datatypes,

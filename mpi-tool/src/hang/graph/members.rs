@@ -29,6 +29,15 @@ impl Members {
         Some(Self::Regular { first, stride, size })
     }
 
+    /// What tells it from others, in a few bytes: equal for the same ranks, but for lists that are equal and not one.
+    pub(in crate::hang) fn identity(&self) -> (usize, i64, u32) {
+        match self {
+            Self::Regular { first, stride, size } => (*first as usize, *stride, *size),
+            // No regular one has so many members.
+            Self::Listed(ranks) => (ranks.as_ptr().addr(), ranks.len() as i64, u32::MAX),
+        }
+    }
+
     pub(in crate::hang) fn size(&self) -> usize {
         match self {
             Self::Regular { size, .. } => *size as usize,

@@ -104,7 +104,7 @@ impl Judge {
         self.preemptions >= SHARED
     }
 
-    fn has_repetitions(self) -> bool {
+    pub(super) fn has_repetitions(self) -> bool {
         self.counts.iter().any(|count| *count > 1)
     }
 

@@ -1,24 +1,23 @@
 //! What has changed between two runs, or between several runs of each side.
 
 mod judge;
-mod matching;
 mod page;
 mod show;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::advice::preemptions;
+use super::matching::{Known, Site, Sites};
 use super::phases::title;
 use super::read::Run;
 use super::symbols::Symbols;
-use super::{By, Key, What, frames, lines, sites};
+use super::{By, What, frames, lines};
 use crate::cli::To;
 pub(super) use judge::Verdict;
 use judge::{Judge, Noise};
-use matching::{Site, Sites};
 
 /// Two sides and what has changed from the first to the second.
 #[derive(Debug, Serialize)]
@@ -105,15 +104,16 @@ impl Comparison {
         let count = [before.len(), after.len()];
         let preemptions = before.iter().chain(after).filter_map(|run| preemptions(&run.table));
         let judge = Judge::new(count, preemptions.map(|(_, rate)| rate).fold(0.0, f64::max));
-        let mut sites = Sites::new(count);
+        let mut sites = Sites::new(count.to_vec());
         for (side, runs) in [before, after].into_iter().enumerate() {
             for (run, number) in runs.iter().zip(0..) {
-                sites.add(side, number, sites_of(run, symbols)?);
+                let frames = frames(&run.table, symbols);
+                sites.add(side, number, Site::of_run(run, &frames)?);
             }
         }
         let run_items = Self::run_items(before, after);
         let wall = run_items.first().map_or(0.0, |item| item.mean_before);
-        let mut sites = sites.into_items();
+        let mut sites: Vec<_> = sites.into_known().map(Item::of_site).collect();
         let scatter = judge.scatter(&sites);
         let tests = sites.len() + 1;
         let judged = |(mut item, noise): (Item, Noise)| {
@@ -181,7 +181,7 @@ impl Comparison {
             To::Json => show::json(out, self)?,
             To::Csv => show::csv(out, self)?,
             To::Html => page::write(out, self)?,
-            To::Sqlite | To::Talp | To::Sarif => {
+            To::Sqlite | To::Talp | To::Folded | To::Sarif => {
                 bail!("a comparison is printed as text, json, csv or html")
             }
         }
@@ -195,9 +195,9 @@ impl Comparison {
         };
         vec![
             item("wall time", |run| run.table.wall.most),
-            item("time in MPI, mean of ranks", |run| run.table.inside.sum / ranks_of(run)),
+            item("time in MPI, mean of ranks", |run| run.table.inside.sum / run.ranks()),
             item("time outside of MPI, mean of ranks", |run| {
-                run.table.useful.as_ref().map_or(0.0, |useful| useful.sum / ranks_of(run))
+                run.table.useful.as_ref().map_or(0.0, |useful| useful.sum / run.ranks())
             }),
         ]
     }
@@ -209,7 +209,7 @@ impl Comparison {
                 let is_broken = || format!("{} is not as a report should be", run.name);
                 for (key, line) in lines(&run.table, By::Phase).with_context(is_broken)? {
                     if let What::Phase(phase) = key.what {
-                        let value = line.first() as f64 / 1e9 / ranks_of(run);
+                        let value = line.first() as f64 / 1e9 / run.ranks();
                         named.add(
                             title(&run.table, phase),
                             side,
@@ -242,6 +242,16 @@ impl Comparison {
 }
 
 impl Item {
+    /// A call site of both sides, with what is known of its noise.
+    fn of_site(known: Known) -> (Self, Noise) {
+        let Known { site, seconds, noise, fewest, .. } = known;
+        let noise = Noise::OfCalls { variance: noise, calls: fewest };
+        let mut sides = seconds.into_iter();
+        let values = [(); 2].map(|()| sides.next().unwrap_or_default());
+        let function = site.calls.first().map(|call| call.function.clone());
+        (Self::new(site.name(), function, values), noise)
+    }
+
     /// Something with a value of each run; not judged yet.
     fn new(name: String, function: Option<String>, values: [Vec<f64>; 2]) -> Self {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -287,49 +297,11 @@ impl Named {
     }
 }
 
-/// How many ranks a report is of.
-fn ranks_of(run: &Run) -> f64 {
-    run.table.ranks.filter(|_| run.table.complete).unwrap_or(1).max(1) as f64
-}
-
-/// The call sites of a run, each with its functions.
-fn sites_of(run: &Run, symbols: &mut Symbols) -> Result<Vec<Site>> {
-    let is_broken = || format!("{} is not as a report should be", run.name);
-    let frames = frames(&run.table, symbols);
-    let ranks = ranks_of(run);
-    let variations = variations(run, &sites::same(&run.table, &frames));
-    let lines = sites::lines(&run.table, &frames).with_context(is_broken)?;
-    let sites = lines.into_iter().map(|(key, line)| {
-        let of = match key.what {
-            What::Site(site) => frames[site].clone(),
-            _ => Vec::new(),
-        };
-        Site {
-            seconds: line.first() as f64 / 1e9 / ranks,
-            calls: line.events as f64 / ranks,
-            variation: variations.get(&key).copied().unwrap_or(0.0),
-            function: key.function,
-            frames: of,
-        }
-    });
-    Ok(sites.collect())
-}
-
-/// How much the times of calls vary, by function and site: of several rows, the most.
-fn variations(run: &Run, same: &[usize]) -> BTreeMap<Key, f64> {
-    let mut known = BTreeMap::new();
-    let Some(time) = run.table.measures.first() else { return known };
-    for row in &run.table.rows {
-        let variation = row[&time.name]["variation"].as_f64().unwrap_or(0.0);
-        if let (Some(function), Ok(mut what)) =
-            (row["function"].as_str(), What::of(&run.table, row, By::Site))
-        {
-            if let What::Site(site) = &mut what {
-                *site = same[*site];
-            }
-            let most = known.entry(Key { function: function.to_owned(), what }).or_insert(0.0_f64);
-            *most = most.max(variation);
-        }
-    }
-    known
+/// Is the difference of some runs and others beyond noise, if that is one of `tests` things that are judged? `None` where there
+/// is one run of each, so that nothing says how runs vary.
+pub(super) fn of_runs(before: &[f64], after: &[f64], tests: usize) -> Option<bool> {
+    let judge = Judge::new([before.len(), after.len()], 0.0);
+    let item = Item::new(String::new(), None, [before.to_vec(), after.to_vec()]);
+    let is_known = judge.has_repetitions();
+    is_known.then(|| judge.judge(&item, Noise::Unknown, 0.0, item.mean_before, tests).1.is_change())
 }

@@ -47,9 +47,13 @@ fn fill(path: &Path, run: &Run, frames: &[Vec<Frame>]) -> Result<()> {
             single.insert(name.clone(), value.clone());
         }
     }
+    if let Some(Value::Object(segments)) = single.get_mut("segments") {
+        segments.remove("rows");
+    }
     insert(&transaction, "report", &[flattened(&Value::Object(single))])?;
-    for name in LISTS {
-        let rows = report[name].as_array().into_iter().flatten().map(flattened);
+    let segments = ("segments", &report["segments"]["rows"]);
+    for (name, list) in LISTS.iter().map(|name| (*name, &report[*name])).chain([segments]) {
+        let rows = list.as_array().into_iter().flatten().map(flattened);
         let rows: Vec<_> =
             rows.enumerate().map(|(index, row)| numbered("number", index, row)).collect();
         insert(&transaction, name, &rows)?;

@@ -75,7 +75,7 @@ pub(in super::super) fn write(out: &mut dyn Write, run: &Run) -> Result<()> {
     let mut global = json!({
         "numCpus": ranks, "numNodes": hosts, "numMpiRanks": ranks, "avgCpus": ranks,
         "numMeasurements": 1, "numMpiCalls": calls,
-        "elapsedTime": table.wall.most as u64,
+        "elapsedTime": table.active().most as u64,
         "usefulTime": useful.sum as u64,
         "mpiTime": table.inside.sum as u64,
         "parallelEfficiency": parallel,

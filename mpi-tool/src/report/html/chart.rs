@@ -107,6 +107,133 @@ pub(super) fn logarithmic(points: &[(f64, f64)], across: &str, up: &str) -> Mark
     }
 }
 
+/// A curve: what it is of, and its value at each position, where that is known.
+pub(in super::super) struct Curve<'a> {
+    pub(in super::super) name: &'a str,
+    pub(in super::super) values: Vec<Option<f64>>,
+}
+
+/// How values lie above each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Scale {
+    /// Twice as much is one step more. Values are more than 0.
+    Doubling,
+    /// Parts of 1, or a little more.
+    Parts,
+}
+
+/// So far apart are labels at least.
+const APART: f64 = 30.0;
+
+/// Up to five curves over numbers, in order, which lie as their logarithms do.
+pub(in super::super) fn curves(
+    curves: &[Curve<'_>],
+    numbers: &[u64],
+    across: &str,
+    up: &str,
+    scale: Scale,
+) -> Markup {
+    let (left, right, top, bottom) = (60.0, 620.0, 10.0, 250.0);
+    let log = |number: u64| (number as f64).max(1.0).log2();
+    let (first, last) =
+        (numbers.first().copied().unwrap_or(1), numbers.last().copied().unwrap_or(1));
+    let width = log(last) - log(first);
+    let x = |at: usize| {
+        let part = if width > 1e-6 {
+            (numbers.get(at).map_or(0.0, |number| log(*number)) - log(first)) / width
+        } else {
+            at as f64 / numbers.len().saturating_sub(1).max(1) as f64
+        };
+        left + part * (right - left)
+    };
+    let height = |value: f64| if scale == Scale::Doubling { value.log2() } else { value };
+    let heights =
+        curves.iter().flat_map(|curve| curve.values.iter().flatten()).map(|value| height(*value));
+    let heights = heights.filter(|height| height.is_finite());
+    let (least, most) = heights
+        .fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
+    if least > most {
+        return html! { p { "No value is known." } };
+    }
+    let (floor, ceiling, step) = match scale {
+        Scale::Doubling => {
+            let floor = least.floor();
+            let ceiling = most.ceil().max(floor + 1.0);
+            (floor, ceiling, ((ceiling - floor) / 8.0).ceil())
+        }
+        Scale::Parts => {
+            let ceiling = (most * 4.0).ceil().max(4.0) / 4.0;
+            (0.0, ceiling, (ceiling * 4.0 / 8.0).ceil() / 4.0)
+        }
+    };
+    let y = |height: f64| bottom - (height - floor) / (ceiling - floor) * (bottom - top);
+    let lines = (0..=((ceiling - floor) / step) as u32).map(|at| floor + f64::from(at) * step);
+    let written = |value: f64| match scale {
+        Scale::Doubling => format!("{value:.2}"),
+        Scale::Parts => super::percent(value),
+    };
+    let label = |height: f64| match scale {
+        Scale::Doubling => height.exp2().to_string(),
+        Scale::Parts => format!("{:.0} %", height * 100.0),
+    };
+    let mut labelled = Vec::new();
+    for at in 0..numbers.len() {
+        if labelled.last().is_none_or(|last| x(at) - x(*last) >= APART) {
+            labelled.push(at);
+        }
+    }
+    html! {
+        figure {
+            svg.log viewBox="0 0 640 290" role="img" aria-label=(format!("{up} over {across}; the table has the numbers")) {
+                @for at in lines {
+                    line.grid x1=(left) x2=(right) y1=(tenth(y(at))) y2=(tenth(y(at))) {}
+                    text x="50" y=(tenth(y(at) + 4.0)) text-anchor="end" { (label(at)) }
+                }
+                @for at in labelled {
+                    line.grid x1=(tenth(x(at))) x2=(tenth(x(at))) y1=(top) y2=(bottom) {}
+                    text x=(tenth(x(at))) y="266" text-anchor="middle" { (numbers[at]) }
+                }
+                @for (index, curve) in curves.iter().enumerate() {
+                    @let points: Vec<_> = curve.values.iter().enumerate().filter_map(|(at, value)| {
+                        let value = (*value)?;
+                        height(value).is_finite().then(|| (at, value, tenth(x(at)), tenth(y(height(value)))))
+                    }).collect();
+                    path class={ "curve c" (index) } d=(path(&points)) {}
+                    @for (at, value, x, y) in &points {
+                        circle class={ "curve c" (index) } cx=(x) cy=(y) r="4" {
+                            title { (curve.name) ", " (numbers.get(*at).copied().unwrap_or(0)) " " (across) ": " (written(*value)) }
+                        }
+                    }
+                }
+                text x="340" y="284" text-anchor="middle" { (across) }
+            }
+            figcaption {
+                (up) " over " (across) ": "
+                @for (index, curve) in curves.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    span.entry {
+                        svg.key viewBox="0 0 40 8" aria-hidden="true" { path class={ "curve c" (index) } d="M0 4H40" {} }
+                        " " (curve.name)
+                    }
+                }
+                ". The table has the numbers."
+            }
+        }
+    }
+}
+
+/// A line through points next to each other; where a value is not known, there is a gap.
+fn path(points: &[(usize, f64, f64, f64)]) -> String {
+    let mut path = String::new();
+    let mut last = None;
+    for (at, _, x, y) in points {
+        let is_next = last.is_some_and(|last| last + 1 == *at);
+        path += &format!("{}{x} {y}", if is_next { "L" } else { "M" });
+        last = Some(*at);
+    }
+    path
+}
+
 fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

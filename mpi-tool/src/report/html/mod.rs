@@ -4,8 +4,8 @@
 //! HTML, which a browser shows without scripts. The script adds what depends on the reader: the picture of the matrix,
 //! and tables with all numbers of the JSON.
 
-mod chart;
-mod overview;
+pub(super) mod chart;
+pub(super) mod overview;
 mod source;
 mod tables;
 
@@ -148,7 +148,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// A part of 1 in percent.
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 

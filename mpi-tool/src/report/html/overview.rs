@@ -27,13 +27,13 @@ pub(super) fn whose(table: &Table) -> String {
 
 /// Sentences: what limits the run, how much can be won, and where to look.
 pub(super) fn limits(table: &Table, frames: &[Vec<Frame>]) -> Result<Markup> {
-    let mut sentences = advice(table);
+    let mut sentences = advice(table, frames);
     if sentences.is_empty()
         && let Some(Efficiency { parallel, .. }) = &table.efficiency
         && table.complete
     {
         sentences.push(if *parallel >= 0.8 {
-            format!("neither unequal work nor communication costs 5 % of the run: the parallel efficiency is {}", percent(*parallel))
+            format!("neither load imbalance nor communication costs 5 % of the run: the parallel efficiency is {}", percent(*parallel))
         } else {
             format!("the parallel efficiency is {}", percent(*parallel))
         });
@@ -71,7 +71,7 @@ pub(super) fn limits(table: &Table, frames: &[Vec<Frame>]) -> Result<Markup> {
 }
 
 /// With a capital letter at the beginning.
-fn capital(text: &str) -> String {
+pub(in super::super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -130,7 +130,7 @@ pub(super) fn efficiency(table: &Table) -> Markup {
                         (leaf("Load balance", *load_balance, "mean useful time / most useful time"))
                         @if let (Some(within), Some(between)) = (within_hosts, between_hosts) {
                             ul {
-                                li { (leaf("Within hosts", *within, "of the ranks of the host that has most work")) }
+                                li { (leaf("Within hosts", *within, "of the ranks of the host whose ranks compute most")) }
                                 li { (leaf("Between hosts", *between, "of the hosts' means")) }
                             }
                         }

@@ -9,11 +9,13 @@ use anyhow::Result;
 use maud::html;
 use serde_json::{Value, json};
 
+use super::Found;
+use super::causes::{self, Row};
 use super::csv;
 use super::messages::Messages;
 use super::read::{Site, Trace};
 use super::text;
-use super::waits::{self, Wait};
+use super::waits;
 use crate::report::html::{STYLE, page};
 
 const OWN_STYLE: &str = include_str!("timeline.css");
@@ -29,8 +31,9 @@ pub(super) fn write(
     out: &mut dyn Write,
     trace: &Trace,
     messages: &Messages,
-    waits: &[Wait],
+    found: &Found,
 ) -> Result<()> {
+    let Found { waits, causes } = found;
     let (data, left_out) = data(trace, messages);
     let groups = waits::grouped(trace, waits);
     let has_sites = groups.iter().any(|(group, ..)| group.site.is_some() || group.until.is_some());
@@ -52,6 +55,25 @@ pub(super) fn write(
             div #lanes { canvas #canvas tabindex="0" aria-label="Time lines of all ranks" aria-describedby="help pointed" {} }
             p #pointed aria-live="polite" { "…" }
         }
+        @if causes.waiting > 0 {
+            section #causes aria-label="Why ranks wait" {
+                h2 { "Why ranks wait" }
+                div.scroll tabindex="0" {
+                    table {
+                        thead { tr { th scope="col" { "seconds" } th scope="col" { "%" } th scope="col" { "cause" } } }
+                        tbody {
+                            @for Row { time, text } in causes::rows(trace, causes, 10) {
+                                tr {
+                                    td { (format!("{:.6}", time / 1e9)) }
+                                    td { (format!("{:.1}", causes::share(causes, time))) }
+                                    td.text { (text) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
         section #waits aria-label="Who waits for whom" {
             h2 { "Who waits for whom" }
             div.scroll tabindex="0" {
@@ -64,7 +86,7 @@ pub(super) fn write(
                     tbody {
                         @for (group, time, calls) in groups.iter().take(200) {
                             tr {
-                                td.text { (group.cause.name()) }
+                                td.text { (group.kind.name()) }
                                 td { (rank(trace, group.waiting)) }
                                 td.text { (group.function.name()) }
                                 @if has_sites { td.text { (at(&group.site)) } }

@@ -249,7 +249,7 @@ fn library() -> Result<Library> {
         });
     }
     for name in NAMES {
-        // SAFETY: as above: these are names of OTF2's library.
+        // SAFETY: what the library does when it is opened must be right: these are names of OTF2's library.
         if let Ok(library) = unsafe { Library::new(name) } {
             return Ok(library);
         }
@@ -261,7 +261,7 @@ fn library() -> Result<Library> {
     )
 }
 
-/// Writes events of a location. Times must not run backwards.
+/// Writes events of a location. Times must not run backwards. The writer is open as long as the archive lends it.
 pub(super) struct Events<'a> {
     archive: &'a Archive,
     writer: Handle,
@@ -286,18 +286,16 @@ pub(super) struct Collective {
     pub(super) received: u64,
 }
 
-// SAFETY of the calls below: the writer must be open, which it is as long as the archive lends it; attributes may be null;
-// and numbers may be any.
 impl Events<'_> {
     pub(super) fn enter(&self, time: u64, region: u32) -> Result<()> {
         let f = &self.archive.functions;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe { (f.enter)(self.writer, null_mut(), time, region) })
     }
 
     pub(super) fn leave(&self, time: u64, region: u32) -> Result<()> {
         let f = &self.archive.functions;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe { (f.leave)(self.writer, null_mut(), time, region) })
     }
 
@@ -305,7 +303,7 @@ impl Events<'_> {
     pub(super) fn send(&self, time: u64, to: Envelope, request: Option<u64>) -> Result<()> {
         let (f, writer) = (&self.archive.functions, self.writer);
         let Envelope { peer, comm, tag, bytes } = to;
-        // SAFETY: see above.
+        // SAFETY: both functions want an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe {
             match request {
                 None => (f.send)(writer, null_mut(), time, peer, comm, tag, bytes),
@@ -318,7 +316,7 @@ impl Events<'_> {
     pub(super) fn receive(&self, time: u64, from: Envelope, request: Option<u64>) -> Result<()> {
         let (f, writer) = (&self.archive.functions, self.writer);
         let Envelope { peer, comm, tag, bytes } = from;
-        // SAFETY: see above.
+        // SAFETY: both functions want an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe {
             match request {
                 None => (f.receive)(writer, null_mut(), time, peer, comm, tag, bytes),
@@ -330,73 +328,71 @@ impl Events<'_> {
     /// A receive is started.
     pub(super) fn receive_request(&self, time: u64, request: u64) -> Result<()> {
         let f = &self.archive.functions;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe { (f.receive_request)(self.writer, null_mut(), time, request) })
     }
 
     pub(super) fn collective_begin(&self, time: u64) -> Result<()> {
         let f = &self.archive.functions;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe { (f.collective_begin)(self.writer, null_mut(), time) })
     }
 
     pub(super) fn collective_end(&self, time: u64, what: Collective) -> Result<()> {
         let (f, writer) = (&self.archive.functions, self.writer);
         let Collective { operation, comm, root, sent, received } = what;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, attributes or null, and any numbers.
         self.archive.check(unsafe {
             (f.collective_end)(writer, null_mut(), time, operation, comm, root, sent, received)
         })
     }
 }
 
-/// Writes definitions. What one refers to must have been defined before.
+/// Writes definitions. What one refers to must have been defined before. The writer is open as long as the archive lends it.
 pub(super) struct Definitions<'a> {
     archive: &'a Archive,
     writer: Handle,
 }
 
-// SAFETY of the calls below: the writer must be open, which it is as long as the archive lends it, and pointers must lead to
-// as much as is said.
 impl Definitions<'_> {
     /// Times are nanoseconds from 0 to an end.
     pub(super) fn clock(&self, end: u64) -> Result<()> {
         let f = &self.archive.functions;
         let (resolution, unknown) = (1_000_000_000, u64::MAX);
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, and any numbers.
         self.archive.check(unsafe { (f.clock)(self.writer, resolution, 0, end, unknown) })
     }
 
     pub(super) fn string(&self, number: u32, text: &str) -> Result<()> {
         let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
         let f = &self.archive.functions;
-        // SAFETY: see above; the text is a C string, which OTF2 copies.
+        // SAFETY: the function wants an open writer, which this has, and a C string, which `text` is, and which it copies.
         self.archive.check(unsafe { (f.string)(self.writer, number, text.as_ptr()) })
     }
 
     /// A host, or the machine above all hosts.
     pub(super) fn node(&self, number: u32, name: u32, class: u32, parent: u32) -> Result<()> {
         let f = &self.archive.functions;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, and any numbers.
         self.archive.check(unsafe { (f.node)(self.writer, number, name, class, parent) })
     }
 
     pub(super) fn process(&self, number: u32, name: u32, host: u32) -> Result<()> {
         let (f, kind) = (&self.archive.functions, LOCATION_GROUP_TYPE_PROCESS);
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, and any numbers.
         self.archive
             .check(unsafe { (f.location_group)(self.writer, number, name, kind, host, NONE) })
     }
 
     pub(super) fn location(&self, id: u64, name: u32, events: u64, process: u32) -> Result<()> {
         let (f, kind) = (&self.archive.functions, LOCATION_TYPE_CPU_THREAD);
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, and any numbers.
         self.archive.check(unsafe { (f.location)(self.writer, id, name, kind, events, process) })
     }
 
     pub(super) fn region(&self, number: u32, name: u32, role: u8) -> Result<()> {
         let (f, mpi) = (&self.archive.functions, PARADIGM_MPI);
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, and any numbers.
         self.archive.check(unsafe {
             (f.region)(self.writer, number, name, name, NONE, role, mpi, 0, NONE, 0, 0)
         })
@@ -412,7 +408,8 @@ impl Definitions<'_> {
         let f = &self.archive.functions;
         let (mpi, length) = (PARADIGM_MPI, u32::try_from(members.len())?);
         let members = if members.is_empty() { null() } else { members.as_ptr() };
-        // SAFETY: see above; there are so many members.
+        // SAFETY: the function wants an open writer, which this has, and as many members as it is told: it reads the slice, or null
+        // if that is empty.
         self.archive.check(unsafe {
             (f.group)(self.writer, number, name, kind as u8, mpi, 0, length, members)
         })
@@ -420,7 +417,7 @@ impl Definitions<'_> {
 
     pub(super) fn comm(&self, number: u32, name: u32, group: u32) -> Result<()> {
         let f = &self.archive.functions;
-        // SAFETY: see above.
+        // SAFETY: the function wants an open writer, which this has, and any numbers.
         self.archive.check(unsafe { (f.comm)(self.writer, number, name, group, NONE, 0) })
     }
 }

@@ -1,17 +1,19 @@
 //! Traces for tests, whose answers are known by hand.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use mpi_facts::FunctionId;
 use mpi_facts::trace::{Moved, Partner, Way};
 
 use super::call::Arguments;
-use super::{Call, Clock, Clocks, Communicator, Process, Special, Thread, Trace};
+use super::{Call, Clock, Clocks, Communicator, Process, Site, Special, Thread, Trace};
 
 /// A call, and with whom it moves data.
 pub(in crate::trace) struct MadeUp {
     pub(in crate::trace) call: Call,
-    data: Vec<(Way, Option<i64>, u64)>,
+    /// Which way, with which rank, how many bytes, and the number of the call that has started it.
+    data: Vec<(Way, Option<i64>, u64, Option<u64>)>,
     /// The numbers of calls whose sends it completes, and how many requests it was given.
     ended: (Vec<u64>, u64),
 }
@@ -34,7 +36,25 @@ pub(in crate::trace) fn call(function: FunctionId, begin: i64, end: i64) -> Made
 impl MadeUp {
     /// With a rank, whichever way.
     pub(in crate::trace) fn with(mut self, way: Way, rank: i64, bytes: u64) -> Self {
-        self.data.push((way, Some(rank), bytes));
+        self.data.push((way, Some(rank), bytes, None));
+        self
+    }
+
+    /// Completes what the call of a number has started to receive from a rank.
+    pub(in crate::trace) fn completing(mut self, number: u64, rank: i64, bytes: u64) -> Self {
+        self.data.push((Way::Received, Some(rank), bytes, Some(number)));
+        self
+    }
+
+    /// On another communicator than `MPI_COMM_WORLD`.
+    pub(in crate::trace) fn on(mut self, communicator: u64) -> Self {
+        self.call.arguments_mut().communicator = Some(communicator);
+        self
+    }
+
+    /// Called in a line of the program.
+    pub(in crate::trace) fn in_line(mut self, line: u32) -> Self {
+        self.call.arguments_mut().site = line;
         self
     }
 
@@ -46,7 +66,7 @@ impl MadeUp {
 
     /// With nobody in particular.
     pub(in crate::trace) fn moving(mut self, way: Way, bytes: u64) -> Self {
-        self.data.push((way, None, bytes));
+        self.data.push((way, None, bytes, None));
         self
     }
 
@@ -64,13 +84,24 @@ impl MadeUp {
 /// A process of one thread.
 pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
     let mut thread = Thread::default();
+    let mut sites = HashMap::new();
     for (number, MadeUp { mut call, data, ended: (sends, requests) }) in (0..).zip(calls) {
         let begin = thread.data.len();
-        for (way, with, bytes) in data {
+        for (way, with, bytes, of) in data {
             let peer = with.map_or(Partner::Nobody, |with| Partner::At(with - i64::from(rank)));
-            thread.data.push(Moved { way, of: None, peer, tag: None, bytes });
+            thread.data.push(Moved {
+                way,
+                of: of.map(|number| (0, number)),
+                peer,
+                tag: None,
+                bytes,
+            });
         }
         call.number = number;
+        if call.site > 0 {
+            let path = format!("made-up.c:{}", call.site);
+            sites.insert(call.site, Rc::new(Site { path, frames: Vec::new() }));
+        }
         call.set_data(begin, thread.data.len() - begin);
         let at = thread.calls.len();
         thread.ended.extend(sends.into_iter().map(|send| (at, (0, send), requests)));
@@ -96,7 +127,7 @@ pub(in crate::trace) fn process(rank: u32, calls: Vec<MadeUp>) -> Process {
         off: None,
         special: Special { any_source: -2, any_tag: -1, proc_null: -1 },
         has_sites: false,
-        sites: HashMap::new(),
+        sites,
         clock: Clock { shift: 0, rate: 1.0, ticks: 0, created: 0, end_ticks: 0, ended: 0 },
     }
 }

@@ -10,7 +10,7 @@ use super::Opened;
 const SHORT: u64 = 1 << 26;
 
 /// What a call needs, and a piece of data that it has moved: with the message that this is a part of.
-const CALL: u64 = 68;
+const CALL: u64 = 94;
 const MOVED: u64 = 230;
 
 /// Refuses a run that is too long for the memory that is free: without it, the kernel would end this program, or others.

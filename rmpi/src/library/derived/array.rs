@@ -140,17 +140,19 @@ impl<'ctx> Datatype<'ctx> {
         // SAFETY: `MPI_Type_create_subarray` reads three arrays of `dimensions` numbers: `same_length` has seen
         // to it that they have as many, and `numbers` lives on. It asks for a datatype: `old`, which is
         // borrowed, is one.
-        made(plan, |new| unsafe {
-            mpi.call(
-                dimensions,
-                numbers.array(0),
-                numbers.array(1),
-                numbers.array(2),
-                order.into_raw(),
-                old.raw(),
-                new,
-            )
-        })
+        unsafe {
+            made(plan, |new| {
+                mpi.call(
+                    dimensions,
+                    numbers.array(0),
+                    numbers.array(1),
+                    numbers.array(2),
+                    order.into_raw(),
+                    old.raw(),
+                    new,
+                )
+            })
+        }
     }
 
     /// The part of process `rank` of `size` of an array that is distributed over all of them.
@@ -212,21 +214,23 @@ impl<'ctx> Datatype<'ctx> {
         let (dimensions, plan) = array(count, &sizes, parts.into_iter(), order, &old.layout()?)?;
         let sizes = Numbers::new([sizes], &[]);
         // SAFETY: `MPI_Type_create_darray` reads four arrays of `dimensions` numbers: the loops made one for
-        // each dimension, and they live on. It asks for a datatype: `old`, which is borrowed, is one.
-        made(plan, |new| unsafe {
-            mpi.call(
-                size,
-                rank,
-                dimensions,
-                sizes.array(0),
-                distributions.as_ptr(),
-                arguments.as_ptr(),
-                processes.as_ptr(),
-                order.into_raw(),
-                old.raw(),
-                new,
-            )
-        })
+        // each dimension, and they live on. It asks for a datatype: `old`, which is borrowed, is one. It writes another one.
+        unsafe {
+            made(plan, |new| {
+                mpi.call(
+                    size,
+                    rank,
+                    dimensions,
+                    sizes.array(0),
+                    distributions.as_ptr(),
+                    arguments.as_ptr(),
+                    processes.as_ptr(),
+                    order.into_raw(),
+                    old.raw(),
+                    new,
+                )
+            })
+        }
     }
 }
 

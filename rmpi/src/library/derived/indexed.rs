@@ -64,10 +64,10 @@ impl<'ctx> Datatype<'ctx> {
             blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([lengths, displacements], &[count]);
         // SAFETY: `MPI_Type_indexed` reads `count` lengths and displacements, of which `blocks` made as many,
-        // and `numbers` lives on; and asks for a datatype: `old`, which is borrowed, is one.
-        made(plan, |new| unsafe {
-            mpi.call(count, numbers.array(0), numbers.array(1), old.raw(), new)
-        })
+        // and `numbers` lives on; and asks for a datatype: `old`, which is borrowed, is one. It writes another one.
+        unsafe {
+            made(plan, |new| mpi.call(count, numbers.array(0), numbers.array(1), old.raw(), new))
+        }
     }
 
     /// Blocks of one length at displacements, in elements. C: `MPI_Type_create_indexed_block`. Local.
@@ -94,8 +94,8 @@ impl<'ctx> Datatype<'ctx> {
         let Blocks { count, displacements, plan, .. } = blocks(&layout, all, layout.extent.into())?;
         let numbers = Numbers::new([displacements], &[count, length]);
         // SAFETY: `MPI_Type_create_indexed_block` reads `count` displacements, of which `blocks` made as many,
-        // and `numbers` lives on; and asks for a datatype: `old`, which is borrowed, is one.
-        made(plan, |new| unsafe { mpi.call(count, length, numbers.array(0), old.raw(), new) })
+        // and `numbers` lives on; and asks for a datatype: `old`, which is borrowed, is one. It writes another one.
+        unsafe { made(plan, |new| mpi.call(count, length, numbers.array(0), old.raw(), new)) }
     }
 
     /// Blocks of several lengths at displacements, in bytes. C: `MPI_Type_create_hindexed`. Local.
@@ -122,10 +122,12 @@ impl<'ctx> Datatype<'ctx> {
         let Blocks { count, lengths, displacements, plan } = blocks(&old.layout()?, all, 1)?;
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: `MPI_Type_create_hindexed` reads `count` lengths and displacements, of which `blocks` made as
-        // many, and both live on; and asks for a datatype: `old`, which is borrowed, is one.
-        made(plan, |new| unsafe {
-            mpi.call(count, lengths.array(0), displacements.as_ptr(), old.raw(), new)
-        })
+        // many, and both live on; and asks for a datatype: `old`, which is borrowed, is one. It writes another one.
+        unsafe {
+            made(plan, |new| {
+                mpi.call(count, lengths.array(0), displacements.as_ptr(), old.raw(), new)
+            })
+        }
     }
 
     /// Blocks of one length at displacements, in bytes. C: `MPI_Type_create_hindexed_block`. Local.
@@ -151,8 +153,8 @@ impl<'ctx> Datatype<'ctx> {
         let all = displacements.iter().map(|at| (length, *at));
         let Blocks { count, displacements, plan, .. } = blocks(&old.layout()?, all, 1)?;
         // SAFETY: `MPI_Type_create_hindexed_block` reads `count` displacements, of which `blocks` made as many,
-        // and which live on; and asks for a datatype: `old`, which is borrowed, is one.
-        made(plan, |new| unsafe { mpi.call(count, length, displacements.as_ptr(), old.raw(), new) })
+        // and which live on; and asks for a datatype: `old`, which is borrowed, is one. It writes another one.
+        unsafe { made(plan, |new| mpi.call(count, length, displacements.as_ptr(), old.raw(), new)) }
     }
 
     /// Blocks of several datatypes at displacements, in bytes. C: `MPI_Type_create_struct`. Local.
@@ -207,8 +209,10 @@ impl<'ctx> Datatype<'ctx> {
         let lengths = Numbers::new([lengths], &[count]);
         // SAFETY: `MPI_Type_create_struct` reads `count` lengths, displacements and datatypes: the loop made as
         // many of each, which live on. The datatypes are those that `types` borrows.
-        made(plan, |new| unsafe {
-            mpi.call(count, lengths.array(0), displacements.as_ptr(), types.as_ptr(), new)
-        })
+        unsafe {
+            made(plan, |new| {
+                mpi.call(count, lengths.array(0), displacements.as_ptr(), types.as_ptr(), new)
+            })
+        }
     }
 }

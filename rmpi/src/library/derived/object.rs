@@ -89,7 +89,9 @@ macro_rules! owned {
             }
 
             fn layout(&self) -> RmpiResult<Layout> {
-                self.0.layout.map_or_else(|| Layout::ask(self.0.raw), Ok)
+                // SAFETY: it wants a datatype, which this keeps, and that MPI may be called, which its maker showed or was
+                // promised.
+                self.0.layout.map_or_else(|| unsafe { Layout::ask(self.0.raw) }, Ok)
             }
         }
 
@@ -217,6 +219,35 @@ impl<'ctx> Datatype<'ctx> {
     }
 }
 
+/// A datatype that can communicate, which no [`UncommittedDatatype`] is: for what the compiler says of one.
+#[diagnostic::on_unimplemented(
+    message = "the datatype is not committed, and nothing can be sent or received with it",
+    label = "commit it first",
+    note = "what makes a datatype gives an `UncommittedDatatype`, of which others can be made: `.commit()?` makes a \
+            `Datatype` of it, whose `as_ref()` buffers and views take"
+)]
+pub trait Committed: committed::Committed {}
+
+mod committed {
+    use super::DatatypeRef;
+
+    pub trait Committed {
+        fn datatype(&self) -> DatatypeRef<'_>;
+    }
+}
+
+impl UncommittedDatatype<'_> {
+    /// Never there: a datatype is for buffers and views when it is [committed](Self::commit), and has
+    /// [`Datatype::as_ref`] then.
+    #[doc(hidden)]
+    pub fn as_ref(&self) -> DatatypeRef<'_>
+    where
+        Self: Committed,
+    {
+        committed::Committed::datatype(self)
+    }
+}
+
 impl<'ctx> Datatype<'ctx> {
     /// The same datatype once more, with what is cached on it. C: `MPI_Type_dup`. Local.
     ///
@@ -235,17 +266,21 @@ impl<'ctx> Datatype<'ctx> {
     ) -> RmpiResult<UncommittedDatatype<'ctx>> {
         let _ = runtime;
         // SAFETY: `MPI_Type_dup` asks for a datatype: `old`, which is borrowed, is one. It writes another one.
-        made(Plan::same(&old.layout()?), |new| unsafe { mpi.call(old.raw(), new) })
+        unsafe { made(Plan::same(&old.layout()?), |new| mpi.call(old.raw(), new)) }
     }
 }
 
 /// The datatype that MPI makes, as it was planned.
-pub(super) fn made<'ctx>(
+///
+/// # Safety
+/// If `call` returns success, it has written a new datatype, for the caller alone, and MPI may be called here and now.
+pub(super) unsafe fn made<'ctx>(
     plan: Plan,
     call: impl FnOnce(&mut MPI_Datatype) -> c_int,
 ) -> RmpiResult<UncommittedDatatype<'ctx>> {
     // Freed by its drop, where it is not as it should be.
     let mut new = Owned::new(output(sys::MPI_DATATYPE_NULL, call)?);
-    new.layout = Some(plan.made(new.raw)?);
+    // SAFETY: it wants a datatype, and that MPI may be called: the caller promises both.
+    new.layout = Some(unsafe { plan.made(new.raw)? });
     Ok(UncommittedDatatype(new))
 }

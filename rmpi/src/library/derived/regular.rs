@@ -38,7 +38,7 @@ impl<'ctx> Datatype<'ctx> {
         let count = if Plan::counts(&layout, count) { count } else { 0 };
         // SAFETY: `MPI_Type_contiguous` asks for a datatype: `old`, which is borrowed, is one. It writes
         // another one.
-        made(plan, |new| unsafe { mpi.call(count, old.raw(), new) })
+        unsafe { made(plan, |new| mpi.call(count, old.raw(), new)) }
     }
 
     /// `count` blocks of `blocklength` elements; from the start of one to that of the next are
@@ -69,7 +69,7 @@ impl<'ctx> Datatype<'ctx> {
         let (count, blocklength, plan) = vector_of(&layout, count, blocklength, bytes)?;
         // SAFETY: `MPI_Type_vector` asks for a datatype: `old`, which is borrowed, is one. It writes another
         // one.
-        made(plan, |new| unsafe { mpi.call(count, blocklength, stride, old.raw(), new) })
+        unsafe { made(plan, |new| mpi.call(count, blocklength, stride, old.raw(), new)) }
     }
 
     /// As [`vector`](Self::vector), with the stride in bytes. C: `MPI_Type_create_hvector`. Local.
@@ -96,9 +96,9 @@ impl<'ctx> Datatype<'ctx> {
             vector_of(&old.layout()?, count, blocklength, stride as i128)?;
         // SAFETY: `MPI_Type_create_hvector` asks for a datatype: `old`, which is borrowed, is one. It writes
         // another one.
-        made(plan, |new| unsafe {
-            mpi.call(count, blocklength, stride as MPI_Count, old.raw(), new)
-        })
+        unsafe {
+            made(plan, |new| mpi.call(count, blocklength, stride as MPI_Count, old.raw(), new))
+        }
     }
 
     /// The same data with another lower bound and extent, in bytes. C: `MPI_Type_create_resized`.
@@ -134,7 +134,7 @@ impl<'ctx> Datatype<'ctx> {
         plan.check()?;
         // SAFETY: `MPI_Type_create_resized` asks for a datatype: `old`, which is borrowed, is one. It writes
         // another one.
-        made(plan, |new| unsafe { mpi.call(old.raw(), lower_bound, extent, new) })
+        unsafe { made(plan, |new| mpi.call(old.raw(), lower_bound, extent, new)) }
     }
 }
 

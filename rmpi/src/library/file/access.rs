@@ -60,7 +60,8 @@ macro_rules! accesses {
                 output(status::empty(), |status| unsafe {
                     mpi.call(self.raw, $($offset,)? raw.pointer, raw.count, raw.datatype, status)
                 })
-                .map(Status::from_raw)
+                // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+                .map(|status| unsafe { Status::from_raw(status) })
             }
         )*}
     };

@@ -30,8 +30,8 @@ impl<'f, B> Split<'f, B> {
         let status = status?;
         self.file.set(false);
         // SAFETY: `assume_init` asks for a value, which `buffer` was made of. The operation has ended without
-        // an error, so MPI does not use it any more.
-        Ok((unsafe { self.buffer.assume_init() }, Status::from_raw(status)))
+        // an error, so MPI does not use it any more. `from_raw` asks for a status that MPI wrote, as it has then.
+        Ok(unsafe { (self.buffer.assume_init(), Status::from_raw(status)) })
     }
 }
 

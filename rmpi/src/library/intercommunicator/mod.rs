@@ -8,3 +8,4 @@ use super::Library;
 
 pub use object::*;
 pub use ports::*;
+pub use spawn::*;

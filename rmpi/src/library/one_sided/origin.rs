@@ -160,7 +160,8 @@ impl<T: MpiDatatype> TypedOriginMut<T> for Exposed<'_, T> {}
 unsafe impl<T: MpiDatatype> Origin<T> for TypeDynamicBufferRef<'_> {
     fn as_origin(&self) -> RmpiResult<(RawBuffer, usize)> {
         let raw = self.as_raw()?;
-        Ok((raw, values_in::<T>(&raw)?))
+        // SAFETY: it wants a datatype, and that MPI may be called: the buffer's maker promised it for its lifetime.
+        Ok((raw, unsafe { values_in::<T>(&raw)? }))
     }
 }
 
@@ -169,7 +170,8 @@ unsafe impl<T: MpiDatatype> Origin<T> for TypeDynamicBufferRef<'_> {
 unsafe impl<T: MpiDatatype> OriginMut<T> for TypeDynamicBufferMut<'_> {
     fn as_origin_mut(&mut self) -> RmpiResult<(RawBuffer, usize)> {
         let raw = self.as_raw_mut()?;
-        Ok((raw, values_in::<T>(&raw)?))
+        // SAFETY: it wants a datatype, and that MPI may be called: the buffer's maker promised it for its lifetime.
+        Ok((raw, unsafe { values_in::<T>(&raw)? }))
     }
 }
 
@@ -185,9 +187,11 @@ pub(super) fn contiguous<T: MpiDatatype>(
 }
 
 /// How many values of `T` are as much data.
-pub(super) fn values_in<T: MpiDatatype>(raw: &RawBuffer) -> RmpiResult<usize> {
-    // SAFETY: `MPI_Type_size_x` asks for a datatype, which the callers have of a buffer or a `DatatypeRef`. It
-    // writes a number to what `output` lends.
+///
+/// # Safety
+/// The buffer's datatype is one, and MPI may be called here and now.
+pub(super) unsafe fn values_in<T: MpiDatatype>(raw: &RawBuffer) -> RmpiResult<usize> {
+    // SAFETY: `MPI_Type_size_x` asks for a datatype, as the caller promises. It writes a number to what `output` lends.
     let size = output(0, |size| unsafe { sys::MPI_Type_size_x(raw.datatype, size) })?;
     let bytes = size.checked_mul(raw.count).and_then(|bytes| usize::try_from(bytes).ok());
     let one = T::TYPE_MAP.size();

@@ -83,7 +83,8 @@ impl<'d, T: MpiDatatype> TargetLayout<'d, T> {
         let elements = count;
         let count = MPI_Count::try_from(count).map_err(|_| large)?;
         let raw = RawBuffer { pointer: ptr::null_mut(), count, datatype: datatype.into_raw() };
-        let values = values_in::<T>(&raw)?;
+        // SAFETY: it wants a datatype, and that MPI may be called: a `DatatypeRef` says so.
+        let values = unsafe { values_in::<T>(&raw)? };
         let end = datatype.known_layout()?.end_of(elements).ok_or(Error::refused(
             ErrorClass::ARG,
             "the datatype reaches before its start, or too far",

@@ -6,6 +6,7 @@ use super::super::communicator::Communicator;
 use super::super::error::{Error, ErrorClass, RmpiResult};
 use super::super::sys::{self, MPI_Comm, c_int};
 use crate::TagSelector;
+use crate::place::Place;
 
 /// To or from whom, and with which tag: C's two numbers, which rmpi has looked at.
 #[derive(Clone, Copy)]
@@ -60,6 +61,13 @@ impl<'c> Source<'c> {
         (self.communicator.as_raw(), self.rank)
     }
 
+    /// An error of a function of this source.
+    #[cold]
+    #[inline(never)]
+    pub(in super::super) fn blame(&self, error: &mut Error, place: &'static Place) {
+        self.communicator.blame(error, place);
+    }
+
     #[inline]
     pub(in super::super) fn comm(&self) -> MPI_Comm {
         self.communicator.as_raw()
@@ -110,6 +118,13 @@ pub(super) use call;
 impl<'c> Process<'c> {
     pub(in super::super) fn new(communicator: &'c Communicator<'c>, rank: c_int) -> Self {
         Self(Source::new(communicator, rank))
+    }
+
+    /// An error of a function of this process.
+    #[cold]
+    #[inline(never)]
+    pub(in super::super) fn blame(&self, error: &mut Error, place: &'static Place) {
+        self.communicator.blame(error, place);
     }
 
     /// The process of C's arguments.

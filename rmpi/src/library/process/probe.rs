@@ -32,7 +32,8 @@ impl<'c> Source<'c> {
         output(status::empty(), |status| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), status)
         })
-        .map(Status::from_raw)
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        .map(|status| unsafe { Status::from_raw(status) })
     }
 
     /// Is there a message? C: `MPI_Iprobe`. Local.
@@ -56,7 +57,8 @@ impl<'c> Source<'c> {
         let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), flag, status)
         })?;
-        Ok((flag != 0).then(|| Status::from_raw(status)))
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has where there is a message.
+        Ok((flag != 0).then(|| unsafe { Status::from_raw(status) }))
     }
 
     /// Waits for a message and takes it, to be received by what comes back and nobody else.
@@ -82,7 +84,8 @@ impl<'c> Source<'c> {
         let (raw, status) = output(initial, |(message, status)| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), message, status)
         })?;
-        Ok((Message { raw, _source: *self }, Status::from_raw(status)))
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        Ok((Message { raw, _source: *self }, unsafe { Status::from_raw(status) }))
     }
 
     /// Is there a message? Then takes it. C: `MPI_Improbe`. Local.
@@ -107,7 +110,9 @@ impl<'c> Source<'c> {
         let (flag, raw, status) = output(initial, |(flag, message, status)| unsafe {
             mpi.call(envelope.rank, envelope.tag, self.comm(), flag, message, status)
         })?;
-        Ok((flag != 0).then(|| (Message { raw, _source: *self }, Status::from_raw(status))))
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has where there is a message.
+        Ok((flag != 0)
+            .then(|| (Message { raw, _source: *self }, unsafe { Status::from_raw(status) })))
     }
 }
 
@@ -141,7 +146,8 @@ impl<'c> Message<'c> {
         output(status::empty(), |status| unsafe {
             mpi.call(raw.pointer, raw.count, raw.datatype, &mut self.raw, status)
         })
-        .map(Status::from_raw)
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        .map(|status| unsafe { Status::from_raw(status) })
     }
 
     /// Begins to receive the message. C: `MPI_Imrecv`. Local.

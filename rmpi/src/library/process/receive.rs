@@ -4,7 +4,9 @@ use rmpi_macros::wraps;
 
 use super::super::buffer::BufferMut;
 use super::super::error::{RmpiResult, check, output};
-use super::super::request::{OwnedRequest, PersistentRequest, Request, Scope};
+use super::super::request::{
+    OwnedPersistentRequest, OwnedRequest, PersistentRequest, Request, Scope,
+};
 use super::super::status::{self, Status};
 use super::super::sys;
 use super::Source;
@@ -56,7 +58,8 @@ impl<'c> Source<'c> {
         // `buffer` is kept that long, and one status; rank and tag are those of `envelope`, which has
         // looked at them, and the communicator lives for `'c`.
         output(status::empty(), |status| unsafe { call!(mpi, self, raw, envelope, status) })
-            .map(Status::from_raw)
+            // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+            .map(|status| unsafe { Status::from_raw(status) })
     }
 
     /// Begins to receive a message. C: `MPI_Irecv`. Local.
@@ -163,6 +166,41 @@ impl<'c> Source<'c> {
         // longer.
         unsafe {
             scope.begin_persistent(
+                buffer,
+                |buffer| buffer.as_raw_mut(),
+                |raw, request| call!(mpi, self, raw, envelope, request),
+            )
+        }
+    }
+
+    /// Prepares a receive into a buffer that the request keeps, to be started often. C: `MPI_Recv_init`. Local.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    ///
+    /// ```no_run
+    /// # fn example(from: rmpi::Source<'_>) -> rmpi::RmpiResult {
+    /// let mut request = from.recv_init_owned(vec![0.0; 2], rmpi::Tag::new(3))?;
+    /// for _ in 0..10 {
+    ///     request.start()?;
+    ///     request.wait()?;
+    ///     println!("{:?}", request.buffer()?);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[wraps(MPI_Recv_init)]
+    pub fn recv_init_owned<B: BufferMut + 'static>(
+        &self,
+        buffer: B,
+        tag: impl TagSelector,
+    ) -> RmpiResult<OwnedPersistentRequest<'c, B>> {
+        let envelope = self.envelope(tag)?;
+        // SAFETY: `OwnedPersistentRequest::begin` requires of each start that it uses the buffer's memory
+        // only, wherever the buffer moves, while MPI runs for `'c`: a receive writes to what `as_raw_mut`
+        // gives, which the trait promises to stay and to be nobody else's, and the communicator lives for
+        // `'c`.
+        unsafe {
+            OwnedPersistentRequest::begin(
                 buffer,
                 |buffer| buffer.as_raw_mut(),
                 |raw, request| call!(mpi, self, raw, envelope, request),

@@ -107,7 +107,8 @@ impl Process<'_> {
                 status,
             )
         })
-        .map(Status::from_raw)
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        .map(|status| unsafe { Status::from_raw(status) })
     }
 
     /// Sends a buffer to this process and receives a message into it. C: `MPI_Sendrecv_replace`.
@@ -150,10 +151,11 @@ impl Process<'_> {
                 status,
             )
         })
-        .map(Status::from_raw)
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        .map(|status| unsafe { Status::from_raw(status) })
     }
 
-    fn same_communicator(&self, source: &Source<'_>) -> RmpiResult {
+    pub(super) fn same_communicator(&self, source: &Source<'_>) -> RmpiResult {
         if self.comm() == source.comm() {
             return Ok(());
         }

@@ -2,12 +2,15 @@
 
 use rmpi_macros::wraps;
 
-use super::super::buffer::BufferRef;
-use super::super::error::RmpiResult;
-use super::super::request::{OwnedRequest, PersistentRequest, Request, Scope};
-use super::Process;
+use super::super::buffer::{BufferMut, BufferRef};
+use super::super::error::{RmpiResult, output};
+use super::super::request::{
+    OwnedPersistentRequest, OwnedRequest, PersistentRequest, Request, Scope,
+};
+use super::super::sys;
 use super::object::call;
-use crate::MessageTag;
+use super::{Process, Source};
+use crate::{MessageTag, TagSelector};
 
 /// The brace that ends an unsafe block, where there is one.
 macro_rules! close {
@@ -18,7 +21,7 @@ macro_rules! close {
 
 /// Non-blocking and persistent sends: on the stack of a scope, or with a buffer that moves in.
 macro_rules! sends_later {
-    ($([$($unsafe:tt)?] $start:ident $owned:ident $init:ident = $immediate:ident, $persistent:ident, $what:literal
+    ($([$($unsafe:tt)?] $start:ident $owned:ident $init:ident $init_owned:ident = $immediate:ident, $persistent:ident, $what:literal
         $(, $safety:literal, $safety_of_starts:literal, $reason:literal)?;)*) => {
         impl<'c> Process<'c> {$(
             #[doc = concat!("Begins ", $what, ". C: `", stringify!($immediate), "`. Local.")]
@@ -146,16 +149,173 @@ macro_rules! sends_later {
                     )
                 }
             }
+
+            #[doc = concat!("Prepares ", $what, " from a buffer that the request keeps, to be started often. C: `",
+                stringify!($persistent), "`. Local.")]
+            $(#[doc = concat!("\n# Safety\n", $safety_of_starts)])?
+            ///
+            /// # Errors
+            /// As [`send`](Self::send).
+            ///
+            /// ```no_run
+            /// # fn example(to: rmpi::Process<'_>) -> rmpi::RmpiResult {
+            $(#[doc = concat!("// SAFETY: ", $reason)])?
+            #[doc = concat!("let mut request = ", $(stringify!($unsafe), " { ",)? "to.", stringify!($init_owned),
+                "(vec![1.0, 2.0], rmpi::Tag::new(3))?", $(close!($unsafe),)? ";")]
+            /// for _ in 0..10 {
+            ///     request.start()?;
+            ///     request.wait()?;
+            ///     request.buffer_mut()?[0] += 1.0;
+            /// }
+            /// # Ok(()) }
+            /// ```
+            #[wraps($persistent)]
+            pub $($unsafe)? fn $init_owned<B: BufferRef + 'static>(
+                &self,
+                buffer: B,
+                tag: impl MessageTag,
+            ) -> RmpiResult<OwnedPersistentRequest<'c, B>> {
+                let envelope = self.envelope(tag)?;
+                // SAFETY: `OwnedPersistentRequest::begin` requires of each start that it uses the
+                // buffer's memory only, wherever the buffer moves, while MPI runs for `'c`: a send
+                // reads what `as_raw` gives, which the trait promises to stay, and a buffered one
+                // writes to the attached buffer, too, which is static. The communicator lives for
+                // `'c`. What else a ready send requires, the caller promises.
+                unsafe {
+                    OwnedPersistentRequest::begin(
+                        buffer,
+                        |buffer| buffer.as_raw(),
+                        |raw, request| call!(mpi, self, raw, envelope, request),
+                    )
+                }
+            }
         )*}
     };
 }
 
 sends_later! {
-    [] isend isend_owned send_init = MPI_Isend, MPI_Send_init, "sending a message";
-    [] ibsend ibsend_owned bsend_init = MPI_Ibsend, MPI_Bsend_init, "a buffered send";
-    [] issend issend_owned ssend_init = MPI_Issend, MPI_Ssend_init, "a synchronous send";
-    [unsafe] irsend irsend_owned rsend_init = MPI_Irsend, MPI_Rsend_init, "a ready send",
+    [] isend isend_owned send_init send_init_owned = MPI_Isend, MPI_Send_init, "sending a message";
+    [] ibsend ibsend_owned bsend_init bsend_init_owned = MPI_Ibsend, MPI_Bsend_init, "a buffered send";
+    [] issend issend_owned ssend_init ssend_init_owned = MPI_Issend, MPI_Ssend_init, "a synchronous send";
+    [unsafe] irsend irsend_owned rsend_init rsend_init_owned = MPI_Irsend, MPI_Rsend_init, "a ready send",
         "The matching receive has begun before this call does (MPI-5.0, 3.4).",
         "At each start, the matching receive has begun before (MPI-5.0, 3.4).",
         "the receiver has said that its receive has begun.";
+}
+
+impl<'c> Process<'c> {
+    /// Begins to send a message to this process and to receive one. C: `MPI_Isendrecv`. Local.
+    ///
+    /// The status is that of the receive. Of a message of any source, MPICH does not say in it who has sent.
+    ///
+    /// # Errors
+    /// As [`sendrecv`](Self::sendrecv);
+    /// [`UNSUPPORTED_OPERATION`](crate::ErrorClass::UNSUPPORTED_OPERATION) if MPI is older than 4.0.
+    ///
+    /// ```no_run
+    /// # fn example(left: rmpi::Process<'_>, right: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let (mine, mut theirs) = ([1.0; 10], [0.0; 10]);
+    /// let tag = rmpi::Tag::new(0);
+    /// rmpi::scope(|scope| {
+    ///     let request = right.isendrecv(scope, &mine, tag, &left, &mut theirs, tag)?;
+    ///     // Compute something else here.
+    ///     let (_mine, theirs) = request.wait()?;
+    ///     println!("{theirs:?}");
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    #[wraps(MPI_Isendrecv)]
+    pub fn isendrecv<'scope, S: BufferRef + 'scope, R: BufferMut + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        send: S,
+        send_tag: impl MessageTag,
+        source: &Source<'_>,
+        receive: R,
+        receive_tag: impl TagSelector,
+    ) -> RmpiResult<Request<'scope, (S, R)>>
+    where
+        'c: 'scope,
+    {
+        self.same_communicator(source)?;
+        let (to, from) = (self.envelope(send_tag)?, source.envelope(receive_tag)?);
+        // SAFETY: `begin_lasting` requires an operation that uses the buffers' memory only, wherever they move,
+        // while MPI runs for `'scope`: MPI_Isendrecv reads what `as_raw` gives and writes to what `as_raw_mut` gives,
+        // which the traits promise to stay, and the second to be nobody else's, so that they do not overlap. MPI
+        // runs for `'c`, which is longer; both processes are of one communicator.
+        unsafe {
+            scope.begin_lasting((send, receive), |(send, receive)| {
+                let (send, receive) = (send.as_raw()?, receive.as_raw_mut()?);
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(
+                        send.pointer,
+                        send.count,
+                        send.datatype,
+                        to.rank,
+                        to.tag,
+                        receive.pointer,
+                        receive.count,
+                        receive.datatype,
+                        from.rank,
+                        from.tag,
+                        self.comm(),
+                        request,
+                    )
+                })
+            })
+        }
+    }
+
+    /// Begins to send a buffer to this process and to receive a message into it. C: `MPI_Isendrecv_replace`. Local.
+    ///
+    /// # Errors
+    /// As [`isendrecv`](Self::isendrecv).
+    ///
+    /// ```no_run
+    /// # fn example(left: rmpi::Process<'_>, right: rmpi::Process<'_>) -> rmpi::RmpiResult {
+    /// let mut block = [1.0; 10];
+    /// let tag = rmpi::Tag::new(0);
+    /// rmpi::scope(|scope| {
+    ///     right.isendrecv_replace(scope, &mut block, tag, &left, tag)?.wait().map(drop)
+    /// })
+    /// # }
+    /// ```
+    #[wraps(MPI_Isendrecv_replace)]
+    pub fn isendrecv_replace<'scope, B: BufferMut + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        buffer: B,
+        send_tag: impl MessageTag,
+        source: &Source<'_>,
+        receive_tag: impl TagSelector,
+    ) -> RmpiResult<Request<'scope, B>>
+    where
+        'c: 'scope,
+    {
+        self.same_communicator(source)?;
+        let (to, from) = (self.envelope(send_tag)?, source.envelope(receive_tag)?);
+        // SAFETY: `begin_lasting` requires an operation that uses the buffer's memory only, wherever it moves, while
+        // MPI runs for `'scope`: MPI_Isendrecv_replace reads and writes what `as_raw_mut` gives, which the trait
+        // promises to stay and to be nobody else's. MPI runs for `'c`, which is longer; both processes are of one
+        // communicator.
+        unsafe {
+            scope.begin_lasting(buffer, |buffer| {
+                let raw = buffer.as_raw_mut()?;
+                output(sys::MPI_REQUEST_NULL, |request| {
+                    mpi.call(
+                        raw.pointer,
+                        raw.count,
+                        raw.datatype,
+                        to.rank,
+                        to.tag,
+                        from.rank,
+                        from.tag,
+                        self.comm(),
+                        request,
+                    )
+                })
+            })
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Requests of non-blocking operations, and the buffers that MPI uses until they are complete (MPI-5.0, 3.7).
 
+mod exchange;
 mod owned;
+mod owned_persistent;
 mod persistent;
 mod scope;
 mod set;
@@ -8,7 +10,9 @@ mod single;
 
 use super::Library;
 
+pub use exchange::*;
 pub use owned::*;
+pub use owned_persistent::*;
 pub use persistent::*;
 pub use scope::*;
 pub use set::*;

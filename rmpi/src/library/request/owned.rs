@@ -99,7 +99,8 @@ impl<'c, B> OwnedRequest<'c, B> {
         // SAFETY: `MPI_Wait` asks for a request that has not ended, which `self.raw` is: what ends it consumes
         // `self`. It writes a status to what `output` lends.
         let status = output(status::empty(), |status| unsafe { mpi.call(&mut self.raw, status) })?;
-        Ok((self.take_buffer(), Status::from_raw(status)))
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        Ok((self.take_buffer(), unsafe { Status::from_raw(status) }))
     }
 
     pub(super) fn take_buffer(self) -> B {
@@ -129,7 +130,8 @@ impl<'c, B> OwnedRequest<'c, B> {
             mpi.call(&mut self.raw, flag, status)
         })?;
         Ok(if flag != 0 {
-            Test::Complete((self.take_buffer(), Status::from_raw(status)))
+            // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since the operation is complete.
+            Test::Complete((self.take_buffer(), unsafe { Status::from_raw(status) }))
         } else {
             Test::Pending(self)
         })

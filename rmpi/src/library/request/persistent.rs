@@ -7,7 +7,7 @@ use rmpi_macros::wraps;
 use super::super::buffer::{BufferMut, TypedBuffer};
 use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::status::{self, Status};
-use super::super::sys::{self, c_int};
+use super::super::sys::{self, MPI_Request, c_int};
 use super::scope::{ACTIVE, Requests};
 use super::set::{Raw, too_many};
 use crate::MpiDatatype;
@@ -29,7 +29,8 @@ impl<B> PersistentRequest<'_, B> {
     /// Starts the operation. C: `MPI_Start`. Local.
     ///
     /// # Errors
-    /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; what MPI says.
+    /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for, or if MPI has freed it, as Open MPI
+    /// does when its operation has failed; what MPI says.
     ///
     /// ```no_run
     /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
@@ -39,16 +40,22 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Start)]
     pub fn start(&mut self) -> RmpiResult {
-        if self.is_active() {
-            return Err(started());
-        }
+        self.may_start()?;
         let mut raw = self.slab.get(self.slot);
         // SAFETY: `MPI_Start` asks for an inactive persistent request, whose buffer nobody uses until it is
-        // complete. The slot holds such a request until `free`, it was found inactive above, and an active one
-        // gives nobody its buffer.
-        check(unsafe { mpi.call(&mut raw) })?;
+        // complete. The slot holds such a request, since it was found inactive and not freed above, and an active
+        // one gives nobody its buffer.
+        let result = check(unsafe { mpi.call(&mut raw) });
+        // Open MPI takes another request where it still has to do with the last message of this one.
+        self.slab.keep(self.slot, raw);
+        result?;
         self.slab.set_active(self.slot, true);
         Ok(())
+    }
+
+    /// Refuses what is started, or what MPI has freed.
+    fn may_start(&self) -> RmpiResult {
+        may_start(self.is_active(), self.slab.get(self.slot))
     }
 
     /// Starts several. C: `MPI_Startall`. Local.
@@ -66,25 +73,26 @@ impl<B> PersistentRequest<'_, B> {
     /// ```
     #[wraps(MPI_Startall in Self)]
     pub fn startall(requests: &mut [Self]) -> RmpiResult {
-        if requests.iter().any(|request| request.is_active()) {
-            return Err(started());
-        }
+        requests.iter().try_for_each(Self::may_start)?;
         let mut raw: Raw = requests.iter().map(|request| request.slab.get(request.slot)).collect();
         let count = c_int::try_from(raw.len()).map_err(|_| too_many())?;
-        // Whatever fails: some may have been started.
-        for request in requests {
-            request.slab.set_active(request.slot, true);
-        }
         // SAFETY: `MPI_Startall` asks for `count` inactive persistent requests, whose buffers nobody uses until
-        // they are complete. `raw` has so many, which were found inactive above, and active ones give nobody
-        // their buffers.
-        check(unsafe { mpi.call(count, raw.as_mut_ptr()) })
+        // they are complete. `raw` has so many, which were found inactive and not freed above, and active ones give
+        // nobody their buffers.
+        let result = check(unsafe { mpi.call(count, raw.as_mut_ptr()) });
+        for (request, raw) in requests.iter().zip(raw) {
+            // Whatever failed: some may have been started.
+            request.slab.set_active(request.slot, true);
+            request.slab.keep(request.slot, raw);
+        }
+        result
     }
 
     /// Waits until the operation is complete. C: `MPI_Wait`. Blocks, not local.
     ///
     /// # Errors
-    /// As [`Request::wait`](super::Request::wait); [`REQUEST`](ErrorClass::REQUEST) if it is not started.
+    /// As [`Request::wait`](super::Request::wait); [`REQUEST`](ErrorClass::REQUEST) if it is not started. After
+    /// another error it is freed, as Open MPI does, or still counts as started: a second call says.
     ///
     /// ```no_run
     /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
@@ -100,15 +108,25 @@ impl<B> PersistentRequest<'_, B> {
         let mut raw = self.slab.get(self.slot);
         // SAFETY: `MPI_Wait` asks for a request that was not freed, which the slot holds until `free`. It
         // writes a status to what `output` lends.
-        let status = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) })?;
-        self.slab.set_active(self.slot, false);
-        Ok(Status::from_raw(status))
+        let result = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) });
+        self.slab.keep(self.slot, raw);
+        let status = result?;
+        self.ended();
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since it has not failed.
+        Ok(unsafe { Status::from_raw(status) })
+    }
+
+    /// It is complete, and MPI has not failed: it is as before the start, unless MPI has freed it.
+    fn ended(&self) {
+        if self.slab.get(self.slot) != sys::MPI_REQUEST_NULL {
+            self.slab.set_active(self.slot, false);
+        }
     }
 
     /// Is the operation complete? C: `MPI_Test`. Local.
     ///
     /// # Errors
-    /// As [`Request::wait`](super::Request::wait).
+    /// As [`wait`](Self::wait).
     ///
     /// ```no_run
     /// # fn example(mut request: rmpi::PersistentRequest<'_, &mut [f64]>) -> rmpi::RmpiResult {
@@ -124,14 +142,17 @@ impl<B> PersistentRequest<'_, B> {
         let mut raw = self.slab.get(self.slot);
         // SAFETY: `MPI_Test` asks for a request that was not freed, which the slot holds until `free`. It
         // writes an int and a status to what `output` lends.
-        let (flag, status) = output((0, status::empty()), |(flag, status)| unsafe {
+        let result = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut raw, flag, status)
-        })?;
+        });
+        self.slab.keep(self.slot, raw);
+        let (flag, status) = result?;
         if flag == 0 {
             return Ok(None);
         }
-        self.slab.set_active(self.slot, false);
-        Ok(Some(Status::from_raw(status)))
+        self.ended();
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since the operation is complete.
+        Ok(Some(unsafe { Status::from_raw(status) }))
     }
 
     /// The buffer's elements, while the operation is not started.
@@ -174,7 +195,8 @@ impl<B> PersistentRequest<'_, B> {
     /// Frees the request and gives the buffer back. C: `MPI_Request_free`. Local.
     ///
     /// # Errors
-    /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; what MPI says.
+    /// [`REQUEST`](ErrorClass::REQUEST) if it was started and not waited for; what MPI says. The scope frees it then,
+    /// and the buffer is leaked.
     ///
     /// ```no_run
     /// # fn example(request: rmpi::PersistentRequest<'_, Vec<f64>>) -> rmpi::RmpiResult {
@@ -187,20 +209,41 @@ impl<B> PersistentRequest<'_, B> {
             return Err(started());
         }
         let mut raw = self.slab.get(self.slot);
-        // SAFETY: `MPI_Request_free` asks for a request that was not freed, which the slot holds until it is
-        // set to null below. It was found inactive above.
-        check(unsafe { mpi.call(&mut raw) })?;
-        self.slab.set(self.slot, sys::MPI_REQUEST_NULL);
+        let result = if raw == sys::MPI_REQUEST_NULL {
+            // MPI has freed it, when its operation failed.
+            Ok(())
+        } else {
+            // SAFETY: `MPI_Request_free` asks for a request that was not freed, which the slot holds: it is not
+            // null. It was found inactive above.
+            check(unsafe { mpi.call(&mut raw) })
+        };
+        // Nobody has the slot after this. What MPI did not free, the end of the scope frees.
+        self.slab.set(self.slot, if result.is_ok() { sys::MPI_REQUEST_NULL } else { raw });
+        result?;
         // SAFETY: `assume_init` asks for a value, which every request is made with. The request was inactive
         // and is freed, so MPI does not use it.
         Ok(unsafe { self.buffer.assume_init() })
     }
 }
 
-fn not_started() -> Error {
+pub(super) fn not_started() -> Error {
     Error::refused(ErrorClass::REQUEST, "the operation was not started")
 }
 
-fn started() -> Error {
+/// Refuses to start what is started, or what MPI has freed.
+pub(super) fn may_start(is_active: bool, raw: MPI_Request) -> RmpiResult {
+    if is_active {
+        return Err(started());
+    }
+    if raw == sys::MPI_REQUEST_NULL {
+        return Err(Error::refused(
+            ErrorClass::REQUEST,
+            "MPI freed the persistent request when its operation failed: make a new one",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn started() -> Error {
     Error::refused(ErrorClass::REQUEST, "the operation was started, and not waited for")
 }

@@ -58,6 +58,8 @@ pub(super) const LASTING: u32 = u32::MAX - 3;
 pub(super) const INACTIVE: u32 = u32::MAX - 1;
 /// A persistent request that is started.
 pub(super) const ACTIVE: u32 = u32::MAX - 2;
+/// MPI freed it, and somebody still has its slot.
+const GONE: u32 = u32::MAX - 4;
 
 impl Requests {
     #[inline]
@@ -98,7 +100,21 @@ impl Requests {
         slab.slots[index as usize].mark = if active { ACTIVE } else { INACTIVE };
     }
 
-    /// What MPI made of a request. Null is a request that has ended.
+    /// What MPI made of a request whose slot somebody keeps, whatever else it says: a null one has ended, and its
+    /// buffer is no longer in use. Some MPIs free persistent requests when their operation has failed.
+    #[inline]
+    pub(super) fn keep(&self, index: u32, raw: MPI_Request) {
+        // SAFETY: no other reference to the slab lives meanwhile: a `Requests` stays on its thread, and none of
+        // its methods keeps one or calls what could come back here.
+        let slab = unsafe { &mut *self.0.get() };
+        let slot = &mut slab.slots[index as usize];
+        slot.raw = raw;
+        if raw == sys::MPI_REQUEST_NULL {
+            slot.mark = GONE;
+        }
+    }
+
+    /// What MPI made of a request whose slot nobody keeps. Null is a request that has ended.
     #[inline]
     pub(super) fn set(&self, index: u32, raw: MPI_Request) {
         // SAFETY: no other reference to the slab lives meanwhile: a `Requests` stays on its thread, and none of
@@ -129,7 +145,8 @@ impl Drop for Slab {
                 if slot.mark != INACTIVE {
                     sys::MPI_Wait(&mut slot.raw, sys::MPI_STATUS_IGNORE);
                 }
-                if matches!(slot.mark, INACTIVE | ACTIVE) {
+                // Some MPIs have freed it already, if the operation has failed.
+                if matches!(slot.mark, INACTIVE | ACTIVE) && slot.raw != sys::MPI_REQUEST_NULL {
                     sys::MPI_Request_free(&mut slot.raw);
                 }
             }
@@ -153,6 +170,10 @@ impl Drop for Slab {
 /// ends with `Ok(())` says of which type its result is: `|scope| -> RmpiResult { … }`.
 ///
 /// Waiting for what nobody answers takes for ever, here as in C.
+///
+/// A request that has to outlive the function that begins it, in a structure or as a result, needs no scope, but a buffer
+/// that moves in: `isend_owned`, `irecv_owned` ([`OwnedRequest`](super::OwnedRequest)), and for the same messages again
+/// and again `send_init_owned`, `recv_init_owned` ([`OwnedPersistentRequest`](super::OwnedPersistentRequest)).
 ///
 /// ```no_run
 /// # fn example(left: rmpi::Process<'_>, right: rmpi::Process<'_>) -> rmpi::RmpiResult {

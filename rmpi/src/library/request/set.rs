@@ -54,18 +54,26 @@ pub struct Completed<B> {
 /// }
 /// # Ok(()) }
 /// ```
+/// Sends and receives together, whose buffers are of different types, are [`Exchange`](super::Exchange)s.
 #[derive(Debug)]
 pub struct RequestSlice<'a, R>(&'a mut [Option<R>]);
 
-/// What a [`RequestSlice`] has: [`Request`] or [`OwnedRequest`].
+/// What a [`RequestSlice`] has: [`Request`], [`OwnedRequest`], or an [`Exchange`](super::Exchange) of two of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no request that others can be waited for with",
+    note = "a `RequestSlice` is made of a `&mut [Option<R>]`, where `R` is a `Request`, an `OwnedRequest`, or an \
+            `Exchange` of a send and a receive"
+)]
 pub trait Pending: sealed::Pending {}
 
-mod sealed {
+pub(super) mod sealed {
     use super::MPI_Request;
 
     pub trait Pending {
         type Buffer;
         fn handle(&self) -> MPI_Request;
+        /// What MPI made of a request that it has not ended.
+        fn keep(&mut self, raw: MPI_Request);
         /// The buffer of what MPI has ended.
         fn ended(self) -> Self::Buffer;
     }
@@ -77,6 +85,10 @@ impl<B> sealed::Pending for Request<'_, B> {
     #[inline]
     fn handle(&self) -> MPI_Request {
         self.slab.get(self.slot)
+    }
+    #[inline]
+    fn keep(&mut self, raw: MPI_Request) {
+        self.slab.keep(self.slot, raw);
     }
     #[inline]
     fn ended(self) -> B {
@@ -91,6 +103,10 @@ impl<B> sealed::Pending for OwnedRequest<'_, B> {
     #[inline]
     fn handle(&self) -> MPI_Request {
         self.raw
+    }
+    #[inline]
+    fn keep(&mut self, raw: MPI_Request) {
+        self.raw = raw;
     }
     #[inline]
     fn ended(self) -> B {
@@ -124,6 +140,9 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
     /// Notes what MPI made of a request; what has ended gives its buffer, if all went well.
     fn after(&mut self, index: usize, raw: MPI_Request) -> Option<R::Buffer> {
         if raw != sys::MPI_REQUEST_NULL {
+            if let Some(request) = &mut self.0[index] {
+                request.keep(raw);
+            }
             return None;
         }
         self.0[index].take().map(sealed::Pending::ended)
@@ -170,7 +189,8 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
                 let Ok(index) = usize::try_from(index) else { return Ok(None) };
                 let Some(raw) = raw.get(index) else { return Ok(None) };
                 let buffer = self.after(index, *raw);
-                let status = Status::from_raw(status);
+                // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since the operation is complete.
+                let status = unsafe { Status::from_raw(status) };
                 Ok(buffer.map(|buffer| Completed { index, buffer, status }))
             }
             Err(error) => {
@@ -265,7 +285,9 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
         let mut completed = Vec::with_capacity(raw.len());
         for (index, (raw, status)) in raw.iter().zip(statuses).enumerate() {
             if let Some(buffer) = self.after(index, *raw) {
-                completed.push(Completed { index, buffer, status: Status::from_raw(*status) });
+                // SAFETY: `from_raw` asks for a status that MPI wrote, as it has of each that is complete.
+                let status = unsafe { Status::from_raw(*status) };
+                completed.push(Completed { index, buffer, status });
             }
         }
         Ok(completed)
@@ -365,7 +387,9 @@ impl<'a, R: Pending> RequestSlice<'a, R> {
         for (index, status) in indices.iter().zip(&statuses).take(count) {
             let index = index.unsigned_abs() as usize;
             if let Some(buffer) = raw.get(index).and_then(|raw| self.after(index, *raw)) {
-                completed.push(Completed { index, buffer, status: Status::from_raw(*status) });
+                // SAFETY: `from_raw` asks for a status that MPI wrote, as it has of each that is complete.
+                let status = unsafe { Status::from_raw(*status) };
+                completed.push(Completed { index, buffer, status });
             }
         }
         Ok(completed)

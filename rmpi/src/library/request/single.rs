@@ -13,6 +13,11 @@ use super::scope::{LASTING, Requests};
 ///
 /// Dropped or forgotten, it is waited for at the end of the scope; an owned buffer in it is leaked
 /// then.
+///
+/// It cannot leave its scope, nor be kept in a structure that lives longer: the compiler says that a lifetime may not live
+/// long enough, or that borrowed data escapes. What is to be kept moves its buffer in: an
+/// [`OwnedRequest`](super::OwnedRequest) of `isend_owned` or `irecv_owned`, or for the same messages step after step an
+/// [`OwnedPersistentRequest`](super::OwnedPersistentRequest) of `send_init_owned` or `recv_init_owned`.
 #[derive(Debug)]
 // No `must_use`: to begin and to let the scope wait is what a scope is for.
 pub struct Request<'scope, B> {
@@ -102,7 +107,8 @@ impl<'scope, B> Request<'scope, B> {
         // `Request`. It writes a status to what `output` lends.
         let result = output(status::empty(), |status| unsafe { mpi.call(&mut raw, status) });
         self.after(raw);
-        result.map(|status| (self.take_buffer(), Status::from_raw(status)))
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has where it has not failed.
+        result.map(|status| (self.take_buffer(), unsafe { Status::from_raw(status) }))
     }
 
     /// Is the operation complete? C: `MPI_Test`. Local.
@@ -128,12 +134,12 @@ impl<'scope, B> Request<'scope, B> {
         let result = output((0, status::empty()), |(flag, status)| unsafe {
             mpi.call(&mut raw, flag, status)
         });
-        if raw == sys::MPI_REQUEST_NULL {
-            self.after(raw);
-        }
+        // Null: it has ended, and nobody has its slot any more.
+        self.after(raw);
         let (flag, status) = result?;
-        Ok(if flag != 0 {
-            Test::Complete((self.take_buffer(), Status::from_raw(status)))
+        Ok(if flag != 0 || raw == sys::MPI_REQUEST_NULL {
+            // SAFETY: `from_raw` asks for a status that MPI wrote, as it has, since the operation is complete.
+            Test::Complete((self.take_buffer(), unsafe { Status::from_raw(status) }))
         } else {
             Test::Pending(self)
         })
@@ -156,7 +162,8 @@ impl<'scope, B> Request<'scope, B> {
         // as this is a `Request`. It writes an int and a status to what `output` lends.
         let (flag, status) =
             output((0, status::empty()), |(flag, status)| unsafe { mpi.call(raw, flag, status) })?;
-        Ok((flag != 0).then(|| Status::from_raw(status)))
+        // SAFETY: `from_raw` asks for a status that MPI wrote, as it has where the operation is complete.
+        Ok((flag != 0).then(|| unsafe { Status::from_raw(status) }))
     }
 
     /// Asks MPI to cancel the operation, which has to be waited for all the same: the status tells
@@ -186,7 +193,9 @@ impl<'scope, B> Request<'scope, B> {
         // SAFETY: `MPI_Cancel` asks for a message's request that has not ended. The slot holds one that has not
         // as long as this is a `Request`. Other kinds were refused above; of those that came from C, the callers
         // of `adopt` and `OwnedRequest::new` promise that nobody cancels them.
-        check(unsafe { mpi.call(&mut raw) })
+        let result = check(unsafe { mpi.call(&mut raw) });
+        self.slab.keep(self.slot, raw);
+        result
     }
 
     /// Lets MPI end the request when the operation is complete, whenever that is.
@@ -213,9 +222,7 @@ impl<'scope, B> Request<'scope, B> {
         // this is a `Request`. That MPI frees requests of its kind, and that the buffer lives until the
         // operation is complete, the caller promises.
         let result = check(unsafe { mpi.call(&mut raw) });
-        if raw == sys::MPI_REQUEST_NULL {
-            self.after(raw);
-        }
+        self.after(raw);
         result
     }
 
@@ -231,7 +238,8 @@ impl<'scope, B> Request<'scope, B> {
     }
 
     /// The request without its buffer, which stays borrowed to the end of the scope: for requests of
-    /// different buffers in one [`RequestSlice`](super::RequestSlice).
+    /// different buffers in one [`RequestSlice`](super::RequestSlice). An [`Exchange`](super::Exchange) gives the buffers
+    /// back.
     pub fn without_buffer(self) -> Request<'scope, ()> {
         Request { slab: self.slab, slot: self.slot, buffer: MaybeUninit::new(()) }
     }

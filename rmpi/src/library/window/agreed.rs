@@ -10,6 +10,7 @@ use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::group::Group;
 use super::super::runtime;
 use super::super::sys::{self, MPI_Aint, MPI_Win};
+use super::meeting::Meeting;
 use super::object::Synchronization;
 use crate::MpiDatatype;
 
@@ -29,6 +30,8 @@ pub(in super::super) struct Core {
     /// it begins with the window.
     shifts: Box<[usize]>,
     pub(in super::super) shared: bool,
+    /// Where its processes meet before they free it.
+    pub(super) meeting: Rc<Meeting>,
     /// Groups whose processes all have the window, by their numbers, with the ranks in it: the last one posted
     /// to, and the last one started with, as a rule.
     groups: RefCell<[Option<Known>; 2]>,
@@ -36,10 +39,10 @@ pub(in super::super) struct Core {
 
 impl Core {
     /// The window that MPI made, if all processes mean the same by it; else it is freed, and null from then on,
-    /// unless MPI does not free it.
+    /// unless MPI does not free it. They are those that meet.
     pub(super) fn new<S: Synchronization>(
         raw: &mut MPI_Win,
-        communicator: &Communicator<'_>,
+        meeting: &Rc<Meeting>,
         memory: *mut c_void,
         length: usize,
         element: [u64; 2],
@@ -50,7 +53,7 @@ impl Core {
         // one, and the other is predefined.
         let returning = check(unsafe { sys::MPI_Win_set_errhandler(*raw, sys::MPI_ERRORS_RETURN) });
         let mine = [element[0], element[1], S::NUMBER, length as u64, shift as u64];
-        let agreed = returning.and_then(|()| gather(communicator, mine)).and_then(|all| {
+        let agreed = returning.and_then(|()| gather(meeting, mine)).and_then(|all| {
             if all.iter().any(|one| one[..2] == TOO_LARGE) {
                 return Err(too_large());
             }
@@ -71,7 +74,7 @@ impl Core {
                 all.iter().map(|one| one[4] as usize).collect(),
             ))
         });
-        match agreed.and_then(|agreed| Ok((agreed, communicator.known_rank()?))) {
+        match agreed.and_then(|agreed| Ok((agreed, meeting.with(Communicator::known_rank)?))) {
             Ok(((lengths, shifts), rank)) => Ok(Self {
                 raw: *raw,
                 memory,
@@ -79,15 +82,13 @@ impl Core {
                 lengths,
                 shifts,
                 shared,
+                meeting: Rc::clone(meeting),
                 groups: RefCell::new([None, None]),
             }),
             Err(error) => {
-                let mut window = *raw;
                 // SAFETY: `MPI_Win_free` asks for a window that is freed once and has no epoch: this one is
-                // new, and nobody else gets it while it is not null.
-                if unsafe { sys::MPI_Win_free(&mut window) } == sys::MPI_SUCCESS {
-                    *raw = sys::MPI_WIN_NULL;
-                }
+                // new, and nobody else gets it while it is not null, which MPI makes of it when it is freed.
+                unsafe { sys::MPI_Win_free(raw) };
                 Err(error)
             }
         }
@@ -157,6 +158,13 @@ pub(super) fn element<T: MpiDatatype>() -> [u64; 2] {
 
 /// Some numbers of all processes.
 pub(super) fn gather<const N: usize>(
+    meeting: &Meeting,
+    mine: [u64; N],
+) -> RmpiResult<Vec<[u64; N]>> {
+    meeting.with(|communicator| gather_in(communicator, mine))
+}
+
+fn gather_in<const N: usize>(
     communicator: &Communicator<'_>,
     mine: [u64; N],
 ) -> RmpiResult<Vec<[u64; N]>> {

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
+use std::rc::Rc;
 
 use rmpi_macros::wraps;
 
@@ -11,11 +12,14 @@ use super::super::error::{Error, ErrorClass, RmpiResult, check, output};
 use super::super::info::{self, Info};
 use super::super::sys::{self, MPI_Aint};
 use super::agreed::*;
+use super::meeting::Meeting;
+use super::scope::Listed;
 use super::{Exposed, Shared, Synchronization, Window, WindowScope};
 use crate::MpiDatatype;
 
 impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
-    /// A window over memory that is borrowed as long as the scope. C: `MPI_Win_create`. Collective.
+    /// A window over memory that is borrowed as long as the scope. C: `MPI_Win_create`, after `MPI_Comm_dup` for
+    /// what its processes have to agree on. Collective.
     ///
     /// The processes give as much as they like, of types with the same type map: the same predefined
     /// datatypes at the same places, and so the same padding.
@@ -53,6 +57,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         let begin = memory.wrapping_byte_sub(shift);
         let (size, unit) =
             if shift == 0 { (size, unit::<T>()) } else { (size + shift as MPI_Aint, 1) };
+        let meeting = Rc::new(Meeting::new(communicator)?);
         let (info, comm) = (info::handle(info), communicator.as_raw());
         // SAFETY: `MPI_Win_create` asks for an intracommunicator, which `intra` has made sure of, and an info
         // or null; and for `size` bytes that nobody else uses until the window is freed. The memory is borrowed
@@ -62,16 +67,16 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
             mpi.call(begin, size, unit, info, comm, window)
         })?;
         let element = element::<T>();
-        let core = Core::new::<S>(&mut raw, communicator, memory, length, element, shift, false);
+        let core = Core::new::<S>(&mut raw, &meeting, memory, length, element, shift, false);
         // Also one that was refused and not freed: the end of the scope tries once more.
         let mut list = scope.windows.0.borrow_mut();
-        list.push(raw);
+        list.push(Listed { raw, meeting });
         let list = Some((&scope.windows, list.len() - 1));
         Ok(Self { core: core?, list, dynamic: None, _kind: PhantomData })
     }
 
     /// A window of so many elements, zero at first, which MPI allocates and frees.
-    /// C: `MPI_Win_allocate`. Collective.
+    /// C: `MPI_Win_allocate`, after `MPI_Comm_dup` as [`create`](Self::create). Collective.
     ///
     /// # Errors
     /// As [`create`](Self::create), and, on all processes, [`SIZE`](ErrorClass::SIZE) if one asks for more memory
@@ -96,6 +101,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
         communicator.intra()?;
         let (size, unit) = (bytes::<T>(length), unit::<T>());
         let asked = padded(size.unwrap_or(0))?;
+        let meeting = Rc::new(Meeting::new(communicator)?);
         let (info, comm) = (info::handle(info), communicator.as_raw());
         let mut memory: *mut c_void = ptr::null_mut();
         // SAFETY: `MPI_Win_allocate` asks for an intracommunicator, which `intra` has made sure of, and an info
@@ -105,7 +111,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S> {
             mpi.call(asked, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
         let (memory, element) = zeroed::<T>(memory, length, size);
-        let core = Core::new::<S>(&mut raw, communicator, memory, length, element, 0, false)?;
+        let core = Core::new::<S>(&mut raw, &meeting, memory, length, element, 0, false)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 }
@@ -135,8 +141,8 @@ fn zeroed<T: MpiDatatype>(
 
 impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
     /// A window of so many elements, zero at first, in memory that all of its processes have, which
-    /// have to be of one node. C: `MPI_Win_allocate_shared`. Collective. See
-    /// [`split_type`](Communicator::split_type).
+    /// have to be of one node. C: `MPI_Win_allocate_shared`, after `MPI_Comm_dup` as
+    /// [`create`](Window::create). Collective. See [`split_type`](Communicator::split_type).
     ///
     /// The other processes write to it as they like, so there are no slices of it, but copies:
     /// [`segment`](Self::segment).
@@ -163,6 +169,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
         communicator.intra()?;
         let (size, unit) = (bytes::<T>(length), unit::<T>());
         let asked = size.unwrap_or(0);
+        let meeting = Rc::new(Meeting::new(communicator)?);
         let (info, comm) = (info::handle(info), communicator.as_raw());
         let mut memory: *mut c_void = ptr::null_mut();
         // SAFETY: `MPI_Win_allocate_shared` asks for an intracommunicator, which `intra` has made sure of, and
@@ -172,7 +179,7 @@ impl<'w, T: MpiDatatype, S: Synchronization> Window<'w, T, S, Shared> {
             mpi.call(asked, unit, info, comm, ptr::from_mut(&mut memory).cast(), window)
         })?;
         let (memory, element) = zeroed::<T>(memory, length, size);
-        let core = Core::new::<S>(&mut raw, communicator, memory, length, element, 0, true)?;
+        let core = Core::new::<S>(&mut raw, &meeting, memory, length, element, 0, true)?;
         Ok(Self { core, list: None, dynamic: None, _kind: PhantomData })
     }
 

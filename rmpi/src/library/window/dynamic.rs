@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::slice;
+use std::rc::Rc;
 
 use rmpi_macros::wraps;
 
@@ -16,14 +17,13 @@ use super::super::info::{self, Info};
 use super::super::sys::{self, MPI_Aint, MPI_Win};
 use super::agreed::*;
 use super::local::locked;
+use super::meeting::Meeting;
 use super::{Active, Dynamic, Passive, Synchronization, Window};
 use crate::MpiDatatype;
 
 /// What a dynamic window has beside others.
 #[derive(Debug)]
 pub(super) struct Attachments {
-    /// Of the window's processes, for attaching and detaching together.
-    communicator: Communicator<'static>,
     /// What is attached, until it is detached. Leaked with the window.
     pub(super) memory: Vec<Option<Memory>>,
     pub(super) number: u64,
@@ -37,17 +37,13 @@ pub(super) struct Memory {
 }
 
 impl Attachments {
-    /// Before the window is freed, which does the same, but not in Open MPI 4.1 with UCX: it crashes.
+    /// Before the window is freed, which does the same, but not in Open MPI 4.1 with UCX: it crashes. The processes
+    /// of the window have met.
     pub(super) fn detach_all(&self, raw: MPI_Win) -> RmpiResult {
-        // Attached together, so all processes have some, or none.
-        if self.memory.iter().all(Option::is_none) {
-            return Ok(());
-        }
-        self.communicator.barrier()?;
         for address in self.memory.iter().flatten().filter_map(|memory| memory.address) {
             // SAFETY: `MPI_Win_detach` asks for the address of attached memory that no process accesses. What
             // is listed was attached and not detached; all processes free the window, which they do outside of
-            // epochs, and have met in the barrier.
+            // epochs, and have met.
             check(unsafe { sys::MPI_Win_detach(raw, address.as_ptr()) })?;
         }
         Ok(())
@@ -94,20 +90,16 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         synchronization: S,
     ) -> RmpiResult<Self> {
         let _ = synchronization;
-        let copy = communicator.dup()?;
-        // SAFETY: `from_raw` asks for an intracommunicator whose errors return, which nobody else frees, while
-        // MPI runs for its lifetime. `dup` made one, with its parent's error handler. It is dropped with the
-        // window, and no later, and MPI runs for `'w`.
-        let copy = unsafe { Communicator::<'static>::from_raw(copy.into_raw()) };
+        let meeting = Rc::new(Meeting::new(communicator)?);
         let (info, comm) = (info::handle(info), communicator.as_raw());
-        // SAFETY: `MPI_Win_create_dynamic` asks for an intracommunicator, which `dup` has made sure of, and an
+        // SAFETY: `MPI_Win_create_dynamic` asks for an intracommunicator, which the duplicate has made sure of, and an
         // info or null. It writes a window.
         let mut raw = output(sys::MPI_WIN_NULL, |window| unsafe { mpi.call(info, comm, window) })?;
         let none = NonNull::<u64>::dangling().as_ptr().cast();
-        let core = Core::new::<S>(&mut raw, communicator, none, 0, [0; 2], 0, false)?;
+        let core = Core::new::<S>(&mut raw, &meeting, none, 0, [0; 2], 0, false)?;
         let number = NUMBER.get() + 1;
         NUMBER.set(number);
-        let dynamic = Attachments { communicator: copy, memory: Vec::new(), number };
+        let dynamic = Attachments { memory: Vec::new(), number };
         Ok(Self { core, list: None, dynamic: Some(Box::new(dynamic)), _kind: PhantomData })
     }
 
@@ -143,7 +135,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         // Who could not attach says so: then nobody has.
         let attached = u64::from(result.is_ok());
         let mine = [attached, element[0], element[1], address, length as u64];
-        let all = gather(&dynamic.communicator, mine)?;
+        let all = gather(&self.core.meeting, mine)?;
         if all.iter().any(|one| one[..3] != [1, element[0], element[1]]) {
             if result.is_ok() && size > 0 {
                 // SAFETY: `MPI_Win_detach` asks for the address of attached memory that no process accesses: it
@@ -196,7 +188,7 @@ impl<'w, S: Synchronization> Window<'w, (), S, Dynamic> {
         let Some(dynamic) = self.dynamic.as_deref_mut() else { return Err(foreign()) };
         // Also who has another window's memory takes part: the others wait.
         let mine = if own.is_ok() { attached.index as u64 } else { u64::MAX };
-        let all = gather(&dynamic.communicator, [mine])?;
+        let all = gather(&self.core.meeting, [mine])?;
         own?;
         if all.iter().any(|one| one[0] != mine) {
             return Err(Error::refused(

@@ -6,6 +6,7 @@ mod dynamic;
 mod ending;
 mod exposed;
 mod local;
+mod meeting;
 mod object;
 mod scope;
 

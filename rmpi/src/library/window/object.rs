@@ -115,9 +115,9 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
         self.core.raw
     }
 
-    /// Frees the window, as its drop does, and says what went wrong. C: `MPI_Win_free`. Collective:
-    /// it waits for the others, and MPI frees memory that it allocated. What is still attached to a dynamic
-    /// one is detached before: `MPI_Barrier` and `MPI_Win_detach`.
+    /// Frees the window, as its drop does, and says what went wrong. C: `MPI_Win_free`, after an `MPI_Barrier` of the
+    /// window's own, and `MPI_Comm_free` of its communicator. Collective: it waits for the others, and MPI frees
+    /// memory that it allocated. What is still attached to a dynamic one is detached before, by `MPI_Win_detach`.
     ///
     /// # Errors
     /// What MPI says.
@@ -139,15 +139,25 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
         if raw == sys::MPI_WIN_NULL {
             return Ok(());
         }
-        if let Some(attachments) = &self.dynamic {
-            attachments.detach_all(raw)?;
-        }
         // After an error, memory that others may still write to stays where it is: attached memory is
         // leaked, and the end of the scope of borrowed memory tries once more.
-        check(call(&mut raw))?;
-        if let Some((windows, index)) = self.list {
-            windows.0.borrow_mut()[index] = sys::MPI_WIN_NULL;
+        self.core.meeting.wait()?;
+        let detached = match &self.dynamic {
+            Some(attachments) => attachments.detach_all(raw),
+            None => Ok(()),
+        };
+        let freed = check(call(&mut raw));
+        // Whatever MPI says: a null window is freed, and must not be freed again.
+        if freed.is_ok() {
+            raw = sys::MPI_WIN_NULL;
         }
+        if let Some((windows, index)) = self.list {
+            windows.0.borrow_mut()[index].raw = raw;
+        }
+        if raw == sys::MPI_WIN_NULL {
+            self.core.meeting.end();
+        }
+        detached.and(freed)?;
         if let Some(attachments) = &mut self.dynamic {
             for memory in attachments.memory.drain(..).flatten() {
                 drop(ManuallyDrop::into_inner(memory.values));
@@ -212,7 +222,7 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
         check(unsafe { mpi.call(self.core.raw, name.as_ptr()) })
     }
 
-    /// Gives MPI hints. C: `MPI_Win_set_info`. Collective.
+    /// Gives MPI hints. C: `MPI_Win_set_info`, after an `MPI_Barrier` of the window's own. Collective.
     ///
     /// # Errors
     /// What MPI says.
@@ -224,6 +234,9 @@ impl<'w, T, S, M> Window<'w, T, S, M> {
     /// ```
     #[wraps(MPI_Win_set_info)]
     pub fn set_info(&self, info: &Info<'_>) -> RmpiResult {
+        // MPI lets nobody go from here to another one's fence, who is then in an epoch of which this process knows
+        // nothing.
+        self.core.meeting.wait()?;
         // SAFETY: `MPI_Win_set_info` asks for a window, which the handle is as long as `self` is borrowed, and
         // for an info, which it copies.
         check(unsafe { mpi.call(self.core.raw, info.as_raw()) })

@@ -2,28 +2,40 @@
 
 use core::cell::RefCell;
 use core::marker::PhantomData;
+use std::rc::Rc;
 
 use super::super::sys::{self, MPI_Win};
+use super::meeting::Meeting;
 
 /// Windows over borrowed memory, in the order in which they were made. They are kept here, and not in
 /// what the user has, since that can be forgotten.
 #[derive(Debug)]
-pub(super) struct Windows(pub(super) RefCell<Vec<MPI_Win>>);
+pub(super) struct Windows(pub(super) RefCell<Vec<Listed>>);
+
+/// One of them, null when it is freed.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) raw: MPI_Win,
+    pub(super) meeting: Rc<Meeting>,
+}
 
 impl Drop for Windows {
     fn drop(&mut self) {
-        for raw in self.0.get_mut() {
+        for Listed { raw, meeting } in self.0.get_mut() {
             if *raw == sys::MPI_WIN_NULL {
                 continue;
             }
+            // A process that is in an epoch does not come: waiting for it is better than memory that it writes to.
+            let met = meeting.wait();
             // SAFETY: `MPI_Win_free` asks for a window that is freed once and has no epoch: `end` makes null of
             // those that were freed, and an epoch ends with a function that borrows the window, within the
             // scope.
-            if unsafe { sys::MPI_Win_free(raw) } != sys::MPI_SUCCESS {
+            if met.is_err() || unsafe { sys::MPI_Win_free(raw) } != sys::MPI_SUCCESS {
                 // Others could go on writing to memory that is another's from now on.
-                eprintln!("rmpi: MPI_Win_free did not free a window of borrowed memory; aborting");
+                eprintln!("rmpi: MPI did not free a window of borrowed memory; aborting");
                 std::process::abort();
             }
+            meeting.end();
         }
     }
 }
@@ -42,7 +54,9 @@ pub struct WindowScope<'scope, 'env: 'scope> {
 /// that it left, be they forgotten, or left by a panic, in the order in which they were made.
 ///
 /// A lifetime of the window alone would not do: `mem::forget` is safe, and the other processes could
-/// write to memory that is no longer borrowed.
+/// write to memory that is no longer borrowed. For the same reason, the scope ends when all processes have come to
+/// its end: where one leaves it by an error while others go on, all wait, as where one leaves a collective operation
+/// out.
 ///
 /// ```no_run
 /// use rmpi::{Active, Assertion, Window};

@@ -14,7 +14,7 @@ impl Checked<'_> {
         let (sent, received) = (self.shape.sent, self.shape.received);
         let in_place = MPI_IN_PLACE.to_word();
         let is_collective = self.shape.class == FunctionClass::Collective;
-        let is_inter = self.is_inter();
+        let may_be_inter = self.may_be_inter();
         for (data, is_sent) in [(sent, true), (received, false)] {
             let Some(buffer) = self.word(data.buffer) else { continue };
             if self.function.parameters()[usize::from(data.buffer)].root_only && !self.is_root()
@@ -24,7 +24,7 @@ impl Checked<'_> {
             }
             if buffer == in_place {
                 let allowed = is_collective
-                    && !is_inter
+                    && !may_be_inter
                     && sent.buffer != received.buffer
                     && match self.shape.pattern {
                         Pattern::Gather | Pattern::Reduce => is_sent && self.is_root(),
@@ -38,7 +38,7 @@ impl Checked<'_> {
                     self.wrong(name, &message, None);
                 }
             } else if buffer == 0
-                && !is_inter
+                && !may_be_inter
                 && !self.is_for_nobody()
                 && self.is_in_use(&data)
                 // How many neighbours a process has is not known, and it may be none.
@@ -68,7 +68,7 @@ impl Checked<'_> {
             && matches!(self.shape.pattern, Pattern::Gather | Pattern::Allgather)
             && received.array_of_counts
             && !received.array_of_datatypes
-            && !self.is_inter()
+            && !self.may_be_inter()
             && (self.shape.root == NONE || self.is_root());
         let Some(comm) = self.comm.as_ref().filter(|_| is_gathered) else { return };
         // What is there already is not written.
@@ -121,7 +121,7 @@ impl Checked<'_> {
         ) && sent.buffer != NONE
             && received.buffer != NONE
             && sent.buffer != received.buffer
-            && !self.is_inter()
+            && !self.may_be_inter()
             && (self.shape.root == NONE || self.is_root());
         if !simple || sent.array_of_counts || sent.array_of_datatypes || received.array_of_datatypes
         {

@@ -20,6 +20,9 @@ enum Fault {
 
 /// What is wrong with a handle, as far as that is known.
 fn fault(kind: Kind, handle: u64) -> Option<Fault> {
+    if kind.is_predefined(handle) {
+        return None;
+    }
     if handle == kind.null() {
         return Some(Fault::Null);
     }
@@ -35,10 +38,10 @@ fn fault(kind: Kind, handle: u64) -> Option<Fault> {
 }
 
 /// Has an object been freed, and is its handle no other one's now? A function that the tool does not see, such as
-/// `MPIX_Comm_shrink`, may have made one.
+/// `MPIX_Comm_shrink`, or a library that calls MPI past the tool, may have made one.
 pub(crate) fn is_freed(kind: Kind, object: &Object) -> bool {
     let may_be_anew = matches!(kind, Kind::Communicator | Kind::Operation | Kind::Errhandler);
-    object.is_freed() && !(may_be_anew && extensions::may_be_called())
+    object.is_freed() && !(may_be_anew && extensions::may_be_called()) && !extensions::may_be_past()
 }
 
 /// Can the number not be a handle of the kind? In MPICH's ABI handles say their kind, in others they are addresses.
@@ -64,6 +67,16 @@ pub(crate) fn is_garbage(kind: Kind, handle: u64) -> bool {
         Abi::OpenMpi => handle < 4096 || !handle.is_multiple_of(4),
         // A number or an address, which has 48 bits and their sign.
         _ => handle == 0 || (handle as i64) << 16 >> 16 != handle as i64,
+    }
+}
+
+/// What is wrong with a datatype that is an element of an array, in words, and where it was freed.
+pub(super) fn datatype_fault(handle: u64) -> Option<(String, Option<Site>)> {
+    match fault(Kind::Datatype, handle)? {
+        Fault::Null => Some(("is MPI_DATATYPE_NULL".into(), None)),
+        Fault::Freed(by, site) => Some((format!("was freed before, by {by}"), Some(site))),
+        Fault::Garbage => Some((format!("is not a datatype: {:#x}", handle as u32), None)),
+        Fault::Pending(..) => None,
     }
 }
 
@@ -125,13 +138,13 @@ impl Checked<'_> {
             }
             Some(Fault::Pending(by, site)) => {
                 let message = format!(
-                    "the {what} ({name}) is not there before the request of {by} is complete"
+                    "the {what} ({name}) does not exist before the request of {by} is complete"
                 );
                 self.wrong(name, &message, Some(Other::new("made at", site)));
             }
             Some(Fault::Garbage) => {
                 let message =
-                    format!("the {what} ({name}) is no handle of a {what}: {:#x}", word as u32);
+                    format!("the {what} ({name}) is not a valid {what} handle: {:#x}", word as u32);
                 self.wrong(name, &message, None);
             }
         }
@@ -139,7 +152,7 @@ impl Checked<'_> {
             && self.is_sound
             && self.shape.pattern != Pattern::Nothing
             && !self.has_no_data(position)
-            && let Some(object) = objects::get(kind, word)
+            && let Some(object) = objects::there(kind, word)
             && object.datatype.as_ref().is_some_and(|info| !info.is_committed)
         {
             let message = format!("the datatype ({name}) was not committed (MPI_Type_commit)");

@@ -62,8 +62,8 @@ impl Checked<'_> {
             return;
         }
         let (mut length, mut is_there) = (0, 1);
-        // SAFETY: as above, and the key is a text that MPI, which the call goes to next, reads. The function writes two
-        // `int`s.
+        // SAFETY: the function wants a valid info object and a text, and writes two `int`s. The info object is predefined, or MPI
+        // has made it, and the application has not freed it; the text is the key that MPI, which the call goes to next, reads.
         let code = unsafe {
             let key = <*const c_char>::from_word(key);
             pmpi::MPI_Info_get_valuelen(info, key, &mut length, &mut is_there)

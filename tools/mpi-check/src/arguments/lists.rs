@@ -8,6 +8,7 @@ use mpi_tool_layer::mpi_sys::{
 };
 use mpi_tool_layer::{Call as _, FunctionClass, FunctionId, Word as _};
 
+use super::handles::datatype_fault;
 use super::{Checked, datatype};
 use crate::findings::Other;
 use crate::neighbors;
@@ -47,10 +48,21 @@ impl Checked<'_> {
                 }
             }
             MPI_Type_indexed
+            | MPI_Type_indexed_c
             | MPI_Type_create_hindexed
-            | MPI_Type_create_struct
-            | MPI_Type_hindexed
-            | MPI_Type_struct => self.check_block_lengths(),
+            | MPI_Type_create_hindexed_c
+            | MPI_Type_hindexed => self.check_block_lengths(),
+            MPI_Type_create_struct | MPI_Type_create_struct_c | MPI_Type_struct => {
+                self.check_block_lengths();
+                if self.is_sound {
+                    self.check_part_types();
+                }
+            }
+            MPI_Graph_create | MPI_Graph_map => self.check_graph(),
+            MPI_Dist_graph_create | MPI_Dist_graph_create_adjacent => self.check_dist_graph(),
+            MPI_Intercomm_merge | MPI_Comm_remote_size | MPI_Comm_remote_group => {
+                self.check_two_groups();
+            }
             _ => {}
         }
         match self.shape.pattern {
@@ -68,7 +80,7 @@ impl Checked<'_> {
     }
 
     /// A list of `int`s.
-    fn list(&self, position: usize, length: u64) -> Vec<i64> {
+    pub(super) fn list(&self, position: usize, length: u64) -> Vec<i64> {
         let address = self.call.words()[position];
         if address == 0 || length > MOST {
             return Vec::new();
@@ -200,7 +212,8 @@ impl Checked<'_> {
         if !reads && self.shape.pattern != Pattern::Write {
             return;
         }
-        let file = self.call.file().and_then(|file| objects::get(Kind::File, file.raw().to_word()));
+        let file =
+            self.call.file().and_then(|file| objects::there(Kind::File, file.raw().to_word()));
         // Such a file has a shared pointer only (MPI-4.0, 14.4).
         let name = self.function.name();
         if let Some(file) = &file
@@ -235,15 +248,18 @@ impl Checked<'_> {
 
     fn check_grid(&mut self) {
         let Some(comm) = self.call.communicator().filter(|_| self.comm.is_some()) else { return };
-        if neighbors::has_grid(comm.raw()) == Some(false) {
+        // SAFETY: the communicator must be valid: it is known, which it is as long as it is not freed.
+        if unsafe { neighbors::has_grid(comm.raw()) } == Some(false) {
             self.wrong("comm", "the communicator has no grid (MPI_Cart_create)", None);
             return;
         }
         match self.function {
-            FunctionId::MPI_Cart_rank => self.check_coordinates(comm.raw()),
+            // SAFETY: the communicator must be valid, as above: it is known.
+            FunctionId::MPI_Cart_rank => unsafe { self.check_coordinates(comm.raw()) },
             FunctionId::MPI_Cart_shift => {
                 let dimension = self.call.words()[1] as c_int;
-                let count = neighbors::grid(comm.raw()).map(|grid| grid.len());
+                // SAFETY: the communicator must be valid, as above: it is known.
+                let count = unsafe { neighbors::grid(comm.raw()) }.map(|grid| grid.len());
                 if let Some(count) = count
                     && usize::try_from(dimension).is_ok_and(|at| at >= count)
                 {
@@ -256,8 +272,13 @@ impl Checked<'_> {
     }
 
     /// Coordinates must be in the grid where it is not periodic (MPI-4.0, 8.5.5).
-    fn check_coordinates(&mut self, comm: MPI_Comm) {
-        let Some(grid) = neighbors::grid(comm) else { return };
+    ///
+    /// # Safety
+    ///
+    /// The communicator must be valid.
+    unsafe fn check_coordinates(&mut self, comm: MPI_Comm) {
+        // SAFETY: the caller promises the same.
+        let Some(grid) = (unsafe { neighbors::grid(comm) }) else { return };
         let coordinates = self.list(1, grid.len() as u64);
         for (at, (coordinate, (length, is_periodic))) in coordinates.iter().zip(&grid).enumerate() {
             if !is_periodic && !(0..i64::from(*length)).contains(coordinate) {
@@ -295,7 +316,8 @@ impl Checked<'_> {
     fn check_topology(&mut self) {
         let Some(comm) = &self.comm else { return };
         let Some(handle) = self.call.communicator() else { return };
-        if comm.neighbors(self).is_none() && neighbors::has_none(handle.raw()) {
+        // SAFETY: the communicator must be valid: it is known, which it is as long as it is not freed.
+        if comm.neighbors(self).is_none() && unsafe { neighbors::has_none(handle.raw()) } {
             self.wrong("comm", "the communicator has no topology", None);
         }
     }
@@ -343,13 +365,14 @@ impl Checked<'_> {
                 // and MPI, which the call goes to next, reads them all.
                 let handle = unsafe { *<*const MPI_Datatype>::from_word(types).add(index) };
                 let handle = handle.to_word();
-                if handle == Kind::Datatype.null() {
-                    self.wrong(name, &format!("{name}[{index}] is MPI_DATATYPE_NULL"), None);
+                if let Some((fault, freed)) = datatype_fault(handle) {
+                    let other = freed.map(|site| Other::new("freed at", site));
+                    self.wrong(name, &format!("{name}[{index}] {fault}"), other);
                     return;
                 }
                 if datatype(handle).is_some_and(|info| !info.is_committed) {
                     let message = format!("{name}[{index}] was not committed (MPI_Type_commit)");
-                    let made = objects::get(Kind::Datatype, handle);
+                    let made = objects::there(Kind::Datatype, handle);
                     let other = made.map(|object| Other::new("made at", object.site));
                     self.wrong(name, &message, other);
                     return;

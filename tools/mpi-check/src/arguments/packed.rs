@@ -137,7 +137,7 @@ impl Checked<'_> {
 
     /// A datatype must be committed before it is used.
     pub(super) fn check_committed(&mut self, handle: u64, name: &str) {
-        if let Some(object) = objects::get(Kind::Datatype, handle)
+        if let Some(object) = objects::there(Kind::Datatype, handle)
             && object.datatype.as_ref().is_some_and(|info| !info.is_committed)
         {
             let message = format!("the datatype ({name}) was not committed (MPI_Type_commit)");

@@ -168,7 +168,7 @@ impl Slot {
 /// Says that some blocks are not the same on both sides.
 pub(super) fn tell(checked: &Checked<'_>, comm: &Comm, [givers, takers]: &[Vec<u32>; 2]) {
     let (function, name) = (checked.function, comm.describe());
-    let rule = "count and datatype must come to the same on both sides";
+    let rule = "count and datatype must describe the same data on both sides";
     let mut ranks = vec![rank()];
     let is_exact = comm.size as usize <= BLOCKS && (givers.len() == 1 || takers.len() == 1);
     let message = if is_exact {
@@ -176,7 +176,7 @@ pub(super) fn tell(checked: &Checked<'_>, comm: &Comm, [givers, takers]: &[Vec<u
         let [from, to] =
             [givers, takers].map(|all| all.iter().filter_map(world).collect::<Vec<u32>>());
         let message = format!(
-            "what {} in {function} on {name} is not what {}: {rule}",
+            "in {function} on {name}, what {} does not match what {}: {rule}",
             named(&from, "sends", "send"),
             named(&to, "receives from there", "receive from there"),
         );
@@ -185,7 +185,9 @@ pub(super) fn tell(checked: &Checked<'_>, comm: &Comm, [givers, takers]: &[Vec<u
         ranks.dedup();
         message
     } else {
-        format!("some ranks send others in {function} on {name} what these do not receive: {rule}")
+        format!(
+            "in {function} on {name}, what some ranks send does not match what others receive: {rule}"
+        )
     };
     let place = Place::Here(checked.site);
     report_of(Class::CollectiveMismatch, function, place, "pairs", &message, None, &ranks);
@@ -226,7 +228,7 @@ pub(super) fn check_own(checked: &Checked<'_>, comm: &Comm) {
         return;
     }
     let message = format!(
-        "what this rank sends itself in {} on {} is not what it receives from itself: {}, {}",
+        "in {} on {}, what this rank sends to itself does not match what it receives from itself: {}, {}",
         checked.function,
         comm.describe(),
         given.describe(),

@@ -57,7 +57,8 @@ pub(super) fn hash(checked: &Checked<'_>) -> Option<u64> {
         MPI_Graph_create => {
             let hash = array(add(0, number(1)), 2, words[1], false)?;
             let nodes = usize::try_from(number(1)).ok().filter(|nodes| *nodes > 0)?;
-            // SAFETY: as above: the array, which is no null pointer, has an element for each node.
+            // SAFETY: the array must have the element: it is no null pointer, and the application says that it has one for each
+            // node, all of which MPI, which the call goes to next, reads.
             let edges = unsafe { *<*const c_int>::from_word(words[2]).add(nodes - 1) };
             array(hash, 3, u64::try_from(edges).ok()?, false)?
         }

@@ -1,7 +1,7 @@
 //! Buffers that operations of an epoch write, which nothing else may use before its end.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use mpi_tool_layer::{FunctionId, Site};
 
@@ -10,6 +10,8 @@ use crate::areas::Area;
 use crate::arguments::Checked;
 use crate::findings::{Class, Other, report};
 use crate::layouts::STEPS;
+use crate::messages::has_threads;
+use crate::sanitizer;
 
 /// How many operations that write to buffers of this process are not complete.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
@@ -41,7 +43,49 @@ pub(super) fn returned(last: Option<&mut Operation>, function: FunctionId, site:
     let Some((before, area)) = operation.before.take().zip(operation.written.as_ref()) else {
         return;
     };
-    operation.arrived = area.checksum().filter(|now| *now != before);
+    let now = area.checksum();
+    operation.arrived = now.filter(|now| *now != before);
+    operation.unarrived = now.filter(|now| *now == before);
+}
+
+/// Operations that a call completes, whose buffers have changed since their calls, to what they were when it began.
+static CLOSING: Mutex<Vec<(Operation, u64)>> = Mutex::new(Vec::new());
+
+/// Operations are about to be complete. If one has not brought anything when its call returned, and something else is in its
+/// buffer now than was then, it has brought that meanwhile, and all at once, or the program has put it there. Which of both, what
+/// is there in the end tells.
+pub(super) fn closing(closed: &[Operation]) {
+    if closed.iter().all(|operation| operation.unarrived.is_none()) || has_threads() {
+        return;
+    }
+    let changed = closed.iter().enumerate().filter_map(|(at, operation)| {
+        let area = operation.written.as_ref().filter(|it| it.is_changed(operation.unarrived))?;
+        let now = area.checksum()?;
+        let meets = |(other, of): (usize, &Operation)| {
+            other != at && of.written.as_ref().is_some_and(|written| written.meets_at_all(area))
+        };
+        (!closed.iter().enumerate().any(meets)).then(|| (operation.clone(), now))
+    });
+    let changed: Vec<_> = changed.collect();
+    if !changed.is_empty() {
+        *CLOSING.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+    }
+}
+
+/// MPI has returned from the call that completes operations.
+pub(super) fn closed(by: FunctionId) {
+    let closing = core::mem::take(&mut *CLOSING.lock().unwrap_or_else(PoisonError::into_inner));
+    for (operation, before) in closing {
+        let area = operation.written.as_ref().filter(|it| it.is_changed(Some(before)));
+        if area.is_none() || sanitizer::has_told(operation.site) {
+            continue;
+        }
+        let function = operation.function;
+        let message = format!(
+            "the place that {function} writes to was changed before the epoch was over, as {by} says"
+        );
+        report(Class::RmaConflict, function, operation.site, "touched", &message, None);
+    }
 }
 
 /// Operations are about to be complete. What one has brought in its call must still be there, unless another one brings
@@ -58,7 +102,8 @@ pub(super) fn check_untouched(closed: &[Operation], by: FunctionId) {
         let mut others = closed.iter().enumerate().filter(|(other, _)| *other != at);
         let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = windows.get_or_insert_default().values().flat_map(|one| &one.operations);
-        if others.any(|(_, other)| meets(other)) || left.any(meets) {
+        let is_told = sanitizer::has_told(operation.site);
+        if is_told || others.any(|(_, other)| meets(other)) || left.any(meets) {
             continue;
         }
         drop(windows);

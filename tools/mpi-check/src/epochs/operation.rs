@@ -4,13 +4,14 @@ use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::pmpi;
 use mpi_tool_layer::{Call as _, FunctionId, ParameterKind, Site, Word};
 
-use crate::accesses::Action;
+use crate::accesses::{Action, Basic};
 use crate::areas::Area;
 use crate::arguments::{self, Checked};
 use crate::findings::{Class, report};
 use crate::layouts::Layout;
 use crate::objects;
 use crate::places::Mark;
+use crate::sanitizer::{self, Ticket};
 
 /// An operation of an epoch that is not over.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub(super) struct Operation {
     pub(super) layout: Option<Layout>,
     /// The datatype and how many, as the call has them.
     pub(super) described: (u64, u64),
+    /// The one basic datatype of the target's data.
+    pub(super) basic: Option<Basic>,
     /// How many bytes a displacement counts, if it is known.
     pub(super) unit: Option<u32>,
     /// It was started with a request.
@@ -37,16 +40,27 @@ pub(super) struct Operation {
     pub(super) read: Option<(Area, Option<u64>)>,
     /// Memory of this process that MPI writes.
     pub(super) written: Option<Area>,
+    /// The operation, as a sanitizer knows it.
+    pub(super) ticket: Ticket,
     /// What was there before the call, where it is little.
     pub(super) before: Option<u64>,
     /// What was there when the call had returned, if that was something else: then it has arrived.
     pub(super) arrived: Option<u64>,
+    /// The same, if it was what had been there before.
+    pub(super) unarrived: Option<u64>,
 }
 
 /// Of as many bytes as this, MPI writes none before it has all.
 const LITTLE: u64 = 256;
 
 impl Operation {
+    /// A sanitizer watches its buffers from now on, until it is over.
+    pub(super) fn watch(&mut self) {
+        let read = self.read.iter().map(|(area, _)| (area, false));
+        let written = self.written.iter().map(|area| (area, true));
+        self.ticket = sanitizer::begin(self.function, self.site, read.chain(written));
+    }
+
     /// `None` of one that moves nothing, or of which nobody knows what.
     pub(super) fn of(
         checked: &Checked<'_>,
@@ -68,6 +82,11 @@ impl Operation {
                 _ => {}
             }
         }
+        let basic = arguments::datatype(described.0).and_then(|info| {
+            let code = info.signature.uniform;
+            let size = info.size.checked_div(info.signature.elements)?;
+            (code != 0).then_some(Basic { code, size: u16::try_from(size).ok()? })
+        });
         let layout = objects::layout(described.0).zip(arguments::datatype(described.0));
         let layout = layout.and_then(|(layout, info)| layout.repeated(described.1, info.extent));
         let shape = checked.shape;
@@ -94,12 +113,15 @@ impl Operation {
             fetches: shape.received.buffer != NONE,
             layout,
             described,
+            basic,
             unit,
             has_request,
             read,
             written,
+            ticket: Ticket::NONE,
             before,
             arrived: None,
+            unarrived: None,
         })
     }
 
@@ -147,7 +169,7 @@ impl Operation {
             true => return,
         };
         let message = format!(
-            "{function} at rank {target}: what is given, {}, is not for what takes it, {}",
+            "{function} at rank {target}: the source has {}, which does not fit the destination, {}",
             given.describe(),
             taken.describe()
         );
@@ -178,6 +200,16 @@ impl Operation {
                 (Action::Put, Action::Accumulate) | (Action::Accumulate, Action::Put) => {
                     return Some("meets at the target, in any order,");
                 }
+                (Action::Accumulate, Action::Accumulate)
+                    if changes(old)
+                        && changes(self)
+                        && self.basic.zip(old.basic).is_some_and(|(own, theirs)| own != theirs) =>
+                {
+                    return Some("takes data at the target for another datatype than");
+                }
+                (Action::Put, Action::Put) if self.puts_other(old) => {
+                    return Some("puts other data to the place of");
+                }
                 _ => {}
             }
         }
@@ -190,6 +222,14 @@ impl Operation {
         let both_get = (old.action, self.action) == (Action::Get, Action::Get);
         (both_get && meet(old.written.as_ref(), written) && !self.gets_again(old))
             .then_some("gets to a place of this process that is written by")
+    }
+
+    /// Do two lines put different data to exactly one place? What meets in part may be equal there.
+    fn puts_other(&self, old: &Self) -> bool {
+        let is_one_place = self.displacement == old.displacement && self.described == old.described;
+        let sums = [self, old].map(|it| it.read.as_ref().and_then(|(_, sum)| *sum));
+        let [Some(own), Some(theirs)] = sums else { return false };
+        is_one_place && own != theirs && Mark::of(self.site) != Mark::of(old.site)
     }
 
     /// Do both get to the same place by the same line, as programs do that measure how long that takes?
@@ -217,7 +257,8 @@ impl Operation {
     /// The operation is complete now: what it reads must be as it was.
     pub(super) fn check_unchanged(&self, by: FunctionId) {
         let Some((area, before)) = &self.read else { return };
-        if area.is_changed(*before) {
+        // Who has seen the store has told of it.
+        if !sanitizer::has_told(self.site) && area.is_changed(*before) {
             let function = self.function;
             let message = format!(
                 "the buffer of {function} was changed before the epoch was over, as {by} says"

@@ -5,7 +5,10 @@ use crate::shared::{Shared, limit};
 /// What the checker could not see.
 pub(super) fn limits(shared: &Shared) -> Vec<&'static str> {
     let all = [
-        (limit::FINDINGS, "there were more kinds of findings than 256; the others are not told"),
+        (
+            limit::FINDINGS,
+            "there were more kinds of findings than 256; the others are not reported",
+        ),
         (
             limit::COLLECTIVES,
             "so many collective operations were under way at once that not all were compared",
@@ -13,8 +16,9 @@ pub(super) fn limits(shared: &Shared) -> Vec<&'static str> {
         (limit::MESSAGES, "so many messages were under way at once that not all were compared"),
         (
             limit::HOSTS,
-            "the ranks are on several hosts, and could not tell each other what they do: collective operations, messages, \
-             one-sided operations and deadlocks were not compared between ranks (mpi-watch tells of deadlocks there)",
+            "the ranks have no memory in common, as on several hosts or in containers, and could not tell each other what they \
+             do: collective operations, messages, one-sided operations and deadlocks were not compared between ranks \
+             (mpi-watch tells of deadlocks there)",
         ),
         (
             limit::SHADOWS,
@@ -51,6 +55,21 @@ pub(super) fn limits(shared: &Shared) -> Vec<&'static str> {
             limit::UNSEEN_OTHERS,
             "the program calls MPI past this tool, by a function of its own that has the name of MPI's, or by PMPI_: only \
              arguments were looked at",
+        ),
+        (
+            limit::SANITIZER,
+            "ThreadSanitizer does not tell this tool what it reports, as where it is part of the program (clang), is preloaded before \
+             the tool, or tells the program itself: loads and stores of buffers that MPI uses are printed by the sanitizer, not \
+             reported here",
+        ),
+        (
+            limit::SANITIZER_LOST,
+            "ThreadSanitizer has reported so much between two calls that not all of it is among the findings: it has printed it",
+        ),
+        (
+            limit::SANITIZER_ORDER,
+            "loads and stores of buffers that MPI uses were not looked at: ThreadSanitizer does not see how the program's library \
+             for threads (OpenMP, TBB) orders them",
         ),
         (limit::RANKS, "ranks beyond 1023 are not compared with others"),
     ];

@@ -1,7 +1,10 @@
 //! The report: as text and JSON, on a stream or in a file.
 
 use core::fmt::Write as _;
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed},
+};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
@@ -152,6 +155,14 @@ fn replace(path: &Path, contents: &str) -> std::io::Result<()> {
     fs::rename(&part, path)
 }
 
+/// This process prints no report unless something is found.
+static ONLY_FINDINGS: AtomicBool = AtomicBool::new(false);
+
+/// Others, which are as this one, print that nothing was found.
+pub(crate) fn say_only_what_is_found() {
+    ONLY_FINDINGS.store(true, Relaxed);
+}
+
 /// The report of this host, where the user wants it.
 pub(super) fn write_report() {
     let shared = shared();
@@ -165,8 +176,8 @@ pub(super) fn write_report() {
         return;
     }
     // What is printed does not grow with the number of hosts.
-    let is_news = shared.has_first.load(Relaxed)
-        || shared.one_of_hosts().is_none()
+    let is_news = (shared.has_first.load(Relaxed) || shared.one_of_hosts().is_none())
+        && !ONLY_FINDINGS.load(Relaxed)
         || entries(shared).next().is_some();
     match output {
         Output::Stdout | Output::Stderr if !is_news => {}

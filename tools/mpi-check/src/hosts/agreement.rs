@@ -56,6 +56,8 @@ pub(crate) fn begin(
     own: &Contribution,
 ) {
     let Some(hosts) = super::get() else { return };
+    let reduction = hosts.votes.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(reduction) = &*reduction else { return };
     look_at_old();
     let vote = Vote::new(checked.function, rank(), Mark::of(checked.site), own);
     let mut votes = Box::new([vote, Vote::default()]);
@@ -64,7 +66,7 @@ pub(crate) fn begin(
     // until the request is complete. All processes of the communicator come here with each collective operation on it, and
     // the shadow is for nothing else.
     let request =
-        unsafe { hosts.votes.begin(shadow, (&raw const *own).cast(), (&raw mut *all).cast()) };
+        unsafe { reduction.begin(shadow, (&raw const *own).cast(), (&raw mut *all).cast()) };
     let Ok(request) = request else { return };
     let (site, function) = (checked.site, checked.function);
     let identity = comm.identity;
@@ -153,6 +155,11 @@ fn look_at_old() {
 pub(super) fn end() {
     wait(Duration::from_millis(100), |_| true);
     with(|all| all.drain(..).for_each(std::mem::forget));
+    let reduction = super::get()
+        .and_then(|hosts| hosts.votes.write().unwrap_or_else(PoisonError::into_inner).take());
+    if let Some(reduction) = reduction {
+        reduction.free();
+    }
 }
 
 impl Pending {

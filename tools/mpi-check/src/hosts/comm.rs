@@ -157,26 +157,37 @@ impl OwnComm {
         MPI_Comm::from_word(self.0)
     }
 
-    /// Ends it. All its processes do so.
-    pub(crate) fn free(self) {
+    /// Ends it. All its processes do so. What is pending on it goes on.
+    ///
+    /// # Safety
+    ///
+    /// It must not have been freed, and nobody may use it any more.
+    pub(crate) unsafe fn free(self) {
         let mut comm = self.handle();
-        // SAFETY: the communicator must be valid: `of` has made it, and it is freed once, with the application's that it
-        // belongs to. What is pending on it goes on.
+        // SAFETY: the communicator must be valid: `of` has made it, and it was not freed, as the caller promises.
         unsafe { pmpi::MPI_Comm_free(&mut comm) };
     }
 
-    /// The least of each number. All processes must call it in the same order, and it waits for them.
-    pub(super) fn least<const N: usize>(self, own: [i64; N]) -> Result<[i64; N]> {
-        // SAFETY: the communicator is valid until the end, and of one group, as `of` has made it. Callers call it where all
-        // processes come to, in one order.
+    /// The least of each number. It waits for all processes.
+    ///
+    /// # Safety
+    ///
+    /// All processes must make their collective calls on this communicator in the same order, with as many numbers.
+    pub(super) unsafe fn least<const N: usize>(self, own: [i64; N]) -> Result<[i64; N]> {
+        // SAFETY: the communicator must be valid and of one group: `of` has made it so. The rest is the caller's promise.
         unsafe { least(self.handle(), own) }
     }
 
-    /// The sum of each number, likewise.
-    pub(super) fn sum<const N: usize>(self, own: [u64; N]) -> Result<[u64; N]> {
+    /// The sum of each number.
+    ///
+    /// # Safety
+    ///
+    /// As of [`least`](Self::least).
+    pub(super) unsafe fn sum<const N: usize>(self, own: [u64; N]) -> Result<[u64; N]> {
         let mut all = [0; N];
         let mut request = Request::none();
-        // SAFETY: MPI reads and writes as many elements of 64 bits as each of the two arrays has; otherwise as in `least`.
+        // SAFETY: MPI reads and writes as many elements of 64 bits as each of the two arrays has, until the request is
+        // complete, which is waited for. The communicator is valid, and the caller promises the rest.
         check(unsafe {
             pmpi::MPI_Iallreduce(
                 own.as_ptr().cast(),
@@ -192,11 +203,16 @@ impl OwnComm {
         Ok(all)
     }
 
-    /// All bits that any process has, likewise.
-    pub(super) fn any(self, own: u64) -> Result<u64> {
+    /// All bits that any process has.
+    ///
+    /// # Safety
+    ///
+    /// As of [`least`](Self::least).
+    pub(super) unsafe fn any(self, own: u64) -> Result<u64> {
         let mut all = 0_u64;
         let mut request = Request::none();
-        // SAFETY: MPI reads and writes one element of 64 bits, which both variables are; otherwise as in `least`.
+        // SAFETY: MPI reads and writes one element of 64 bits, which both variables are, until the request is complete, which
+        // is waited for. The communicator is valid, and the caller promises the rest.
         check(unsafe {
             pmpi::MPI_Iallreduce(
                 (&raw const own).cast(),
@@ -212,12 +228,17 @@ impl OwnComm {
         Ok(all)
     }
 
-    /// A number of each process, in the order of their ranks: at rank 0 all `size` of them, elsewhere nothing. Likewise.
-    pub(super) fn gather(self, own: u64, size: u32, is_root: bool) -> Result<Vec<u64>> {
+    /// A number of each process, in the order of their ranks: at rank 0 all `size` of them, elsewhere nothing.
+    ///
+    /// # Safety
+    ///
+    /// As of [`least`](Self::least). There must be `size` processes, and `is_root` must be true at rank 0 alone.
+    pub(super) unsafe fn gather(self, own: u64, size: u32, is_root: bool) -> Result<Vec<u64>> {
         let mut all = vec![0_u64; if is_root { size as usize } else { 0 }];
         let mut request = Request::none();
         // SAFETY: MPI reads one element of 64 bits, and at rank 0, which `is_root` is for, writes one for each process, for
-        // which there is room; otherwise as in `least`.
+        // which there is room, until the request is complete, which is waited for. The communicator is valid, and the caller
+        // promises the rest.
         check(unsafe {
             pmpi::MPI_Igather(
                 (&raw const own).cast(),
@@ -309,9 +330,14 @@ pub(super) fn test_some(requests: &mut [Request]) -> Result<()> {
 }
 
 /// A barrier that does not wait.
-pub(super) fn begin_barrier(comm: OwnComm) -> Result<Request> {
+///
+/// # Safety
+///
+/// As of [`OwnComm::least`].
+pub(super) unsafe fn begin_barrier(comm: OwnComm) -> Result<Request> {
     let mut request = Request::none();
-    // SAFETY: `MPI_Ibarrier` wants a valid communicator, which an `OwnComm` is, and writes a request. All processes call it.
+    // SAFETY: `MPI_Ibarrier` wants a valid communicator, which an `OwnComm` is, and writes a request. That all processes call
+    // it, the caller promises.
     check(unsafe { pmpi::MPI_Ibarrier(comm.handle(), &mut request.0) })?;
     Ok(request)
 }
@@ -388,7 +414,7 @@ pub(super) unsafe fn begin_receive(
 }
 
 /// How values of a type are put together by a nonblocking reduction.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Reduction {
     datatype: u64,
     operation: u64,
@@ -410,6 +436,17 @@ impl Reduction {
         Ok(Self { datatype: datatype.to_word(), operation: operation.to_word() })
     }
 
+    /// Gives both objects back to MPI, which keeps them as long as what was begun needs them.
+    pub(super) fn free(self) {
+        let mut datatype = MPI_Datatype::from_word(self.datatype);
+        let mut operation = MPI_Op::from_word(self.operation);
+        // SAFETY: both want a handle that was made and not freed: `new` has made them, and nobody else has `self` any more.
+        unsafe {
+            pmpi::MPI_Type_free(&mut datatype);
+            pmpi::MPI_Op_free(&mut operation);
+        }
+    }
+
     /// Starts one, of one value of each process.
     ///
     /// # Safety
@@ -417,7 +454,7 @@ impl Reduction {
     /// Both must be values of this reduction's size, and stay where they are until the request is complete; nobody may read
     /// the second one before. All processes of the communicator must start it in the same order.
     pub(super) unsafe fn begin(
-        self,
+        &self,
         comm: OwnComm,
         own: *const c_void,
         all: *mut c_void,

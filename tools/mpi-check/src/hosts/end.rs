@@ -31,7 +31,8 @@ fn exchange(hosts: &Hosts) -> comm::Result<()> {
     take_all(hosts.post)?;
     agreement::end();
     // What one rank knows of messages is so for all. All have told what they have found then.
-    let limits = hosts.post.any(shared().limits.load(Relaxed).into())?;
+    // SAFETY: all processes must make the same collective calls on the communicator: all are here, and what fails, fails for all.
+    let limits = unsafe { hosts.post.any(shared().limits.load(Relaxed).into())? };
     shared().limits.fetch_or(limits as u32, Relaxed);
     messages::tell_held();
     let is_speaker = speaks(hosts, rank());
@@ -39,13 +40,17 @@ fn exchange(hosts: &Hosts) -> comm::Result<()> {
         messages::report_lost();
     }
     // Held findings are told by all.
-    hosts.post.least([0])?;
+    // SAFETY: all processes must make the same collective calls on the communicator: all come here.
+    unsafe { hosts.post.least([0])? };
     let is_first = rank() == 0;
     let mut findings = Vec::new();
     if is_speaker && !is_first {
         findings = findings::to_bytes();
     }
-    let lengths = hosts.post.gather(findings.len() as u64, hosts.of.len() as u32, is_first)?;
+    // SAFETY: all processes must make the same collective calls on the communicator: all come here. It has the ranks of the
+    // world, each of which is on a host of the list.
+    let lengths =
+        unsafe { hosts.post.gather(findings.len() as u64, hosts.of.len() as u32, is_first)? };
     if is_first {
         for (from, length) in (0..).zip(lengths).filter(|(_, length)| *length != 0) {
             findings::add_bytes(&hosts.post.receive(length as usize, from, TAG)?);
@@ -54,7 +59,8 @@ fn exchange(hosts: &Hosts) -> comm::Result<()> {
         hosts.post.send(&findings, 0, TAG)?;
     }
     let own = if is_first { findings::count_faults() } else { 0 };
-    let [faults] = hosts.post.sum([own as u64])?;
+    // SAFETY: all processes must make the same collective calls on the communicator: all come here.
+    let [faults] = unsafe { hosts.post.sum([own as u64])? };
     findings::merged(faults as u32);
     Ok(())
 }
@@ -75,7 +81,8 @@ fn take_all(comm: OwnComm) -> comm::Result<()> {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    let mut all_are_here = begin_barrier(comm)?;
+    // SAFETY: all processes must make the same collective calls on the communicator: all are in `MPI_Finalize`, and come here.
+    let mut all_are_here = unsafe { begin_barrier(comm)? };
     while !all_are_here.test()? {
         drain();
     }
@@ -87,7 +94,8 @@ fn take_all(comm: OwnComm) -> comm::Result<()> {
         }
         drain();
     }
-    let mut all_are_taken = begin_barrier(comm)?;
+    // SAFETY: all processes must make the same collective calls on the communicator: all come here.
+    let mut all_are_taken = unsafe { begin_barrier(comm)? };
     while !all_are_taken.test()? {
         drain();
     }

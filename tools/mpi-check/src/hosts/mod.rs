@@ -16,7 +16,7 @@ use core::sync::atomic::{
     AtomicBool, AtomicU32,
     Ordering::{AcqRel, Relaxed},
 };
-use std::sync::OnceLock;
+use std::sync::{OnceLock, RwLock};
 
 use mpi_tool_layer::mpi_sys::{MPI_Comm, c_int, pmpi};
 use mpi_tool_layer::{Members, launched_on_one_host};
@@ -43,7 +43,8 @@ pub(crate) struct Hosts {
     token: u64,
     /// All ranks of the world, for messages and for the end.
     post: OwnComm,
-    votes: Reduction,
+    /// Until the program ends.
+    votes: RwLock<Option<Reduction>>,
     /// Several threads of some process may call MPI at once.
     have_threads: bool,
 }
@@ -107,23 +108,33 @@ pub(crate) fn must_wait() -> bool {
     HOSTS.get().is_some_and(|hosts| hosts.have_threads)
 }
 
-/// MPI has started with a world of several processes, and the application has yet to be told.
-pub(crate) fn begin(size: u32, world: &Comm, has_threads: bool) {
+/// MPI has started with a world of several processes, and the application has yet to be told. Have all of them been asked?
+///
+/// # Safety
+///
+/// The world must be active and have `size` processes, and no other thread may use it. All its processes must call this.
+pub(crate) unsafe fn begin(size: u32, world: &Comm, has_threads: bool) -> bool {
     if !IS_WANTED.load(Relaxed) || launched_on_one_host(size) == Some(true) {
-        return;
+        return false;
     }
-    let known = find(size, world, has_threads);
+    // SAFETY: all must come there, and the launcher has told all the same. The caller promises the rest.
+    let known = unsafe { find(size, world, has_threads) };
+    let are_asked = known.is_ok();
     if let Ok(Some(hosts)) = known {
         post::begin();
         let _ = HOSTS.set(hosts);
     }
+    are_asked
 }
 
 /// Asks all ranks where they are. `None` if there is one host only.
-fn find(size: u32, world: &Comm, has_threads: bool) -> comm::Result<Option<Hosts>> {
+///
+/// # Safety
+///
+/// As of [`begin`].
+unsafe fn find(size: u32, world: &Comm, has_threads: bool) -> comm::Result<Option<Hosts>> {
     let own = [shared::host_id(), has_threads.into()];
-    // SAFETY: the world is active, as the caller knows its size, and the application cannot use it yet. All ranks are in
-    // `MPI_Init`, and come here or, as a launcher has told them all the same, none does.
+    // SAFETY: it wants what the caller promises.
     let all = unsafe { comm::all_on_world(size, own)? };
     let mut ids: Vec<u64> = all.iter().map(|[id, _]| *id).collect();
     ids.sort_unstable();
@@ -134,25 +145,30 @@ fn find(size: u32, world: &Comm, has_threads: bool) -> comm::Result<Option<Hosts
     let number = |id: &u64| ids.binary_search(id).unwrap_or(0) as u32;
     let of: Box<[u32]> = all.iter().map(|[id, _]| number(id)).collect();
     let have_threads = all.iter().any(|[_, threads]| *threads != 0);
-    // SAFETY: as above, and the world is of one group.
+    // SAFETY: it wants what the caller promises, and a communicator of one group, which the world is.
     let made = unsafe { [OwnComm::of(pmpi::MPI_COMM_WORLD), OwnComm::of(pmpi::MPI_COMM_WORLD)] };
     let votes = Reduction::new(vote::WORDS, Some(vote::put_together));
     let is_made = made.iter().all(Result::is_ok) && votes.is_ok();
-    // SAFETY: as above.
+    // SAFETY: it wants what the caller promises, and a communicator of one group, which the world is.
     let [are_all] = unsafe { comm::least_on(pmpi::MPI_COMM_WORLD, [is_made.into()])? };
     let ([post, shadow], Ok(votes), 1) = (made, votes, are_all) else { return Err(comm::Failed) };
     let _ = world.shadow.set(shadow?);
     let own = of.get(rank() as usize).copied().ok_or(comm::Failed)?;
     let token = all[0][0];
+    let votes = RwLock::new(Some(votes));
     Ok(Some(Hosts { of, own, token, post: post?, votes, have_threads }))
 }
 
 /// An accepted call has made a communicator, from one with a shadow: it gets one, too, if its processes are on several
-/// hosts. `made`: what is known of it. To be called before the application has it.
-pub(crate) fn follow(handle: MPI_Comm, made: Option<&Comm>) {
+/// hosts. `made`: what is known of it.
+///
+/// # Safety
+///
+/// The communicator must be valid, and the application must not have it yet. All its processes must call this.
+pub(crate) unsafe fn follow(handle: MPI_Comm, made: Option<&Comm>) {
     let Some(hosts) = get() else { return };
     let mut is_inter = 0;
-    // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, which MPI has just made, and writes one `int`.
+    // SAFETY: `MPI_Comm_test_inter` wants a valid communicator, as the caller promises, and writes one `int`.
     let code: c_int = unsafe { pmpi::MPI_Comm_test_inter(handle, &mut is_inter) };
     if code != pmpi::MPI_SUCCESS || is_inter != 0 {
         return;
@@ -160,15 +176,14 @@ pub(crate) fn follow(handle: MPI_Comm, made: Option<&Comm>) {
     let has_room = COUNT.load(Relaxed) < SHADOWS;
     let host = i64::from(hosts.own);
     let own = [made.is_some().into(), has_room.into(), host, -host];
-    // SAFETY: the communicator is valid and of one group, as was asked, and the application does not have it yet. All its
-    // processes are in the same call, have this tool, since the parent has a shadow, and come here.
+    // SAFETY: the communicator must be of one group, as was asked. The caller promises the rest.
     let Ok(least) = (unsafe { comm::least_on(handle, own) }) else { return };
     let [is_known, has_room, first, last] = least;
     if first == -last {
         return;
     }
     let shadow = if is_known == 1 && has_room == 1 {
-        // SAFETY: as above.
+        // SAFETY: the communicator must be of one group, as was asked. All its processes have the same answers, and come here.
         unsafe { OwnComm::of(handle) }.ok()
     } else {
         None
@@ -189,6 +204,8 @@ pub(crate) fn freed(comm: &Comm) {
         && agreement::settle_comm(comm.identity)
     {
         COUNT.fetch_sub(1, AcqRel);
-        shadow.free();
+        // SAFETY: it must not have been freed, nor be used any more: the application has freed what it belongs to, which
+        // happens once.
+        unsafe { shadow.free() };
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn matched(checked: &Checked<'_>, status: &MPI_Status) {
         number: None,
         is_partitioned: false,
         is_untold: false,
+        is_cancelled: false,
         comm: comm.clone(),
     };
     let Some((channel, sent)) = arrived(&receive, Some(status)) else { return };

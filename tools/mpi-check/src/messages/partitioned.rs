@@ -29,6 +29,8 @@ fn peer<'c>(checked: &'c Checked<'_>, position: u8) -> Option<(&'c CommRef, u32)
 /// The same channel with the identity of the next send or receive on it.
 fn next(mut channel: Channel, is_received: bool) -> Channel {
     let number = with(|counts| {
+        let threads = if is_received { &mut counts.receivers } else { &mut counts.senders };
+        threads.note(channel);
         let made = counts.partitioned[usize::from(is_received)].entry(channel).or_default();
         *made += 1;
         *made
@@ -62,6 +64,7 @@ pub(super) fn receive_of(checked: &Checked<'_>) -> Option<Receive> {
         number: None,
         is_partitioned: true,
         is_untold: false,
+        is_cancelled: false,
         comm: comm.clone(),
     })
 }

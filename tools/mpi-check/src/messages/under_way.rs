@@ -2,10 +2,13 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{Channel, has};
+use mpi_tool_layer::FunctionId;
+
+use super::{Channel, Slot, Wanted, has};
 use crate::findings::{Class, Place, report_of};
 use crate::hosts;
-use crate::places;
+use crate::names;
+use crate::places::{self, Mark};
 use crate::shared::{limit, shared};
 use crate::waits;
 
@@ -27,6 +30,72 @@ pub(crate) fn keys() -> (Vec<u64>, Vec<u64>) {
         shared().messages.all().partition(|(_, slot)| slot.is_lost());
     let keys = |of: Vec<(u64, &super::Slot)>| of.into_iter().map(|(key, _)| key).collect();
     (keys(lost), keys(others))
+}
+
+/// A message that a rank has sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) identity: u64,
+    pub(crate) tag: i64,
+    pub(crate) function: FunctionId,
+    pub(crate) mark: Mark,
+}
+
+impl Sent {
+    fn of(slot: &Slot) -> Option<Self> {
+        let sent = slot.sent.get(false).filter(|_| slot.is_sent())?;
+        let Channel { identity, tag, .. } = slot.channel();
+        Some(Self { identity, tag, function: sent.function, mark: sent.mark })
+    }
+}
+
+/// The message of a key, if it is under way.
+pub(crate) fn sent_as(key: u64) -> Option<Sent> {
+    Sent::of(shared().messages.look(key)?)
+}
+
+/// By which call a rank has asked for a message that was not sent, and where.
+pub(crate) fn posted_by(rank: u32, wanted: Wanted) -> Option<(FunctionId, Mark)> {
+    let channel = Channel {
+        identity: wanted.identity,
+        source: wanted.source?,
+        target: rank,
+        tag: wanted.tag?,
+    };
+    let is_it = |slot: &&Slot| {
+        !slot.is_sent() && slot.has.load(Relaxed) & has::POSTED != 0 && slot.is_of(channel)
+    };
+    let posted = shared().messages.all().map(|(_, slot)| slot).find(is_it)?.posted.get(false)?;
+    Some((posted.function, posted.mark))
+}
+
+/// The message that lies there for a rank that waits for another one which differs from it in one thing, in words; empty if there
+/// is none.
+pub(crate) fn nearly(rank: u32, wanted: Wanted) -> String {
+    let lost = || {
+        let all = shared().messages.all().map(|(_, slot)| slot);
+        all.filter(|slot| slot.is_lost() && slot.target.load(Relaxed) == rank)
+    };
+    let differences = |slot: &&Slot| {
+        let of = slot.channel();
+        let differs = [
+            of.identity != wanted.identity,
+            wanted.source.is_some_and(|source| source != of.source),
+            wanted.tag.is_some_and(|tag| tag != of.tag),
+        ];
+        differs.iter().filter(|it| **it).count()
+    };
+    let Some(slot) = lost().find(|slot| differences(slot) == 1) else { return String::new() };
+    let Some(sent) = Sent::of(slot) else { return String::new() };
+    let place = places::of_mark(sent.mark);
+    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    format!(
+        ", and has one with tag {}{} from rank {} ({}{at})",
+        sent.tag,
+        names::on(sent.identity),
+        slot.source.load(Relaxed),
+        sent.function,
+    )
 }
 
 /// All ranks are through: what was sent and is still there was never received.

@@ -51,7 +51,7 @@ pub(super) fn check_gone(handle: MPI_Request, function: FunctionId, site: Site) 
         && !IS_UNSURE.load(Relaxed)
         && !crate::messages::has_threads()
         && !shared().has_reached(limit::UNSEEN | limit::UNSEEN_OTHERS);
-    if !is_sure || with(|requests| requests.contains_key(&key)) || extensions::may_be_called() {
+    if !is_sure || with(|requests| requests.contains_key(&key)) || extensions::are_unseen() {
         return;
     }
     let message =
@@ -92,6 +92,27 @@ pub(super) fn check_twice(handles: &[MPI_Request], function: FunctionId, site: S
 }
 
 impl Request {
+    /// Only operations of messages that are under way may be cancelled, and no partitioned ones (MPI-4.0, 3.8.4, 4.2 and 6.13).
+    fn check_may_be_cancelled(&self, site: Site) {
+        let function = FunctionId::MPI_Cancel;
+        let class = mpi_facts::Shape::looked_up(self.function).class;
+        let is_of_all = matches!(class, FunctionClass::Collective | FunctionClass::Neighborhood);
+        let message = if self.partitions.is_some() {
+            format!(
+                "{function} of a request of {}: partitioned messages cannot be cancelled",
+                self.function
+            )
+        } else if self.is_persistent && is_of_all {
+            format!("{function} of a request of {}, which must be completed", self.function)
+        } else if self.is_persistent && !self.is_active && !IS_UNSURE.load(Relaxed) {
+            format!("{function} of a request of {} that is not active", self.function)
+        } else {
+            return self.check_must_end(function, site);
+        };
+        let other = Other::new("made at", self.site);
+        report(Class::RequestLifecycle, function, site, "cancel", &message, Some(other));
+    }
+
     /// Requests that must not be cancelled or freed: those of nonblocking collective operations, and those of one-sided
     /// operations (MPI-4.0, 6.12 and 12.3.5).
     pub(super) fn check_must_end(&self, function: FunctionId, site: Site) {
@@ -118,7 +139,7 @@ pub(super) fn check_cancelled(handle: MPI_Request, site: Site) {
         _ => None,
     });
     match request {
-        Some(request) => request.check_must_end(FunctionId::MPI_Cancel, site),
+        Some(request) => request.check_may_be_cancelled(site),
         None => check_gone(handle, FunctionId::MPI_Cancel, site),
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn flushed(window: u64, target: Option<i64>, function: FunctionId, si
             let Some(remote) = request.remote else { continue };
             if remote.window == window && target.is_none_or(|target| target == remote.target) {
                 complete.push(request.clone());
-                request.buffers = [None, None];
+                request.let_go();
             }
             are_left |= request.buffers.iter().any(Option::is_some);
         }

@@ -4,10 +4,14 @@ use mpi_facts::NONE;
 use mpi_tool_layer::mpi_sys::c_int;
 use mpi_tool_layer::{Call as _, FunctionId, Site, Word as _};
 
+use smallvec::SmallVec;
+
 use super::with;
+use crate::areas::Area;
 use crate::arguments::Checked;
 use crate::findings::{Class, Other, report};
 use crate::memory::checksum;
+use crate::sanitizer;
 
 /// The partitions of a request.
 #[derive(Debug, Clone)]
@@ -19,6 +23,10 @@ pub(super) struct Partitions {
     count_ready: u64,
     /// Where the first one begins, and how many bytes each has; `None` if that is not known.
     place: Option<(u64, u64)>,
+    /// Where some became ready, since the request was started: the first places.
+    named: SmallVec<[Site; 2]>,
+    /// What is received, all of it.
+    received: Option<Area>,
     /// What was in those that are ready: where it begins, and a checksum.
     sums: Vec<(u64, u64)>,
 }
@@ -42,8 +50,48 @@ impl Partitions {
             Some((begin, end - begin))
         };
         let place = if is_sent && checked.is_sound { place() } else { None };
+        let whole = || {
+            let each = u64::try_from(checked.int(received.count)?).ok()?;
+            let buffer = checked.word(received.buffer)?;
+            Area::of(checked, buffer, each.checked_mul(count)?, received.datatype)
+        };
+        let is_for_us = !is_sent && checked.is_sound && !checked.is_for_nobody();
+        let received = if is_for_us { whole() } else { None };
         let (ready, sums) = (Vec::new(), Vec::new());
-        Some(Box::new(Self { count, is_sent, ready, count_ready: 0, place, sums }))
+        Some(Box::new(Self {
+            count,
+            is_sent,
+            ready,
+            count_ready: 0,
+            place,
+            named: SmallVec::new(),
+            received,
+            sums,
+        }))
+    }
+
+    /// What is received from the start on.
+    pub(super) fn received(&self) -> Option<Area> {
+        self.received.clone()
+    }
+
+    /// Has a sanitizer told of a store to one that was ready?
+    pub(super) fn is_told(&self) -> bool {
+        self.named.iter().any(|site| sanitizer::has_told(*site))
+    }
+
+    fn note_place(&mut self, site: Site) {
+        const MOST: usize = 16;
+        if self.named.len() < MOST && !self.named.contains(&site) {
+            self.named.push(site);
+        }
+    }
+
+    /// One that is sent, if it is known where it is.
+    fn sent(&self, partition: u64) -> Option<Area> {
+        let (base, bytes) = self.place?;
+        let begin = base.checked_add(partition.checked_mul(bytes)?)?;
+        Some(Area::whole(begin, begin.checked_add(bytes)?))
     }
 
     /// Must more of them be ready before the request can be complete?
@@ -64,6 +112,7 @@ impl Partitions {
     pub(super) fn start(&mut self) {
         self.ready.clear();
         self.sums.clear();
+        self.named.clear();
         self.count_ready = 0;
     }
 
@@ -118,25 +167,54 @@ pub(crate) fn naming(checked: &Checked<'_>) {
     let is_arrival = function == FunctionId::MPI_Parrived;
     let words = checked.call.words();
     let handle = if is_arrival { words[0] } else { words[words.len() - 1] };
+    let mut areas: Vec<Area> = Vec::new();
     let found = with(|requests| {
         // Which of several requests with one handle it is, nobody knows.
         let [request] = &mut requests.get_mut(&handle)?[..] else { return None };
         let (made_by, is_active, place) = (request.function, request.is_active, request.site);
+        let turned = || {
+            let [low, high] = [0, 1].map(|at: usize| words[at] as i64);
+            // A range of none ends one before its beginning.
+            let is_range = function == FunctionId::MPI_Pready_range;
+            (is_range && low > high.saturating_add(1)).then_some(Fault::Turned(low, high))
+        };
         let fault = match request.partitions.as_deref_mut() {
             None => Some(Fault::Kind),
             Some(of) if of.is_sent == is_arrival => Some(Fault::Kind),
             Some(_) if !is_active && !is_arrival => Some(Fault::Inactive),
+            Some(_) if turned().is_some() => turned(),
             Some(of) => partitions.iter().find_map(|partition| {
                 let number = u64::try_from(*partition).ok().filter(|number| *number < of.count);
                 let Some(number) = number else { return Some(Fault::Range(*partition, of.count)) };
+                if !is_arrival && sanitizer::is_on() {
+                    areas.extend(of.sent(number));
+                }
                 (!is_arrival && of.set_ready(number)).then_some(Fault::Twice(number))
             }),
         };
+        // From now on, MPI may read what is ready.
+        if !areas.is_empty() {
+            request.partitions.iter_mut().for_each(|of| of.note_place(checked.site));
+            for area in &areas {
+                request.ticket = sanitizer::add(request.ticket, made_by, checked.site, area);
+            }
+        }
         Some((fault?, made_by, place))
     });
     if let Some((fault, made_by, place)) = found {
         fault.tell(function, checked.site, made_by, place);
     }
+}
+
+/// `MPI_Parrived` has said that a partition has arrived. It is the application's from now on, and with it all of the buffer, as far
+/// as a sanitizer is told.
+pub(crate) fn arrived(checked: &Checked<'_>) {
+    let handle = checked.call.words()[0];
+    let ticket = with(|requests| match &requests.get(&handle)?[..] {
+        [request] => Some(request.ticket),
+        _ => None,
+    });
+    ticket.into_iter().for_each(sanitizer::end);
 }
 
 /// What is wrong with a call that names partitions.
@@ -145,6 +223,8 @@ enum Fault {
     Kind,
     Inactive,
     Range(i64, u64),
+    /// The first and the last one of a range.
+    Turned(i64, i64),
     Twice(u64),
 }
 
@@ -165,6 +245,11 @@ impl Fault {
                 Class::InvalidArgument,
                 "partition",
                 format!("the partition is {partition}, but the request has {count}"),
+            ),
+            Self::Turned(low, high) => (
+                Class::InvalidArgument,
+                "partition",
+                format!("partition_low is {low}, but partition_high is {high}"),
             ),
             Self::Twice(partition) => (
                 Class::RequestLifecycle,

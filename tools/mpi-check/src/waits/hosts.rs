@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use mpi_tool_layer::run::{host, named_folder};
 
 use super::seen::{Seen, SeenRank};
-use super::{Need, state};
+use super::{How, Need, state};
 use crate::hosts::{self, Numbers};
 use crate::messages::Channel;
 use crate::places::Mark;
@@ -139,7 +139,7 @@ fn to_words(seen: &Seen) -> Option<Vec<u64>> {
     }
     let here =
         || seen.ranks.iter().enumerate().filter(|(rank, _)| !hosts::is_elsewhere(*rank as u32));
-    if here().any(|(_, rank)| rank.state == state::RUNNING) {
+    if here().any(|(_, rank)| matches!(rank.state, state::RUNNING | state::POLLING)) {
         return None;
     }
     let mut words = vec![here().count() as u64];
@@ -229,7 +229,7 @@ fn tell(answers: &[Vec<u64>], size: usize) -> bool {
     if under_way != seen.records_under_way() {
         return false;
     }
-    let stuck = seen.stuck();
+    let stuck = seen.stuck(&How { is_strict: false, polling: Vec::new() });
     if !stuck.is_empty() {
         seen.tell(&stuck);
     }

@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use mpi_tool_layer::FunctionId;
 
 use super::locks::{self, Lock};
-use super::{NEEDS, Need, NeedState, RankState, state};
+use super::{How, NEEDS, Need, NeedState, RankState, state};
 use crate::collectives;
 use crate::exposures;
-use crate::findings::{Class, Other, Place, report_of};
+use crate::findings::{Class, Other, Place, ranks_text, report_of};
 use crate::hosts;
 use crate::messages::{self, Channel, Wanted};
+use crate::names;
 use crate::places::{self, Mark};
 use crate::remotes;
 use crate::shared::shared;
@@ -38,12 +39,17 @@ pub(super) struct SeenRank {
 impl SeenRank {
     pub(super) fn of(rank: &RankState) -> Self {
         let count = (rank.count.load(Relaxed) as usize).min(NEEDS);
+        let state = match rank.state.load(Acquire) {
+            // Another thread may do what it waits for.
+            state::BLOCKED | state::POLLING if !rank.tasks.has_one_caller() => state::RUNNING,
+            state => state,
+        };
         let entered = rank.entered.iter().map(|it| {
             let number = it.number.load(Acquire);
             [it.identity.load(Relaxed), number, it.size.load(Relaxed)]
         });
         Self {
-            state: rank.state.load(Acquire),
+            state,
             sequence: rank.sequence.load(Acquire),
             function: rank.function.load(Relaxed),
             mark: Mark { module: rank.module.load(Relaxed), offset: rank.offset.load(Relaxed) },
@@ -102,23 +108,20 @@ impl Seen {
     }
 
     /// The ranks that can never go on.
-    pub(super) fn stuck(&self) -> Vec<usize> {
+    pub(super) fn stuck(&self, how: &How) -> Vec<usize> {
         let ranks = &self.ranks;
-        let mut can_go: Vec<bool> = ranks.iter().map(|rank| rank.state == state::RUNNING).collect();
+        let mut can_go: Vec<bool> = (0..ranks.len())
+            .map(|at| match ranks[at].state {
+                state::RUNNING => true,
+                state::POLLING => !how.polling.contains(&at),
+                _ => false,
+            })
+            .collect();
+        let waits = |rank: &SeenRank| matches!(rank.state, state::BLOCKED | state::POLLING);
         loop {
             let mut changed = false;
             for (at, rank) in ranks.iter().enumerate() {
-                if can_go[at] || !rank.is_blocked() {
-                    continue;
-                }
-                let mut needs = (0..rank.needs.len()).map(|number| {
-                    let need = rank.needs[number];
-                    // Each of several receives that ask for the same needs a message of its own.
-                    let same = rank.needs[..number].iter().filter(|other| **other == need).count();
-                    self.may_come(need, same, at, &can_go)
-                });
-                let goes = if rank.is_any { needs.any(|may| may) } else { needs.all(|may| may) };
-                if goes {
+                if !can_go[at] && waits(rank) && self.may_go(at, how, &can_go) {
                     can_go[at] = true;
                     changed = true;
                 }
@@ -127,24 +130,104 @@ impl Seen {
                 break;
             }
         }
-        (0..ranks.len()).filter(|rank| !can_go[*rank] && ranks[*rank].is_blocked()).collect()
+        (0..ranks.len()).filter(|rank| !can_go[*rank] && waits(&ranks[*rank])).collect()
+    }
+
+    /// May a rank that waits go on, once some others can?
+    fn may_go(&self, at: usize, how: &How, can_go: &[bool]) -> bool {
+        let rank = &self.ranks[at];
+        let mut needs = (0..rank.needs.len()).map(|number| {
+            let need = rank.needs[number];
+            // Each of several receives that ask for the same needs a message of its own.
+            let same = rank.needs[..number].iter().filter(|other| **other == need).count();
+            self.may_come(need, same, at, how, can_go)
+        });
+        if rank.is_any {
+            return needs.any(|may| may);
+        }
+        needs.all(|may| may) && self.has_message_for_each(at, can_go)
+    }
+
+    /// May somebody who can go on send what a rank asks for?
+    fn may_be_sent(&self, wanted: Wanted, rank: usize, can_go: &[bool]) -> bool {
+        let goes = |rank: u32| can_go.get(rank as usize).copied().unwrap_or(true);
+        let others = || can_go.iter().enumerate().any(|(other, goes)| *goes && other != rank);
+        wanted.source.map_or_else(others, goes)
+    }
+
+    /// Is a message one that a rank asks for?
+    fn is_for(message: &Channel, wanted: Wanted, rank: usize) -> bool {
+        message.target as usize == rank
+            && message.identity == wanted.identity
+            && wanted.source.is_none_or(|source| source == message.source)
+            && wanted.tag.is_none_or(|tag| tag == message.tag)
+    }
+
+    /// Is there a message of its own for each receive of a rank that nobody can send one to any more? One that asks for any
+    /// message must not be given the one that another receive needs.
+    fn has_message_for_each(&self, at: usize, can_go: &[bool]) -> bool {
+        let (needed, there) = self.count_messages(at, can_go);
+        there == needed
+    }
+
+    /// How many messages a rank needs that nobody can send any more, and how many of them there are.
+    fn count_messages(&self, at: usize, can_go: &[bool]) -> (usize, usize) {
+        let needs = self.ranks[at].needs.iter().filter_map(|need| match need {
+            Need::Message(wanted) if !self.may_be_sent(*wanted, at, can_go) => Some(*wanted),
+            _ => None,
+        });
+        let needs: Vec<Wanted> = needs.collect();
+        if needs.len() < 2 {
+            // Looked at by itself.
+            return (needs.len(), needs.len());
+        }
+        let messages: Vec<&Channel> =
+            self.under_way.iter().filter(|message| message.target as usize == at).collect();
+        // Which receive has which message.
+        let mut given: Vec<Option<usize>> = vec![None; messages.len()];
+        let has_one = |need: &usize| {
+            let mut tried = vec![false; messages.len()];
+            Self::give(*need, &needs, &messages, at, &mut given, &mut tried)
+        };
+        (needs.len(), (0..needs.len()).filter(has_one).count())
+    }
+
+    /// Gives a receive a message, and those that lose theirs another one.
+    fn give(
+        need: usize,
+        needs: &[Wanted],
+        messages: &[&Channel],
+        at: usize,
+        given: &mut [Option<usize>],
+        tried: &mut [bool],
+    ) -> bool {
+        for (number, message) in messages.iter().enumerate() {
+            if tried[number] || !Self::is_for(message, needs[need], at) {
+                continue;
+            }
+            tried[number] = true;
+            let is_free = match given[number] {
+                None => true,
+                Some(other) => Self::give(other, needs, messages, at, given, tried),
+            };
+            if is_free {
+                given[number] = Some(need);
+                return true;
+            }
+        }
+        false
     }
 
     /// Is there what a rank needs, besides what as many other needs are for that are the same, or may it still come?
-    fn may_come(&self, need: Need, same: usize, rank: usize, can_go: &[bool]) -> bool {
+    fn may_come(&self, need: Need, same: usize, rank: usize, how: &How, can_go: &[bool]) -> bool {
         let others = || can_go.iter().enumerate().any(|(other, goes)| *goes && other != rank);
         let goes = |rank: u32| can_go.get(rank as usize).copied().unwrap_or(true);
         match need {
             Need::Nothing => true,
             Need::Message(wanted) => {
-                let is_wanted = |message: &&Channel| {
-                    message.target as usize == rank
-                        && message.identity == wanted.identity
-                        && wanted.source.is_none_or(|source| source == message.source)
-                        && wanted.tag.is_none_or(|tag| tag == message.tag)
-                };
+                let is_wanted = |message: &&Channel| Self::is_for(message, wanted, rank);
                 self.under_way.iter().filter(is_wanted).nth(same).is_some()
-                    || wanted.source.map_or_else(others, goes)
+                    || self.may_be_sent(wanted, rank, can_go)
             }
             Need::Receiver { key, target } => {
                 let Some(of_target) = self.ranks.get(target as usize) else { return true };
@@ -156,7 +239,11 @@ impl Seen {
                 may_get || goes(target)
             }
             Need::Collective { identity, number, root } => {
+                let root = root.filter(|_| !how.is_strict);
                 self.is_over(rank, identity, number, root) || others()
+            }
+            Need::Attendance { identity, number } if how.is_strict => {
+                self.is_over(rank, identity, number, None) || others()
             }
             Need::Attendance { identity, number } => {
                 let mut others = self.ranks.iter().enumerate().filter(|(other, _)| *other != rank);
@@ -218,62 +305,173 @@ impl Seen {
         here.count() as u64 >= *size
     }
 
-    /// What a rank waits for, in words.
-    fn sentence(&self, rank: usize) -> (FunctionId, Mark, String) {
+    /// Where a rank is, in words, if nothing else is said of it.
+    fn whereabouts(&self, rank: u32, told: &[usize]) -> String {
+        let Some(of) = self.ranks.get(rank as usize).filter(|_| !told.contains(&(rank as usize)))
+        else {
+            return String::new();
+        };
+        match of.state {
+            state::OVER => ", which is in MPI_Finalize".into(),
+            state::BLOCKED => {
+                let name =
+                    FunctionId::from_index(of.function as usize).map_or("MPI", |it| it.name());
+                let place = places::of_mark(of.mark);
+                let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+                format!(", which is in {name}{at}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// A call and its place, behind the call that waits for it: ` (MPI_Irecv at a.c:7 main)`.
+    fn behind(function: FunctionId, waiting: FunctionId, mark: Mark) -> String {
+        if function == waiting {
+            return String::new();
+        }
+        let place = places::of_mark(mark);
+        let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        format!(" ({function}{at})")
+    }
+
+    /// What a rank waits for in a collective operation.
+    fn collective(
+        &self,
+        rank: usize,
+        waiting: FunctionId,
+        [identity, number]: [u64; 2],
+        told: &[usize],
+    ) -> String {
+        let on = names::on(identity);
+        let under_way = collectives::under_way(identity, number).filter(|_| !self.is_of_all);
+        let Some(of) = under_way else {
+            return format!("{on} waits for other ranks to call it");
+        };
+        let mark = if of.first.0 as usize == rank { of.first.1 } else { Mark::default() };
+        let behind = Self::behind(of.function, waiting, mark);
+        let has_come = |rank: &u32| *rank < 64 && of.here >> rank & 1 != 0;
+        let missing: Option<Vec<u32>> = names::members(identity)
+            .map(|all| all.into_iter().filter(|rank| !has_come(rank)).collect());
+        match missing.as_deref() {
+            None | Some([]) => {
+                format!("{behind}{on} waits for other ranks to call {}", of.function)
+            }
+            Some(missing @ [first, ..]) => {
+                let at = self.whereabouts(*first, told);
+                let at = at.replacen(", which", &format!("; rank {first}"), 1);
+                let has = if missing.len() == 1 { "has" } else { "have" };
+                let missing = ranks_text(missing);
+                format!(
+                    "{behind}{on} waits for {missing}, which {has} not called {}{at}",
+                    of.function
+                )
+            }
+        }
+    }
+
+    /// What a rank waits for, in words, beside others that something is said of.
+    fn sentence(&self, rank: usize, told: &[usize]) -> (FunctionId, Mark, String) {
         let of = &self.ranks[rank];
         let function = FunctionId::from_index(of.function as usize).unwrap_or(FunctionId::MPI_Wait);
         let place = places::of_mark(of.mark);
-        let mut text = format!("rank {rank} in {function}");
+        let mut text = match of.state {
+            state::POLLING => format!("rank {rank} polling with {function}"),
+            _ => format!("rank {rank} in {function}"),
+        };
         if !place.is_empty() {
             let _ = write!(text, " at {place}");
         }
-        let need = of.needs.iter().find(|need| **need != Need::Nothing);
-        let over = |rank: u32| {
-            let state = self.ranks.get(rank as usize).map(|of| of.state);
-            if state == Some(state::OVER) { ", which is in MPI_Finalize" } else { "" }
-        };
+        let nobody = vec![false; self.ranks.len()];
+        let (needed, there) = self.count_messages(rank, &nobody);
+        if there > 0 && there < needed && !of.is_any {
+            let is = if there == 1 { "is" } else { "are" };
+            let _ = write!(text, " waits for {needed} messages, of which {there} {is} there");
+        }
+        let need = self.first_unmet(rank);
+        let at = |rank: u32| self.whereabouts(rank, told);
         let _ = match need {
-            Some(Need::Message(Wanted { source: Some(source), tag, .. })) => {
-                let tag = tag.map_or_else(String::new, |tag| format!(" with tag {tag}"));
-                write!(text, " waits for a message{tag} from rank {source}{}", over(*source))
+            Some(Need::Message(wanted)) => {
+                let tag = wanted.tag.map_or_else(String::new, |tag| format!(" with tag {tag}"));
+                let on = names::on(wanted.identity);
+                let posted = messages::posted_by(rank as u32, wanted).filter(|_| !self.is_of_all);
+                let behind =
+                    posted.map_or_else(String::new, |(by, mark)| Self::behind(by, function, mark));
+                let from = match wanted.source {
+                    Some(source) => format!("rank {source}{}", at(source)),
+                    None => "anybody".into(),
+                };
+                let near = match self.is_of_all {
+                    true => String::new(),
+                    false => messages::nearly(rank as u32, wanted),
+                };
+                let waits = if there > 0 && there < needed { ", among them" } else { " waits for" };
+                write!(text, "{behind}{waits} a message{tag}{on} from {from}{near}")
             }
-            Some(Need::Message(_)) => write!(text, " waits for a message from anybody"),
-            Some(Need::Receiver { target, .. }) => {
-                write!(text, " waits for rank {target} to receive its message{}", over(*target))
+            Some(Need::Receiver { key, target }) => {
+                let sent = messages::sent_as(key).filter(|_| !self.is_of_all);
+                let (behind, what) = sent.map_or_else(Default::default, |sent| {
+                    let what = format!(" with tag {}{}", sent.tag, names::on(sent.identity));
+                    (Self::behind(sent.function, function, sent.mark), what)
+                });
+                write!(
+                    text,
+                    "{behind} waits for rank {target} to receive its message{what}{}",
+                    at(target)
+                )
             }
-            Some(Need::Collective { .. } | Need::Attendance { .. } | Need::OtherGroup { .. }) => {
-                write!(text, " waits for the other ranks to call it, too")
+            Some(
+                Need::Collective { identity, number, .. } | Need::Attendance { identity, number },
+            ) => {
+                let what = self.collective(rank, function, [identity, number], told);
+                write!(text, "{what}")
+            }
+            Some(Need::OtherGroup { .. }) => {
+                write!(text, " waits for the other group to call it, too")
             }
             Some(Need::Post { rank, .. }) => {
-                write!(text, " waits for rank {rank} to post its window{}", over(*rank))
+                write!(text, " waits for rank {rank} to post its window{}", at(rank))
             }
             Some(Need::Completion { rank, .. }) => {
-                write!(text, " waits for rank {rank} to complete its epoch{}", over(*rank))
+                write!(text, " waits for rank {rank} to complete its epoch{}", at(rank))
             }
-            Some(Need::Entered { rank, .. }) => {
-                write!(text, " waits for rank {rank} to call it, too{}", over(*rank))
+            Some(Need::Entered { rank: other, identity, .. }) => {
+                let on = names::on(identity);
+                write!(text, "{on} waits for rank {other} to call it, too{}", at(other))
             }
-            Some(Need::Unlocked(lock)) => match self.holders(rank, *lock).next() {
+            Some(Need::Unlocked(lock)) => match self.holders(rank, lock).next() {
                 Some(holder) => {
-                    write!(
-                        text,
-                        " waits for the lock that rank {holder} has{}",
-                        over(holder as u32)
-                    )
+                    let at = at(holder as u32);
+                    write!(text, " waits for the lock that rank {holder} has{at}")
                 }
                 None => Ok(()),
             },
             Some(Need::Unready) => {
                 write!(text, " waits for partitions that are not ready (MPI_Pready)")
             }
-            _ => Ok(()),
+            Some(Need::Nothing) | None => Ok(()),
         };
         (function, of.mark, text)
     }
 
+    /// The first need of a rank that is not met, as far as it is known; else the first one.
+    fn first_unmet(&self, rank: usize) -> Option<Need> {
+        let needs = &self.ranks[rank].needs;
+        let nobody = vec![false; self.ranks.len()];
+        let how = How { is_strict: true, polling: Vec::new() };
+        let is_unmet = |(number, need): &(usize, &Need)| {
+            let same = needs[..*number].iter().filter(|other| other == need).count();
+            **need != Need::Nothing && !self.may_come(**need, same, rank, &how, &nobody)
+        };
+        let unmet = needs.iter().enumerate().find(is_unmet).map(|(_, need)| need);
+        unmet.or_else(|| needs.iter().find(|need| **need != Need::Nothing)).copied()
+    }
+
     pub(super) fn tell(&self, stuck: &[usize]) {
-        let sentences: Vec<_> = stuck.iter().take(8).map(|rank| self.sentence(*rank)).collect();
+        let told = &stuck[..stuck.len().min(8)];
+        let sentences: Vec<_> = told.iter().map(|rank| self.sentence(*rank, told)).collect();
+        let polls = stuck.iter().any(|rank| self.ranks[*rank].state == state::POLLING);
         let mut text = String::from(match stuck {
+            _ if polls => "nobody goes on unless one of these ranks stops polling: ",
             [_] => "this rank waits for ever: ",
             _ => "these ranks wait for ever: ",
         });

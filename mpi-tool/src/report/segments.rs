@@ -1,0 +1,273 @@
+//! Which of the program's own code makes the others wait: the time between two calls of MPI in which the rank with most work
+//! takes longer than the mean of all ranks.
+//!
+//! What load imbalance costs is the most useful time of a rank less the mean one. That is the sum over all segments, and of what
+//! belongs to none, of what the rank with most took there beyond the mean: so the lines add up to it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::matching::{Call, Site};
+use super::symbols::Frame;
+use super::{Extremes, Table, phases, sites};
+
+/// So many of them are told at most.
+const MOST: usize = 5;
+
+/// What is less than this part of what load imbalance costs has no line of its own.
+const WORTH_SAYING: f64 = 0.05;
+
+/// The segments of a report.
+#[derive(Debug, Deserialize)]
+pub(super) struct Segments {
+    /// The rank with most useful time.
+    rank: u64,
+    rows: Vec<Row>,
+    /// What belongs to none.
+    elsewhere: Elsewhere,
+}
+
+/// A segment.
+#[derive(Debug, Deserialize)]
+struct Row {
+    before: String,
+    before_site: Value,
+    after: String,
+    after_site: Value,
+    phase: Value,
+    time: Extremes,
+    /// The time of the rank with most useful time.
+    busiest: f64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Elsewhere {
+    sum: f64,
+    busiest: f64,
+}
+
+/// One end of a segment: a call, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct End {
+    pub(super) function: String,
+    /// Its number from 0.
+    pub(super) site: Option<usize>,
+    /// There was no room to tell it from others.
+    is_of_others: bool,
+}
+
+impl End {
+    fn of(function: &str, site: &Value, same: &[usize]) -> Self {
+        let index = site.as_u64().and_then(|site| usize::try_from(site).ok()?.checked_sub(1));
+        let site_of = |index: usize| same.get(index).copied();
+        Self {
+            function: function.to_owned(),
+            site: index.and_then(site_of),
+            is_of_others: site.is_string(),
+        }
+    }
+
+    /// The call, with its place.
+    fn call(&self, frames: &[Vec<Frame>]) -> Call {
+        let Self { function, site, is_of_others } = self;
+        let of = site.and_then(|site| frames.get(site)).cloned();
+        Call {
+            function: function.clone(),
+            frames: of.unwrap_or_default(),
+            is_of_others: *is_of_others,
+        }
+    }
+
+    /// `MPI_Allreduce at slow.c:9 (norm)`, or with the callers, too.
+    pub(super) fn text(&self, frames: &[Vec<Frame>], has_callers: bool) -> String {
+        self.call(frames).at(has_callers)
+    }
+}
+
+/// What a segment is known by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) before: End,
+    pub(super) after: End,
+    /// Of the program's, or 0; the greatest number of those for which there was no room.
+    pub(super) phase: u64,
+}
+
+/// A segment as a report tells of it, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Times {
+    /// All ranks' together.
+    pub(super) sum: f64,
+    /// The rank's that has most useful time.
+    pub(super) busiest: f64,
+}
+
+impl Times {
+    /// What the rank with most useful time took beyond the mean of all ranks.
+    pub(super) fn beyond(self, ranks: u64) -> f64 {
+        self.busiest - self.sum / ranks.max(1) as f64
+    }
+}
+
+/// The segments of a report; those of one line of the source are one.
+pub(super) fn lines(table: &Table, frames: &[Vec<Frame>]) -> BTreeMap<Key, Times> {
+    let mut lines: BTreeMap<Key, Times> = BTreeMap::new();
+    let Some(segments) = &table.segments else { return lines };
+    let same = sites::same(table, frames);
+    for row in &segments.rows {
+        let phase = if row.phase.is_string() { u64::MAX } else { row.phase.as_u64().unwrap_or(0) };
+        let before = End::of(&row.before, &row.before_site, &same);
+        let after = End::of(&row.after, &row.after_site, &same);
+        let times = lines.entry(Key { before, after, phase }).or_default();
+        times.sum += row.time.sum;
+        times.busiest += row.busiest;
+    }
+    lines
+}
+
+/// The segments of a report as runs are compared by them, with the time of the rank with most useful time. Those of several
+/// phases are one. What belongs to none is the last one, between no calls. `None` where a report does not tell of segments.
+pub(super) fn of_busiest(table: &Table, frames: &[Vec<Frame>]) -> Option<Vec<Site>> {
+    let Segments { elsewhere, .. } = table.segments.as_ref()?;
+    let site = |calls: Vec<Call>, time: f64| {
+        // How often a segment was is not known.
+        Site { calls, seconds: time / 1e9, count: 0.0, variation: 0.0 }
+    };
+    let between = lines(table, frames).into_iter().map(|(key, times)| {
+        let calls = [&key.before, &key.after].map(|end| end.call(frames));
+        site(calls.into(), times.busiest)
+    });
+    Some(between.chain([site(Vec::new(), elsewhere.busiest)]).collect())
+}
+
+/// Where the rank with most work takes longer than the mean of all: the worst segments first, each in a sentence, and what is
+/// left to what load imbalance costs. Nothing where a report does not tell of segments.
+pub(super) fn sentences(table: &Table, frames: &[Vec<Frame>]) -> Vec<String> {
+    let (Some(segments), Some(ranks), true) = (&table.segments, table.ranks, table.complete) else {
+        return Vec::new();
+    };
+    let Segments { rank, elsewhere: Elsewhere { sum, busiest }, .. } = segments;
+    let lines = lines(table, frames);
+    let elsewhere = Times { sum: *sum, busiest: *busiest }.beyond(ranks);
+    let cost = elsewhere + lines.values().map(|times| times.beyond(ranks)).sum::<f64>();
+    let is_worst = |beyond: f64| beyond > 0.0 && beyond >= cost * WORTH_SAYING;
+    let mut worst: Vec<_> = lines
+        .iter()
+        .map(|(key, times)| (times.beyond(ranks), key))
+        .filter(|(beyond, _)| is_worst(*beyond))
+        .collect();
+    worst.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    worst.truncate(MOST);
+    let text = |key: &Key, has_callers: bool| {
+        let Key { before, after, phase } = key;
+        let [before, after] = [before, after].map(|end| end.text(frames, has_callers));
+        let phase = match *phase {
+            0 => String::new(),
+            u64::MAX => " in other phases".to_owned(),
+            phase => format!(" in {}", phases::title(table, phase)),
+        };
+        format!("between {before} and {after}{phase}")
+    };
+    // Calls in one line may have different callers.
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for key in lines.keys() {
+        *names.entry(text(key, false)).or_default() += 1;
+    }
+    let mut sentences: Vec<_> = worst
+        .iter()
+        .map(|(beyond, key)| {
+            let short = text(key, false);
+            let name = if names.get(&short) == Some(&1) { short } else { text(key, true) };
+            format!("rank {rank} computes {:.3} s longer than the mean {name}", beyond / 1e9)
+        })
+        .collect();
+    let rest = (cost - worst.iter().map(|(beyond, _)| beyond).sum::<f64>()) / 1e9;
+    let than = if rest < 0.0 { "shorter" } else { "longer" };
+    if !sentences.is_empty() {
+        sentences.push(format!(
+            "rank {rank} computes {:.3} s {than} than the mean elsewhere",
+            rest.abs()
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::report::frames;
+    use crate::report::symbols::Symbols;
+
+    /// Three ranks, of which rank 2 has most work: places 1 and 2 are one line of `halo`, and place 4 is that line, too, but
+    /// called by another function.
+    fn table() -> Table {
+        let place = |offset: u64, function: &str, line: u64| {
+            json!({"file": "/b/app", "build_id": "ab", "offset": offset,
+                "frames": [{"function": function, "file": "/s/slow.c", "line": line}]})
+        };
+        let spread = json!({"sum": 9, "least": 1, "least_rank": 0, "most": 5, "most_rank": 2});
+        let time = |seconds: f64| json!({"sum": seconds * 1e9, "least": 0, "least_rank": 0, "most": 0, "most_rank": 2});
+        let row = |before_site: Value, after_site: Value, phase: Value, sum: f64, busiest: f64| {
+            json!({"before": "MPI_Waitall", "before_site": before_site, "after": "MPI_Allreduce", "after_site": after_site,
+                "phase": phase, "ranks": 3, "time": time(sum), "busiest": busiest * 1e9})
+        };
+        let (main, other) = (place(9, "main", 20), place(8, "other", 30));
+        serde_json::from_value(json!({
+            "tool": "t", "version": "1", "complete": true, "ranks": 3, "wall": spread, "inside": spread, "share": spread,
+            "lost": 0, "events": "calls", "measures": [{"name": "time", "unit": "nanoseconds"}], "rows": [],
+            "sites": [
+                [place(1, "halo", 8), main], [place(2, "halo", 8), main], [place(3, "norm", 9), main],
+                [place(1, "halo", 8), other],
+            ],
+            "segments": {"rank": 2, "rows": [
+                row(1.into(), 3.into(), Value::Null, 3.0, 2.0),
+                row(2.into(), 3.into(), Value::Null, 0.3, 0.2),
+                row(4.into(), 3.into(), Value::Null, 3.0, 1.5),
+                row("others".into(), 3.into(), 7.into(), 0.9, 0.7),
+                row(Value::Null, 99.into(), Value::Null, 0.6, 0.1),
+            ], "elsewhere": {"sum": 0.3e9, "busiest": 0.15e9}},
+        }))
+        .unwrap()
+    }
+
+    /// By hand: of 3.3 s, the mean is 1.1 s, and rank 2 took 2.2 s; of 3 s it took 1.5 s of a mean of 1 s; of 0.9 s 0.7 s of a
+    /// mean of 0.3 s. What is left is 0.1 s less than the mean of 0.2 s, and 0.05 s more than that of 0.1 s.
+    #[test]
+    fn the_worst_segments_come_first_and_add_up() {
+        let table = table();
+        let frames = frames(&table, &mut Symbols::default());
+        let norm = "MPI_Allreduce at slow.c:9 (norm)";
+        assert_eq!(
+            sentences(&table, &frames),
+            [
+                format!(
+                    "rank 2 computes 1.100 s longer than the mean between MPI_Waitall at slow.c:8 (halo) < slow.c:20 main \
+                     and {norm} < slow.c:20 main"
+                ),
+                format!(
+                    "rank 2 computes 0.500 s longer than the mean between MPI_Waitall at slow.c:8 (halo) < slow.c:30 other \
+                     and {norm} < slow.c:20 main"
+                ),
+                // Of 0.4 s.
+                format!(
+                    "rank 2 computes 0.400 s longer than the mean between MPI_Waitall at other places and {norm} in phase 7"
+                ),
+                "rank 2 computes 0.050 s shorter than the mean elsewhere".to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn reports_without_segments_say_nothing_of_them() {
+        let mut table = table();
+        table.complete = false;
+        assert_eq!(sentences(&table, &[]), [""; 0]);
+        table.complete = true;
+        table.segments = None;
+        assert_eq!(sentences(&table, &[]), [""; 0]);
+    }
+}

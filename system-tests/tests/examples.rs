@@ -1,0 +1,342 @@
+//! The examples, and the programs of `tests/programs`, which check themselves, on one, two and four ranks of the MPI in use.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use test_support::program;
+
+fn run(name: &str, ranks: usize) -> String {
+    run_in(&[], name, ranks, &[], &[])
+}
+
+/// What rmpi sets itself: the programs run as a user's do, who set nothing.
+const OURS: [&str; 5] = [
+    "OMPI_MCA_pml_ob1_max_rdma_per_request",
+    "OMPI_MCA_osc_rdma_priority",
+    // What the tests' environment sets for Open MPI, and what would hide the same.
+    "OMPI_MCA_smsc",
+    "OMPI_MCA_btl_vader_single_copy_mechanism",
+    "OMPI_MCA_btl_self_flags",
+];
+
+/// Runs a program in what takes a program to run, with arguments and settings.
+fn run_in(
+    wrapper: &[&str],
+    name: &str,
+    ranks: usize,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+) -> String {
+    // Twice as long as the longest of them takes.
+    let seconds = if settings.is_empty() { "120" } else { "7200" };
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    let mut command = Command::new("timeout");
+    OURS.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    // That is for the one test that says so.
+    command.env_remove("RMPI_RANDOM_SECONDS");
+    command
+        .args(["--kill-after=5", seconds])
+        .arg(mpiexec)
+        .args(["-n", &ranks.to_string()])
+        .args(wrapper)
+        .arg(program(name))
+        .args(arguments)
+        .envs(settings.iter().copied());
+    let output = test_support::output(&mut command);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{name} on {ranks} ranks: {}\n{said}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}
+
+/// mpi-check finds nothing in right programs: all that rmpi has made for them is freed when MPI ends, also where somebody
+/// else ends it.
+#[test]
+fn nothing_is_left_when_mpi_ends() {
+    let tools = env::var("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let preload = format!("LD_PRELOAD={tools}/libmpi_check.so");
+    let wrapper = ["env", &preload, "MPI_TOOL_OUTPUT=stdout", "MPI_TOOL_MPI_CHECK_FAIL=1"];
+    for (name, arguments) in
+        [("halo", &[][..]), ("typed_messages", &["typed"]), ("collectives", &[]), ("assumed", &[])]
+    {
+        let said = run_in(&wrapper, name, 2, arguments, &[]);
+        assert!(said.contains("mpi-check: nothing was found (2 ranks)"), "{name}: {said}");
+        assert!(!said.contains("  note: "), "what was left out, {name}: {said}");
+    }
+}
+
+/// Tools see one C function a wrapper, and nothing of `pmpi_mode`.
+#[test]
+fn every_wrapper_calls_what_it_says() {
+    let tools = env::var_os("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let output = Command::new(program("counted"))
+        .env("LD_PRELOAD", Path::new(&tools).join("libcall_counter.so"))
+        .output()
+        .unwrap();
+    let (said, counted) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{counted}");
+    let calls = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("MPI_")).map(str::to_owned).collect()
+    };
+    assert_eq!(calls(&counted), calls(&said), "{counted}");
+    assert!(calls(&said).len() > 10);
+}
+
+/// Tools see every byte of owned and typed messages, and no other.
+#[test]
+fn every_message_moves_what_it_says() {
+    let tools = env::var_os("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let output = Command::new(program("moved"))
+        .env("LD_PRELOAD", Path::new(&tools).join("libbandwidth_counter.so"))
+        .env("MPI_TOOL_BANDWIDTH_COUNTER_FORMAT", "json")
+        .env("MPI_TOOL_BANDWIDTH_COUNTER_OUTPUT", &report)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let mut expected: Vec<&str> = said.lines().filter(|line| line.contains('|')).collect();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    let mut measured = Vec::new();
+    for counter in report["counters"].as_array().unwrap() {
+        let text = |field: &str| counter[field].as_str().unwrap();
+        let (flow, datatype) = text("name").split_once(' ').unwrap();
+        let total = &counter["total"];
+        measured.push(format!("{}|{flow}|{}|{datatype} {total}", text("unit"), text("class")));
+    }
+    expected.sort_unstable();
+    measured.sort();
+    assert_eq!(measured, expected);
+    assert!(measured.len() > 10);
+}
+
+/// One-sided communication of `counted`, in elements of 8 bytes: 2 put, 1 put with a request, 1 replaced
+/// and 1 swapped are sent; 4 are combined with what is there; each of the two gets and of the four
+/// functions that fetch receives 1.
+#[test]
+fn tools_see_every_byte_of_windows() {
+    let tools = env::var_os("MPI_TOOLS").expect("run the tests by `cargo xtask test`");
+    let output = Command::new(program("counted"))
+        .env("LD_PRELOAD", Path::new(&tools).join("libbandwidth_counter.so"))
+        .output()
+        .unwrap();
+    let counted = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{counted}");
+    let one_sided: Vec<_> = counted.lines().filter(|line| line.contains("one-sided")).collect();
+    let expected: Vec<_> = [("sent", 5), ("received", 6), ("reduced", 4)]
+        .into_iter()
+        .flat_map(|(flow, elements)| {
+            let name = format!("{flow} MPI_INT64_T, one-sided");
+            [format!("{name}: {elements} elements"), format!("{name}: {} bytes", 8 * elements)]
+        })
+        .collect();
+    assert_eq!(one_sided, expected, "{counted}");
+}
+
+/// A minute of random datatypes, or as long as `RMPI_RANDOM_SECONDS` says, on two ranks with types of their own.
+#[test]
+fn random_types_for_a_minute() {
+    let seconds = env::var("RMPI_RANDOM_SECONDS").unwrap_or_else(|_| "60".into());
+    let said = run_in(&[], "random_types", 2, &[], &[("RMPI_RANDOM_SECONDS", &seconds)]);
+    assert!(said.contains("right on 2 ranks"), "{said}");
+}
+
+/// As long as `RMPI_RANDOM_SECONDS` says, an hour if it says nothing; with other types each time.
+#[test]
+#[ignore = "takes an hour"]
+fn random_types_for_an_hour() {
+    let seconds = env::var("RMPI_RANDOM_SECONDS").unwrap_or_else(|_| "3600".into());
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = since.as_secs().to_string();
+    let settings = [("RMPI_RANDOM_SECONDS", &*seconds), ("RMPI_RANDOM_SEED", &*seed)];
+    println!("{}", run_in(&[], "random_types", 1, &[], &settings));
+}
+
+/// Where Open MPI does not look at ranks and tags itself, rmpi does.
+#[test]
+fn refusals_without_the_checks_of_mpi() {
+    let unchecked = [("OMPI_MCA_mpi_param_check", "0")];
+    for ranks in [1, 2] {
+        let said = run_in(&[], "refusals", ranks, &[], &unchecked);
+        assert!(said.contains("right on"), "{said}");
+    }
+}
+
+/// The first process panics while the others wait for it: all of them end, and the message is there.
+#[test]
+fn a_panic_ends_all_processes() {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    for ranks in ["1", "2", "4"] {
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=5", "60", &mpiexec, "-n", ranks])
+            .arg(program("panics"))
+            .arg("alone");
+        let output = test_support::output(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("the first process panics alone"), "{ranks} ranks: {said}");
+        // That of a panic; the limit of time would be 124.
+        assert_eq!(output.status.code(), Some(101), "{ranks} ranks: {said}");
+    }
+}
+
+/// Lengths that differ between processes: nothing is written behind the shorter buffer. The program ends
+/// in the middle of an operation, so that only what it says counts, and what it did not come to say is no
+/// news: MPI may have ended it, or wait.
+#[test]
+fn unequal_lengths_write_nothing_behind() {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    let operations = [
+        "recv",
+        "irecv",
+        "self",
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "allreduce",
+        "scan",
+    ];
+    let mut said_something = 0;
+    for operation in operations {
+        for long in ["100", "1000", "100000"] {
+            let mut command = Command::new("timeout");
+            OURS.iter().for_each(|name| {
+                command.env_remove(name);
+            });
+            let output = command
+                .args(["--kill-after=2", "5", &mpiexec, "-n", "2"])
+                .arg(program("unequal_lengths"))
+                .args([operation, long])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            for line in said.lines().filter(|line| line.contains("words behind")) {
+                assert!(line.contains(": 0 words behind"), "{long}: {line}");
+                said_something += 1;
+            }
+        }
+    }
+    // Most do come so far.
+    assert!(said_something > operations.len(), "{said_something} lines");
+}
+
+/// A process leaves a window while the others begin an epoch: nobody writes to what was given back. The program may
+/// wait for ever then, so that only what it says counts.
+#[test]
+fn a_window_that_is_left_is_not_written_to() {
+    let mpiexec = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
+    for how in ["scope", "hints"] {
+        let mut command = Command::new("timeout");
+        OURS.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        let output = command
+            .args(["--kill-after=2", "10", &mpiexec, "-n", "2"])
+            .arg(program("window_left"))
+            .arg(how)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("rank 1 begins an epoch"), "{how}: {said}");
+        for line in said.lines().filter(|line| line.contains("words changed")) {
+            assert!(line.contains(": 0 words changed"), "{how}: {line}");
+        }
+    }
+}
+
+/// Whatever Open MPI takes to move messages and for windows, rmpi's own settings let it check lengths, and leave it what
+/// windows need. Under other MPIs, they do nothing.
+#[test]
+fn windows_and_lengths_over_each_transport() {
+    // Open MPI's choice; Debian's; and the oldest way of messages, with windows that take what it has for them.
+    for settings in [
+        &[][..],
+        &[("OMPI_MCA_pml", "^ucx"), ("OMPI_MCA_osc", "^ucx,pt2pt")],
+        &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_osc", "^ucx")],
+    ] {
+        let mut wrapper = vec!["env"];
+        // What the tests' environment says.
+        wrapper.extend(OURS.iter().flat_map(|name| ["-u", *name]));
+        if settings.is_empty() {
+            wrapper.extend(["-u", "OMPI_MCA_pml", "-u", "OMPI_MCA_osc"]);
+        }
+        for arguments in [&[][..], &["multiple"]] {
+            let said = run_in(&wrapper, "transports", 2, arguments, settings);
+            assert!(said.contains("right on 2 ranks"), "{settings:?}: {said}");
+        }
+    }
+}
+
+/// Under valgrind; `cargo xtask test` leaves it out, and says so, where there is none, or where the MPI
+/// has findings of its own.
+#[test]
+fn valgrind_finds_nothing() {
+    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valgrind.supp");
+    let known = format!("--suppressions={}", known.display());
+    for name in NAMES {
+        let said =
+            run_in(&["valgrind", "--quiet", "--error-exitcode=9", &known], name, 2, &[], &[]);
+        assert!(said.contains("right on 2 ranks"), "{said}");
+    }
+}
+
+fn is_right(name: &str, ranks: usize) {
+    let said = run(name, ranks);
+    assert!(said.contains(&format!("right on {ranks} ranks")), "{said}");
+}
+
+macro_rules! examples {
+    ($($name:ident)*) => {
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+    $(
+        mod $name {
+            #[test]
+            fn on_1_rank() {
+                super::is_right(stringify!($name), 1);
+            }
+
+            #[test]
+            fn on_2_ranks() {
+                super::is_right(stringify!($name), 2);
+            }
+
+            #[test]
+            fn on_4_ranks() {
+                super::is_right(stringify!($name), 4);
+            }
+        }
+    )*
+
+        /// A program that is not listed here would never run.
+        #[test]
+        fn all_examples_are_tested() {
+            let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rmpi");
+            let mut names: Vec<_> = ["examples", "tests/programs"]
+                .into_iter()
+                .flat_map(|folder| std::fs::read_dir(own.join(folder)).unwrap())
+                .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+                .collect();
+            names.sort();
+            assert_eq!(names, NAMES);
+        }
+    };
+}
+
+examples! {
+    another_thread assumed attributes bounds changed_handles collectives counted datatypes disagreements errors extent
+    files foreign_types forgotten from_c groups halo halo_object heat hints intercommunicators matrix_rows moved
+    owned_buffers panics point_to_point random_types refusals ring sample_sort sessions threads topologies transports
+    typed_collectives typed_messages unequal_lengths unknown_lengths user_op values vectors window_left windows work
+}

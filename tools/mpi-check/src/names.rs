@@ -1,0 +1,97 @@
+//! What communicators are called, for those who look for deadlocks: each process writes down those that it uses, in memory that the
+//! ranks of the host share.
+
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
+
+use mpi_tool_layer::mpi_sys::MPI_Comm;
+use mpi_tool_layer::{FunctionId, Word as _};
+
+use crate::comms::Comm;
+use crate::objects::{self, Kind};
+use crate::places::{self, Mark};
+use crate::shared::{Text, shared};
+
+/// How many communicators are known.
+const MOST: usize = 256;
+
+/// Zeros are an empty table.
+#[repr(C)]
+pub(crate) struct Table([Entry; MOST]);
+
+#[repr(C)]
+struct Entry {
+    /// 0 if the place is free.
+    identity: AtomicU64,
+    size: AtomicU32,
+    /// What has made it; 0 if that is not known.
+    function: AtomicU32,
+    module: AtomicU64,
+    offset: AtomicU64,
+    /// A bit for each of the first 64 ranks of the world that is in it; 0 if others are, too.
+    members: AtomicU64,
+    name: Text<56>,
+}
+
+fn find(identity: u64) -> Option<&'static Entry> {
+    shared().names.0.iter().find(|entry| entry.identity.load(Acquire) == identity)
+}
+
+/// A process uses a communicator, or an object of its processes.
+#[cold]
+pub(crate) fn note(comm: &Comm, handle: Option<MPI_Comm>) {
+    if find(comm.identity).is_some() {
+        return;
+    }
+    let is_ours =
+        |entry: &&Entry| entry.identity.compare_exchange(0, comm.identity, AcqRel, Acquire).is_ok();
+    let Some(entry) = shared().names.0.iter().find(is_ours) else { return };
+    let made = handle.and_then(|handle| {
+        let of = |object: &objects::Object| (object.function, object.site);
+        objects::with(Kind::Communicator, handle.to_word(), of)
+    });
+    if let Some((function, site)) = made {
+        let mark = Mark::of(site);
+        entry.module.store(mark.module, Relaxed);
+        entry.offset.store(mark.offset, Relaxed);
+        entry.function.store(function as u32 + 1, Relaxed);
+    }
+    entry.size.store(comm.size, Relaxed);
+    entry.members.store(comm.members().unwrap_or(0), Relaxed);
+    entry.name.set(&comm.name);
+}
+
+/// The application has given one a name.
+pub(crate) fn renamed(identity: u64, name: &str) {
+    if let Some(entry) = find(identity) {
+        entry.name.set(name);
+    }
+}
+
+/// ` on rows`, or what else is known of it; empty if nothing is.
+pub(crate) fn on(identity: u64) -> String {
+    let Some(entry) = find(identity) else { return String::new() };
+    let name = entry.name.get();
+    if !name.is_empty() {
+        return format!(" on {name}");
+    }
+    let size = entry.size.load(Relaxed);
+    let function = entry.function.load(Relaxed).checked_sub(1);
+    let function = function.and_then(|function| FunctionId::from_index(function as usize));
+    let Some(function) = function else {
+        return format!(" on a communicator of {size} processes");
+    };
+    let mark = Mark { module: entry.module.load(Relaxed), offset: entry.offset.load(Relaxed) };
+    let place = places::of_mark(mark);
+    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    format!(" on a communicator of {size} processes ({function}{at})")
+}
+
+/// The ranks of the world that are in it, if they are known.
+pub(crate) fn members(identity: u64) -> Option<Vec<u32>> {
+    let members = find(identity)?.members.load(Relaxed);
+    let all = || (0..64).filter(|rank| members >> rank & 1 != 0);
+    (members != 0).then(|| all().collect())
+}

@@ -1,0 +1,156 @@
+//! Ranks that look for something again and again, and do nothing else.
+//!
+//! A rank that polls may stop at any time, for a reason that no call shows: a file, a clock, a word in memory. So it counts as
+//! waiting only if it has done nothing else for ten seconds, without a pause between its looks, and if besides nobody else can
+//! do anything.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Instant;
+
+use mpi_tool_layer::mpi_sys::{MPI_Request, c_int};
+use mpi_tool_layer::{Accepted, AnyCall, Call as _, FunctionId, Word as _};
+use smallvec::SmallVec;
+
+use super::{NEEDS, Need, NeedState, RankState, own, state};
+use crate::arguments::Checked;
+use crate::messages;
+use crate::places::Mark;
+use crate::requests;
+use crate::shared::shared;
+
+/// Does the function look for something, and return at once?
+pub(crate) fn is_poll(function: FunctionId) -> bool {
+    use FunctionId::{
+        MPI_Improbe, MPI_Iprobe, MPI_Request_get_status, MPI_Test, MPI_Testall, MPI_Testany,
+        MPI_Testsome,
+    };
+    matches!(
+        function,
+        MPI_Improbe
+            | MPI_Iprobe
+            | MPI_Request_get_status
+            | MPI_Test
+            | MPI_Testall
+            | MPI_Testany
+            | MPI_Testsome
+    )
+}
+
+/// Has an accepted call of such a function found something?
+pub(crate) fn found<'c>(call: AnyCall<'c>, accepted: Accepted<'c>) -> bool {
+    if call.function() != FunctionId::MPI_Testsome {
+        return call.has_flag_set(accepted);
+    }
+    let outcount = <*const c_int>::from_word(call.words()[2]);
+    // SAFETY: the pointer must lead to a number, unless it is null: MPI has accepted the call, and written it.
+    unsafe { outcount.as_ref() }.is_none_or(|count| *count != 0)
+}
+
+/// An accepted call of such a function has looked for something.
+pub(crate) fn looked(checked: &Checked<'_>, has_found: bool) {
+    let Some(own) = own() else { return };
+    if has_found {
+        if own.state.load(Relaxed) == state::POLLING {
+            own.state.store(state::RUNNING, Release);
+            own.sequence.fetch_add(1, Relaxed);
+        }
+        return;
+    }
+    let call = checked.call;
+    let needs: SmallVec<[Need; 4]> = match checked.function {
+        FunctionId::MPI_Iprobe | FunctionId::MPI_Improbe => {
+            let wanted = messages::wanted_of(checked);
+            SmallVec::from_slice(&[wanted.map_or(Need::Nothing, Need::Message)])
+        }
+        FunctionId::MPI_Request_get_status => {
+            requests::needs_of(&[MPI_Request::from_word(call.words()[0])])
+        }
+        _ => requests::needs_of(call.requests()),
+    };
+    let is_all = checked.function == FunctionId::MPI_Testall;
+    if needs.is_empty() || needs.len() > NEEDS {
+        begin(own, checked, &[Need::Nothing], false);
+    } else if own.state.load(Relaxed) != state::POLLING {
+        begin(own, checked, &needs, is_all);
+    } else if !same(own, &needs) {
+        go_on(own, checked, &needs, is_all);
+    }
+    own.polls.store(own.polls.load(Relaxed) + 1, Relaxed);
+}
+
+fn known(own: &RankState) -> &[NeedState] {
+    &own.needs[..(own.count.load(Relaxed) as usize).min(NEEDS)]
+}
+
+/// Is it what it has looked for before, and nothing else?
+fn same(own: &RankState, needs: &[Need]) -> bool {
+    let known = known(own);
+    known.len() == needs.len() && known.iter().zip(needs).all(|(known, need)| known.get() == *need)
+}
+
+/// It begins to look for something.
+fn begin(own: &RankState, checked: &Checked<'_>, needs: &[Need], is_all: bool) {
+    let mark = Mark::of(checked.site);
+    own.state.store(state::RUNNING, Release);
+    own.function.store(checked.function as u32, Relaxed);
+    own.module.store(mark.module, Relaxed);
+    own.offset.store(mark.offset, Relaxed);
+    own.is_any.store(!is_all, Relaxed);
+    for (to, from) in own.needs.iter().zip(needs) {
+        to.set(*from);
+    }
+    own.count.store(needs.len() as u32, Relaxed);
+    own.polls.store(0, Relaxed);
+    own.sequence.fetch_add(1, Relaxed);
+    own.state.store(state::POLLING, Release);
+}
+
+/// It looks for something else, too: anything of all that is enough.
+fn go_on(own: &RankState, checked: &Checked<'_>, needs: &[Need], is_all: bool) {
+    let count = known(own).len();
+    if is_all || !own.is_any.load(Relaxed) {
+        begin(own, checked, &[Need::Nothing], false);
+        return;
+    }
+    let is_known = |need: &Need| known(own).iter().any(|known| known.get() == *need);
+    let new: SmallVec<[Need; 4]> = needs.iter().copied().filter(|need| !is_known(need)).collect();
+    if new.is_empty() {
+        return;
+    }
+    if count + new.len() > NEEDS {
+        begin(own, checked, &[Need::Nothing], false);
+        return;
+    }
+    for (to, from) in own.needs[count..].iter().zip(&new) {
+        to.set(*from);
+    }
+    own.sequence.fetch_add(1, Relaxed);
+    own.count.store((count + new.len()) as u32, Release);
+}
+
+/// How often ranks had polled when they had stood for a while.
+#[derive(Default)]
+pub(super) struct Rates(Option<(Instant, Vec<u64>)>);
+
+/// Who polls less often does something else between, or sleeps.
+const LEAST_A_SECOND: f64 = 4000.0;
+
+impl Rates {
+    pub(super) fn begin(&mut self, size: usize) {
+        let polls = shared().ranks[..size].iter().map(|of| of.polls.load(Relaxed));
+        self.0 = Some((Instant::now(), polls.collect()));
+    }
+
+    /// The ranks that have polled without a pause since.
+    pub(super) fn spinning(&self, size: usize) -> Vec<usize> {
+        let Some((begin, before)) = &self.0 else { return Vec::new() };
+        let least = begin.elapsed().as_secs_f64() * LEAST_A_SECOND;
+        let is_spinning = |rank: &usize| {
+            let of = &shared().ranks[*rank];
+            let polls =
+                of.polls.load(Relaxed).saturating_sub(before.get(*rank).copied().unwrap_or(0));
+            of.state.load(Acquire) == state::POLLING && polls as f64 >= least
+        };
+        (0..size).filter(is_spinning).collect()
+    }
+}

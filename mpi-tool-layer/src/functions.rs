@@ -7,7 +7,7 @@
 /// use mpi_tool_layer::{FunctionClass, FunctionId, functions};
 ///
 /// const FILES: [bool; FunctionId::COUNT] =
-///     functions!(|function| matches!(function.class(), FunctionClass::File));
+///     functions!(|function| matches!(function.class(), FunctionClass::Io));
 ///
 /// assert!(FILES[FunctionId::MPI_File_open as usize]);
 /// assert!(!FILES[FunctionId::MPI_Send as usize]);

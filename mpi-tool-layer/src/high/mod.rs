@@ -266,7 +266,7 @@ tool_macros::high_layer! {
         ///
         /// impl MpiInterceptionLayer for Files {
         ///     const AROUND: &'static [bool; FunctionId::COUNT] =
-        ///         &functions!(|function| matches!(function.class(), FunctionClass::File));
+        ///         &functions!(|function| matches!(function.class(), FunctionClass::Io));
         ///
         ///     fn around<'c>(
         ///         &self, call: impl Call<'c>, next_f: impl FnOnce() -> CallResult<'c>,

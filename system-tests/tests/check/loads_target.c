@@ -2,8 +2,7 @@
  * in an epoch of that kind, at rank 1, which makes the access meanwhile. ORDER `store`, `load` or `copy` (a store by the C library):
  * nothing orders the access and the operation. The other ORDERs are right, and differ from these only in when the access is, or
  * where: `after` the epoch; `before` it; after a `message` with which rank 1 lets rank 0 begin; after another one by which rank 0 says
- * that it is `done`; under a `lock` of rank 1's own; `beside` the bytes that the operation uses; `reads`, where it only reads; after
- * a word that is waited for with MPI_Win_sync (`poll`). What begins an operation says in a comment what it does at the target. */
+ * that it is `done`; under a `lock` of rank 1's own; `beside` the bytes that the operation uses; `reads`, where it only reads. What begins an operation says in a comment what it does at the target. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,10 +144,6 @@ static void do_one(int i) {
         lock();
         all[i].begin();
         unlock(has_request);
-        if (in("poll")) {
-            MPI_Put(&one, 1, MPI_INT, 1, N * OPERATIONS + i, 1, MPI_INT, win);
-            MPI_Win_flush(1, win);
-        }
     } else if (in("beside")) {
         store_beside();
         if (all[i].has_gaps) store_in_gap();
@@ -156,14 +151,6 @@ static void do_one(int i) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
         access_(reads);
         MPI_Win_unlock(1, win);
-    } else if (in("poll")) {
-        volatile int *word = memory + N * OPERATIONS + i;
-        while (!*word) {
-            int flag;
-            MPI_Win_sync(win);
-            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, w, &flag, MPI_STATUS_IGNORE);
-        }
-        access_(reads);
     } else if (now) {
         access_(reads);
     }
@@ -188,8 +175,8 @@ int main(int argc, char **argv) {
     MPI_Comm_group(w, &of_world);
     MPI_Group_incl(of_world, 1, &peer, &group);
     MPI_Group_free(&of_world);
-    MPI_Win_allocate((N + 1) * OPERATIONS * sizeof(int), sizeof(int), MPI_INFO_NULL, w, &memory, &win);
-    memset(memory, 0, (N + 1) * OPERATIONS * sizeof(int));
+    MPI_Win_allocate(N * OPERATIONS * sizeof(int), sizeof(int), MPI_INFO_NULL, w, &memory, &win);
+    memset(memory, 0, N * OPERATIONS * sizeof(int));
     MPI_Barrier(w);
     int locks = is("lock") || is("exclusive") || is("lock_all") || is("flush");
     if (is("flush")) MPI_Win_lock_all(0, win);

@@ -465,7 +465,6 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
             window.locked_all = Some(site);
             window.note_own_lock();
         }
-        MPI_Win_sync => window.target.iter_mut().for_each(Target::synchronized),
         MPI_Win_unlock_all => window.locked_all = None,
         _ => {}
     });

@@ -17,6 +17,7 @@ mod reports;
 mod runtime;
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::OnceLock;
 
 use mpi_facts::{Pattern, Timing};
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
@@ -121,6 +122,12 @@ pub(crate) fn exposed() {
     if is_on() {
         fibers::passed(Since::Exposed);
     }
+}
+
+/// May the program wait for a word that another process changes? Then it calls `MPI_Win_sync` somewhere.
+pub(crate) fn may_await_words() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| code::is_called(FunctionId::MPI_Win_sync))
 }
 
 /// Another process does something with memory of this one, from some time since then until [`end`].

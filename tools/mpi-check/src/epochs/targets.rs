@@ -10,8 +10,8 @@
 //! Where something else may have made an order, nothing is said:
 //!
 //! * Operations of a process that others may have told something since.
-//! * Operations under locks, where the target has had a lock of its own part, if one of both was exclusive; or where it has called
-//!   `MPI_Win_sync`, as programs do that wait for a word which another process changes.
+//! * Operations under locks, where the target has had a lock of its own part, if one of both was exclusive; or in a program that calls
+//!   `MPI_Win_sync`, as those do that wait for a word which another process changes.
 //! * Where processes share memory or files.
 
 use core::ffi::{c_int, c_void};
@@ -44,8 +44,6 @@ pub(super) struct Target {
     /// How many bytes it has; `None` of a dynamic one, whose displacements are addresses.
     size: Option<u64>,
     guard: Guard,
-    /// `MPI_Win_sync` has been called since the last collective operation.
-    is_synchronized: bool,
     /// What the sanitizer was told of, by the numbers of the operations, and whether a fence ends it.
     told: FxHashMap<u64, (Ticket, bool)>,
     /// The last fence, as all know it.
@@ -79,7 +77,6 @@ impl Target {
             base: base.addr() as u64,
             size: (!base.is_null()).then_some(size),
             guard: Guard::None,
-            is_synchronized: false,
             told: FxHashMap::default(),
             fence: None,
             posted_after: None,
@@ -129,10 +126,6 @@ impl Target {
         sanitizer::exposed();
     }
 
-    pub(super) fn synchronized(&mut self) {
-        self.is_synchronized = true;
-    }
-
     /// The window is no more.
     pub(super) fn is_gone(&self) {
         self.told.values().for_each(|(ticket, _)| sanitizer::end(*ticket));
@@ -161,7 +154,7 @@ impl Window {
     pub(super) fn passed(&mut self) {
         let lock = self.own_lock();
         if let Some(target) = &mut self.target {
-            (target.guard, target.is_synchronized) = (lock, false);
+            target.guard = lock;
         }
     }
 
@@ -200,7 +193,7 @@ impl Window {
                 Epoch::Fence(number) => number != common.fences,
                 Epoch::Started(_) => true,
                 Epoch::Locked { .. } => {
-                    target.is_synchronized
+                    sanitizer::may_await_words()
                         || match target.guard {
                             Guard::None => false,
                             Guard::Shared => access.is_alone,

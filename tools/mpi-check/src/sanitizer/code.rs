@@ -118,10 +118,15 @@ impl Loaded {
 
     /// Was it compiled with the sanitizer? Only what such code does is known well enough to be told.
     pub(super) fn is_watched(&self) -> bool {
+        self.uses(b"__tsan_func_entry")
+    }
+
+    /// Does it use a function of another file?
+    fn uses(&self, function: &[u8]) -> bool {
         let Ok(contents) = fs::read(&self.path) else { return false };
         let Ok(object) = ElfFile64::<object::Endianness>::parse(&*contents) else { return false };
         object.dynamic_symbols().any(|symbol| {
-            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|it| it == b"__tsan_func_entry")
+            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|it| it == function)
         })
     }
 }
@@ -129,6 +134,13 @@ impl Loaded {
 /// The file that an address is in.
 pub(super) fn object_of(address: usize) -> Option<Loaded> {
     objects().into_iter().find(|object| (object.begin..object.end).contains(&address))
+}
+
+/// Is a function of MPI's called anywhere in the code that is watched?
+pub(super) fn is_called(function: FunctionId) -> bool {
+    objects()
+        .iter()
+        .any(|object| object.uses(function.name().as_bytes()) && object.is_watched())
 }
 
 /// Where the runtime's library begins.

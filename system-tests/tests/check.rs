@@ -555,6 +555,19 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
     }
 }
 
+/// Each rank uses its part of the windows that others use, in many right ways.
+#[test]
+fn windows_that_all_use_are_no_race_with_a_sanitizer() {
+    let path = compile_with(&source("loads_windows"), "check_loads_windows", &SANITIZED);
+    for ranks in [2, 3] {
+        let (report, outcome) = checked(sanitized(&path, ranks));
+        let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+        assert_eq!(outcome.stdout.matches("done").count(), ranks as usize, "{}", outcome.stdout);
+        expect_silence(&outcome);
+    }
+}
+
 /// A program that waits for a word which another rank changes is right.
 #[test]
 fn words_that_are_waited_for_are_no_race_with_a_sanitizer() {

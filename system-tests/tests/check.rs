@@ -404,7 +404,8 @@ fn wrong_programs_with_threads_are_named() {
     }
 }
 
-/// An operation of `loads.c`: the line that begins it, whether MPI writes to its buffer, and how it ends.
+/// An operation of `loads.c` or `loads_target.c`: the line that begins it, whether it writes to the memory that is accessed, and how
+/// it ends.
 struct Begun {
     line: String,
     is_written: bool,
@@ -413,12 +414,12 @@ struct Begun {
 }
 
 /// What begins an operation says so in a comment.
-fn operations_of_loads(text: &str) -> Vec<Begun> {
+fn operations_of(file: &str, text: &str) -> Vec<Begun> {
     let of = |(index, line): (usize, &str)| {
         let comment = line.strip_suffix(" */")?.rsplit_once("/* ")?.1;
         let (uses, how) = comment.split_once(' ').unwrap_or((comment, ""));
         ["read", "written"].contains(&uses).then(|| Begun {
-            line: format!("loads.c:{} ", index + 1),
+            line: format!("{file}:{} ", index + 1),
             is_written: uses == "written",
             is_of_epoch: how == "in an epoch",
             has_request: how == "by a request",
@@ -445,7 +446,7 @@ fn sanitized(program: &Path, ranks: u32) -> Run {
 fn loads_and_stores_are_named_with_a_sanitizer() {
     let path = compile_with(&source("loads"), "check_loads", &SANITIZED);
     let text = fs::read_to_string(source("loads")).unwrap();
-    let operations = operations_of_loads(&text);
+    let operations = operations_of("loads.c", &text);
     assert_eq!(operations.len(), 27);
     for epoch in ["none", "fence", "pscw", "lock", "flush", "flush_local"] {
         for order in ["store", "load", "copy", "right"] {
@@ -493,6 +494,91 @@ fn loads_and_stores_are_named_with_a_sanitizer() {
     }
 }
 
+/// With ThreadSanitizer, each store and each load of window memory that another rank uses is named with both lines, and nothing is
+/// said of the same accesses where something orders them.
+#[test]
+fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
+    let path = compile_with(&source("loads_target"), "check_loads_target", &SANITIZED);
+    let text = fs::read_to_string(source("loads_target")).unwrap();
+    let operations = operations_of("loads_target.c", &text);
+    assert_eq!(operations.len(), 13);
+    let line = |order: &str| {
+        let at = text.lines().position(|line| line.ends_with(&format!("/* {order} */"))).unwrap();
+        format!("loads_target.c:{} {order}", at + 1)
+    };
+    let of_locks = |epoch: &str| ["lock", "exclusive", "lock_all", "flush"].contains(&epoch);
+    for epoch in ["fence", "fence_barrier", "pscw", "lock", "exclusive", "lock_all", "flush"] {
+        for order in ["store", "load", "copy"] {
+            let access = line(order);
+            let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, order]));
+            let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
+            let is_meant = |operation: &&Begun| {
+                (of_locks(epoch) || !operation.has_request)
+                    && (order != "load" || operation.is_written)
+            };
+            let expected: BTreeSet<&str> =
+                operations.iter().filter(is_meant).map(|it| &*it.line).collect();
+            let findings = report["findings"].as_array().unwrap();
+            let found: BTreeSet<&str> = findings
+                .iter()
+                .map(|finding| {
+                    let text = |field: &str| finding[field].as_str().unwrap();
+                    assert_eq!(text("class"), "rma-conflict", "{epoch}, {order}: {report:#}");
+                    assert_eq!(text("site"), access, "{epoch}, {order}: {report:#}");
+                    assert_eq!(finding["ranks"], serde_json::json!([0, 1]), "{report:#}");
+                    let other = text("other_site");
+                    let line = operations.iter().find(|it| other.contains(&it.line));
+                    line.map_or(other, |it| &it.line)
+                })
+                .collect();
+            assert_eq!(found, expected, "{epoch}, {order}: {report:#}");
+            assert_eq!(findings.len(), expected.len(), "{epoch}, {order}: {report:#}");
+        }
+        for order in ["after", "before", "message", "beside", "reads", "done", "lock"] {
+            let is_right = match order {
+                "done" => of_locks(epoch),
+                // Not while all are locked by the target itself.
+                "lock" => ["lock", "exclusive", "lock_all"].contains(&epoch),
+                _ => true,
+            };
+            if !is_right {
+                continue;
+            }
+            let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, order]));
+            let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
+            assert_eq!(report["findings"], Value::Array(Vec::new()), "{epoch}, {order}: {report:#}");
+            assert_eq!(report["limits"], Value::Array(Vec::new()), "{epoch}, {order}: {report:#}");
+            assert_eq!(outcome.stdout.matches("done").count(), 2, "{}", outcome.stderr);
+            expect_silence(&outcome);
+            assert!(!outcome.stderr.contains("loads_target.c"), "{}", outcome.stderr);
+        }
+    }
+}
+
+/// Each rank uses its part of the windows that others use, in many right ways.
+#[test]
+fn windows_that_all_use_are_no_race_with_a_sanitizer() {
+    let path = compile_with(&source("loads_windows"), "check_loads_windows", &SANITIZED);
+    for ranks in [2, 3] {
+        let (report, outcome) = checked(sanitized(&path, ranks));
+        let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+        assert_eq!(outcome.stdout.matches("done").count(), ranks as usize, "{}", outcome.stdout);
+        expect_silence(&outcome);
+    }
+}
+
+/// A program that waits for a word which another rank changes is right.
+#[test]
+fn words_that_are_waited_for_are_no_race_with_a_sanitizer() {
+    let path = compile_with(&source("loads_poll"), "check_loads_poll", &SANITIZED);
+    let (report, outcome) = checked(sanitized(&path, 2));
+    let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
+    assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+    assert!(outcome.stdout.contains("1275"), "{}", outcome.stdout);
+    expect_silence(&outcome);
+}
+
 /// Nothing is found in right programs with ThreadSanitizer, and it tells of no operation of MPI's. It may print races that are none
 /// inside of MPI's library, as it does without a tool.
 #[test]
@@ -509,7 +595,7 @@ fn nothing_is_found_in_right_programs_with_a_sanitizer() {
 /// The sanitizer may print races that are none inside of MPI's library. But it must not tell of MPI's operations, nor of the tool's
 /// memory.
 fn expect_silence(outcome: &Outcome) {
-    for word in ["operation of MPI", "libmpi_check"] {
+    for word in ["operation of MPI", "operations of other ranks", "libmpi_check"] {
         assert!(!outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
     }
 }

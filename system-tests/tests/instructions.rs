@@ -168,9 +168,10 @@ fn figures(table: &str) -> Option<Vec<Vec<f64>>> {
         .collect()
 }
 
-/// How far a count may be from the page's: what happens now and then does not happen equally often in each run.
-fn tolerance(figure: f64) -> f64 {
-    1.5 + figure / 50.0
+/// How far a tool's count may be from the page's: what happens now and then does not happen equally often in each run. mpi-trace
+/// also writes times, in as many bytes as they take, and so does less or more by how long calls take.
+fn tolerance(tool: &str, figure: f64) -> f64 {
+    1.5 + figure / if tool == "mpi_trace" { 5.0 } else { 50.0 }
 }
 
 #[test]
@@ -196,7 +197,7 @@ fn tools_add_what_the_page_says() {
     for (column, (name, tool, _)) in COLUMNS.iter().enumerate() {
         for (row, (calls, _)) in ROWS.iter().enumerate() {
             let (is, was) = (added[column][row], figures[column][row]);
-            if (is - was).abs() > tolerance(was) {
+            if (is - was).abs() > tolerance(tool, was) {
                 wrong.push(format!("{tool} ({name}), {calls}: {is:.1}, and {was} by the page"));
             }
         }

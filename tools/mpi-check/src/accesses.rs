@@ -10,6 +10,9 @@
 //!   operation which the other one's process had been through before.
 //!
 //! Exclusive locks order what is done under them.
+//!
+//! Where a sanitizer watches the program, a target also asks for what others do with its part of a window, to compare it with what
+//! it loads and stores there itself (`epochs/targets.rs`). Operations under exclusive locks are kept for that alone.
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -21,7 +24,6 @@ use mpi_tool_layer::FunctionId;
 use crate::findings::{Class, Other, Place, rank, report_of};
 use crate::layouts::{Layout, PIECES, Piece};
 use crate::memory;
-use crate::operations;
 use crate::places::{self, Mark};
 use crate::shared::{Lock, RANKS, limit, shared};
 
@@ -38,6 +40,10 @@ pub(crate) struct Table {
     pub(crate) incoming: [AtomicU32; RANKS],
     /// A process of the job has asked for memory that processes share: they can tell each other something without a call.
     has_shared_memory: AtomicU32,
+    /// A sanitizer watches a program of the job: targets ask for what others do.
+    is_watched: AtomicU32,
+    /// Numbers of operations, for targets.
+    last_serial: AtomicU64,
     buckets: [Bucket; BUCKETS],
 }
 
@@ -56,6 +62,11 @@ struct Slot {
     kind: AtomicU32,
     epoch: AtomicU64,
     passed: [AtomicU64; 2],
+    /// See [`Access::since`]; zeros if there is none.
+    since: [AtomicU64; 2],
+    flags: AtomicU32,
+    /// Changes with what the place says of an operation.
+    serial: AtomicU64,
     /// Its process has come to the call that completes it.
     is_over: AtomicU32,
     action: AtomicU32,
@@ -106,7 +117,23 @@ pub(crate) struct Access {
     pub(crate) function: FunctionId,
     pub(crate) mark: Mark,
     pub(crate) layout: Layout,
+    /// The collective operation that its process has its last knowledge of others from, if it is one: the operation has begun
+    /// after that, and what others have done since does not come before it.
+    pub(crate) since: Option<Collective>,
+    /// Its process alone has the lock.
+    pub(crate) is_alone: bool,
+    /// A request completes it: when, nobody here knows.
+    pub(crate) ends_unseen: bool,
+    /// It only reads at the target, whatever its action is.
+    pub(crate) only_reads: bool,
 }
+
+/// Bits of `Slot::flags`.
+const ALONE: u32 = 1;
+const UNSEEN: u32 = 2;
+const READS: u32 = 4;
+/// Only the target is told of these.
+const FOR_TARGET: u32 = ALONE | UNSEEN;
 
 /// A basic datatype: its number, and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +214,17 @@ pub(crate) fn note_shared_memory() {
     shared().accesses.has_shared_memory.store(1, Release);
 }
 
-/// How often a rank of the world has been a target.
+/// A sanitizer watches this process.
+pub(crate) fn set_watched() {
+    shared().accesses.is_watched.store(1, Release);
+}
+
+/// Does one watch a process of the job?
+pub(crate) fn is_watched() -> bool {
+    shared().accesses.is_watched.load(Acquire) != 0
+}
+
+/// How often a rank of the world has been a target of what a target does not learn from a call of its own.
 pub(crate) fn incoming(rank: u32) -> u32 {
     shared().accesses.incoming.get(rank as usize).map_or(0, |count| count.load(Acquire))
 }
@@ -209,14 +246,13 @@ struct Conflict {
 }
 
 /// Adds an operation that is about to be passed on, and says with which one of another process it conflicts. `passed`: the
-/// last collective operation that this process has been through after all had come to it. `known`: the one that it has its
-/// last knowledge of others from, if it is one.
-pub(crate) fn add(access: &Access, passed: Collective, known: Option<Collective>) -> Option<Kept> {
+/// last collective operation that this process has been through after all had come to it.
+pub(crate) fn add(access: &Access, passed: Collective) -> Option<Kept> {
     // There is no room for more pieces.
     if access.layout.pieces().len() > PIECES {
         return None;
     }
-    let at = key(access.window, access.target) as usize >> 20 & (BUCKETS - 1);
+    let at = bucket_of(access.window, access.target);
     let bucket = &shared().accesses.buckets[at];
     let mut conflict = None;
     let kept = {
@@ -226,12 +262,14 @@ pub(crate) fn add(access: &Access, passed: Collective, known: Option<Collective>
         };
         let own = rank();
         let (kind, number) = access.epoch.words();
-        let known = known.filter(|_| shared().accesses.has_shared_memory.load(Acquire) == 0);
-        for slot in &bucket.slots {
+        let known = access.since.filter(|_| !has_shared_memory());
+        let others = bucket.slots.iter().filter(|_| kind != STARTED && !access.is_for_target());
+        for slot in others {
             let is_there = slot.window.load(Relaxed) == access.window
                 && slot.target.load(Relaxed) == access.target
-                && slot.origin.load(Relaxed) != own;
-            if !is_there || kind == STARTED {
+                && slot.origin.load(Relaxed) != own
+                && slot.flags.load(Relaxed) & FOR_TARGET == 0;
+            if !is_there {
                 continue;
             }
             let is_together = match access.epoch {
@@ -283,6 +321,8 @@ fn keep(bucket: &Bucket, access: &Access, passed: Collective) -> Option<usize> {
             && let Some(before) = slot.get()
             && before.action == access.action
             && (before.operation, before.basic) == (access.operation, access.basic)
+            && before.since == access.since
+            && slot.flags.load(Relaxed) == access.flags()
         {
             if before.layout == access.layout && before.checksum == access.checksum {
                 return Some(at);
@@ -291,6 +331,7 @@ fn keep(bucket: &Bucket, access: &Access, passed: Collective) -> Option<usize> {
             if let Some(both) = both.filter(|both| both.pieces().len() == 1) {
                 slot.set_layout(&both);
                 slot.checksum.store(0, Relaxed);
+                slot.number();
                 return Some(at);
             }
         }
@@ -306,6 +347,11 @@ fn keep(bucket: &Bucket, access: &Access, passed: Collective) -> Option<usize> {
     slot.epoch.store(number, Relaxed);
     slot.passed[0].store(passed.0, Relaxed);
     slot.passed[1].store(passed.1, Relaxed);
+    let since = access.since.unwrap_or_default();
+    slot.since[0].store(since.0, Relaxed);
+    slot.since[1].store(since.1, Relaxed);
+    slot.flags.store(access.flags(), Relaxed);
+    slot.number();
     slot.is_over.store(0, Relaxed);
     slot.action.store(access.action as u32, Relaxed);
     slot.operation.store(access.operation, Relaxed);
@@ -332,13 +378,64 @@ pub(crate) fn forget(kept: Kept) {
     }
 }
 
-/// An exposure of this process, a target, is over: what has met in it. `origins`: the ranks in the world of those that it
-/// was for, and how often each has had one.
-pub(crate) fn exposure_over(window: u64, target: u32, origins: &[(u32, u64)]) {
-    let bucket = &shared().accesses.buckets[key(window, target) as usize >> 20 & (BUCKETS - 1)];
+/// An operation of another process at this one's part of a window.
+pub(crate) struct Incoming {
+    /// No other operation has it.
+    pub(crate) serial: u64,
+    /// In the world.
+    pub(crate) origin: u32,
+    /// Its process has come to the call that completes it.
+    pub(crate) is_over: bool,
+    pub(crate) access: Access,
+}
+
+/// All that other processes do, or have done not long ago, with this process's part of a window.
+pub(crate) fn at_target(window: u64, target: u32) -> Vec<Incoming> {
+    let bucket = &shared().accesses.buckets[bucket_of(window, target)];
+    let Some(_held) = bucket.lock.take() else { return Vec::new() };
+    let own = rank();
+    let slots = bucket.slots.iter().filter(|slot| {
+        slot.window.load(Relaxed) == window
+            && slot.target.load(Relaxed) == target
+            && slot.origin.load(Relaxed) != own
+    });
+    slots
+        .filter_map(|slot| {
+            Some(Incoming {
+                serial: slot.serial.load(Relaxed),
+                origin: slot.origin.load(Relaxed),
+                is_over: slot.is_over.load(Acquire) != 0,
+                access: slot.get()?,
+            })
+        })
+        .collect()
+}
+
+/// Can processes tell each other something by memory that they share?
+fn has_shared_memory() -> bool {
+    shared().accesses.has_shared_memory.load(Acquire) != 0
+}
+
+/// Can they do so by that or by a file?
+pub(crate) fn may_tell_by_memory() -> bool {
+    has_shared_memory() || memory::has_shared_file()
+}
+
+fn bucket_of(window: u64, target: u32) -> usize {
+    key(window, target) as usize >> 20 & (BUCKETS - 1)
+}
+
+/// An exposure of this process, a target, is over: what has met in it, and who has done what. `origins`: the ranks in the world of
+/// those that it was for, and how often each has had one.
+pub(crate) fn exposure_over(
+    window: u64,
+    target: u32,
+    origins: &[(u32, u64)],
+) -> Vec<(u32, Access)> {
+    let bucket = &shared().accesses.buckets[bucket_of(window, target)];
     let mut found: Vec<(u32, Access)> = Vec::new();
     {
-        let Some(_held) = bucket.lock.take() else { return };
+        let Some(_held) = bucket.lock.take() else { return found };
         for slot in &bucket.slots {
             let of = (slot.origin.load(Relaxed), slot.epoch.load(Relaxed));
             if slot.window.load(Relaxed) == window
@@ -362,6 +459,7 @@ pub(crate) fn exposure_over(window: u64, target: u32, origins: &[(u32, u64)]) {
             Conflict { ours, theirs, target, is_over: false }.tell();
         }
     }
+    found
 }
 
 const FENCE: u32 = 0;
@@ -406,7 +504,18 @@ impl Slot {
             function: FunctionId::from_index(self.function.load(Relaxed) as usize)?,
             mark: Mark { module: self.module.load(Relaxed), offset: self.offset.load(Relaxed) },
             layout: Layout::of(pieces),
+            since: Some([0, 1].map(|at: usize| self.since[at].load(Relaxed)))
+                .filter(|since| *since != [0, 0])
+                .map(|[identity, number]| (identity, number)),
+            is_alone: self.flags.load(Relaxed) & ALONE != 0,
+            ends_unseen: self.flags.load(Relaxed) & UNSEEN != 0,
+            only_reads: self.flags.load(Relaxed) & READS != 0,
         })
+    }
+
+    /// Gives the operation a number of its own.
+    fn number(&self) {
+        self.serial.store(shared().accesses.last_serial.fetch_add(1, Relaxed) + 1, Relaxed);
     }
 
     fn set_layout(&self, layout: &Layout) {
@@ -422,14 +531,22 @@ impl Slot {
 }
 
 impl Access {
+    fn flags(&self) -> u32 {
+        u32::from(self.is_alone) * ALONE
+            | u32::from(self.ends_unseen) * UNSEEN
+            | u32::from(self.only_reads) * READS
+    }
+
+    /// Is it kept for its target alone, and not compared with other operations?
+    pub(crate) fn is_for_target(&self) -> bool {
+        self.flags() & FOR_TARGET != 0
+    }
+
     /// Is the outcome of both undefined if nothing orders them? `false` if nobody can say so.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         use Action::{Accumulate, Get, Put};
         let is_locked = matches!(self.epoch, Epoch::Locked { .. });
-        let reads = |access: &Self| {
-            access.action == Get
-                || access.action == Accumulate && operations::is_no_op(access.operation)
-        };
+        let reads = |access: &Self| access.only_reads;
         if reads(self) && reads(other) {
             return false;
         }

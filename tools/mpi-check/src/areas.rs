@@ -27,6 +27,13 @@ impl Area {
         Self { begin, end, layout: None }
     }
 
+    /// The bytes that a layout has from address 0 on.
+    pub(crate) fn of_layout(layout: Layout) -> Option<Self> {
+        let (begin, end) = layout.hull()?;
+        let (begin, end) = (u64::try_from(begin).ok()?, u64::try_from(end).ok()?);
+        (begin < end).then(|| Self { begin, end, layout: Some(Arc::new(layout)) })
+    }
+
     /// What so many elements of a datatype argument take from an address on. `None` of nothing, or if nobody knows.
     pub(crate) fn of(checked: &Checked<'_>, buffer: u64, count: u64, datatype: u8) -> Option<Self> {
         if buffer == 0 || buffer == MPI_IN_PLACE.to_word() {
@@ -38,10 +45,7 @@ impl Area {
             return Some(Self::whole(begin, end));
         }
         let one = objects::layout(checked.word(datatype)?)?;
-        let all = one.repeated(count, info.extent)?.moved(i64::try_from(buffer).ok()?)?;
-        let (begin, end) = all.hull()?;
-        let (begin, end) = (u64::try_from(begin).ok()?, u64::try_from(end).ok()?);
-        (begin < end).then(|| Self { begin, end, layout: Some(Arc::new(all)) })
+        Self::of_layout(one.repeated(count, info.extent)?.moved(i64::try_from(buffer).ok()?)?)
     }
 
     /// The data of a call at a buffer argument, with one count and one datatype; one element if there is no count.

@@ -10,6 +10,7 @@ mod fetched;
 mod locks;
 mod operation;
 mod posts;
+mod targets;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -34,6 +35,8 @@ use crate::shared::{limit, shared};
 pub(crate) use fetched::{check_pending, may_fetch};
 pub(crate) use locks::lock_of;
 use operation::Operation;
+use targets::Target;
+pub(crate) use targets::look as look_at_targets;
 pub(crate) use posts::needs;
 
 /// What this process has done with a window.
@@ -50,6 +53,8 @@ struct Window {
     operations: Vec<Operation>,
     /// What other processes know of it.
     common: Option<Common>,
+    /// This process's part of it, if a sanitizer watches the program.
+    target: Option<Target>,
 }
 
 /// What a window is to other processes.
@@ -72,8 +77,13 @@ struct Common {
     ends: FxHashMap<u32, Option<End>>,
     /// Operations that others may meet.
     kept: Vec<KeptHere>,
-    /// What is complete, and after which collective operation it began.
-    done: Vec<(Collective, Kept)>,
+    /// Those of the epoch before, which targets may still ask for.
+    before: Vec<Kept>,
+    /// What is complete.
+    done: Vec<Done>,
+    /// What this process knew when it started its epoch with some: the collective operation that all of it was from but that the
+    /// others have posted their windows, and how many calls had brought it something.
+    started_with: Option<(Collective, u64)>,
     /// The user has told MPI something of the window: other operations may be allowed.
     has_info: bool,
 }
@@ -86,6 +96,16 @@ struct KeptHere {
     is_locked: bool,
     /// One of them brings data to this process.
     fetches: bool,
+    place: Kept,
+}
+
+/// An operation under a lock that is complete.
+#[derive(Debug)]
+struct Done {
+    /// The last collective operation that this process had been through.
+    passed: Collective,
+    /// Is that one after it has been complete, so that targets have come to know of it?
+    is_known: bool,
     place: Kept,
 }
 
@@ -163,6 +183,9 @@ pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
         shared().reached(hosts_limit());
         return 0;
     }
+    if sanitizer::is_on() {
+        accesses::set_watched();
+    }
     let identity = comm.object_identity(number);
     let argument = |name: &str| {
         let mut parameters = checked.function.parameters().iter().zip(checked.call.words());
@@ -198,28 +221,45 @@ pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
         exposed: Vec::new(),
         ends: FxHashMap::default(),
         kept: Vec::new(),
+        before: Vec::new(),
         done: Vec::new(),
+        started_with: None,
         has_info,
     });
-    let before =
-        with(window, |window| core::mem::replace(window, Window { common, ..Window::default() }));
+    let target = sanitizer::is_on().then(|| Target::of(window)).flatten();
+    let new = Window { common, target, ..Window::default() };
+    let before = with(window, |window| core::mem::replace(window, new));
     before.operations.iter().for_each(|operation| sanitizer::end(operation.ticket));
 }
 
 /// This process has been through a collective operation: what it did before an earlier one on the same communicator is over
 /// for all who were there.
 pub(crate) fn passed(collective: Collective) {
+    let is_watched = accesses::is_watched();
     let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-    for common in windows.get_or_insert_default().values_mut().filter_map(|one| one.common.as_mut())
-    {
-        common.done.retain(|(before, kept)| {
-            let is_old = before.0 == collective.0 && before.1 < collective.1;
-            if is_old {
-                accesses::forget(*kept);
+    for window in windows.get_or_insert_default().values_mut() {
+        window.passed();
+        let Some(common) = &mut window.common else { continue };
+        // Both are of all who have the window, so this one is later.
+        let is_of_all = |identity| [common.identity, common.comm.identity].contains(&identity);
+        let is_of_all_now = is_of_all(collective.0);
+        common.done.retain_mut(|one| {
+            let is_old = if one.passed.0 == collective.0 {
+                one.passed.1 < collective.1
+            } else {
+                is_of_all_now && is_of_all(one.passed.0)
+            };
+            let stays = !is_old || is_watched && !one.is_known;
+            if !stays {
+                accesses::forget(one.place);
+            } else if is_old {
+                (one.passed, one.is_known) = (collective, true);
             }
-            !is_old
+            stays
         });
     }
+    drop(windows);
+    sanitizer::passed();
 }
 
 /// A call is about to be passed on. `freed`: the window that it frees. Will it bring something from others?
@@ -369,9 +409,11 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         drop(windows);
         let left = gone.iter().flat_map(|gone| &gone.operations);
         left.for_each(|operation| sanitizer::end(operation.ticket));
+        gone.iter().filter_map(|gone| gone.target.as_ref()).for_each(Target::is_gone);
         if let Some(common) = gone.and_then(|gone| gone.common) {
             common.kept.iter().for_each(|one| accesses::forget(one.place));
-            common.done.iter().for_each(|(_, kept)| accesses::forget(*kept));
+            common.before.iter().for_each(|place| accesses::forget(*place));
+            common.done.iter().for_each(|one| accesses::forget(one.place));
             common.forget_exposures();
             if let Ok(rank) = u32::try_from(common.comm.rank) {
                 accesses::withdraw(common.identity, rank);
@@ -388,8 +430,15 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         MPI_Win_fence => {
             if let Some(common) = &mut window.common {
                 common.fences += 1;
-                common.kept.drain(..).for_each(|one| accesses::forget(one.place));
+                common.before.drain(..).for_each(accesses::forget);
+                let over = common.kept.drain(..).map(|one| one.place);
+                if accesses::is_watched() {
+                    common.before.extend(over);
+                } else {
+                    over.for_each(accesses::forget);
+                }
             }
+            window.target.iter_mut().for_each(Target::fenced);
             let assertion = checked.int(0).unwrap_or(0);
             let is_last = assertion & i64::from(MPI_MODE_NOSUCCEED) != 0;
             window.fence = (!is_last).then_some(site);
@@ -402,15 +451,20 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         MPI_Win_post => {
             window.posted = Some(site);
             window.common.iter_mut().for_each(Common::posted);
+            window.target.iter_mut().for_each(Target::posted);
         }
         MPI_Win_wait => window.exposure_over(),
         MPI_Win_test if flag => window.exposure_over(),
         MPI_Win_lock => {
             let is_alone = checked.int(0) == Some(i64::from(MPI_LOCK_EXCLUSIVE));
             _ = window.locks.insert(rank, (site, is_alone));
+            window.note_own_lock();
         }
         MPI_Win_unlock => _ = window.locks.remove(&rank),
-        MPI_Win_lock_all => window.locked_all = Some(site),
+        MPI_Win_lock_all => {
+            window.locked_all = Some(site);
+            window.note_own_lock();
+        }
         MPI_Win_unlock_all => window.locked_all = None,
         _ => {}
     });
@@ -462,7 +516,7 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
                 fetched::begun();
             }
             let mut operation = Operation { written, ..new };
-            operation.watch();
+            operation.watch(window.own_part(&operation));
             window.operations.push(operation);
         }
         conflict
@@ -518,16 +572,23 @@ impl Window {
         let Ok(target) = u32::try_from(new.target) else { return };
         let of_target = common.comm.world_rank(target as c_int);
         let is_own = of_target == Some(rank());
-        if let Some(other) = of_target.filter(|_| !is_own) {
+        let is_locked = lock.is_some() || self.locked_all.is_some();
+        // What fences and posts expose is learned by the call that ends the epoch.
+        if let Some(other) = of_target.filter(|_| !is_own && is_locked) {
             accesses::note_incoming(other);
         }
         if !shared().is_whole() {
             shared().reached(hosts_limit());
             return;
         }
+        // What is under a lock of one's own is in order, and what a request completes is over at a time that nobody here knows.
+        let is_alone = lock == Some(true);
+        let ends_unseen = new.has_request && new.fetches;
+        if (is_alone || ends_unseen) && (is_own || !accesses::is_watched()) {
+            return;
+        }
         let epoch = match lock {
-            Some(true) => return,
-            Some(false) => Epoch::Locked { all: false },
+            Some(_) => Epoch::Locked { all: false },
             None if self.locked_all.is_some() => Epoch::Locked { all: true },
             None if self.started.is_some() => match common.starts.get(&target) {
                 Some(number) => Epoch::Started(*number),
@@ -536,10 +597,6 @@ impl Window {
             None if is_fence && has_fence => Epoch::Fence(common.fences),
             None => return,
         };
-        // What its request completes is over at a time that nobody here knows.
-        if new.has_request && new.fetches {
-            return;
-        }
         let (Some(layout), Some(unit)) = (&new.layout, new.unit) else { return };
         let Some(start) = new.displacement.checked_mul(i64::from(unit)) else { return };
         let Some(layout) = layout.clone().moved(start) else { return };
@@ -563,8 +620,15 @@ impl Window {
             function: new.function,
             mark: Mark::of(new.site),
             layout,
+            since: match epoch {
+                Epoch::Started(_) => common.since_start(),
+                _ => knowledge::last(is_own.into()),
+            },
+            is_alone,
+            ends_unseen,
+            only_reads: new.action == Action::Get || new.is_no_op,
         };
-        let kept = accesses::add(&access, knowledge::passed(), knowledge::last(is_own.into()));
+        let kept = accesses::add(&access, knowledge::passed());
         let Some(place) = kept.filter(|_| !matches!(epoch, Epoch::Started(_))) else { return };
         match common.kept.iter_mut().find(|known| known.place == place) {
             Some(known) => known.fetches |= new.fetches,
@@ -594,12 +658,12 @@ impl Window {
                 one.is_locked && (all || one.target == rank) && (one.fetches || !is_local);
             if is_over {
                 accesses::over(one.place);
-                done.push((passed, one.place));
+                done.push(Done { passed, is_known: false, place: one.place });
             }
             !is_over
         });
         let many = done.len().saturating_sub(DONE);
-        done.drain(..many).for_each(|(_, kept)| accesses::forget(kept));
+        done.drain(..many).for_each(|one| accesses::forget(one.place));
     }
 
     /// Takes out the operations whose buffers are the application's again after a call. Those that are complete here only,

@@ -27,9 +27,12 @@ struct State {
     last: Option<(Collective, u32)>,
     /// The last one that it has been through after all had come.
     passed: Collective,
+    /// How many calls may have brought something from others.
+    gains: u64,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { entering: None, last: None, passed: (0, 0) });
+static STATE: Mutex<State> =
+    Mutex::new(State { entering: None, last: None, passed: (0, 0), gains: 0 });
 /// How many windows there are: without any, nobody asks.
 static WINDOWS: AtomicUsize = AtomicUsize::new(0);
 /// Several threads may call MPI at once: nobody knows what they tell each other.
@@ -68,27 +71,37 @@ pub(crate) fn last(targets: u32) -> Option<Collective> {
     (accesses::incoming(rank()).wrapping_sub(incoming) <= targets).then_some(last)
 }
 
-/// A call is about to be passed on. `number`: of a collective operation.
-pub(crate) fn entering(checked: &Checked<'_>, number: u64) {
+/// The collective operation that all knowledge of others is from, as far as calls bring it.
+pub(crate) fn latest() -> Option<Collective> {
+    with(|state| state.last).map(|(last, _)| last)
+}
+
+/// How many calls may have brought something from others.
+pub(crate) fn gains() -> u64 {
+    with(|state| state.gains)
+}
+
+/// A call is about to be passed on. `collective`: what all of a communicator or a window do by it, which is over when it returns.
+pub(crate) fn entering(collective: Option<Collective>) {
     if !is_asked() {
         return;
     }
-    let collective =
-        checked.comm.as_ref().filter(|_| number != 0 && checked.shape.timing == Timing::Blocking);
-    let entering = collective.map(|comm| ((comm.identity, number), accesses::incoming(rank())));
+    let entering = collective.map(|collective| (collective, accesses::incoming(rank())));
     with(|state| state.entering = entering);
 }
 
-/// MPI has returned. `is_silent`: nothing can have come from others by the call. What this process has been through, if that
-/// is new.
-pub(crate) fn left(checked: &Checked<'_>, is_silent: bool) -> Option<Collective> {
-    if !is_asked() || is_silent || is_local(checked) {
-        return None;
-    }
-    if checked.comm.as_ref().is_some_and(|comm| comm.size == 1 && !comm.is_inter) {
-        return None;
-    }
+/// May a call that returns have brought something from others? `is_silent`: its operation has not.
+pub(crate) fn may_bring(checked: &Checked<'_>, is_silent: bool) -> bool {
+    is_asked()
+        && !is_silent
+        && !is_local(checked)
+        && checked.comm.as_ref().is_none_or(|comm| comm.size > 1 || comm.is_inter)
+}
+
+/// A call has returned that [may have brought](may_bring) something. What this process has been through, if that is new.
+pub(crate) fn left() -> Option<Collective> {
     with(|state| {
+        state.gains += 1;
         state.last = state.entering.take();
         let (collective, _) = state.last?;
         let is_over = !shared().has_reached(limit::COLLECTIVES)
@@ -103,21 +116,29 @@ pub(crate) fn left(checked: &Checked<'_>, is_silent: bool) -> Option<Collective>
 /// Does the call tell this process nothing of others?
 fn is_local(checked: &Checked<'_>) -> bool {
     use FunctionId::{
-        MPI_Comm_rank, MPI_Comm_size, MPI_Get_address, MPI_Get_processor_name, MPI_Win_lock,
-        MPI_Win_lock_all, MPI_Win_set_errhandler, MPI_Wtick, MPI_Wtime,
+        MPI_Comm_group, MPI_Comm_rank, MPI_Comm_size, MPI_Get_address, MPI_Get_processor_name,
+        MPI_Win_get_attr, MPI_Win_get_group, MPI_Win_lock, MPI_Win_lock_all, MPI_Win_post,
+        MPI_Win_set_errhandler, MPI_Wtick, MPI_Wtime,
     };
     matches!(
         checked.function,
-        MPI_Comm_rank
+        MPI_Comm_group
+            | MPI_Comm_rank
             | MPI_Comm_size
             | MPI_Get_address
             | MPI_Get_processor_name
+            | MPI_Win_get_attr
+            | MPI_Win_get_group
             | MPI_Win_lock
             | MPI_Win_lock_all
+            | MPI_Win_post
             | MPI_Win_set_errhandler
             | MPI_Wtick
             | MPI_Wtime
-    ) || matches!(checked.shape.class, FunctionClass::Datatype | FunctionClass::Info)
+    ) || matches!(
+        checked.shape.class,
+        FunctionClass::Datatype | FunctionClass::Group | FunctionClass::Info
+    )
         // Operations themselves.
         || checked.shape.window != NONE && checked.shape.timing != Timing::Blocking
 }

@@ -189,11 +189,19 @@ impl Check {
             }
         }
         entered.number = number;
+        let mut collective = None;
+        if checked.shape.timing == Timing::Blocking && number != 0 {
+            collective = checked.comm.as_ref().map(|comm| (comm.identity, number));
+        }
         if let Some(object) = together::of(checked, entered.freed) {
             number = collectives::enter(checked, &object);
             entered.need = together::need(checked, &object, number);
+            // What a file gives may have been written after all had come.
+            if checked.function == FunctionId::MPI_Win_fence {
+                collective = Some((object.identity, number));
+            }
         }
-        knowledge::entering(checked, entered.number);
+        knowledge::entering(collective);
         if checked.facts.is_of_group {
             let needs = groups::entering(checked, &self.communicators);
             waits::enter(checked, &needs, false);
@@ -228,8 +236,13 @@ impl Check {
             is_silent,
             ids,
         } = entered;
-        if let Some(collective) = knowledge::left(checked, *is_silent) {
-            epochs::passed(collective);
+        if knowledge::may_bring(checked, *is_silent) {
+            if sanitizer::is_on() {
+                epochs::look_at_targets();
+            }
+            if let Some(collective) = knowledge::left() {
+                epochs::passed(collective);
+            }
         }
         let (function, site) = (checked.function, checked.site);
         if function == FunctionId::MPI_Parrived

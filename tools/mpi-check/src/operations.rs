@@ -33,11 +33,6 @@ pub(crate) fn number(handle: u64) -> u64 {
     found.map_or(0, |number| number as u64 + 1)
 }
 
-/// Is the number that of `MPI_NO_OP`?
-pub(crate) fn is_no_op(number: u32) -> bool {
-    u64::from(number) == self::number(pmpi::MPI_NO_OP.to_word())
-}
-
 /// The name of an operation by its number.
 pub(crate) fn name_of_number(number: u64) -> &'static str {
     match number {

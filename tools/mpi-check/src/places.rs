@@ -93,6 +93,13 @@ pub(crate) fn of_mark(mark: Mark) -> String {
     path.map_or_else(String::new, |path| describe_place(path, mark.offset))
 }
 
+impl Mark {
+    /// Is it in the file of this path?
+    pub(crate) fn is_in(self, path: &str) -> bool {
+        self.module != 0 && hash(path) == self.module
+    }
+}
+
 /// `solver.c:12 main`, of a place in a file.
 pub(crate) fn describe_place(path: &str, offset: u64) -> String {
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();

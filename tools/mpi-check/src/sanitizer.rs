@@ -17,14 +17,16 @@ mod reports;
 mod runtime;
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::OnceLock;
 
 use mpi_facts::{Pattern, Timing};
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
 
 use crate::areas::Area;
 use crate::arguments::Checked;
+use crate::places::Mark;
 use crate::{extensions, requests, unseen};
-pub(crate) use fibers::{Ticket, end, end_all};
+pub(crate) use fibers::{Since, Ticket, end, end_all};
 use quiet::release_to_calls;
 pub(crate) use quiet::{Quiet, ends_at_once};
 pub(crate) use reports::has_told;
@@ -106,6 +108,41 @@ pub(crate) fn add(ticket: Ticket, function: FunctionId, site: Site, area: &Area)
         fibers::add(ticket, function, site, &[(area, false)]);
     }
     ticket
+}
+
+/// This process has been through a collective operation, and knows what the others did before.
+pub(crate) fn passed() {
+    if is_on() {
+        fibers::passed(Since::Passed);
+    }
+}
+
+/// This process has posted a window, or been through a fence.
+pub(crate) fn exposed() {
+    if is_on() {
+        fibers::passed(Since::Exposed);
+    }
+}
+
+/// May the program wait for a word that another process changes? Then it calls `MPI_Win_sync` somewhere.
+pub(crate) fn may_await_words() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| code::is_called(FunctionId::MPI_Win_sync))
+}
+
+/// Another process does something with memory of this one, from some time since then until [`end`].
+pub(crate) fn incoming(
+    origin: u32,
+    function: FunctionId,
+    mark: Mark,
+    area: &Area,
+    writes: bool,
+    since: Since,
+) -> Ticket {
+    if !is_on() || !area.is_there() || !may_tell() {
+        return Ticket::NONE;
+    }
+    fibers::incoming(code::of_other(function, mark, origin), area, writes, since)
 }
 
 /// A call that is over when it returns is about to be passed on: the thread reads and writes itself what MPI does. How much a

@@ -54,11 +54,17 @@ pub(super) struct Operation {
 const LITTLE: u64 = 256;
 
 impl Operation {
-    /// A sanitizer watches its buffers from now on, until it is over.
-    pub(super) fn watch(&mut self) {
+    /// A sanitizer watches its buffers from now on, until it is over. `there`: what it uses of this process's part of the window.
+    pub(super) fn watch(&mut self, there: Option<Area>) {
         let read = self.read.iter().map(|(area, _)| (area, false));
         let written = self.written.iter().map(|area| (area, true));
-        self.ticket = sanitizer::begin(self.function, self.site, read.chain(written));
+        let there = there.iter().map(|area| (area, self.changes()));
+        self.ticket = sanitizer::begin(self.function, self.site, read.chain(written).chain(there));
+    }
+
+    /// Does it change the target's memory?
+    fn changes(&self) -> bool {
+        self.action != Action::Get && !self.is_no_op
     }
 
     /// `None` of one that moves nothing, or of which nobody knows what.
@@ -185,7 +191,7 @@ impl Operation {
         let written = self.written.as_ref();
         // One with a request may have been completed by it before this one began.
         if !old.has_request && self.target == old.target && self.meets(old) {
-            let changes = |it: &Self| it.action != Action::Get && !it.is_no_op;
+            let changes = Self::changes;
             match (old.action, self.action) {
                 (Action::Put, Action::Get) => {
                     return Some("reads at the target what is changed by");

@@ -6,10 +6,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Common, Window, window_of, with};
-use crate::accesses;
+use crate::accesses::{self, Collective};
 use crate::arguments::Checked;
 use crate::exposures::{self, What};
 use crate::groups;
+use crate::knowledge;
 use crate::shared::{limit, shared};
 use crate::waits::Need;
 
@@ -50,7 +51,10 @@ pub(super) fn entering(checked: &Checked<'_>, window: u64) {
         };
         let Some(common) = &mut window.common else { return };
         match function {
-            MPI_Win_start => common.targets = named,
+            MPI_Win_start => {
+                common.targets = named;
+                common.started_with = knowledge::last(0).map(|last| (last, 0));
+            }
             MPI_Win_post => {
                 common.origins = named;
                 common.note(What::Post);
@@ -113,6 +117,13 @@ impl Common {
     /// MPI has accepted that this process starts an epoch.
     pub(super) fn started(&mut self) {
         self.targets.iter().for_each(|target| *self.starts.entry(*target).or_default() += 1);
+        self.started_with.iter_mut().for_each(|(_, gains)| *gains = knowledge::gains());
+    }
+
+    /// The collective operation that all knowledge of others is from, but that they have posted their windows, if this process is in
+    /// an epoch that it has started.
+    pub(super) fn since_start(&self) -> Option<Collective> {
+        self.started_with.filter(|(_, gains)| *gains == knowledge::gains()).map(|(last, _)| last)
     }
 
     /// MPI has accepted that this process exposes the window.
@@ -147,8 +158,9 @@ impl Window {
         if let Some(common) = &mut self.common
             && let Ok(rank) = u32::try_from(common.comm.rank)
         {
-            accesses::exposure_over(common.identity, rank, &common.exposed);
+            let found = accesses::exposure_over(common.identity, rank, &common.exposed);
             common.exposed.clear();
+            self.target.iter_mut().for_each(|target| target.exposure_over(&found));
         }
     }
 

@@ -13,13 +13,22 @@ use object::{Object as _, ObjectSymbol as _};
 use rustc_hash::FxHashMap;
 
 use super::runtime::address_of;
-use crate::places;
+use crate::places::{self, Mark};
+
+/// Where a call is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin {
+    /// In this process.
+    Here(Site),
+    /// In another one, of this rank.
+    Rank(u32, Mark),
+}
 
 /// A call of MPI's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) function: FunctionId,
-    pub(super) site: Site,
+    pub(super) origin: Origin,
     /// The thread that has made it, as the system knows it; 0 if there was more than one.
     pub(super) thread: u64,
 }
@@ -30,28 +39,53 @@ struct Calls {
     all: FxHashMap<[usize; 2], Known>,
     functions: FxHashMap<FunctionId, usize>,
     sites: FxHashMap<u32, usize>,
+    marks: FxHashMap<(u64, u64), usize>,
 }
 
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
 
 /// The addresses of a function of MPI's, and of a call of it.
 pub(super) fn of(function: FunctionId, site: Site) -> [usize; 2] {
-    // SAFETY: it takes nothing and only tells something.
-    let thread = unsafe { libc::gettid() } as u64;
     let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
     let calls = calls.get_or_insert_default();
-    let address = *calls.functions.entry(function).or_insert_with(|| {
-        let name = CString::new(function.name()).unwrap_or_default();
-        // Return addresses are behind a call.
-        address_of(&name).map_or(1, |address| address.addr() + 1)
-    });
     let caller = *calls.sites.entry(site.number()).or_insert_with(|| address_of_site(site));
-    let code = [address, caller];
-    let known = calls.all.entry(code).or_insert(Known { function, site, thread });
-    if known.thread != thread {
-        known.thread = 0;
+    // Return addresses are behind a call.
+    let address = calls.address_of(function) + 1;
+    calls.note([address, caller], function, Origin::Here(site))
+}
+
+/// The same of a call of another process. The function's address is another one, as all ranks may make the same call.
+pub(super) fn of_other(function: FunctionId, mark: Mark, rank: u32) -> [usize; 2] {
+    let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let calls = calls.get_or_insert_default();
+    let place = (mark.module, mark.offset);
+    let caller = *calls.marks.entry(place).or_insert_with(|| {
+        let found = objects().into_iter().find(|object| mark.is_in(&object.path));
+        found.map_or(0, |object| object.bias.wrapping_add(mark.offset as usize) + 1)
+    });
+    let address = calls.address_of(function) + 2;
+    calls.note([address, caller], function, Origin::Rank(rank, mark))
+}
+
+impl Calls {
+    fn address_of(&mut self, function: FunctionId) -> usize {
+        *self.functions.entry(function).or_insert_with(|| {
+            let name = CString::new(function.name()).unwrap_or_default();
+            address_of(&name).map_or(0, |address| address.addr())
+        })
     }
-    code
+
+    /// Calls of several ranks at one place are known as that of the last one.
+    fn note(&mut self, code: [usize; 2], function: FunctionId, origin: Origin) -> [usize; 2] {
+        // SAFETY: it takes nothing and only tells something.
+        let thread = unsafe { libc::gettid() } as u64;
+        let known = self.all.entry(code).or_insert(Known { function, origin, thread });
+        known.origin = origin;
+        if known.thread != thread {
+            known.thread = 0;
+        }
+        code
+    }
 }
 
 /// The call of MPI's whose addresses these are, if it is one.
@@ -84,10 +118,15 @@ impl Loaded {
 
     /// Was it compiled with the sanitizer? Only what such code does is known well enough to be told.
     pub(super) fn is_watched(&self) -> bool {
+        self.uses(b"__tsan_func_entry")
+    }
+
+    /// Does it use a function of another file?
+    fn uses(&self, function: &[u8]) -> bool {
         let Ok(contents) = fs::read(&self.path) else { return false };
         let Ok(object) = ElfFile64::<object::Endianness>::parse(&*contents) else { return false };
         object.dynamic_symbols().any(|symbol| {
-            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|it| it == b"__tsan_func_entry")
+            symbol.is_undefined() && symbol.name_bytes().is_ok_and(|it| it == function)
         })
     }
 }
@@ -95,6 +134,13 @@ impl Loaded {
 /// The file that an address is in.
 pub(super) fn object_of(address: usize) -> Option<Loaded> {
     objects().into_iter().find(|object| (object.begin..object.end).contains(&address))
+}
+
+/// Is a function of MPI's called anywhere in the code that is watched?
+pub(super) fn is_called(function: FunctionId) -> bool {
+    objects()
+        .iter()
+        .any(|object| object.uses(function.name().as_bytes()) && object.is_watched())
 }
 
 /// Where the runtime's library begins.

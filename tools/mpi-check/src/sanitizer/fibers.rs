@@ -1,4 +1,7 @@
 //! Operations of MPI's that are not complete, as fibers of the runtime's. A fiber is used again when its operation is over.
+//!
+//! What other processes do with this one's memory has two fibers of its own, which come after what this process did before its last
+//! collective operation, and before it last exposed a window.
 
 use core::sync::atomic::AtomicU8;
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +18,28 @@ use crate::areas::Area;
 /// one of those is over, the others of the fiber count as over, too, and what comes later is missed.
 const MOST: usize = 64;
 
+/// The fibers of others, behind those of this process.
+const OF_OTHERS: usize = 2;
+const ALL: usize = MOST + OF_OTHERS;
+
 /// By these places, a fiber comes after what was before, and before what comes after.
-static BEGINS: [AtomicU8; MOST] = [const { AtomicU8::new(0) }; MOST];
-static ENDS: [AtomicU8; MOST] = [const { AtomicU8::new(0) }; MOST];
+static BEGINS: [AtomicU8; ALL] = [const { AtomicU8::new(0) }; ALL];
+static ENDS: [AtomicU8; ALL] = [const { AtomicU8::new(0) }; ALL];
+
+/// After what an operation of another process comes at the earliest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// After the last collective operation.
+    Passed,
+    /// After the last fence of this process, or after it posted a window.
+    Exposed,
+}
+
+impl Since {
+    const fn number(self) -> usize {
+        MOST + self as usize
+    }
+}
 
 /// An operation that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -36,20 +58,32 @@ struct Operation {
     areas: SmallVec<[(Area, bool); 2]>,
 }
 
+#[derive(Clone, Copy)]
 struct Fiber {
     handle: usize,
     /// How many operations it is.
     operations: usize,
 }
 
-#[derive(Default)]
 struct Fibers {
-    all: Vec<Fiber>,
-    /// Those that are no operation.
+    all: [Option<Fiber>; ALL],
+    /// Those of this process that are no operation.
     free: Vec<usize>,
     /// Operations that are not over.
     tickets: FxHashMap<Ticket, Operation>,
     last: u64,
+}
+
+impl Default for Fibers {
+    fn default() -> Self {
+        Self {
+            all: [None; ALL],
+            // The first one is taken first.
+            free: (0..MOST).rev().collect(),
+            tickets: FxHashMap::default(),
+            last: 0,
+        }
+    }
 }
 
 static FIBERS: Mutex<Option<Fibers>> = Mutex::new(None);
@@ -60,18 +94,25 @@ fn with<R>(action: impl FnOnce(&mut Fibers) -> R) -> R {
 }
 
 impl Fibers {
+    fn get(&mut self, runtime: &Runtime, number: usize) -> &mut Fiber {
+        self.all[number].get_or_insert_with(|| {
+            let name = if number < MOST { c"operation of MPI" } else { c"operations of other ranks" };
+            Fiber { handle: runtime.create(name), operations: 0 }
+        })
+    }
+
     /// A fiber that is no operation, or one that is, if there are too many.
-    fn take(&mut self, runtime: &Runtime) -> usize {
-        let number = self.free.pop().unwrap_or_else(|| {
-            if self.all.len() == MOST {
-                return self.last as usize % MOST;
-            }
-            let handle = runtime.create(c"operation of MPI");
-            self.all.push(Fiber { handle, operations: 0 });
-            self.all.len() - 1
-        });
-        self.all[number].operations += 1;
-        number
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or(self.last as usize % MOST)
+    }
+
+    /// An operation by a fiber.
+    fn insert(&mut self, runtime: &Runtime, number: usize, areas: &[(&Area, bool)]) -> Ticket {
+        self.get(runtime, number).operations += 1;
+        self.last += 1;
+        let areas = areas.iter().map(|(area, writes)| ((*area).clone(), *writes)).collect();
+        self.tickets.insert(Ticket(self.last), Operation { number, areas });
+        Ticket(self.last)
     }
 
     /// Those of some memory that no operation has, or that all only read. Two operations of MPI's are compared without the runtime,
@@ -84,15 +125,21 @@ impl Fibers {
         areas.iter().copied().filter(is_free).collect()
     }
 
-    /// What this thread has done until now is before what the fiber does now, which is this.
-    fn access(&self, runtime: &Runtime, number: usize, code: [usize; 2], areas: &[(&Area, bool)]) {
-        runtime.release(&BEGINS[number]);
+    /// A fiber does this, after what was released for it.
+    fn access(
+        &mut self,
+        runtime: &Runtime,
+        number: usize,
+        code: [usize; 2],
+        areas: &[(&Area, bool)],
+    ) {
         let action = || {
             runtime.acquire(&BEGINS[number]);
             access_by(runtime, code, areas);
         };
+        let handle = self.get(runtime, number).handle;
         // SAFETY: the fiber is one of the runtime's, and no other thread's, as whoever is one holds the lock of all.
-        unsafe { runtime.as_fiber(self.all[number].handle, action) };
+        unsafe { runtime.as_fiber(handle, action) };
     }
 }
 
@@ -119,13 +166,35 @@ pub(super) fn begin(function: FunctionId, site: Site, areas: &[(&Area, bool)]) -
         if areas.is_empty() {
             return Ticket::NONE;
         }
-        let number = fibers.take(runtime);
-        fibers.last += 1;
-        let ticket = Ticket(fibers.last);
+        let number = fibers.take();
+        // What this thread has done until now is before it.
+        runtime.release(&BEGINS[number]);
         fibers.access(runtime, number, code, &areas);
-        let areas = areas.iter().map(|(area, writes)| ((*area).clone(), *writes)).collect();
-        fibers.tickets.insert(ticket, Operation { number, areas });
-        ticket
+        fibers.insert(runtime, number, &areas)
+    })
+}
+
+/// This process has been through a collective operation, or exposed a window: what others do after that comes after what this thread
+/// has done until now.
+pub(super) fn passed(since: Since) {
+    if let Some(runtime) = runtime::get() {
+        // A fiber comes after what was before it was made.
+        with(|fibers| _ = fibers.get(runtime, since.number()));
+        runtime.release(&BEGINS[since.number()]);
+    }
+}
+
+/// An operation of another process has begun at any time since then.
+pub(super) fn incoming(code: [usize; 2], area: &Area, writes: bool, since: Since) -> Ticket {
+    let Some(runtime) = runtime::get() else { return Ticket::NONE };
+    let number = since.number();
+    with(|fibers| {
+        let areas = fibers.without_others(&[(area, writes)]);
+        if areas.is_empty() {
+            return Ticket::NONE;
+        }
+        fibers.access(runtime, number, code, &areas);
+        fibers.insert(runtime, number, &areas)
     })
 }
 
@@ -143,6 +212,7 @@ pub(super) fn add(ticket: Ticket, function: FunctionId, site: Site, areas: &[(&A
         let Some(operation) = fibers.tickets.get_mut(&ticket) else { return };
         let number = operation.number;
         operation.areas.extend(areas.iter().map(|(area, writes)| ((*area).clone(), *writes)));
+        runtime.release(&BEGINS[number]);
         fibers.access(runtime, number, code, &areas);
     });
 }
@@ -160,9 +230,10 @@ fn end_slowly(ticket: Ticket) {
     let Some(runtime) = runtime::get() else { return };
     with(|fibers| {
         let Some(Operation { number, .. }) = fibers.tickets.remove(&ticket) else { return };
-        let fiber = &mut fibers.all[number];
+        let fiber = fibers.get(runtime, number);
         fiber.operations -= 1;
-        if fiber.operations == 0 {
+        let Fiber { handle, operations } = *fiber;
+        if operations == 0 && number < MOST {
             fibers.free.push(number);
         }
         let action = || {
@@ -171,7 +242,7 @@ fn end_slowly(ticket: Ticket) {
             super::release_to_calls(runtime);
         };
         // SAFETY: as in `access`.
-        unsafe { runtime.as_fiber(fiber.handle, action) };
+        unsafe { runtime.as_fiber(handle, action) };
         runtime.acquire(&ENDS[number]);
     });
 }

@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::{NONE, Shape, Timing};
-use mpi_tool_layer::FunctionClass;
+use mpi_tool_layer::{FunctionClass, FunctionId};
 use rustc_hash::FxHashSet;
 
-use super::code::{self, Known};
+use super::code::{self, Origin};
 use super::runtime::{self, FRAMES};
 use crate::findings::{Class, Other, Place, rank, report_of};
 use crate::places;
@@ -137,10 +137,6 @@ fn tell_of(report: &Report) {
         return shared().reached(limit::SANITIZER_ORDER);
     }
     let Some(place) = place_of(theirs) else { return };
-    TOLD.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get_or_insert_default()
-        .insert(call.site.number());
     let does = if !theirs.writes {
         "reads"
     } else if is_later && report.is_freed || code::frees(theirs.frames[0]) {
@@ -148,20 +144,38 @@ fn tell_of(report: &Report) {
     } else {
         "changes"
     };
-    let (class, what, message) = describe(&call, own.writes, does, is_later);
-    let key = format!("{what} {does} {}", places::describe(call.site));
-    let other = Other::new(what, call.site);
-    report_of(class, call.function, Place::Text(&place), &key, &message, Some(other), &[rank()]);
+    let function = call.function;
+    let site = match call.origin {
+        Origin::Here(site) => site,
+        Origin::Rank(origin, mark) => {
+            let uses = if own.writes { "writes" } else { "reads" };
+            let message = format!(
+                "the program {does} memory of its window that rank {origin} {uses} by {function}, and nothing orders the two"
+            );
+            let key = format!("target {does} {}", places::of_mark(mark));
+            let other = Other::at("the operation at", mark);
+            let ranks = [rank(), origin];
+            let class = Class::RmaConflict;
+            return report_of(class, function, Place::Text(&place), &key, &message, Some(other), &ranks);
+        }
+    };
+    TOLD.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert_default()
+        .insert(site.number());
+    let (class, what, message) = describe(function, own.writes, does, is_later);
+    let key = format!("{what} {does} {}", places::describe(site));
+    let other = Other::new(what, site);
+    report_of(class, function, Place::Text(&place), &key, &message, Some(other), &[rank()]);
 }
 
 /// The class, what the call is, and the message. `is_later`: MPI's access came after the program's.
 fn describe(
-    call: &Known,
+    function: FunctionId,
     writes: bool,
     does: &str,
     is_later: bool,
 ) -> (Class, &'static str, String) {
-    let function = call.function;
     let shape = Shape::looked_up(function);
     let is_of_epoch = shape.class == FunctionClass::OneSided && shape.timing == Timing::Epoch;
     // Of a message in partitions, each one is sent when it is ready.

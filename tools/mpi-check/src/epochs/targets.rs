@@ -1,0 +1,227 @@
+//! What other processes do with this one's part of a window, compared with what the program itself loads and stores there, which
+//! only a sanitizer sees.
+//!
+//! Whoever uses another process's memory keeps that where all processes of the host see it (`accesses.rs`), and the target looks for
+//! it there whenever it may have learned something from others, before it goes on. What has begun after a collective operation that
+//! the target has been through, too, and whose process has known of nothing since, comes after nothing that the target has done since:
+//! the sanitizer compares it with all of that. It also comes before nothing that the target does next, until its process has come to
+//! the end of the epoch and the target may know so.
+//!
+//! Where something else may have made an order, nothing is said:
+//!
+//! * Operations of a process that others may have told something since.
+//! * Operations under locks, where the target has had a lock of its own part, if one of both was exclusive; or in a program that calls
+//!   `MPI_Win_sync`, as those do that wait for a word which another process changes.
+//! * Where processes share memory or files.
+
+use core::ffi::{c_int, c_void};
+use std::sync::PoisonError;
+
+use mpi_tool_layer::mpi_sys::{MPI_WIN_BASE, MPI_WIN_SIZE, MPI_Aint, MPI_Win, pmpi};
+use mpi_tool_layer::Word as _;
+use rustc_hash::FxHashMap;
+
+use super::{WINDOWS, Window};
+use crate::accesses::{self, Access, Collective, Epoch};
+use crate::areas::Area;
+use crate::knowledge;
+use crate::layouts::Layout;
+use crate::sanitizer::{self, Since, Ticket};
+
+/// Locks that this process has had of its own part since the last collective operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Guard {
+    None,
+    Shared,
+    Alone,
+}
+
+/// This process's part of a window.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Its address.
+    base: u64,
+    /// How many bytes it has; `None` of a dynamic one, whose displacements are addresses.
+    size: Option<u64>,
+    guard: Guard,
+    /// What the sanitizer was told of, by the numbers of the operations, and whether a fence ends it.
+    told: FxHashMap<u64, (Ticket, bool)>,
+    /// The last fence, as all know it.
+    fence: Option<Collective>,
+    /// The window is posted: the last collective operation before.
+    posted_after: Option<Collective>,
+}
+
+impl Target {
+    /// Of a window that was just made.
+    pub(super) fn of(window: u64) -> Option<Self> {
+        let window = MPI_Win::from_word(window);
+        let (mut base, mut is_there) = (core::ptr::null_mut::<c_void>(), 0);
+        let place = core::ptr::from_mut(&mut base).cast();
+        // SAFETY: MPI has just made the window in this call. The attribute is predefined: its value is the window's address, and
+        // both places are written to.
+        let result = unsafe { pmpi::MPI_Win_get_attr(window, MPI_WIN_BASE, place, &mut is_there) };
+        if result != 0 || is_there == 0 {
+            return None;
+        }
+        let (mut size, mut has_size): (*const MPI_Aint, c_int) = (core::ptr::null(), 0);
+        let place = core::ptr::from_mut(&mut size).cast();
+        // SAFETY: as before; the value is the address of a number that is the window's.
+        let result = unsafe { pmpi::MPI_Win_get_attr(window, MPI_WIN_SIZE, place, &mut has_size) };
+        if result != 0 || has_size == 0 || size.is_null() {
+            return None;
+        }
+        // SAFETY: MPI has given the address of a number, which stays while the window is there.
+        let size = u64::try_from(unsafe { *size }).ok()?;
+        Some(Self {
+            base: base.addr() as u64,
+            size: (!base.is_null()).then_some(size),
+            guard: Guard::None,
+            told: FxHashMap::default(),
+            fence: None,
+            posted_after: None,
+        })
+    }
+
+    /// Bytes of the window, where this process has them; `None` of such as are not in it, which is another fault.
+    fn area(&self, layout: &Layout) -> Option<Area> {
+        let (first, end) = layout.hull()?;
+        if first < 0 || self.size.is_some_and(|size| end as u64 > size) {
+            return None;
+        }
+        Area::of_layout(layout.clone().moved(i64::try_from(self.base).ok()?)?)
+    }
+
+    /// MPI has accepted that this process posts the window.
+    pub(super) fn posted(&mut self) {
+        self.posted_after = Some(knowledge::passed());
+        sanitizer::exposed();
+    }
+
+    /// The exposure is over, in which others have done this.
+    pub(super) fn exposure_over(&mut self, found: &[(u32, Access)]) {
+        let Some(after) = self.posted_after.take() else { return };
+        let told = found.iter().filter(|(_, access)| access.since == Some(after));
+        let tickets: Vec<_> =
+            told.map(|(origin, access)| self.tell(*origin, access, Since::Exposed)).collect();
+        tickets.into_iter().for_each(sanitizer::end);
+    }
+
+    fn tell(&self, origin: u32, access: &Access, since: Since) -> Ticket {
+        let area = self.area(&access.layout).filter(|_| !accesses::may_tell_by_memory());
+        area.map_or(Ticket::NONE, |area| {
+            sanitizer::incoming(origin, access.function, access.mark, &area, !access.only_reads, since)
+        })
+    }
+
+    /// A fence of this process is over.
+    pub(super) fn fenced(&mut self) {
+        self.told.retain(|_, (ticket, is_of_fence)| {
+            if *is_of_fence {
+                sanitizer::end(*ticket);
+            }
+            !*is_of_fence
+        });
+        self.fence = knowledge::latest();
+        sanitizer::exposed();
+    }
+
+    /// The window is no more.
+    pub(super) fn is_gone(&self) {
+        self.told.values().for_each(|(ticket, _)| sanitizer::end(*ticket));
+    }
+}
+
+impl Window {
+    /// Which lock this process has of its own part now.
+    fn own_lock(&self) -> Guard {
+        let own = self.common.as_ref().map(|common| i64::from(common.comm.rank));
+        match own.and_then(|rank| self.locks.get(&rank)) {
+            Some((_, true)) => Guard::Alone,
+            Some((_, false)) => Guard::Shared,
+            None if self.locked_all.is_some() => Guard::Shared,
+            None => Guard::None,
+        }
+    }
+
+    /// This process has locked something.
+    pub(super) fn note_own_lock(&mut self) {
+        let lock = self.own_lock();
+        self.target.iter_mut().for_each(|target| target.guard = target.guard.max(lock));
+    }
+
+    /// This process has been through a collective operation.
+    pub(super) fn passed(&mut self) {
+        let lock = self.own_lock();
+        if let Some(target) = &mut self.target {
+            target.guard = lock;
+        }
+    }
+
+    /// What an operation of this process at itself uses of its part.
+    pub(super) fn own_part(&self, operation: &super::Operation) -> Option<Area> {
+        let target = self.target.as_ref()?;
+        let own = i64::from(self.common.as_ref()?.comm.rank);
+        let start = operation.displacement.checked_mul(i64::from(operation.unit?))?;
+        let layout = operation.layout.as_ref().filter(|_| operation.target == own)?;
+        target.area(&layout.clone().moved(start)?)
+    }
+
+    /// Tells of what others do that was not told yet, and ends what is over.
+    fn look(&mut self, passed: Collective) {
+        let Some(common) = &self.common else { return };
+        let (Some(target), Ok(rank)) = (&mut self.target, u32::try_from(common.comm.rank)) else {
+            return;
+        };
+        let found = accesses::at_target(common.identity, rank);
+        target.told.retain(|serial, (ticket, _)| {
+            let stays = found.iter().any(|one| one.serial == *serial);
+            if !stays {
+                sanitizer::end(*ticket);
+            }
+            stays
+        });
+        for one in found {
+            let access = &one.access;
+            if let Some((ticket, is_of_fence)) = target.told.get_mut(&one.serial) {
+                if one.is_over && !*is_of_fence {
+                    sanitizer::end(core::mem::take(ticket));
+                }
+                continue;
+            }
+            let may_be_ordered = match access.epoch {
+                Epoch::Fence(number) => number != common.fences,
+                Epoch::Started(_) => true,
+                Epoch::Locked { .. } => {
+                    sanitizer::may_await_words()
+                        || match target.guard {
+                            Guard::None => false,
+                            Guard::Shared => access.is_alone,
+                            Guard::Alone => true,
+                        }
+                }
+            };
+            let is_of_fence = matches!(access.epoch, Epoch::Fence(_));
+            let since = match access.since {
+                _ if may_be_ordered => continue,
+                Some(since) if since == passed => Since::Passed,
+                // Not all had come to it when this process went on, but what others do comes after this one's own fence.
+                Some(since) if is_of_fence && target.fence == Some(since) => Since::Exposed,
+                _ => continue,
+            };
+            let mut ticket = target.tell(one.origin, access, since);
+            if !is_of_fence && (one.is_over || access.ends_unseen) {
+                sanitizer::end(core::mem::take(&mut ticket));
+            }
+            target.told.insert(one.serial, (ticket, is_of_fence));
+        }
+    }
+}
+
+/// A call that may have brought something from others has returned, and nothing has been made of it yet.
+#[cold]
+pub(crate) fn look() {
+    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    let passed = knowledge::passed();
+    windows.get_or_insert_default().values_mut().for_each(|window| window.look(passed));
+}

@@ -37,7 +37,12 @@ pub(super) struct Path {
 /// The calls of a thread that are not inside of others, by their beginnings.
 pub(super) fn outer_calls(calls: &[Call]) -> Vec<usize> {
     let mut all: Vec<usize> = (0..calls.len()).collect();
-    all.sort_by_key(|at| (calls[*at].begin, core::cmp::Reverse(calls[*at].number)));
+    // Of those that begin together, a later one is around earlier ones, unless these have taken no time that the clock tells.
+    all.sort_by_key(|at| {
+        let call = &calls[*at];
+        let is_long = call.begin < call.end;
+        (call.begin, is_long, if is_long { !call.number } else { call.number })
+    });
     let mut end = i64::MIN;
     all.retain(|at| {
         let call = &calls[*at];

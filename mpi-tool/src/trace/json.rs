@@ -320,3 +320,40 @@ fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
     };
     groups.into_iter().map(one).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::causes::simulated::at_random;
+    use super::*;
+
+    /// Of programs at random, the object is as its schema says; the efficiencies are those that were found.
+    #[test]
+    fn the_object_is_as_its_schema_says() {
+        const SCHEMA: &str = include_str!("../../../docs/schemas/mpi-tool-trace-1.json");
+        let mut compiler = boon::Compiler::new();
+        let mut schemas = boon::Schemas::new();
+        compiler.add_resource("trace:/1", serde_json::from_str(SCHEMA).unwrap()).unwrap();
+        let schema = compiler.compile("trace:/1", &mut schemas).unwrap();
+        for seed in 0..5 {
+            let mut trace = at_random(seed, false).0.run();
+            // What is not known is null.
+            trace.processes[0].lost = u64::from(seed == 4);
+            let messages = Messages::of(&trace);
+            let found = Found::of(&trace, &messages);
+            let mut out = Vec::new();
+            write(&mut out, &trace, &messages, &found).unwrap();
+            let value: Value = serde_json::from_slice(&out).unwrap();
+            if let Err(error) = schemas.validate(&value, schema) {
+                panic!("seed {seed}: {error:#}");
+            }
+            let efficiency = found.efficiency.unwrap();
+            let written = &value["efficiency"];
+            assert_eq!(written["serialization"].as_f64(), efficiency.factors.serialization());
+            assert_eq!(written["ideal"].as_i64(), efficiency.factors.ideal);
+            assert_eq!(written["ideal"].is_null(), seed == 4);
+            let windows = written["windows"].as_array().unwrap();
+            assert_eq!(windows.len(), 20);
+            assert_eq!(windows[7]["transfer"].as_f64(), efficiency.windows[7].factors.transfer());
+        }
+    }
+}

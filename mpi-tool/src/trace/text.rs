@@ -259,10 +259,10 @@ fn efficiencies(found: &Efficiency, end: &str) -> String {
             Leaf::LoadImbalance => "load imbalance: some ranks compute longer than others",
             Leaf::Communication => "communication: also the rank that computes longest is in MPI",
             Leaf::Serialization => {
-                "serialization: ranks compute in turn, and would wait for each other on an ideal network, too"
+                "serialization: ranks wait for each other's computing in turn, and would on an ideal network, too"
             }
             Leaf::Transfer => {
-                "transfer: data move, and MPI works, for which an ideal network takes no time"
+                "transfer: data move and MPI works, which takes no time on an ideal network"
             }
         };
         let cost = seconds(cost.round() as i64);
@@ -338,10 +338,66 @@ pub(super) fn count(number: usize, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mpi_facts::FunctionId::MPI_Barrier;
+    use mpi_facts::FunctionId::{
+        MPI_Barrier, MPI_Finalize, MPI_Init, MPI_Recv, MPI_Send, MPI_Win_fence,
+    };
+    use mpi_facts::trace::Way::{Received, Sent};
 
     use super::super::read::made_up::{call, process, trace};
     use super::*;
+
+    /// Four ranks compute for 100 ns each, in turn, and a message takes 25 ns to get to the next one; then one in which the last
+    /// call keeps its length.
+    #[test]
+    fn the_tree_is_five_lines() {
+        let text = |fence: i64| {
+            let rank = |rank: i64| {
+                let has = rank * 125;
+                let mut calls = vec![call(MPI_Init, 0, 1000)];
+                if rank > 0 {
+                    let receive = call(MPI_Recv, 1000, 1000 + has);
+                    calls.push(receive.with(Received, rank - 1, 8));
+                }
+                if rank < 3 {
+                    let send = call(MPI_Send, 1100 + has, 1100 + has);
+                    calls.push(send.with(Sent, rank + 1, 8));
+                } else if fence > 0 {
+                    calls.push(call(MPI_Win_fence, 1475, 1475 + fence));
+                }
+                calls.push(call(MPI_Finalize, 1100 + has + fence, 2000));
+                process(rank as u32, calls)
+            };
+            let trace = trace((0..4).map(rank).collect());
+            let messages = Messages::of(&trace);
+            of(&trace, &messages, &Found::of(&trace, &messages), 20)
+        };
+        let (from, to) = ("from there to MPI_Finalize", "all ranks together");
+        let part = |text: String| {
+            let (_, rest) = text.split_once(from).unwrap();
+            rest.split_once(to).unwrap().0.to_owned()
+        };
+        assert_eq!(
+            part(text(0)),
+            ", 0.000000 s:\n\
+             \x20 parallel efficiency              21.1 %\n\
+             \x20   load balance                  100.0 %\n\
+             \x20   communication efficiency       21.1 %\n\
+             \x20     serialization efficiency     25.0 %\n\
+             \x20     transfer efficiency          84.2 %\n\
+             most of the loss, 0.000000 s of this time, is serialization: ranks wait for each other's computing in turn, and would on \
+             an ideal network, too\n"
+        );
+        // Ranks are in MPI for 125, 250 and 375, and for 50 more of which nobody knows anything: 6.25 %.
+        let untold = part(text(50));
+        assert!(!untold.contains("transfer efficiency"), "{untold}");
+        let why = "serialization and transfer are not told apart: of calls that take 0.000000 s (6.2 % of the time in MPI), the \
+                   trace does not tell what they wait for\n";
+        assert!(untold.ends_with(why), "{untold}");
+        // 25 of 775: 3.2 %.
+        let kept = "of calls that take 0.000000 s (3.2 % of the time in MPI), the trace does not tell what they wait for: for \
+                    serialization and transfer, they keep their length\n";
+        assert!(part(text(25)).ends_with(kept), "{}", part(text(25)));
+    }
 
     /// Forty ranks come to a barrier one after the other: 39 pairs, of which the last one is in each.
     #[test]

@@ -238,3 +238,28 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
     });
     (data, left_out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::causes::simulated::at_random;
+    use super::*;
+
+    /// There is a curve for each efficiency that is known, and a line of the table for each window.
+    #[test]
+    fn efficiencies_are_curves() {
+        for (lost, curves) in [(0, 5), (1, 3)] {
+            let mut trace = at_random(1, false).0.run();
+            trace.processes[0].lost = lost;
+            let messages = Messages::of(&trace);
+            let mut page = Vec::new();
+            write(&mut page, &trace, &messages, &Found::of(&trace, &messages)).unwrap();
+            let page = String::from_utf8(page).unwrap();
+            let section = page.split_once("id=\"efficiencies\"").unwrap().1;
+            let section = section.split_once("</section>").unwrap().0;
+            let lines = section.split("<path").filter(|path| path.contains(" d=\"M0 4H40\""));
+            assert_eq!(lines.count(), curves);
+            assert_eq!(section.matches("<tr>").count(), 21);
+            assert_eq!(section.contains("transfer efficiency"), lost == 0);
+        }
+    }
+}

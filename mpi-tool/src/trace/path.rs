@@ -315,6 +315,15 @@ mod tests {
         assert_eq!(path(&trace).0, Path::default());
     }
 
+    /// A call that takes no time by the clock is not inside of the one that begins when it ends.
+    #[test]
+    fn calls_without_length_are_outer_ones() {
+        let short = |time| call(FunctionId::MPI_Comm_rank, time, time);
+        let calls = vec![short(20), short(20), call(MPI_Barrier, 20, 30), short(30)];
+        let trace = trace(vec![process(0, calls)]);
+        assert_eq!(outer_calls(&trace.processes[0].threads[0].calls), [0, 1, 2, 3]);
+    }
+
     /// A call inside of another one is a part of that one.
     #[test]
     fn nested_calls_are_their_outer_ones() {

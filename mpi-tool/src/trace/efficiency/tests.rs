@@ -232,6 +232,23 @@ fn what_does_not_block_is_waited_for_when_it_is_completed() {
     assert_eq!((found.untold, found.kept), (Some(Untold::Kept), 140));
 }
 
+/// The one that is waited for may be a short message, of which the trace does not tell when it is complete.
+#[test]
+fn what_may_have_been_waited_for_instead_is_not_guessed() {
+    let own = |other, message| {
+        let barrier = call(MPI_Ibarrier, 10, 10);
+        let mut calls = vec![barrier, call(MPI_Wait, 100, 220)];
+        if message {
+            calls.insert(0, send(MPI_Isend, 0, 0, other));
+            calls.push(receive(230, 230, other));
+        }
+        (calls, 300)
+    };
+    let found = |message| found(&run(vec![own(1, message), own(0, message)]));
+    assert_eq!((found(false).kept, found(false).factors.ideal), (0, Some(180)));
+    assert_eq!((found(true).kept, found(true).untold), (240, Some(Untold::Kept)));
+}
+
 /// Rank 0 receives what nobody has sent, for 10, computes for 90, and is in a barrier until 1,100.
 #[test]
 fn what_nobody_can_tell_keeps_its_length() {

@@ -119,7 +119,7 @@ fn efficiencies(efficiency: &Efficiency) -> Markup {
     let known = |curve: &Curve<'_>| curve.values.iter().any(Option::is_some);
     let of: Vec<_> = (0..first.factors.tree().len()).map(curve).filter(known).collect();
     let second = |time: i64| format!("{:.3}", time as f64 / 1e9);
-    let axis = Axis::even("s", windows.iter().map(|window| second(window.begin)).collect());
+    let axis = Axis::even("seconds", windows.iter().map(|window| second(window.begin)).collect());
     html! {
         section #efficiencies aria-label="Efficiencies over time" {
             h2 { "Efficiencies over time" }
@@ -132,7 +132,7 @@ fn efficiencies(efficiency: &Efficiency) -> Markup {
                 table {
                     thead { tr {
                         th scope="col" { "from, s" }
-                        @for curve in &of { th scope="col" { (curve.name) ", %" } }
+                        @for curve in &of { th scope="col" { (curve.name.trim_end_matches(" efficiency")) ", %" } }
                     } }
                     tbody {
                         @for (at, window) in windows.iter().enumerate() {
@@ -259,7 +259,7 @@ mod tests {
             let lines = section.split("<path").filter(|path| path.contains(" d=\"M0 4H40\""));
             assert_eq!(lines.count(), curves);
             assert_eq!(section.matches("<tr>").count(), 21);
-            assert_eq!(section.contains("transfer efficiency"), lost == 0);
+            assert_eq!(section.contains("transfer, %"), lost == 0);
         }
     }
 }

@@ -21,14 +21,14 @@ use super::waits::{Operation, Wait};
 
 mod lines;
 #[cfg(test)]
-mod simulated;
+pub(super) mod simulated;
 #[cfg(test)]
 mod tests;
 mod text;
 mod walk;
 
 use lines::Lines;
-pub(super) use lines::{Activity, Reason, Spot, SpotNumber};
+pub(super) use lines::{Activity, Reason, Spot, SpotNumber, is_init, may_wait};
 pub(super) use text::{Row, lines as text, rows, share};
 use walk::Walker;
 

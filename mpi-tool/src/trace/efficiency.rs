@@ -1,87 +1,287 @@
-//! How much of their time ranks compute, from the moment when `MPI_Init` has returned until `MPI_Finalize` is called, in the
-//! terms of POP.
+//! Where the time of a run goes, in the terms of POP, from the moment when `MPI_Init` has returned until `MPI_Finalize` is
+//! called: parallel efficiency = load balance × communication efficiency, and the latter = serialization × transfer.
+//!
+//! Transfer is told from serialization by the run's length on an ideal machine (`ideal.rs`): one without latency, with
+//! endless bandwidth, where MPI itself takes no time. `needs.rs`: what each call waits for there. `windows.rs`: the same of
+//! parts of the run.
 
-use mpi_facts::FunctionId::{MPI_Finalize, MPI_Init, MPI_Init_thread};
+use std::collections::HashMap;
 
+use mpi_facts::FunctionId::MPI_Finalize;
+
+use super::causes::is_init;
+use super::messages::{Messages, Place};
 use super::path::outer_calls;
 use super::read::{Thread, Trace};
+use super::waits::Operation;
+use ideal::Ideal;
+use needs::Needs;
+use windows::Window;
+
+mod ideal;
+mod needs;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+/// So much of the time in MPI may be kept at most, as a part of 1: otherwise serialization and transfer are not told apart.
+const MOST_KEPT: f64 = 0.05;
 
 /// Of all ranks that have initialized MPI, by the threads that have done so.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Efficiency {
-    /// Useful time of all ranks, over their number and the longest one's time.
-    pub(super) parallel: f64,
-    /// The mean useful time over the longest one.
-    pub(super) load_balance: f64,
-    /// The longest useful time over the longest time.
-    pub(super) communication: f64,
-    /// How long the longest one takes from `MPI_Init` to `MPI_Finalize`, in nanoseconds.
-    pub(super) time: i64,
     /// When the last `MPI_Init` has returned.
     pub(super) started: i64,
+    pub(super) factors: Factors,
+    /// How long these ranks are in MPI, all together.
+    pub(super) mpi: i64,
+    /// Of that, in calls of which the trace does not tell what they wait for: they take as long on the ideal machine.
+    pub(super) kept: i64,
+    /// Why serialization and transfer are not told apart, if they are not.
+    pub(super) untold: Option<Untold>,
+    /// Parts of the run, of equal length: from when the last `MPI_Init` has returned.
+    pub(super) windows: Vec<Window>,
+}
+
+/// The times that efficiencies are made of: of a run, or of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Factors {
+    /// The longest rank's, in nanoseconds.
+    pub(super) time: i64,
+    /// The mean useful time, that is not in MPI.
+    pub(super) mean: f64,
+    /// The longest useful time.
+    pub(super) most: i64,
+    /// The longest rank's time on the ideal machine, if it is known.
+    pub(super) ideal: Option<i64>,
+}
+
+/// Why serialization and transfer are not told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Untold {
+    /// Calls are missing in the trace.
+    Missing,
+    /// Of too many calls, the trace does not tell what they wait for.
+    Kept,
+}
+
+impl Untold {
+    pub(super) const fn text(self) -> &'static str {
+        match self {
+            Self::Missing => "calls are missing in the trace",
+            Self::Kept => "the trace does not tell of enough calls what they wait for",
+        }
+    }
+}
+
+/// What time is lost by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaf {
+    LoadImbalance,
+    Communication,
+    Serialization,
+    Transfer,
+}
+
+fn part(of: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| of / whole)
+}
+
+impl Factors {
+    /// `None` if there is no time.
+    pub(super) fn parallel(&self) -> Option<f64> {
+        part(self.mean, self.time as f64)
+    }
+
+    /// `None` if nobody computes.
+    pub(super) fn load_balance(&self) -> Option<f64> {
+        part(self.mean, self.most as f64)
+    }
+
+    pub(super) fn communication(&self) -> Option<f64> {
+        part(self.most as f64, self.time as f64)
+    }
+
+    pub(super) fn serialization(&self) -> Option<f64> {
+        part(self.most as f64, self.ideal? as f64)
+    }
+
+    pub(super) fn transfer(&self) -> Option<f64> {
+        part(self.ideal? as f64, self.time as f64)
+    }
+
+    /// Each efficiency: how deep it lies in the tree, its name, and how much it is.
+    pub(super) fn tree(&self) -> [(usize, &'static str, Option<f64>); 5] {
+        [
+            (0, "parallel efficiency", self.parallel()),
+            (1, "load balance", self.load_balance()),
+            (1, "communication efficiency", self.communication()),
+            (2, "serialization efficiency", self.serialization()),
+            (2, "transfer efficiency", self.transfer()),
+        ]
+    }
+
+    /// What each leaf of the tree costs, in nanoseconds: all together, the time less the mean useful time.
+    fn costs(&self) -> Vec<(Leaf, f64)> {
+        let imbalance = (Leaf::LoadImbalance, self.most as f64 - self.mean);
+        match self.ideal {
+            None => vec![imbalance, (Leaf::Communication, (self.time - self.most) as f64)],
+            Some(ideal) => vec![
+                imbalance,
+                (Leaf::Serialization, (ideal - self.most) as f64),
+                (Leaf::Transfer, (self.time - ideal) as f64),
+            ],
+        }
+    }
+
+    /// The leaf that costs most, and how much. `None` if none costs anything.
+    pub(super) fn worst(&self) -> Option<(Leaf, f64)> {
+        let costs = self.costs().into_iter().filter(|(_, cost)| *cost > 0.0);
+        costs.max_by(|one, other| one.1.total_cmp(&other.1))
+    }
 }
 
 impl Efficiency {
     /// `None` if no rank's `MPI_Init` is in the trace, or nothing comes behind it.
-    pub(super) fn of(trace: &Trace) -> Option<Self> {
-        let threads = trace.processes.iter().flat_map(|process| &process.threads);
-        let ranks: Vec<[i64; 3]> = threads.filter_map(times).collect();
-        let most = |of: usize| ranks.iter().map(|one| one[of]).max();
-        let (useful, time, started) = (most(0)?, most(1)?, most(2)?);
-        if useful <= 0 || time <= 0 {
+    pub(super) fn of(trace: &Trace, messages: &Messages, operations: &[Operation]) -> Option<Self> {
+        let ranks = Ranks::of(trace);
+        let all = || ranks.all.iter();
+        let time = all().map(Rank::time).max()?;
+        let most = all().map(Rank::useful).max()?;
+        let started = all().map(|rank| rank.started).max()?;
+        if most <= 0 || time <= 0 {
             return None;
         }
-        let sum: i64 = ranks.iter().map(|one| one[0]).sum();
-        let mean = sum as f64 / ranks.len() as f64;
-        let load_balance = mean / useful as f64;
-        let communication = useful as f64 / time as f64;
-        Some(Self { parallel: mean / time as f64, load_balance, communication, time, started })
+        let mean = all().map(Rank::useful).sum::<i64>() as f64 / ranks.all.len() as f64;
+        let mpi = all().map(Rank::mpi).sum();
+        let mut factors = Factors { time, mean, most, ideal: None };
+        if is_incomplete(trace) {
+            let windows = windows::of(&ranks, None, started);
+            let untold = Some(Untold::Missing);
+            return Some(Self { started, factors, mpi, kept: 0, untold, windows });
+        }
+        let ideal = Ideal::of(&ranks, Needs::of(trace, messages, operations, &ranks));
+        let is_known = ideal.kept as f64 <= MOST_KEPT * mpi as f64;
+        factors.ideal = is_known.then_some(ideal.length);
+        let windows = windows::of(&ranks, is_known.then_some(&ideal), started);
+        let untold = (!is_known).then_some(Untold::Kept);
+        Some(Self { started, factors, mpi, kept: ideal.kept, untold, windows })
     }
 }
 
-/// Of a thread that has initialized MPI: its useful time, its time, and when `MPI_Init` has returned.
-fn times(thread: &Thread) -> Option<[i64; 3]> {
-    let is_init = |function| matches!(function, MPI_Init | MPI_Init_thread);
-    let outer = outer_calls(&thread.calls);
-    let calls = || outer.iter().map(|at| &thread.calls[*at]);
-    let started = calls().find(|call| is_init(call.function))?.end;
-    let end = calls()
-        .find(|call| call.function == MPI_Finalize)
-        .map_or_else(|| calls().map(|call| call.end).max(), |call| Some(call.begin))?;
-    let inside = calls().filter(|call| call.begin >= started && call.end <= end);
-    let mpi: i64 = inside.map(|call| call.end - call.begin).sum();
-    Some([end - started - mpi, end - started, started])
+/// Are calls missing in a trace that others may have waited for?
+fn is_incomplete(trace: &Trace) -> bool {
+    use mpi_facts::trace::filter;
+    trace.processes.iter().any(|process| {
+        let is_filtered = process.filter & (filter::FUNCTIONS | filter::RANKS) != 0;
+        process.lost > 0 || process.overwritten > 0 || process.off.is_some() || is_filtered
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use mpi_facts::FunctionId::MPI_Barrier;
+/// A thread that has initialized MPI, from then until it calls `MPI_Finalize`, or until the end of its last call.
+#[derive(Debug)]
+struct Rank {
+    process: usize,
+    thread: usize,
+    started: i64,
+    end: i64,
+    /// Those that are not inside of others, one behind the other.
+    calls: Vec<OuterCall>,
+    /// The number of the first of them, among all ranks' calls.
+    first: u32,
+    /// By the thread's calls: the number of the call that each is, or is inside of.
+    numbers: Vec<Option<u32>>,
+}
 
-    use super::super::read::made_up::{call, process, trace};
-    use super::*;
+#[derive(Debug, Clone, Copy)]
+struct OuterCall {
+    at: usize,
+    begin: i64,
+    end: i64,
+}
 
-    /// Rank 0 computes for 600 of 1,000, and rank 1 for 900; neither `MPI_Init` nor `MPI_Finalize` counts.
-    #[test]
-    fn start_up_and_end_are_no_communication() {
-        let rank = |rank: u32, barrier: i64| {
-            let calls = vec![
-                call(MPI_Init, 0, 5000),
-                call(MPI_Barrier, barrier, 5900).on_world(),
-                call(MPI_Finalize, 6000, 9000),
-            ];
-            process(rank, calls)
-        };
-        let trace = trace(vec![rank(0, 5500), rank(1, 5800)]);
-        let found = Efficiency::of(&trace).unwrap();
-        assert_eq!((found.time, found.started), (1000, 5000));
-        let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one}, {other}");
-        near(found.parallel, 0.75);
-        near(found.load_balance, 750.0 / 900.0);
-        near(found.communication, 0.9);
+impl Rank {
+    /// `None` of a thread that has not initialized MPI.
+    fn of([process, thread]: [usize; 2], of: &Thread, first: u32) -> Option<Self> {
+        let outer = outer_calls(&of.calls);
+        let calls = || outer.iter().map(|at| (*at, &of.calls[*at]));
+        let started = calls().find(|(_, call)| is_init(call.function))?.1.end;
+        let end = calls().find(|(_, call)| call.function == MPI_Finalize).map_or_else(
+            || calls().map(|(_, call)| call.end).max(),
+            |(_, call)| Some(call.begin),
+        )?;
+        let mut last = started;
+        let inside = calls().filter(|(_, call)| call.begin >= started && call.end <= end);
+        let calls: Vec<OuterCall> = inside
+            .map(|(at, call)| {
+                let begin = call.begin.max(last);
+                last = call.end.max(begin);
+                OuterCall { at, begin, end: last }
+            })
+            .collect();
+        let mut numbers = vec![None; of.calls.len()];
+        for (number, call) in (first..).zip(&calls) {
+            numbers[call.at] = Some(number);
+        }
+        for (number, call) in numbers.iter_mut().zip(&of.calls) {
+            let behind = calls.partition_point(|outer| outer.begin <= call.begin);
+            if number.is_none()
+                && let Some(outer) = behind.checked_sub(1)
+                && call.end <= calls[outer].end
+            {
+                *number = Some(first + outer as u32);
+            }
+        }
+        Some(Self { process, thread, started, end, calls, first, numbers })
     }
 
-    #[test]
-    fn without_a_beginning_there_is_none() {
-        assert_eq!(Efficiency::of(&trace(vec![process(0, vec![call(MPI_Barrier, 1, 2)])])), None);
+    fn time(&self) -> i64 {
+        self.end - self.started
+    }
+
+    fn mpi(&self) -> i64 {
+        self.calls.iter().map(|call| call.end - call.begin).sum()
+    }
+
+    fn useful(&self) -> i64 {
+        self.time() - self.mpi()
+    }
+
+    /// How long it computes before a call, and behind its last one.
+    fn computes_before(&self, at: usize) -> i64 {
+        let begin = at.checked_sub(1).map_or(self.started, |last| self.calls[last].end);
+        let end = self.calls.get(at).map_or(self.end, |call| call.begin);
+        end - begin
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+struct Ranks {
+    all: Vec<Rank>,
+    /// By process and thread: which of them it is.
+    known: HashMap<(usize, usize), usize>,
+    /// How many calls they have.
+    calls: u32,
+}
+
+impl Ranks {
+    fn of(trace: &Trace) -> Self {
+        let mut ranks = Self { all: Vec::new(), known: HashMap::new(), calls: 0 };
+        for (process, all) in trace.processes.iter().enumerate() {
+            for (thread, of) in all.threads.iter().enumerate() {
+                let Some(rank) = Rank::of([process, thread], of, ranks.calls) else { continue };
+                ranks.calls += rank.calls.len() as u32;
+                ranks.known.insert((process, thread), ranks.all.len());
+                ranks.all.push(rank);
+            }
+        }
+        ranks
+    }
+
+    /// The number of the call that one is, or is inside of. `None` if it is of another thread, or of another time.
+    fn number(&self, place: Place) -> Option<u32> {
+        let rank = *self.known.get(&(place.process(), place.thread()))?;
+        self.all[rank].numbers[place.call()]
     }
 }

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use anyhow::Result;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq as _, Serializer as _};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Found;
 use super::causes::{Activity, Causes, Spot, SpotNumber};
 use super::csv;
+use super::efficiency::{Efficiency, Factors, Untold};
 use super::messages::{Message, Messages, Place};
 use super::path::{Idle, Path};
 use super::read::{Call, Clocks, Process, Site, Trace};
@@ -43,7 +44,7 @@ pub(super) fn write(
     messages: &Messages,
     found: &Found,
 ) -> Result<()> {
-    let Found { waits, causes } = found;
+    let Found { waits, causes, efficiency } = found;
     let mut serializer = serde_json::Serializer::new(BufWriter::new(out));
     let mut object = serializer.serialize_map(None)?;
     object.serialize_entry("schema", "mpi-tool-trace/1")?;
@@ -72,6 +73,7 @@ pub(super) fn write(
             },
         }),
     )?;
+    object.serialize_entry("efficiency", &efficiency.as_ref().map(self::efficiency))?;
     object.serialize_entry("waits", &grouped(trace, waits))?;
     object.serialize_entry("causes", &self::causes(trace, causes))?;
     object.serialize_entry("critical_path", &critical_path(trace, waits))?;
@@ -172,6 +174,39 @@ fn process(process: &Process, idle: &Idle) -> Value {
         "collective": idle.waiting[2],
         "other_mpi": idle.other(),
     })
+}
+
+/// How much of the time is computing, and what the rest is lost by.
+fn efficiency(found: &Efficiency) -> Value {
+    let mut all = factors(&found.factors);
+    let windows = found.windows.iter().map(|window| {
+        let mut one = factors(&window.factors);
+        one.insert("begin".to_owned(), window.begin.into());
+        one.insert("end".to_owned(), window.end.into());
+        Value::Object(one)
+    });
+    all.insert("started".to_owned(), found.started.into());
+    all.insert("mpi".to_owned(), found.mpi.into());
+    all.insert("kept".to_owned(), found.kept.into());
+    all.insert("untold".to_owned(), found.untold.map(Untold::text).into());
+    all.insert("windows".to_owned(), windows.collect());
+    Value::Object(all)
+}
+
+fn factors(factors: &Factors) -> Map<String, Value> {
+    let Factors { time, mean, most, ideal } = factors;
+    let times = [
+        ("time", (*time).into()),
+        ("useful_mean", (*mean).into()),
+        ("useful_most", (*most).into()),
+        ("ideal", (*ideal).into()),
+        ("parallel", factors.parallel().into()),
+        ("load_balance", factors.load_balance().into()),
+        ("communication", factors.communication().into()),
+        ("serialization", factors.serialization().into()),
+        ("transfer", factors.transfer().into()),
+    ];
+    times.into_iter().map(|(name, value): (_, Value)| (name.to_owned(), value)).collect()
 }
 
 /// Why ranks wait.
@@ -284,4 +319,41 @@ fn grouped(trace: &Trace, waits: &[Wait]) -> Vec<Value> {
         })
     };
     groups.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::causes::simulated::at_random;
+    use super::*;
+
+    /// Of programs at random, the object is as its schema says; the efficiencies are those that were found.
+    #[test]
+    fn the_object_is_as_its_schema_says() {
+        const SCHEMA: &str = include_str!("../../../docs/schemas/mpi-tool-trace-1.json");
+        let mut compiler = boon::Compiler::new();
+        let mut schemas = boon::Schemas::new();
+        compiler.add_resource("trace:/1", serde_json::from_str(SCHEMA).unwrap()).unwrap();
+        let schema = compiler.compile("trace:/1", &mut schemas).unwrap();
+        for seed in 0..5 {
+            let mut trace = at_random(seed, false).0.run();
+            // What is not known is null.
+            trace.processes[0].lost = u64::from(seed == 4);
+            let messages = Messages::of(&trace);
+            let found = Found::of(&trace, &messages);
+            let mut out = Vec::new();
+            write(&mut out, &trace, &messages, &found).unwrap();
+            let value: Value = serde_json::from_slice(&out).unwrap();
+            if let Err(error) = schemas.validate(&value, schema) {
+                panic!("seed {seed}: {error:#}");
+            }
+            let efficiency = found.efficiency.unwrap();
+            let written = &value["efficiency"];
+            assert_eq!(written["serialization"].as_f64(), efficiency.factors.serialization());
+            assert_eq!(written["ideal"].as_i64(), efficiency.factors.ideal);
+            assert_eq!(written["ideal"].is_null(), seed == 4);
+            let windows = written["windows"].as_array().unwrap();
+            assert_eq!(windows.len(), 20);
+            assert_eq!(windows[7]["transfer"].as_f64(), efficiency.windows[7].factors.transfer());
+        }
+    }
 }

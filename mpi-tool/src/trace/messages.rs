@@ -11,7 +11,7 @@ use core::num::NonZeroU64;
 use std::collections::{HashMap, HashSet};
 
 use mpi_facts::trace::{Moved, Way, is_synchronous, receives_taken};
-use mpi_facts::{FunctionClass, FunctionId};
+use mpi_facts::{FunctionClass, FunctionId, NONE, Shape};
 
 use super::gaps::{self, Gaps, Span};
 use super::read::{Call, Process, Trace};
@@ -33,6 +33,8 @@ pub(super) struct Message {
     pub(super) bytes: u64,
     /// As many as were sent: the same, unless somebody is wrong.
     pub(super) sent_bytes: u64,
+    /// The send is complete only when the receive has begun.
+    pub(super) is_synchronous: bool,
     communicator: Option<NonZeroU64>,
 }
 
@@ -49,6 +51,15 @@ impl Message {
     /// The sender's number of the communicator.
     pub(super) fn communicator(&self) -> Option<u64> {
         self.communicator.map(NonZeroU64::get)
+    }
+
+    /// The probe that has waited until the message was there.
+    pub(super) fn waiting_probe(&self, trace: &Trace) -> Option<Place> {
+        self.probed.filter(|probe| {
+            let probe = probe.of(trace);
+            let is_blocking = Shape::looked_up(probe.function).flag == NONE;
+            is_blocking && self.sent.of(trace).begin <= probe.end
+        })
     }
 }
 
@@ -92,6 +103,8 @@ pub(super) struct Messages {
     pub(super) matched: Vec<Message>,
     /// Sends without a receive in the trace, and receives without a send.
     pub(super) unmatched: [u64; 2],
+    /// Calls that wait for the other side of such a message: they receive it, or have sent it synchronously.
+    pub(super) lone: Vec<Place>,
 }
 
 /// What messages have in common that MPI keeps in order: world, communicator, sender, receiver, tag.
@@ -107,10 +120,20 @@ struct End {
     /// The call that has matched it before.
     probed: Option<Place>,
     bytes: u64,
+    is_synchronous: bool,
     communicator: Option<NonZeroU64>,
 }
 
 impl End {
+    /// The call that waits for the other side, whenever that begins. `None` of a send that does not.
+    fn waiting(&self, is_received: bool) -> Option<Place> {
+        let completed = || self.completed.map_or(self.call, |completion| completion.call);
+        match is_received {
+            true => Some(self.call),
+            false => self.is_synchronous.then(completed),
+        }
+    }
+
     /// By when MPI orders it, and the call's number if that is equal.
     fn order(&self, trace: &Trace) -> (i64, u64) {
         let call = self.probed.unwrap_or(self.asked).of(trace);
@@ -158,6 +181,7 @@ impl Messages {
                         let received = moved.way == Way::Received;
                         let Some(prepared) = asked else {
                             messages.unmatched[usize::from(received)] += 1;
+                            messages.lone.extend(received.then_some(place));
                             continue;
                         };
                         let probed = matched(process, prepared);
@@ -173,8 +197,24 @@ impl Messages {
                         let is_known = probed.is_some() || !receives_taken(begun.function);
                         let identity = process.identity(number).filter(|_| is_known);
                         let peer = gaps::rank_of(rank, moved.peer);
+                        let (asked, probed) =
+                            if received { (asked, probed) } else { (place, None) };
+                        let completed = completions.get(&place).copied().filter(|_| !received);
+                        let communicator = number.and_then(NonZeroU64::new);
+                        let (call, bytes) = (place, moved.bytes);
+                        let is_synchronous = !received && is_synchronous(begun.function);
+                        let end = End {
+                            call,
+                            asked,
+                            completed,
+                            probed,
+                            bytes,
+                            is_synchronous,
+                            communicator,
+                        };
                         let (Some(identity), Some(peer)) = (identity, peer) else {
                             messages.unmatched[usize::from(received)] += 1;
+                            messages.lone.extend(end.waiting(received));
                             continue;
                         };
                         let tag = match (received, moved.tag) {
@@ -182,12 +222,6 @@ impl Messages {
                             (true, None) => begun.received_tag.or(begun.tag).unwrap_or(0),
                             (false, _) => begun.tag.unwrap_or(0),
                         };
-                        let (asked, probed) =
-                            if received { (asked, probed) } else { (place, None) };
-                        let completed = completions.get(&place).copied().filter(|_| !received);
-                        let communicator = number.and_then(NonZeroU64::new);
-                        let (call, bytes) = (place, moved.bytes);
-                        let end = End { call, asked, completed, probed, bytes, communicator };
                         let (from, to) = if received { (peer, rank) } else { (rank, peer) };
                         let sides: &mut Sides =
                             envelopes.entry((process.world, identity, from, to, tag)).or_default();
@@ -244,6 +278,10 @@ impl Messages {
         }
         self.unmatched[0] += (sends.len() - first - last) as u64;
         self.unmatched[1] += (receives.len() - first - last) as u64;
+        for (is_received, ends) in [(false, &*sends), (true, &*receives)] {
+            let lone = &ends[first..ends.len() - last];
+            self.lone.extend(lone.iter().filter_map(|end| end.waiting(is_received)));
+        }
         let offset = receives.len() - last;
         let pairs = (0..first).map(|at| (at, at));
         let pairs = pairs.chain((0..last).map(|at| (sends.len() - last + at, offset + at)));
@@ -267,6 +305,7 @@ impl Messages {
                 tag,
                 bytes: received.bytes,
                 sent_bytes: sent.bytes,
+                is_synchronous: sent.is_synchronous,
                 communicator: sent.communicator,
             });
         }
@@ -361,7 +400,7 @@ fn find(process: &Process, at: usize, (thread, number): (u64, u64)) -> Option<Pl
 }
 
 /// The call that has started the operation whose data have moved; `None` if it is not in the trace.
-fn started(process: &Process, call: Place, moved: &Moved) -> Option<Place> {
+pub(super) fn started(process: &Process, call: Place, moved: &Moved) -> Option<Place> {
     moved.of.map_or(Some(call), |of| find(process, call.process(), of))
 }
 

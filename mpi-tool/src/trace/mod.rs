@@ -1,7 +1,7 @@
 //! `mpi-tool trace`: what the files of `mpi-trace` say, and the same for other programs.
 //!
 //! * `read.rs`: the files. `gaps.rs`: what is not in them. `messages.rs`: which receive has got which send. `clocks.rs`: one time for all hosts. `waits.rs`: who waits for whom. `causes.rs`: why.
-//!   `path.rs`: what the run's length consists of. `efficiency.rs`: how much of it is computing.
+//!   `path.rs`: what the run's length consists of. `efficiency.rs`: how much of it is computing, and what the rest is lost by.
 //! * `section.rs`: what stands in a profile's report of it.
 //! * `text.rs`, `csv.rs`, `json.rs`, `perfetto.rs`, `html/`, `otf2/`, `ti.rs`: what is written.
 
@@ -40,10 +40,11 @@ fn read(runs: &[PathBuf]) -> Result<(read::Trace, Messages)> {
     Ok((trace, messages))
 }
 
-/// What is found out about a run: who waits for whom, and why.
+/// What is found out about a run: who waits for whom, why, and how much of its time is computing.
 struct Found {
     waits: Vec<waits::Wait>,
     causes: causes::Causes,
+    efficiency: Option<efficiency::Efficiency>,
 }
 
 impl Found {
@@ -51,7 +52,8 @@ impl Found {
         let operations = waits::operations(trace);
         let waits = waits::of_operations(trace, messages, &operations);
         let causes = causes::Causes::of(trace, messages, &operations, &waits);
-        Self { waits, causes }
+        let efficiency = efficiency::Efficiency::of(trace, messages, &operations);
+        Self { waits, causes, efficiency }
     }
 }
 

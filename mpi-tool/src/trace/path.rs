@@ -37,7 +37,12 @@ pub(super) struct Path {
 /// The calls of a thread that are not inside of others, by their beginnings.
 pub(super) fn outer_calls(calls: &[Call]) -> Vec<usize> {
     let mut all: Vec<usize> = (0..calls.len()).collect();
-    all.sort_by_key(|at| (calls[*at].begin, core::cmp::Reverse(calls[*at].number)));
+    // Of those that begin together, a later one is around earlier ones, unless these have taken no time that the clock tells.
+    all.sort_by_key(|at| {
+        let call = &calls[*at];
+        let is_long = call.begin < call.end;
+        (call.begin, is_long, if is_long { !call.number } else { call.number })
+    });
     let mut end = i64::MIN;
     all.retain(|at| {
         let call = &calls[*at];
@@ -308,6 +313,15 @@ mod tests {
     fn without_calls_there_is_no_path() {
         let trace = trace(vec![process(0, Vec::new())]);
         assert_eq!(path(&trace).0, Path::default());
+    }
+
+    /// A call that takes no time by the clock is not inside of the one that begins when it ends.
+    #[test]
+    fn calls_without_length_are_outer_ones() {
+        let short = |time| call(FunctionId::MPI_Comm_rank, time, time);
+        let calls = vec![short(20), short(20), call(MPI_Barrier, 20, 30), short(30)];
+        let trace = trace(vec![process(0, calls)]);
+        assert_eq!(outer_calls(&trace.processes[0].threads[0].calls), [0, 1, 2, 3]);
     }
 
     /// A call inside of another one is a part of that one.

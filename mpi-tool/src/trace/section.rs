@@ -48,7 +48,7 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
 }
 
 fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
-    let Found { waits, causes } = Found::of(trace, messages);
+    let Found { waits, causes, .. } = Found::of(trace, messages);
     let idle = Idle::of(trace, &waits);
     let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
     let waiting: i64 = waits.iter().map(|wait| wait.time).sum();

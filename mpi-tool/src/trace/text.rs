@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use mpi_facts::trace::filter;
 
-use super::efficiency::Efficiency;
+use super::efficiency::{Efficiency, Leaf, Untold};
 use super::messages::Messages;
 use super::path::{Idle, Path};
 use super::read::{Clocks, Site, Trace};
@@ -15,8 +15,8 @@ use super::{Found, causes};
 
 /// What there is, and who waits for whom, in so many lines.
 pub(super) fn of(trace: &Trace, messages: &Messages, found: &Found, top: usize) -> String {
-    let Found { waits, causes } = found;
-    let mut text = heading(trace, messages, waits);
+    let Found { waits, causes, .. } = found;
+    let mut text = heading(trace, messages, found);
     text.push_str(&causes::text(trace, causes, top));
     let groups = waits::grouped(trace, waits);
     if !groups.is_empty() {
@@ -148,7 +148,8 @@ pub(super) fn name(trace: &Trace, process: usize) -> String {
 }
 
 /// What there is.
-pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> String {
+pub(super) fn heading(trace: &Trace, messages: &Messages, found: &Found) -> String {
+    let Found { waits, efficiency, .. } = found;
     let mut text = String::new();
     let calls = trace.calls().count();
     let bytes: u64 = trace.processes.iter().map(|process| process.bytes).sum();
@@ -213,20 +214,9 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
             seconds(most)
         );
     }
-    if let Some(found) = Efficiency::of(trace) {
-        let percent = |part: f64| part * 100.0;
-        let _ = writeln!(
-            text,
-            "start-up takes {}, until MPI_Init has returned on the last rank\n\
-             from there to {}, {}: parallel efficiency {:.1} % = load balance {:.1} % × communication efficiency \
-             {:.1} %",
-            seconds(found.started),
-            if ended < trace.processes.len() { "the last call" } else { "MPI_Finalize" },
-            seconds(found.time),
-            percent(found.parallel),
-            percent(found.load_balance),
-            percent(found.communication),
-        );
+    if let Some(found) = efficiency {
+        let end = if ended < trace.processes.len() { "the last call" } else { "MPI_Finalize" };
+        text.push_str(&efficiencies(found, end));
     }
     let idle = Idle::of(trace, waits);
     let sum = |of: fn(&Idle) -> i64| idle.iter().map(of).sum::<i64>();
@@ -241,6 +231,66 @@ pub(super) fn heading(trace: &Trace, messages: &Messages, waits: &[Wait]) -> Str
         seconds(sum(|one| one.waiting[1])),
         seconds(sum(|one| one.waiting[2])),
     );
+    text
+}
+
+/// Start-up, and the tree of efficiencies from there to the end.
+fn efficiencies(found: &Efficiency, end: &str) -> String {
+    let Efficiency { started, factors, mpi, kept, untold, .. } = found;
+    let mut text = format!(
+        "start-up takes {}, until MPI_Init has returned on the last rank\nfrom there to {end}, {}:\n",
+        seconds(*started),
+        seconds(factors.time),
+    );
+    for (depth, name, part) in factors.tree() {
+        if let Some(part) = part {
+            let width = 32 - 2 * depth;
+            let _ = writeln!(
+                text,
+                "  {:indent$}{name:<width$}{:5.1} %",
+                "",
+                part * 100.0,
+                indent = 2 * depth
+            );
+        }
+    }
+    if let Some((leaf, cost)) = factors.worst() {
+        let what = match leaf {
+            Leaf::LoadImbalance => "load imbalance: some ranks compute longer than others",
+            Leaf::Communication => "communication: also the rank that computes longest is in MPI",
+            Leaf::Serialization => {
+                "serialization: ranks wait for each other's computing in turn, and would on an ideal network, too"
+            }
+            Leaf::Transfer => {
+                "transfer: data move and MPI works, which takes no time on an ideal network"
+            }
+        };
+        let cost = seconds(cost.round() as i64);
+        let _ = writeln!(text, "most of the loss, {cost} of this time, is {what}");
+    }
+    let of_mpi = || {
+        format!(
+            "{} ({:.1} % of the time in MPI)",
+            seconds(*kept),
+            *kept as f64 * 100.0 / *mpi as f64
+        )
+    };
+    let _ = match untold {
+        Some(Untold::Kept) => writeln!(
+            text,
+            "serialization and transfer are not told apart: of calls that take {}, the trace does not tell what they wait for",
+            of_mpi()
+        ),
+        Some(why) => {
+            writeln!(text, "serialization and transfer are not told apart: {}", why.text())
+        }
+        None if *kept > 0 => writeln!(
+            text,
+            "of calls that take {}, the trace does not tell what they wait for: for serialization and transfer, they keep their length",
+            of_mpi()
+        ),
+        None => Ok(()),
+    };
     text
 }
 
@@ -288,10 +338,66 @@ pub(super) fn count(number: usize, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mpi_facts::FunctionId::MPI_Barrier;
+    use mpi_facts::FunctionId::{
+        MPI_Barrier, MPI_Finalize, MPI_Init, MPI_Recv, MPI_Send, MPI_Win_fence,
+    };
+    use mpi_facts::trace::Way::{Received, Sent};
 
     use super::super::read::made_up::{call, process, trace};
     use super::*;
+
+    /// Four ranks compute for 100 ns each, in turn, and a message takes 25 ns to get to the next one; then one in which the last
+    /// call keeps its length.
+    #[test]
+    fn the_tree_is_five_lines() {
+        let text = |fence: i64| {
+            let rank = |rank: i64| {
+                let has = rank * 125;
+                let mut calls = vec![call(MPI_Init, 0, 1000)];
+                if rank > 0 {
+                    let receive = call(MPI_Recv, 1000, 1000 + has);
+                    calls.push(receive.with(Received, rank - 1, 8));
+                }
+                if rank < 3 {
+                    let send = call(MPI_Send, 1100 + has, 1100 + has);
+                    calls.push(send.with(Sent, rank + 1, 8));
+                } else if fence > 0 {
+                    calls.push(call(MPI_Win_fence, 1475, 1475 + fence));
+                }
+                calls.push(call(MPI_Finalize, 1100 + has + fence, 2000));
+                process(rank as u32, calls)
+            };
+            let trace = trace((0..4).map(rank).collect());
+            let messages = Messages::of(&trace);
+            of(&trace, &messages, &Found::of(&trace, &messages), 20)
+        };
+        let (from, to) = ("from there to MPI_Finalize", "all ranks together");
+        let part = |text: String| {
+            let (_, rest) = text.split_once(from).unwrap();
+            rest.split_once(to).unwrap().0.to_owned()
+        };
+        assert_eq!(
+            part(text(0)),
+            ", 0.000000 s:\n\
+             \x20 parallel efficiency              21.1 %\n\
+             \x20   load balance                  100.0 %\n\
+             \x20   communication efficiency       21.1 %\n\
+             \x20     serialization efficiency     25.0 %\n\
+             \x20     transfer efficiency          84.2 %\n\
+             most of the loss, 0.000000 s of this time, is serialization: ranks wait for each other's computing in turn, and would on \
+             an ideal network, too\n"
+        );
+        // Ranks are in MPI for 125, 250 and 375, and for 50 more of which nobody knows anything: 6.25 %.
+        let untold = part(text(50));
+        assert!(!untold.contains("transfer efficiency"), "{untold}");
+        let why = "serialization and transfer are not told apart: of calls that take 0.000000 s (6.2 % of the time in MPI), the \
+                   trace does not tell what they wait for\n";
+        assert!(untold.ends_with(why), "{untold}");
+        // 25 of 775: 3.2 %.
+        let kept = "of calls that take 0.000000 s (3.2 % of the time in MPI), the trace does not tell what they wait for: for \
+                    serialization and transfer, they keep their length\n";
+        assert!(part(text(25)).ends_with(kept), "{}", part(text(25)));
+    }
 
     /// Forty ranks come to a barrier one after the other: 39 pairs, of which the last one is in each.
     #[test]

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use mpi_facts::trace::Way;
-use mpi_facts::{FunctionClass, FunctionId, NONE, Pattern, Shape, Timing};
+use mpi_facts::{FunctionClass, FunctionId, Pattern, Shape, Timing};
 
 use super::gaps::Gaps;
 use super::messages::{Completion, Messages, Place};
@@ -99,10 +99,7 @@ pub(super) fn of_operations(
     for message in &messages.matched {
         let [sent, asked] = [message.sent, message.asked].map(|place| place.of(trace));
         add(WaitKind::LateSender, message.received, message.sent);
-        if let Some(probe) = message.probed
-            && Shape::looked_up(probe.of(trace).function).flag == NONE
-            && sent.begin <= probe.of(trace).end
-        {
+        if let Some(probe) = message.waiting_probe(trace) {
             add(WaitKind::LateSender, probe, message.sent);
         }
         let shape = Shape::looked_up(sent.function);
@@ -227,11 +224,14 @@ impl Operation {
         roots.next().is_none().then_some(*root)
     }
 
+    /// Is it a scan, in which a rank depends on those before it only?
+    pub(super) fn is_scan(&self) -> bool {
+        self.function.name().to_ascii_lowercase().contains("scan")
+    }
+
     /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others.
     pub(super) fn tells_waits(&self) -> bool {
-        let shape = Shape::looked_up(self.function);
-        let is_scan = shape.pattern == Pattern::Exscan || self.function == FunctionId::MPI_Scan;
-        shape.timing == Timing::Blocking && !is_scan
+        Shape::looked_up(self.function).timing == Timing::Blocking && !self.is_scan()
     }
 
     fn waits(&self, trace: &Trace, add: &mut impl FnMut(WaitKind, Place, Place)) {

@@ -108,14 +108,14 @@ pub(super) fn logarithmic(points: &[(f64, f64)], across: &str, up: &str) -> Mark
 }
 
 /// A curve: what it is of, and its value at each position, where that is known.
-pub(in super::super) struct Curve<'a> {
-    pub(in super::super) name: &'a str,
-    pub(in super::super) values: Vec<Option<f64>>,
+pub(crate) struct Curve<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
 /// How values lie above each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Scale {
+pub(crate) enum Scale {
     /// Twice as much is one step more. Values are more than 0.
     Doubling,
     /// Parts of 1, or a little more.
@@ -125,27 +125,40 @@ pub(in super::super) enum Scale {
 /// So far apart are labels at least.
 const APART: f64 = 30.0;
 
-/// Up to five curves over numbers, in order, which lie as their logarithms do.
-pub(in super::super) fn curves(
-    curves: &[Curve<'_>],
-    numbers: &[u64],
-    across: &str,
-    up: &str,
-    scale: Scale,
-) -> Markup {
+/// What curves are over.
+pub(crate) struct Axis {
+    /// What it is.
+    pub(crate) name: &'static str,
+    /// Where each value lies, from 0 to 1, in order, and what it is called.
+    places: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// Numbers, in order, which lie as their logarithms do.
+    pub(crate) fn logarithmic(name: &'static str, numbers: &[u64]) -> Self {
+        let log = |number: u64| (number as f64).max(1.0).log2();
+        let first = log(numbers.first().copied().unwrap_or(1));
+        let width = log(numbers.last().copied().unwrap_or(1)) - first;
+        if width <= 1e-6 {
+            return Self::even(name, numbers.iter().map(u64::to_string).collect());
+        }
+        let place = |number: &u64| ((log(*number) - first) / width, number.to_string());
+        Self { name, places: numbers.iter().map(place).collect() }
+    }
+
+    /// What lies equally far apart.
+    pub(crate) fn even(name: &'static str, names: Vec<String>) -> Self {
+        let last = names.len().saturating_sub(1).max(1) as f64;
+        let place = |(at, name): (usize, String)| (at as f64 / last, name);
+        Self { name, places: names.into_iter().enumerate().map(place).collect() }
+    }
+}
+
+/// Up to five curves.
+pub(crate) fn curves(curves: &[Curve<'_>], across: &Axis, up: &str, scale: Scale) -> Markup {
     let (left, right, top, bottom) = (60.0, 620.0, 10.0, 250.0);
-    let log = |number: u64| (number as f64).max(1.0).log2();
-    let (first, last) =
-        (numbers.first().copied().unwrap_or(1), numbers.last().copied().unwrap_or(1));
-    let width = log(last) - log(first);
-    let x = |at: usize| {
-        let part = if width > 1e-6 {
-            (numbers.get(at).map_or(0.0, |number| log(*number)) - log(first)) / width
-        } else {
-            at as f64 / numbers.len().saturating_sub(1).max(1) as f64
-        };
-        left + part * (right - left)
-    };
+    let x = |at: usize| left + across.places[at].0 * (right - left);
+    let Axis { name: across, places } = across;
     let height = |value: f64| if scale == Scale::Doubling { value.log2() } else { value };
     let heights =
         curves.iter().flat_map(|curve| curve.values.iter().flatten()).map(|value| height(*value));
@@ -177,7 +190,7 @@ pub(in super::super) fn curves(
         Scale::Parts => format!("{:.0} %", height * 100.0),
     };
     let mut labelled = Vec::new();
-    for at in 0..numbers.len() {
+    for at in 0..places.len() {
         if labelled.last().is_none_or(|last| x(at) - x(*last) >= APART) {
             labelled.push(at);
         }
@@ -191,7 +204,7 @@ pub(in super::super) fn curves(
                 }
                 @for at in labelled {
                     line.grid x1=(tenth(x(at))) x2=(tenth(x(at))) y1=(top) y2=(bottom) {}
-                    text x=(tenth(x(at))) y="266" text-anchor="middle" { (numbers[at]) }
+                    text x=(tenth(x(at))) y="266" text-anchor="middle" { (places[at].1) }
                 }
                 @for (index, curve) in curves.iter().enumerate() {
                     @let points: Vec<_> = curve.values.iter().enumerate().filter_map(|(at, value)| {
@@ -201,7 +214,7 @@ pub(in super::super) fn curves(
                     path class={ "curve c" (index) } d=(path(&points)) {}
                     @for (at, value, x, y) in &points {
                         circle class={ "curve c" (index) } cx=(x) cy=(y) r="4" {
-                            title { (curve.name) ", " (numbers.get(*at).copied().unwrap_or(0)) " " (across) ": " (written(*value)) }
+                            title { (curve.name) ", " (places[*at].1) " " (across) ": " (written(*value)) }
                         }
                     }
                 }

@@ -4,7 +4,7 @@
 //! HTML, which a browser shows without scripts. The script adds what depends on the reader: the picture of the matrix,
 //! and tables with all numbers of the JSON.
 
-pub(super) mod chart;
+pub(crate) mod chart;
 pub(super) mod overview;
 mod source;
 mod tables;

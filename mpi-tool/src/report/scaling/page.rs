@@ -6,7 +6,7 @@ use anyhow::Result;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::super::html::chart::{Curve, Scale, curves};
+use super::super::html::chart::{Axis, Curve, Scale, curves};
 use super::super::html::overview::capital;
 use super::super::html::{document, percent};
 use super::show::{
@@ -74,8 +74,9 @@ fn curve<'a>(scaling: &Scaling, name: &'a str, of: impl Fn(&Size) -> Option<f64>
     Curve { name, values: scaling.sizes.iter().map(of).collect() }
 }
 
-fn ranks(scaling: &Scaling) -> Vec<u64> {
-    scaling.sizes.iter().map(|size| size.ranks).collect()
+fn ranks(scaling: &Scaling) -> Axis {
+    let ranks: Vec<u64> = scaling.sizes.iter().map(|size| size.ranks).collect();
+    Axis::logarithmic("ranks", &ranks)
 }
 
 fn speedup(scaling: &Scaling) -> Markup {
@@ -83,7 +84,7 @@ fn speedup(scaling: &Scaling) -> Markup {
         curve(scaling, "measured", |size| Some(size.speedup)),
         curve(scaling, "ideal", |size| Some(size.speedup_ideal)),
     ];
-    curves(&of, &ranks(scaling), "ranks", "speedup", Scale::Doubling)
+    curves(&of, &ranks(scaling), "speedup", Scale::Doubling)
 }
 
 fn efficiencies(scaling: &Scaling) -> Markup {
@@ -94,7 +95,7 @@ fn efficiencies(scaling: &Scaling) -> Markup {
         curve(scaling, "communication efficiency", |size| size.communication_efficiency),
         curve(scaling, "computation scaling", |size| size.computation_scaling),
     ];
-    curves(&of, &ranks(scaling), "ranks", "efficiency", Scale::Parts)
+    curves(&of, &ranks(scaling), "efficiency", Scale::Parts)
 }
 
 fn table(scaling: &Scaling) -> Markup {

@@ -282,12 +282,12 @@ impl CallKind {
     }
 }
 
-const fn is_init(function: FunctionId) -> bool {
+pub(in crate::trace) const fn is_init(function: FunctionId) -> bool {
     matches!(function, FunctionId::MPI_Init | FunctionId::MPI_Init_thread)
 }
 
 /// May a call wait for other processes?
-fn may_wait(function: FunctionId) -> bool {
+pub(in crate::trace) fn may_wait(function: FunctionId) -> bool {
     let shape = Shape::looked_up(function);
     let is_blocking = matches!(shape.timing, Timing::Blocking | Timing::Epoch);
     let is_collective = is_collective(function, shape.class, shape.new_communicator != NONE)

@@ -13,7 +13,7 @@ use super::super::read::{Communicator, Trace};
 
 /// What a rank does next.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(in crate::trace) enum Step {
     Compute(i64),
     /// A call that needs nobody, in a line.
     Local(u32),
@@ -49,13 +49,15 @@ pub(super) enum Step {
 
 /// A program: what each rank does, and the groups of ranks that it has. The first group is all ranks.
 #[derive(Debug, Clone)]
-pub(super) struct Program {
-    pub(super) ranks: Vec<Vec<Step>>,
-    pub(super) groups: Vec<Vec<usize>>,
+pub(in crate::trace) struct Program {
+    pub(in crate::trace) ranks: Vec<Vec<Step>>,
+    pub(in crate::trace) groups: Vec<Vec<usize>>,
     /// How long `MPI_Init` takes.
-    pub(super) start_up: Vec<i64>,
+    pub(in crate::trace) start_up: Vec<i64>,
     /// How long a message takes, and how long an operation takes behind the last one's beginning.
-    pub(super) latency: i64,
+    pub(in crate::trace) latency: i64,
+    /// How long each call takes besides.
+    pub(in crate::trace) overhead: i64,
 }
 
 const BYTES: u64 = 8;
@@ -82,35 +84,36 @@ struct Channel {
 type Channels = BTreeMap<(usize, usize), Channel>;
 
 impl Program {
-    pub(super) fn new(ranks: usize) -> Self {
+    pub(in crate::trace) fn new(ranks: usize) -> Self {
         Self {
             ranks: vec![Vec::new(); ranks],
             groups: vec![(0..ranks).collect()],
             start_up: vec![1000; ranks],
             latency: 0,
+            overhead: 1,
         }
     }
 
     /// Adds a step for each rank.
-    pub(super) fn all(&mut self, step: impl Fn(usize) -> Step) -> &mut Self {
+    pub(in crate::trace) fn all(&mut self, step: impl Fn(usize) -> Step) -> &mut Self {
         for (rank, steps) in self.ranks.iter_mut().enumerate() {
             steps.push(step(rank));
         }
         self
     }
 
-    pub(super) fn one(&mut self, rank: usize, step: Step) -> &mut Self {
+    pub(in crate::trace) fn one(&mut self, rank: usize, step: Step) -> &mut Self {
         self.ranks[rank].push(step);
         self
     }
 
     /// An operation of all ranks, without a root.
-    pub(super) fn together(&mut self, line: u32, function: FunctionId) -> &mut Self {
+    pub(in crate::trace) fn together(&mut self, line: u32, function: FunctionId) -> &mut Self {
         self.all(|_| Step::Collective { line, function, group: 0, root: 0 })
     }
 
     /// Runs it. Each rank finalizes at its end.
-    pub(super) fn run(&self) -> Trace {
+    pub(in crate::trace) fn run(&self) -> Trace {
         let mut running: Vec<Running> = self
             .start_up
             .iter()
@@ -154,13 +157,13 @@ impl Program {
     /// Lets a rank take its next step. `false` if it cannot yet.
     fn step(&self, rank: usize, running: &mut [Running], channels: &mut Channels) -> bool {
         let Some(step) = self.ranks[rank].get(running[rank].at) else { return false };
-        let now = running[rank].time;
+        let (now, overhead) = (running[rank].time, self.overhead);
         let own = &mut running[rank];
         match *step {
             Step::Compute(time) => own.time += time,
             Step::Local(line) => {
-                own.calls.push(call(MPI_Comm_size, now, now + 1).in_line(line));
-                own.time += 1;
+                own.calls.push(call(MPI_Comm_size, now, now + overhead).in_line(line));
+                own.time += overhead;
             }
             Step::Send { line, to, synchronous } => {
                 let channel = channels.entry((rank, to)).or_default();
@@ -168,10 +171,10 @@ impl Program {
                     channel.sent.push(now);
                     channel.sent.len() - 1
                 });
-                let mut end = now + 1;
+                let mut end = now + overhead;
                 if synchronous {
                     let Some(asked) = channel.asked.get(number) else { return false };
-                    end = end.max(asked + 1);
+                    end = end.max(asked + overhead);
                 }
                 let function = if synchronous { MPI_Ssend } else { MPI_Send };
                 let made = call(function, now, end).with(Sent, to as i64, BYTES).in_line(line);
@@ -185,23 +188,23 @@ impl Program {
                     channel.asked.len() - 1
                 });
                 let Some(sent) = channel.sent.get(number) else { return false };
-                let end = now.max(sent + self.latency) + 1;
+                let end = now.max(sent + self.latency) + overhead;
                 let made = call(MPI_Recv, now, end).with(Received, from as i64, BYTES);
                 own.calls.push(made.in_line(line));
                 (own.time, own.number) = (end, None);
             }
             Step::StartSend { line, to } => {
                 channels.entry((rank, to)).or_default().sent.push(now);
-                let made = call(MPI_Isend, now, now + 1).with(Sent, to as i64, BYTES);
+                let made = call(MPI_Isend, now, now + overhead).with(Sent, to as i64, BYTES);
                 own.calls.push(made.in_line(line));
-                own.time += 1;
+                own.time += overhead;
             }
             Step::StartReceive { line, from } => {
                 let asked = &mut channels.entry((from, rank)).or_default().asked;
                 own.started.push((own.calls.len() as u64, from, asked.len()));
                 asked.push(now);
-                own.calls.push(call(MPI_Irecv, now, now + 1).in_line(line));
-                own.time += 1;
+                own.calls.push(call(MPI_Irecv, now, now + overhead).in_line(line));
+                own.time += overhead;
             }
             Step::Complete { line } => {
                 let sent = |(_, from, number): &(u64, usize, usize)| {
@@ -210,7 +213,8 @@ impl Program {
                 let Some(sent) = own.started.iter().map(sent).collect::<Option<Vec<i64>>>() else {
                     return false;
                 };
-                let end = sent.iter().map(|sent| sent + self.latency).fold(now, i64::max) + 1;
+                let end =
+                    sent.iter().map(|sent| sent + self.latency).fold(now, i64::max) + overhead;
                 let mut made = call(MPI_Waitall, now, end).in_line(line);
                 for (number, from, _) in own.started.drain(..) {
                     made = made.completing(number, from as i64, BYTES);
@@ -237,7 +241,7 @@ impl Program {
                         MPI_Gather if *member != root => begin,
                         _ => last,
                     };
-                    let end = until + self.latency + 1;
+                    let end = until + self.latency + overhead;
                     let made = call(function, begin, end).on(1 + group as u64).in_line(line);
                     one.calls.push(match function {
                         MPI_Barrier => made,
@@ -255,4 +259,97 @@ impl Program {
         running[rank].at += 1;
         true
     }
+}
+
+/// Numbers at random, by a seed (splitmix64).
+pub(in crate::trace) struct Dice(pub(in crate::trace) u64);
+
+impl Dice {
+    /// A number below another one.
+    pub(in crate::trace) fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+    }
+}
+
+/// A program at random. If it is `even`, all ranks compute as long as each other, and communicate in ways in which nobody
+/// waits for that.
+pub(in crate::trace) fn at_random(seed: u64, even: bool) -> (Program, usize) {
+    let mut dice = Dice(seed);
+    let ranks = 2 + dice.below(15);
+    let mut program = Program::new(ranks);
+    program.latency = dice.below(20) as i64;
+    program.groups.push((0..ranks / 2).collect());
+    program.groups.push((ranks / 2..ranks).collect());
+    if !even {
+        program.start_up.iter_mut().for_each(|time| *time += dice.below(5000) as i64);
+    }
+    program.together(1, MPI_Barrier);
+    let rounds = 5 + dice.below(30);
+    for round in 0..rounds {
+        // A round has lines of its own, so that a test can name it.
+        let line = 10 + 10 * round as u32;
+        let time = dice.below(5000) as i64;
+        for rank in 0..ranks {
+            let time = if even { time } else { dice.below(5000) as i64 };
+            program.one(rank, Step::Compute(time)).one(rank, Step::Local(line));
+        }
+        let time = dice.below(5000) as i64;
+        for rank in 0..ranks {
+            let time = if even { time } else { dice.below(5000) as i64 };
+            program.one(rank, Step::Compute(time));
+        }
+        let root = dice.below(ranks);
+        match dice.below(if even { 3 } else { 7 }) {
+            0 => {
+                program.together(line + 1, MPI_Allreduce);
+            }
+            1 => {
+                program.all(|rank| Step::Collective {
+                    line: line + 2,
+                    function: MPI_Barrier,
+                    group: 1 + usize::from(rank >= ranks / 2),
+                    root: 0,
+                });
+            }
+            2 => {
+                for side in [1, ranks - 1] {
+                    program.all(|rank| Step::StartReceive {
+                        line: line + 3,
+                        from: (rank + side) % ranks,
+                    });
+                }
+                for side in [1, ranks - 1] {
+                    program
+                        .all(|rank| Step::StartSend { line: line + 4, to: (rank + side) % ranks });
+                }
+                program.all(|_| Step::Complete { line: line + 5 });
+            }
+            3 => {
+                for rank in 0..ranks {
+                    if rank > 0 {
+                        program.one(rank, Step::Receive { line: line + 6, from: rank - 1 });
+                    }
+                    if rank + 1 < ranks {
+                        let synchronous = dice.below(2) == 1;
+                        program.one(rank, Step::Send { line: line + 7, to: rank + 1, synchronous });
+                    }
+                }
+            }
+            4 => {
+                let to = (root + 1 + dice.below(ranks - 1)) % ranks;
+                let synchronous = dice.below(2) == 1;
+                program.one(root, Step::Send { line: line + 7, to, synchronous });
+                program.one(to, Step::Receive { line: line + 6, from: root });
+            }
+            other => {
+                let function = if other == 5 { MPI_Bcast } else { MPI_Gather };
+                program.all(|_| Step::Collective { line: line + 8, function, group: 0, root });
+            }
+        }
+    }
+    (program, rounds)
 }

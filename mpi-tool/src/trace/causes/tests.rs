@@ -7,7 +7,7 @@ use mpi_facts::FunctionId::{
 use super::super::read::made_up::{call, process, trace};
 use super::super::waits;
 use super::lines::Back;
-use super::simulated::{Program, Step};
+use super::simulated::{Dice, Program, Step, at_random};
 use super::*;
 
 /// Everything about a trace that a test looks at.
@@ -398,99 +398,6 @@ fn a_circle_ends() {
         ),
     ]));
     assert_eq!(found.waits.len(), 2);
-}
-
-/// Numbers at random, by a seed (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    /// A number below another one.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
-    }
-}
-
-/// A program at random. If it is `even`, all ranks compute as long as each other, and communicate in ways in which nobody
-/// waits for that.
-fn at_random(seed: u64, even: bool) -> (Program, usize) {
-    let mut dice = Dice(seed);
-    let ranks = 2 + dice.below(15);
-    let mut program = Program::new(ranks);
-    program.latency = dice.below(20) as i64;
-    program.groups.push((0..ranks / 2).collect());
-    program.groups.push((ranks / 2..ranks).collect());
-    if !even {
-        program.start_up.iter_mut().for_each(|time| *time += dice.below(5000) as i64);
-    }
-    program.together(1, MPI_Barrier);
-    let rounds = 5 + dice.below(30);
-    for round in 0..rounds {
-        // A round has lines of its own, so that a test can name it.
-        let line = 10 + 10 * round as u32;
-        let time = dice.below(5000) as i64;
-        for rank in 0..ranks {
-            let time = if even { time } else { dice.below(5000) as i64 };
-            program.one(rank, Step::Compute(time)).one(rank, Step::Local(line));
-        }
-        let time = dice.below(5000) as i64;
-        for rank in 0..ranks {
-            let time = if even { time } else { dice.below(5000) as i64 };
-            program.one(rank, Step::Compute(time));
-        }
-        let root = dice.below(ranks);
-        match dice.below(if even { 3 } else { 7 }) {
-            0 => {
-                program.together(line + 1, MPI_Allreduce);
-            }
-            1 => {
-                program.all(|rank| Step::Collective {
-                    line: line + 2,
-                    function: MPI_Barrier,
-                    group: 1 + usize::from(rank >= ranks / 2),
-                    root: 0,
-                });
-            }
-            2 => {
-                for side in [1, ranks - 1] {
-                    program.all(|rank| Step::StartReceive {
-                        line: line + 3,
-                        from: (rank + side) % ranks,
-                    });
-                }
-                for side in [1, ranks - 1] {
-                    program
-                        .all(|rank| Step::StartSend { line: line + 4, to: (rank + side) % ranks });
-                }
-                program.all(|_| Step::Complete { line: line + 5 });
-            }
-            3 => {
-                for rank in 0..ranks {
-                    if rank > 0 {
-                        program.one(rank, Step::Receive { line: line + 6, from: rank - 1 });
-                    }
-                    if rank + 1 < ranks {
-                        let synchronous = dice.below(2) == 1;
-                        program.one(rank, Step::Send { line: line + 7, to: rank + 1, synchronous });
-                    }
-                }
-            }
-            4 => {
-                let to = (root + 1 + dice.below(ranks - 1)) % ranks;
-                let synchronous = dice.below(2) == 1;
-                program.one(root, Step::Send { line: line + 7, to, synchronous });
-                program.one(to, Step::Receive { line: line + 6, from: root });
-            }
-            other => {
-                let function = if other == 5 { MPI_Bcast } else { MPI_Gather };
-                program.all(|_| Step::Collective { line: line + 8, function, group: 0, root });
-            }
-        }
-    }
-    (program, rounds)
 }
 
 #[test]

@@ -6,16 +6,18 @@ use std::io::Write;
 use std::rc::Rc;
 
 use anyhow::Result;
-use maud::html;
+use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::Found;
 use super::causes::{self, Row};
 use super::csv;
+use super::efficiency::Efficiency;
 use super::messages::Messages;
 use super::read::{Site, Trace};
 use super::text;
 use super::waits;
+use crate::report::html::chart::{Axis, Curve, Scale, curves};
 use crate::report::html::{STYLE, page};
 
 const OWN_STYLE: &str = include_str!("timeline.css");
@@ -33,7 +35,7 @@ pub(super) fn write(
     messages: &Messages,
     found: &Found,
 ) -> Result<()> {
-    let Found { waits, causes } = found;
+    let Found { waits, causes, efficiency } = found;
     let (data, left_out) = data(trace, messages);
     let groups = waits::grouped(trace, waits);
     let has_sites = groups.iter().any(|(group, ..)| group.site.is_some() || group.until.is_some());
@@ -42,7 +44,7 @@ pub(super) fn write(
     let title = format!("Trace of {}", text::count(trace.processes.len(), "rank"));
     let body = html! {
         h1 { (title) }
-        pre { (text::heading(trace, messages, waits)) }
+        pre { (text::heading(trace, messages, found)) }
         @if let Some(left_out) = &left_out { p.partial { (left_out) } }
         section #timeline aria-label="Time lines" {
             h2 { "Time lines" }
@@ -55,6 +57,7 @@ pub(super) fn write(
             div #lanes { canvas #canvas tabindex="0" aria-label="Time lines of all ranks" aria-describedby="help pointed" {} }
             p #pointed aria-live="polite" { "…" }
         }
+        @if let Some(efficiency) = efficiency { (efficiencies(efficiency)) }
         @if causes.waiting > 0 {
             section #causes aria-label="Why ranks wait" {
                 h2 { "Why ranks wait" }
@@ -103,6 +106,48 @@ pub(super) fn write(
     };
     out.write_all(page(&title, &body, [STYLE, OWN_STYLE], DATA, &data, SCRIPT).as_bytes())?;
     Ok(())
+}
+
+/// Efficiencies over the time of the run, as curves and as a table.
+fn efficiencies(efficiency: &Efficiency) -> Markup {
+    let windows = &efficiency.windows;
+    let Some(first) = windows.first() else { return html! {} };
+    let curve = |at: usize| {
+        let values = windows.iter().map(|window| window.factors.tree()[at].2).collect();
+        Curve { name: first.factors.tree()[at].1, values }
+    };
+    let known = |curve: &Curve<'_>| curve.values.iter().any(Option::is_some);
+    let of: Vec<_> = (0..first.factors.tree().len()).map(curve).filter(known).collect();
+    let second = |time: i64| format!("{:.3}", time as f64 / 1e9);
+    let axis = Axis::even("seconds", windows.iter().map(|window| second(window.begin)).collect());
+    html! {
+        section #efficiencies aria-label="Efficiencies over time" {
+            h2 { "Efficiencies over time" }
+            p {
+                "From when the last MPI_Init has returned to the end, in " (windows.len()) " windows of equal length, by their \
+                 beginnings."
+            }
+            (curves(&of, &axis, "efficiency", Scale::Parts))
+            div.scroll tabindex="0" {
+                table {
+                    thead { tr {
+                        th scope="col" { "from, s" }
+                        @for curve in &of { th scope="col" { (curve.name.trim_end_matches(" efficiency")) ", %" } }
+                    } }
+                    tbody {
+                        @for (at, window) in windows.iter().enumerate() {
+                            tr {
+                                td { (second(window.begin)) }
+                                @for curve in &of {
+                                    td { (curve.values[at].map_or_else(String::new, |part| format!("{:.1}", part * 100.0))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn rank(trace: &Trace, process: usize) -> String {
@@ -192,4 +237,29 @@ fn data(trace: &Trace, messages: &Messages) -> (Value, Option<String>) {
         )
     });
     (data, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::causes::simulated::at_random;
+    use super::*;
+
+    /// There is a curve for each efficiency that is known, and a line of the table for each window.
+    #[test]
+    fn efficiencies_are_curves() {
+        for (lost, curves) in [(0, 5), (1, 3)] {
+            let mut trace = at_random(1, false).0.run();
+            trace.processes[0].lost = lost;
+            let messages = Messages::of(&trace);
+            let mut page = Vec::new();
+            write(&mut page, &trace, &messages, &Found::of(&trace, &messages)).unwrap();
+            let page = String::from_utf8(page).unwrap();
+            let section = page.split_once("id=\"efficiencies\"").unwrap().1;
+            let section = section.split_once("</section>").unwrap().0;
+            let lines = section.split("<path").filter(|path| path.contains(" d=\"M0 4H40\""));
+            assert_eq!(lines.count(), curves);
+            assert_eq!(section.matches("<tr>").count(), 21);
+            assert_eq!(section.contains("transfer, %"), lost == 0);
+        }
+    }
 }

@@ -676,6 +676,8 @@ impl Tool for Check {
         );
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
+        // The interpreter's functions are nobody's lines.
+        Site::follow_python();
     }
 }
 

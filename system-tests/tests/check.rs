@@ -546,7 +546,11 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
             }
             let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, order]));
             let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
-            assert_eq!(report["findings"], Value::Array(Vec::new()), "{epoch}, {order}: {report:#}");
+            assert_eq!(
+                report["findings"],
+                Value::Array(Vec::new()),
+                "{epoch}, {order}: {report:#}"
+            );
             assert_eq!(report["limits"], Value::Array(Vec::new()), "{epoch}, {order}: {report:#}");
             assert_eq!(outcome.stdout.matches("done").count(), 2, "{}", outcome.stderr);
             expect_silence(&outcome);

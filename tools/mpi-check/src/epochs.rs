@@ -35,9 +35,9 @@ use crate::shared::{limit, shared};
 pub(crate) use fetched::{check_pending, may_fetch};
 pub(crate) use locks::lock_of;
 use operation::Operation;
+pub(crate) use posts::needs;
 use targets::Target;
 pub(crate) use targets::look as look_at_targets;
-pub(crate) use posts::needs;
 
 /// What this process has done with a window.
 #[derive(Debug, Default)]

@@ -17,8 +17,8 @@
 use core::ffi::{c_int, c_void};
 use std::sync::PoisonError;
 
-use mpi_tool_layer::mpi_sys::{MPI_WIN_BASE, MPI_WIN_SIZE, MPI_Aint, MPI_Win, pmpi};
 use mpi_tool_layer::Word as _;
+use mpi_tool_layer::mpi_sys::{MPI_Aint, MPI_WIN_BASE, MPI_WIN_SIZE, MPI_Win, pmpi};
 use rustc_hash::FxHashMap;
 
 use super::{WINDOWS, Window};
@@ -110,7 +110,14 @@ impl Target {
     fn tell(&self, origin: u32, access: &Access, since: Since) -> Ticket {
         let area = self.area(&access.layout).filter(|_| !accesses::may_tell_by_memory());
         area.map_or(Ticket::NONE, |area| {
-            sanitizer::incoming(origin, access.function, access.mark, &area, !access.only_reads, since)
+            sanitizer::incoming(
+                origin,
+                access.function,
+                access.mark,
+                &area,
+                !access.only_reads,
+                since,
+            )
         })
     }
 

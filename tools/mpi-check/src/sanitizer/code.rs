@@ -138,9 +138,7 @@ pub(super) fn object_of(address: usize) -> Option<Loaded> {
 
 /// Is a function of MPI's called anywhere in the code that is watched?
 pub(super) fn is_called(function: FunctionId) -> bool {
-    objects()
-        .iter()
-        .any(|object| object.uses(function.name().as_bytes()) && object.is_watched())
+    objects().iter().any(|object| object.uses(function.name().as_bytes()) && object.is_watched())
 }
 
 /// Where the runtime's library begins.

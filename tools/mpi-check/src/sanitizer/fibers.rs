@@ -96,7 +96,8 @@ fn with<R>(action: impl FnOnce(&mut Fibers) -> R) -> R {
 impl Fibers {
     fn get(&mut self, runtime: &Runtime, number: usize) -> &mut Fiber {
         self.all[number].get_or_insert_with(|| {
-            let name = if number < MOST { c"operation of MPI" } else { c"operations of other ranks" };
+            let name =
+                if number < MOST { c"operation of MPI" } else { c"operations of other ranks" };
             Fiber { handle: runtime.create(name), operations: 0 }
         })
     }

@@ -156,7 +156,15 @@ fn tell_of(report: &Report) {
             let other = Other::at("the operation at", mark);
             let ranks = [rank(), origin];
             let class = Class::RmaConflict;
-            return report_of(class, function, Place::Text(&place), &key, &message, Some(other), &ranks);
+            return report_of(
+                class,
+                function,
+                Place::Text(&place),
+                &key,
+                &message,
+                Some(other),
+                &ranks,
+            );
         }
     };
     TOLD.lock()

@@ -240,3 +240,24 @@ fn findings_are_at_the_lines_of_the_script() {
         assert!(!all.contains("_PyEval"), "{what}: {all}");
     }
 }
+
+/// Ranks that stand are named at the lines of the script, by what mpi-watch keeps.
+#[test]
+fn a_hang_is_told_with_lines_of_python() {
+    if !has_mpi4py() {
+        return;
+    }
+    let script = script("wrong.py");
+    let [mpiexec, n, two] = launcher("2");
+    let folder = tempfile::tempdir().unwrap();
+    let program = ["python3", text(&script), "deadlock"];
+    let command = ["run", "--hang-after", "2s", "--kill", "--", &mpiexec, &n, &two];
+    let mut command = mpi_tool_command(folder.path(), &[&command[..], &program].concat());
+    let outcome = Outcome::of(command.env("PYTHONPATH", setting("MPI4PY")));
+    assert_eq!(outcome.status, Some(124), "{outcome:?}");
+    for (comment, function) in [("receives", "waits_for_message"), ("stands", "waits_for_all")] {
+        let place = format!("wrong.py:{} {function}", line(&script, comment));
+        assert!(outcome.stderr.contains(&place), "{place}: {outcome:?}");
+    }
+    assert!(!outcome.stderr.contains("_PyEval"), "{outcome:?}");
+}

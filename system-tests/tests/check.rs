@@ -508,13 +508,16 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
     };
     let of_locks = |epoch: &str| ["lock", "exclusive", "lock_all", "flush"].contains(&epoch);
     for epoch in ["fence", "fence_barrier", "pscw", "lock", "exclusive", "lock_all", "flush"] {
-        for order in ["store", "load", "copy"] {
+        // The C library's function is one of the sanitizer's in any epoch.
+        let orders =
+            if epoch == "fence" { &["store", "load", "copy"][..] } else { &["store", "load"] };
+        for order in orders {
             let access = line(order);
             let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, order]));
             let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
             let is_meant = |operation: &&Begun| {
                 (of_locks(epoch) || !operation.has_request)
-                    && (order != "load" || operation.is_written)
+                    && (*order != "load" || operation.is_written)
             };
             let expected: BTreeSet<&str> =
                 operations.iter().filter(is_meant).map(|it| &*it.line).collect();
@@ -534,24 +537,14 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
             assert_eq!(found, expected, "{epoch}, {order}: {report:#}");
             assert_eq!(findings.len(), expected.len(), "{epoch}, {order}: {report:#}");
         }
-        for order in ["after", "before", "message", "beside", "reads", "done", "lock"] {
-            let is_right = match order {
-                "done" => of_locks(epoch),
-                // Not while all are locked by the target itself.
-                "lock" => ["lock", "exclusive", "lock_all"].contains(&epoch),
-                _ => true,
-            };
-            if !is_right {
-                continue;
-            }
-            let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, order]));
-            let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
-            assert_eq!(report["findings"], Value::Array(Vec::new()), "{epoch}, {order}: {report:#}");
-            assert_eq!(report["limits"], Value::Array(Vec::new()), "{epoch}, {order}: {report:#}");
-            assert_eq!(outcome.stdout.matches("done").count(), 2, "{}", outcome.stderr);
-            expect_silence(&outcome);
-            assert!(!outcome.stderr.contains("loads_target.c"), "{}", outcome.stderr);
+        let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, "right"]));
+        let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
+        for list in ["findings", "limits"] {
+            assert_eq!(report[list], Value::Array(Vec::new()), "{epoch}: {report:#}");
         }
+        assert_eq!(outcome.stdout.matches("done").count(), 2, "{}", outcome.stderr);
+        expect_silence(&outcome);
+        assert!(!outcome.stderr.contains("loads_target.c"), "{}", outcome.stderr);
     }
 }
 

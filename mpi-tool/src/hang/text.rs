@@ -474,6 +474,9 @@ pub(super) fn verdict(reading: &Reading, world: &World, symbols: &mut Symbols) -
                 .into(),
         );
     }
+    if lacks(full::MODULES) {
+        lines.push("(not all places are known: there was no room for all libraries, or functions of Python)".into());
+    }
     lines
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::{compile_with, mpi_tool, setting, text, tool};
+use crate::hang::signal;
 
 /// For how long a state may take to be reached.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -18,18 +19,34 @@ const LIMIT: Duration = Duration::from_secs(100);
 fn what_checked_runs_leave_is_cleaned() {
     let job = tempfile::tempdir().unwrap();
     let folder = job.path().join("run");
-    let mut command = Command::new(compile_with(setting("MPICC"), "hang", "hang", &["-g"]));
-    // One rank without a launcher, which waits for ever.
-    command.arg("receive cycle").env("LD_PRELOAD", tool("mpi_check"));
-    command.env("MPI_TOOL_RUN", &folder).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
+    let program = compile_with(setting("MPICC"), "hang", "hang", &["-g"]);
     let clean = || mpi_tool(job.path(), &["clean", text(&folder)]).stdout;
     let begin = Instant::now();
-    let maps = format!("/proc/{}/maps", child.id());
-    let is_there = || fs::read_to_string(&maps).is_ok_and(|maps| maps.contains(".check\n"));
-    while !is_there() && begin.elapsed() < LIMIT {
-        sleep(Duration::from_millis(20));
-    }
+    // The file has a name until MPI_Init ends, as a rank alone is all that there are: the process is stopped before that.
+    let mut child = loop {
+        let mut command = Command::new(&program);
+        // One rank without a launcher, which waits for ever.
+        command.arg("receive cycle").env("LD_PRELOAD", tool("mpi_check"));
+        command.env("MPI_TOOL_RUN", &folder).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let has = |file: &str, what: &str| {
+            let file = format!("/proc/{}/{file}", child.id());
+            fs::read_to_string(file).is_ok_and(|text| text.contains(what))
+        };
+        let until = |file: &str, what: &str| {
+            while !has(file, what) && begin.elapsed() < LIMIT {
+                sleep(Duration::from_millis(2));
+            }
+        };
+        until("maps", ".check");
+        signal("STOP", child.id().into());
+        until("status", "State:\tT");
+        if has("maps", ".check\n") || begin.elapsed() >= LIMIT {
+            break child;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
     assert_eq!(clean(), "there are no folders of runs that are over\n");
     child.kill().unwrap();
     child.wait().unwrap();

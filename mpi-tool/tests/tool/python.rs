@@ -204,3 +204,60 @@ fn ranks_in_python_are_seen_there() {
         assert!(inner.is_some() && inner < sort && sort < outer, "{thread:#}");
     }
 }
+
+/// What mpi-check finds is at the lines of the script, also where the other rank is in a function that this one was never in.
+#[test]
+fn findings_are_at_the_lines_of_the_script() {
+    if !has_mpi4py() {
+        return;
+    }
+    let script = script("wrong.py");
+    let [mpiexec, n, two] = launcher("2");
+    for (what, class, function, comment, other) in [
+        ("root", "collective-mismatch", "roots", "root", None),
+        ("truncated", "truncation", "truncated", "truncated", Some("sent")),
+        ("leak", "leak", "Left.begin", "leak", None),
+        ("deadlock", "deadlock", "waits_for_message", "receives", Some("stands")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = ["python3", text(&script), what];
+        let command = ["check", "--kill", "-fjson", "-or.json", "--", &mpiexec, &n, &two];
+        let mut command = mpi_tool_command(folder.path(), &[&command[..], &program].concat());
+        let outcome = Outcome::of(command.env("PYTHONPATH", setting("MPI4PY")));
+        let report = folder.path().join("r.json");
+        assert!(report.exists(), "{what}: {outcome:?}");
+        let report = json(&report);
+        let of_class = |finding: &&Value| finding["class"] == class;
+        let finding = report["findings"].as_array().unwrap().iter().find(of_class);
+        let finding = finding.unwrap_or_else(|| panic!("{what}: {report:#}"));
+        let all = finding.to_string();
+        let place = |comment: &str| format!("wrong.py:{} ", line(&script, comment));
+        let site = finding["site"].as_str().unwrap();
+        // Before Python 3.11, a method is named without its class.
+        let own = function.rsplit('.').next().unwrap();
+        assert!(site.starts_with(&place(comment)) && site.ends_with(own), "{what}: {all}");
+        assert!(other.is_none_or(|other| all.contains(&place(other))), "{what}: {all}");
+        assert!(!all.contains("_PyEval"), "{what}: {all}");
+    }
+}
+
+/// Ranks that stand are named at the lines of the script, by what mpi-watch keeps.
+#[test]
+fn a_hang_is_told_with_lines_of_python() {
+    if !has_mpi4py() {
+        return;
+    }
+    let script = script("wrong.py");
+    let [mpiexec, n, two] = launcher("2");
+    let folder = tempfile::tempdir().unwrap();
+    let program = ["python3", text(&script), "deadlock"];
+    let command = ["run", "--hang-after", "2s", "--kill", "--", &mpiexec, &n, &two];
+    let mut command = mpi_tool_command(folder.path(), &[&command[..], &program].concat());
+    let outcome = Outcome::of(command.env("PYTHONPATH", setting("MPI4PY")));
+    assert_eq!(outcome.status, Some(124), "{outcome:?}");
+    for (comment, function) in [("receives", "waits_for_message"), ("stands", "waits_for_all")] {
+        let place = format!("wrong.py:{} {function}", line(&script, comment));
+        assert!(outcome.stderr.contains(&place), "{place}: {outcome:?}");
+    }
+    assert!(!outcome.stderr.contains("_PyEval"), "{outcome:?}");
+}

@@ -19,9 +19,9 @@ use crate::{Completion, FunctionClass, FunctionId, NONE, Pattern, Shape, Timing,
 /// The first word, written last: `MPIWATCH`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MPIWATCH");
 /// Which layout this is. It becomes another one whenever a constant here does.
-pub const VERSION: u64 = 9;
+pub const VERSION: u64 = 10;
 /// The length of a file.
-pub const WORDS: usize = 8192;
+pub const WORDS: usize = 9216;
 /// How a file's name ends.
 pub const EXTENSION: &str = "watch";
 /// The file whose number is [`header::PID_SPACE`].
@@ -163,13 +163,13 @@ pub mod full {
     pub const EPOCHS: u64 = 128;
 }
 
-/// Programs and libraries that call sites are in.
+/// Programs and libraries that call sites are in. A function of Python is one by itself.
 pub mod module {
     /// The first one's first word.
     pub const AREA: usize = super::header::LENGTH;
     /// How many there may be.
-    pub const COUNT: usize = 16;
-    /// The path, in bytes up to a NUL.
+    pub const COUNT: usize = 48;
+    /// The path, in bytes up to a NUL; of a function of Python, that and the file, as places have them.
     pub const PATH: usize = 0;
     /// Its words.
     pub const PATH_WORDS: usize = 27;

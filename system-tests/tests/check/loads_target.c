@@ -1,6 +1,6 @@
 /* Loads and stores of window memory that another rank uses: `./loads_target EPOCH ORDER`, on two ranks. Rank 0 begins each operation
  * in an epoch of that kind, at rank 1, which makes the access meanwhile. ORDER `store`, `load` or `copy` (a store by the C library):
- * nothing orders the access and the operation. The other ORDERs are right, and differ from these only in when the access is, or
+ * nothing orders the access and the operation. ORDER `right`: all others, which differ from these only in when the access is, or
  * where: `after` the epoch; `before` it; after a `message` with which rank 1 lets rank 0 begin; after another one by which rank 0 says
  * that it is `done`; under a `lock` of rank 1's own; `beside` the bytes that the operation uses; `reads`, where it only reads. What begins an operation says in a comment what it does at the target. */
 #include <mpi.h>
@@ -178,10 +178,16 @@ int main(int argc, char **argv) {
     MPI_Win_allocate(N * OPERATIONS * sizeof(int), sizeof(int), MPI_INFO_NULL, w, &memory, &win);
     memset(memory, 0, N * OPERATIONS * sizeof(int));
     MPI_Barrier(w);
+    static const char *const right[] = {"after", "before", "message", "beside", "reads", "done", "lock", NULL};
+    const char *const one[] = {argv[2], NULL};
     int locks = is("lock") || is("exclusive") || is("lock_all") || is("flush");
     if (is("flush")) MPI_Win_lock_all(0, win);
-    for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
-        if (locks || !all[i].has_request) do_one(i);
+    for (const char *const *it = in("right") ? right : one; (order = *it); it++) {
+        /* Only locks tell when an operation is done, and rank 1 cannot lock what it has locked. */
+        if (in("done") && !locks || in("lock") && (!locks || is("flush"))) continue;
+        for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
+            if (locks || !all[i].has_request) do_one(i);
+    }
     if (is("flush")) MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     MPI_Group_free(&group);

@@ -19,6 +19,9 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use mpi_tool_layer::FunctionId;
 
 use crate::findings::{Class, Other, Place, rank, report_of};
@@ -65,6 +68,7 @@ struct Slot {
     /// See [`Access::since`]; zeros if there is none.
     since: [AtomicU64; 2],
     flags: AtomicU32,
+    held: [AtomicU64; 2],
     /// Changes with what the place says of an operation.
     serial: AtomicU64,
     /// Its process has come to the call that completes it.
@@ -122,10 +126,38 @@ pub(crate) struct Access {
     pub(crate) since: Option<Collective>,
     /// Its process alone has the lock.
     pub(crate) is_alone: bool,
+    /// All locks of its process.
+    pub(crate) held: Locks,
     /// A request completes it: when, nobody here knows.
     pub(crate) ends_unseen: bool,
     /// It only reads at the target, whatever its action is.
     pub(crate) only_reads: bool,
+}
+
+/// Locks of parts of windows, a bit for each: two may have the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Locks {
+    pub(crate) all: u64,
+    /// Those that nobody else has.
+    pub(crate) alone: u64,
+}
+
+impl Locks {
+    /// The lock of a rank's part of a window.
+    pub(crate) fn of(window: u64, rank: u32, is_alone: bool) -> Self {
+        let bit = 1 << (key(window, rank) >> 58);
+        Self { all: bit, alone: if is_alone { bit } else { 0 } }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.all |= other.all;
+        self.alone |= other.alone;
+    }
+
+    /// May one of them keep out whoever has these?
+    pub(crate) fn may_exclude(self, other: Self) -> bool {
+        self.alone & other.all != 0 || self.all & other.alone != 0
+    }
 }
 
 /// Bits of `Slot::flags`.
@@ -322,7 +354,7 @@ fn keep(bucket: &Bucket, access: &Access, passed: Collective) -> Option<usize> {
             && before.action == access.action
             && (before.operation, before.basic) == (access.operation, access.basic)
             && before.since == access.since
-            && slot.flags.load(Relaxed) == access.flags()
+            && (before.held, slot.flags.load(Relaxed)) == (access.held, access.flags())
         {
             if before.layout == access.layout && before.checksum == access.checksum {
                 return Some(at);
@@ -351,6 +383,8 @@ fn keep(bucket: &Bucket, access: &Access, passed: Collective) -> Option<usize> {
     slot.since[0].store(since.0, Relaxed);
     slot.since[1].store(since.1, Relaxed);
     slot.flags.store(access.flags(), Relaxed);
+    slot.held[0].store(access.held.all, Relaxed);
+    slot.held[1].store(access.held.alone, Relaxed);
     slot.number();
     slot.is_over.store(0, Relaxed);
     slot.action.store(access.action as u32, Relaxed);
@@ -418,7 +452,20 @@ fn has_shared_memory() -> bool {
 
 /// Can they do so by that or by a file?
 pub(crate) fn may_tell_by_memory() -> bool {
-    has_shared_memory() || memory::has_shared_file()
+    /// A file that was seen, and when one was last looked for, and how long that took.
+    static FILE: Mutex<(bool, Option<(Instant, Duration)>)> = Mutex::new((false, None));
+    if has_shared_memory() {
+        return true;
+    }
+    let mut file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Looking for one takes milliseconds where much is mapped.
+    let is_due = file.1.is_none_or(|(when, took)| when.elapsed() > took * 20);
+    if !file.0 && is_due {
+        let begin = Instant::now();
+        file.0 = memory::has_shared_file();
+        file.1 = Some((Instant::now(), begin.elapsed()));
+    }
+    file.0
 }
 
 fn bucket_of(window: u64, target: u32) -> usize {
@@ -508,6 +555,7 @@ impl Slot {
                 .filter(|since| *since != [0, 0])
                 .map(|[identity, number]| (identity, number)),
             is_alone: self.flags.load(Relaxed) & ALONE != 0,
+            held: Locks { all: self.held[0].load(Relaxed), alone: self.held[1].load(Relaxed) },
             ends_unseen: self.flags.load(Relaxed) & UNSEEN != 0,
             only_reads: self.flags.load(Relaxed) & READS != 0,
         })

@@ -21,7 +21,7 @@ use mpi_tool_layer::mpi_sys::{
 use mpi_tool_layer::{Call as _, FunctionId, Site, Word};
 use rustc_hash::FxHashMap;
 
-use crate::accesses::{self, Access, Action, Collective, End, Epoch, Kept};
+use crate::accesses::{self, Access, Action, Collective, End, Epoch, Kept, Locks};
 use crate::arguments::Checked;
 use crate::comms::CommRef;
 use crate::findings::{Class, Other, rank, report};
@@ -35,9 +35,9 @@ use crate::shared::{limit, shared};
 pub(crate) use fetched::{check_pending, may_fetch};
 pub(crate) use locks::lock_of;
 use operation::Operation;
-use targets::Target;
-pub(crate) use targets::look as look_at_targets;
 pub(crate) use posts::needs;
+use targets::Target;
+pub(crate) use targets::{enter as enter_collective, look as look_at_targets};
 
 /// What this process has done with a window.
 #[derive(Debug, Default)]
@@ -172,6 +172,11 @@ pub(crate) fn makes_window(function: FunctionId) -> bool {
     )
 }
 
+/// Does the function lock something?
+pub(crate) fn locks(function: FunctionId) -> bool {
+    matches!(function, FunctionId::MPI_Win_lock | FunctionId::MPI_Win_lock_all)
+}
+
 /// A call that makes a window is about to be passed on, as the collective operation of this number: the window's identity;
 /// 0 if others do not know it.
 pub(crate) fn making(checked: &Checked<'_>, number: u64) -> u64 {
@@ -237,8 +242,10 @@ pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
 pub(crate) fn passed(collective: Collective) {
     let is_watched = accesses::is_watched();
     let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-    for window in windows.get_or_insert_default().values_mut() {
-        window.passed();
+    let windows = windows.get_or_insert_default();
+    let held = Window::all_locks(windows);
+    for window in windows.values_mut() {
+        window.passed(held);
         let Some(common) = &mut window.common else { continue };
         // Both are of all who have the window, so this one is later.
         let is_of_all = |identity| [common.identity, common.comm.identity].contains(&identity);
@@ -258,7 +265,6 @@ pub(crate) fn passed(collective: Collective) {
             stays
         });
     }
-    drop(windows);
     sanitizer::passed();
 }
 
@@ -458,16 +464,19 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         MPI_Win_lock => {
             let is_alone = checked.int(0) == Some(i64::from(MPI_LOCK_EXCLUSIVE));
             _ = window.locks.insert(rank, (site, is_alone));
-            window.note_own_lock();
         }
         MPI_Win_unlock => _ = window.locks.remove(&rank),
-        MPI_Win_lock_all => {
-            window.locked_all = Some(site);
-            window.note_own_lock();
-        }
+        MPI_Win_lock_all => window.locked_all = Some(site),
+        MPI_Win_sync => sanitizer::awaits_words(),
         MPI_Win_unlock_all => window.locked_all = None,
         _ => {}
     });
+    if locks(function) && sanitizer::is_on() {
+        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+        let windows = windows.get_or_insert_default();
+        let held = Window::all_locks(windows);
+        windows.values_mut().for_each(|window| window.has_locked(held));
+    }
 }
 
 /// An operation is about to be passed on: there must be an epoch, and nothing in it that it conflicts with.
@@ -503,8 +512,14 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
     let unit = end.map(|end| end.unit);
     let Some(mut new) = Operation::of(checked, action, rank, unit) else { return };
     new.check_target(checked, end.and_then(|end| end.size));
+    let held = if accesses::is_watched() {
+        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+        Window::all_locks(windows.get_or_insert_default())
+    } else {
+        Locks::default()
+    };
     let conflict = with(window, |window| {
-        window.meet(checked, &new);
+        window.meet(checked, &new, held);
         let conflict = window.operations.iter().find_map(|old| {
             let what = new.conflict(old)?;
             Some((what, old.function, old.site))
@@ -564,7 +579,7 @@ impl Window {
     }
 
     /// Compares an operation with those of other processes.
-    fn meet(&mut self, checked: &Checked<'_>, new: &Operation) {
+    fn meet(&mut self, checked: &Checked<'_>, new: &Operation, held: Locks) {
         let is_fence = self.locked_all.is_none() && self.started.is_none();
         let has_fence = self.fence.is_some();
         let lock = self.locks.get(&new.target).map(|(_, is_alone)| *is_alone);
@@ -625,6 +640,7 @@ impl Window {
                 _ => knowledge::last(is_own.into()),
             },
             is_alone,
+            held,
             ends_unseen,
             only_reads: new.action == Action::Get || new.is_no_op,
         };

@@ -92,10 +92,14 @@ pub(crate) fn entering(collective: Option<Collective>) {
 
 /// May a call that returns have brought something from others? `is_silent`: its operation has not.
 pub(crate) fn may_bring(checked: &Checked<'_>, is_silent: bool) -> bool {
-    is_asked()
-        && !is_silent
-        && !is_local(checked)
-        && checked.comm.as_ref().is_none_or(|comm| comm.size > 1 || comm.is_inter)
+    is_asked() && !is_silent && !is_local(checked) && !is_of_itself(checked)
+}
+
+/// Is it a message, or a collective operation, of a process with itself? Others may have to do with what else is called on such a
+/// communicator: who makes one with them, or opens a file.
+fn is_of_itself(checked: &Checked<'_>) -> bool {
+    matches!(checked.shape.class, FunctionClass::PointToPoint | FunctionClass::Collective)
+        && checked.comm.as_ref().is_some_and(|comm| comm.size == 1 && !comm.is_inter)
 }
 
 /// A call has returned that [may have brought](may_bring) something. What this process has been through, if that is new.

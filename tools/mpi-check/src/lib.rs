@@ -202,6 +202,9 @@ impl Check {
             }
         }
         knowledge::entering(collective);
+        if sanitizer::is_on() && collective.is_some() {
+            epochs::enter_collective();
+        }
         if checked.facts.is_of_group {
             let needs = groups::entering(checked, &self.communicators);
             waits::enter(checked, &needs, false);
@@ -236,13 +239,12 @@ impl Check {
             is_silent,
             ids,
         } = entered;
-        if knowledge::may_bring(checked, *is_silent) {
-            if sanitizer::is_on() {
-                epochs::look_at_targets();
-            }
-            if let Some(collective) = knowledge::left() {
-                epochs::passed(collective);
-            }
+        let may_bring = knowledge::may_bring(checked, *is_silent);
+        if sanitizer::is_on() && (may_bring || epochs::locks(checked.function)) {
+            epochs::look_at_targets();
+        }
+        if may_bring && let Some(collective) = knowledge::left() {
+            epochs::passed(collective);
         }
         let (function, site) = (checked.function, checked.site);
         if function == FunctionId::MPI_Parrived
@@ -676,6 +678,8 @@ impl Tool for Check {
         );
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
+        // The interpreter's functions are nobody's lines.
+        Site::follow_python();
     }
 }
 

@@ -1,15 +1,20 @@
-//! Source lines of call sites, read from debug information in the process itself, when there is a finding.
+//! Source lines of call sites, read from debug information in the process itself, when there is a finding. Functions of Python have
+//! theirs from the interpreter.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use addr2line::{Loader, demangle_auto};
 use mpi_facts::name_in_language;
-use mpi_tool_layer::{CodePlace, Site};
+use mpi_tool_layer::{CodePlace, PythonPlace, Site};
 use rustc_hash::FxHashMap;
 
+use crate::shared::{Text, shared};
 use crate::wrappers;
 
 /// `solver.c:12 main`, or what is known of the place of a call; empty if nothing is.
@@ -25,6 +30,9 @@ pub(crate) fn place_of(site: Site) -> Option<&'static CodePlace> {
         return places.first();
     }
     let of_user = |place: &CodePlace| {
+        if place.python().is_some() {
+            return true;
+        }
         let all = frames(place.file(), place.offset());
         all.is_none_or(|all| !all.iter().all(Frame::is_wrapper))
     };
@@ -44,8 +52,57 @@ impl Mark {
     /// Of a site of this process.
     pub(crate) fn of(site: Site) -> Self {
         let Some(place) = place_of(site) else { return Self::default() };
-        Self { module: hash_of_file(place.file()), offset: place.offset() }
+        let mark = Self { module: hash_of_file(place.file()), offset: place.offset() };
+        if place.python().is_some() {
+            note_python(mark.module, place.file());
+        }
+        mark
     }
+}
+
+/// How many functions of Python others may know, and how long their names may be with the files'.
+const PYTHON: (usize, usize) = (512, 244);
+
+/// Functions of Python that calls come from, with their files, as places have them: other processes may not be in them. Zeros are an
+/// empty table.
+#[repr(C)]
+pub(crate) struct Python([PythonFunction; PYTHON.0]);
+
+#[repr(C)]
+struct PythonFunction {
+    /// 0 if the place is free.
+    module: AtomicU64,
+    name: Text<{ PYTHON.1 }>,
+}
+
+/// The places of the table from a module's on.
+fn python_functions(module: u64) -> impl Iterator<Item = &'static PythonFunction> {
+    let all = &shared().python.0;
+    (0..PYTHON.0).map(move |step| &all[(module as usize).wrapping_add(step) % PYTHON.0])
+}
+
+/// A function of Python is where a mark is. What there is no room for has no name in other processes.
+fn note_python(module: u64, function: &str) {
+    // Half a path is another one.
+    if function.len() > PYTHON.1 {
+        return;
+    }
+    for place in python_functions(module) {
+        match place.module.compare_exchange(0, module, AcqRel, Acquire) {
+            Ok(_) => return place.name.set(function),
+            Err(known) if known == module => return,
+            Err(_) => {}
+        }
+    }
+}
+
+/// `script.py:12 function` of a mark, if that is in Python.
+fn python_of_mark(mark: Mark) -> Option<String> {
+    let is_it = |place: &&PythonFunction| place.module.load(Acquire) == mark.module;
+    let mut known =
+        python_functions(mark.module).take_while(|place| place.module.load(Acquire) != 0);
+    let name = known.find(is_it)?.name.get();
+    Some(PythonPlace::of(&name, mark.offset)?.to_string())
 }
 
 /// Hashes of the paths of the first files with call sites, by the addresses of the paths, which stay. Few programs call MPI
@@ -87,6 +144,9 @@ pub(crate) fn of_mark(mark: Mark) -> String {
     if mark.module == 0 {
         return String::new();
     }
+    if let Some(python) = python_of_mark(mark) {
+        return python;
+    }
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
     let path = paths.find(|path| hash(path) == mark.module);
@@ -100,8 +160,11 @@ impl Mark {
     }
 }
 
-/// `solver.c:12 main`, of a place in a file.
+/// `solver.c:12 main`, of a place in a file; `script.py:12 function` of one in Python.
 pub(crate) fn describe_place(path: &str, offset: u64) -> String {
+    if let Some(python) = PythonPlace::of(path, offset) {
+        return python.to_string();
+    }
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     let unknown = format!("{name}+{offset:#x}");
     let Some(mut all) = frames(path, offset) else { return unknown };

@@ -16,8 +16,7 @@ mod quiet;
 mod reports;
 mod runtime;
 
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use mpi_facts::{Pattern, Timing};
 use mpi_tool_layer::{FunctionClass, FunctionId, Site};
@@ -117,6 +116,13 @@ pub(crate) fn passed() {
     }
 }
 
+/// An operation of this process's uses its own part of a window. It is compared with those of others without the runtime.
+pub(crate) fn uses_own_part(area: &Area) {
+    if is_on() {
+        fibers::uses_own_part(area);
+    }
+}
+
 /// This process has posted a window, or been through a fence.
 pub(crate) fn exposed() {
     if is_on() {
@@ -124,10 +130,24 @@ pub(crate) fn exposed() {
     }
 }
 
+/// The program has called `MPI_Win_sync`, as those do that wait for a word which another process changes.
+static AWAITS_WORDS: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn awaits_words() {
+    AWAITS_WORDS.store(true, Relaxed);
+}
+
 /// May the program wait for a word that another process changes? Then it calls `MPI_Win_sync` somewhere.
 pub(crate) fn may_await_words() -> bool {
-    static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(|| code::is_called(FunctionId::MPI_Win_sync))
+    /// How many files were loaded when they were last looked at.
+    static LOADED: AtomicUsize = AtomicUsize::new(0);
+    if !AWAITS_WORDS.load(Relaxed) {
+        let loaded = code::loaded();
+        if LOADED.swap(loaded, Relaxed) != loaded && code::is_called(FunctionId::MPI_Win_sync) {
+            awaits_words();
+        }
+    }
+    AWAITS_WORDS.load(Relaxed)
 }
 
 /// Another process does something with memory of this one, from some time since then until [`end`].

@@ -29,6 +29,7 @@ use crate::exposures;
 use crate::findings::Entry;
 use crate::messages;
 use crate::names;
+use crate::places;
 use crate::remotes;
 use crate::waits::RankState;
 
@@ -178,6 +179,7 @@ pub(crate) struct Shared {
     pub(crate) exposures: exposures::Table,
     pub(crate) remotes: remotes::Table,
     pub(crate) names: names::Table,
+    pub(crate) python: places::Python,
 }
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());

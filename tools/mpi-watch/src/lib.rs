@@ -579,6 +579,7 @@ impl Tool for Watch {
         let depth = usize::try_from(settings.number("DEPTH")).unwrap_or(Site::DEEPEST);
         let depth = depth.min(Site::DEEPEST);
         places::set_depth(depth);
+        Site::follow_python();
         self.depth.store(depth, Relaxed);
         let way = if depth == 0 { BARE } else { SITES };
         WAY.store(if Clock::counts_cycles() { way } else { 0 }, Relaxed);

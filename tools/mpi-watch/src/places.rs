@@ -4,6 +4,7 @@ use core::sync::atomic::{
     AtomicU32, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, header, module, site, slot};
@@ -98,6 +99,21 @@ fn add(slot: &Slot, wanted: Site) {
     }
 }
 
+/// What the file has of a place's module. The end of a path tells what it is, but what Python has begins with its function: of a long one,
+/// only the file's name is kept, and `None` if that is too long, too.
+fn text_of(place: &CodePlace) -> Option<Cow<'static, str>> {
+    let most = module::PATH_WORDS * 8 - 1;
+    let whole = place.file();
+    match place.python() {
+        Some(python) if whole.len() > most => {
+            let name = python.file.rsplit('/').next().unwrap_or("");
+            let short = format!("python {} {name}", python.function);
+            (short.len() <= most).then_some(Cow::Owned(short))
+        }
+        _ => Some(Cow::Borrowed(whole)),
+    }
+}
+
 /// A place as a word: its module's number plus 1, and the offset.
 fn packed(file: &Words, place: &CodePlace) -> u64 {
     /// The paths of the modules in the file.
@@ -111,7 +127,8 @@ fn packed(file: &Words, place: &CodePlace) -> u64 {
             return None;
         }
         let at = module::AREA + number * module::LENGTH;
-        file.set_text(at + module::PATH, module::PATH_WORDS, place.file().as_bytes(), true);
+        let text = text_of(place)?;
+        file.set_text(at + module::PATH, module::PATH_WORDS, text.as_bytes(), true);
         let id = place.build_id();
         file.set(at + module::ID_LENGTH, id.len() as u64);
         for (word, bytes) in id.chunks(8).take(module::ID_WORDS).enumerate() {

@@ -273,15 +273,16 @@ pub struct PythonPlace<'place> {
 }
 
 impl<'place> PythonPlace<'place> {
-    /// Of what a place has as its program's path, and as its offset; `None` of a place in a program.
+    /// Of what a place has as its [file](CodePlace::file) and [offset](CodePlace::offset); `None` of a place in a program.
     #[cfg(feature = "call-sites")]
-    pub(crate) fn of(file: &'place str, offset: u64) -> Option<Self> {
+    pub fn of(file: &'place str, offset: u64) -> Option<Self> {
         let (function, file) = mpi_tool_python::split(file)?;
         Some(Self { function, file, line: offset })
     }
 
+    /// Without call sites, there is none.
     #[cfg(not(feature = "call-sites"))]
-    pub(crate) fn of(_: &'place str, _: u64) -> Option<Self> {
+    pub fn of(_: &'place str, _: u64) -> Option<Self> {
         None
     }
 }

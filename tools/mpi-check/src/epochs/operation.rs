@@ -58,6 +58,7 @@ impl Operation {
     pub(super) fn watch(&mut self, there: Option<Area>) {
         let read = self.read.iter().map(|(area, _)| (area, false));
         let written = self.written.iter().map(|area| (area, true));
+        there.iter().for_each(sanitizer::uses_own_part);
         let there = there.iter().map(|area| (area, self.changes()));
         self.ticket = sanitizer::begin(self.function, self.site, read.chain(written).chain(there));
     }

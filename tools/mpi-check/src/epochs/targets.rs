@@ -10,31 +10,24 @@
 //! Where something else may have made an order, nothing is said:
 //!
 //! * Operations of a process that others may have told something since.
-//! * Operations under locks, where the target has had a lock of its own part, if one of both was exclusive; or in a program that calls
-//!   `MPI_Win_sync`, as those do that wait for a word which another process changes.
+//! * Where both processes have had a lock of the same part of a window, and one of them an exclusive one.
+//! * Operations under locks in a program that calls `MPI_Win_sync`, as those do that wait for a word which another process changes.
+//! * Operations that were over before the target had come to the collective operation, which others had left: it may know so.
 //! * Where processes share memory or files.
 
 use core::ffi::{c_int, c_void};
 use std::sync::PoisonError;
 
-use mpi_tool_layer::mpi_sys::{MPI_WIN_BASE, MPI_WIN_SIZE, MPI_Aint, MPI_Win, pmpi};
 use mpi_tool_layer::Word as _;
+use mpi_tool_layer::mpi_sys::{MPI_Aint, MPI_WIN_BASE, MPI_WIN_SIZE, MPI_Win, pmpi};
 use rustc_hash::FxHashMap;
 
 use super::{WINDOWS, Window};
-use crate::accesses::{self, Access, Collective, Epoch};
+use crate::accesses::{self, Access, Collective, Epoch, Locks};
 use crate::areas::Area;
 use crate::knowledge;
 use crate::layouts::Layout;
 use crate::sanitizer::{self, Since, Ticket};
-
-/// Locks that this process has had of its own part since the last collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Guard {
-    None,
-    Shared,
-    Alone,
-}
 
 /// This process's part of a window.
 #[derive(Debug)]
@@ -43,7 +36,8 @@ pub(super) struct Target {
     base: u64,
     /// How many bytes it has; `None` of a dynamic one, whose displacements are addresses.
     size: Option<u64>,
-    guard: Guard,
+    /// Locks of any windows' parts that this process has had since the last collective operation.
+    held: Locks,
     /// What the sanitizer was told of, by the numbers of the operations, and whether a fence ends it.
     told: FxHashMap<u64, (Ticket, bool)>,
     /// The last fence, as all know it.
@@ -76,7 +70,7 @@ impl Target {
         Some(Self {
             base: base.addr() as u64,
             size: (!base.is_null()).then_some(size),
-            guard: Guard::None,
+            held: Locks::default(),
             told: FxHashMap::default(),
             fence: None,
             posted_after: None,
@@ -108,9 +102,19 @@ impl Target {
     }
 
     fn tell(&self, origin: u32, access: &Access, since: Since) -> Ticket {
-        let area = self.area(&access.layout).filter(|_| !accesses::may_tell_by_memory());
+        if self.held.may_exclude(access.held) || accesses::may_tell_by_memory() {
+            return Ticket::NONE;
+        }
+        let area = self.area(&access.layout);
         area.map_or(Ticket::NONE, |area| {
-            sanitizer::incoming(origin, access.function, access.mark, &area, !access.only_reads, since)
+            sanitizer::incoming(
+                origin,
+                access.function,
+                access.mark,
+                &area,
+                !access.only_reads,
+                since,
+            )
         })
     }
 
@@ -133,34 +137,54 @@ impl Target {
 }
 
 impl Window {
-    /// Which lock this process has of its own part now.
-    fn own_lock(&self) -> Guard {
-        let own = self.common.as_ref().map(|common| i64::from(common.comm.rank));
-        match own.and_then(|rank| self.locks.get(&rank)) {
-            Some((_, true)) => Guard::Alone,
-            Some((_, false)) => Guard::Shared,
-            None if self.locked_all.is_some() => Guard::Shared,
-            None => Guard::None,
+    /// All locks of this process.
+    pub(super) fn all_locks(windows: &FxHashMap<u64, Self>) -> Locks {
+        let mut held = Locks::default();
+        for window in windows.values() {
+            let Some(common) = &window.common else { continue };
+            let mut add =
+                |rank: u32, is_alone| held.add(Locks::of(common.identity, rank, is_alone));
+            for (rank, (_, is_alone)) in &window.locks {
+                u32::try_from(*rank).into_iter().for_each(|rank| add(rank, *is_alone));
+            }
+            if window.locked_all.is_some() {
+                (0..common.comm.size).for_each(|rank| add(rank, false));
+            }
         }
+        held
     }
 
-    /// This process has locked something.
-    pub(super) fn note_own_lock(&mut self) {
-        let lock = self.own_lock();
-        self.target.iter_mut().for_each(|target| target.guard = target.guard.max(lock));
+    /// This process has these locks now.
+    pub(super) fn has_locked(&mut self, held: Locks) {
+        self.target.iter_mut().for_each(|target| target.held.add(held));
     }
 
-    /// This process has been through a collective operation.
-    pub(super) fn passed(&mut self) {
-        let lock = self.own_lock();
-        if let Some(target) = &mut self.target {
-            target.guard = lock;
+    /// This process has been through a collective operation, with these locks.
+    pub(super) fn passed(&mut self, held: Locks) {
+        self.target.iter_mut().for_each(|target| target.held = held);
+    }
+
+    /// This process is about to go into a collective operation. What another one has done behind it, and is over, may be known to be so.
+    fn enter(&mut self, passed: Collective) {
+        let Some(target) = &mut self.target else { return };
+        if let Some(common) = &self.common
+            && let Ok(rank) = u32::try_from(common.comm.rank)
+        {
+            for one in accesses::at_target(common.identity, rank) {
+                if one.is_over && one.access.since != Some(passed) {
+                    target.told.entry(one.serial).or_default();
+                }
+            }
         }
     }
 
     /// What an operation of this process at itself uses of its part.
     pub(super) fn own_part(&self, operation: &super::Operation) -> Option<Area> {
         let target = self.target.as_ref()?;
+        // What it does is over by a request, or not: the program may know.
+        if operation.has_request {
+            return None;
+        }
         let own = i64::from(self.common.as_ref()?.comm.rank);
         let start = operation.displacement.checked_mul(i64::from(operation.unit?))?;
         let layout = operation.layout.as_ref().filter(|_| operation.target == own)?;
@@ -192,14 +216,7 @@ impl Window {
             let may_be_ordered = match access.epoch {
                 Epoch::Fence(number) => number != common.fences,
                 Epoch::Started(_) => true,
-                Epoch::Locked { .. } => {
-                    sanitizer::may_await_words()
-                        || match target.guard {
-                            Guard::None => false,
-                            Guard::Shared => access.is_alone,
-                            Guard::Alone => true,
-                        }
-                }
+                Epoch::Locked { .. } => sanitizer::may_await_words(),
             };
             let is_of_fence = matches!(access.epoch, Epoch::Fence(_));
             let since = match access.since {
@@ -218,7 +235,15 @@ impl Window {
     }
 }
 
-/// A call that may have brought something from others has returned, and nothing has been made of it yet.
+/// This process is about to go into a collective operation.
+#[cold]
+pub(crate) fn enter() {
+    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    let passed = knowledge::passed();
+    windows.get_or_insert_default().values_mut().for_each(|window| window.enter(passed));
+}
+
+/// A call that may have brought something from others, or has locked something, has returned, and nothing has been made of it yet.
 #[cold]
 pub(crate) fn look() {
     let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,9 +20,12 @@ use crate::places::{self, Mark};
 pub(super) enum Origin {
     /// In this process.
     Here(Site),
-    /// In another one, of this rank.
-    Rank(u32, Mark),
+    /// In another one, of this rank, if that is one of the first that have called there.
+    Rank(Option<u32>, Mark),
 }
+
+/// How many ranks are told apart that call at one place.
+const RANKS: usize = 8;
 
 /// A call of MPI's.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +43,8 @@ struct Calls {
     functions: FxHashMap<FunctionId, usize>,
     sites: FxHashMap<u32, usize>,
     marks: FxHashMap<(u64, u64), usize>,
+    /// The ranks that have called a function at a place.
+    ranks: FxHashMap<(FunctionId, u64, u64), Vec<u32>>,
 }
 
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
@@ -54,7 +59,7 @@ pub(super) fn of(function: FunctionId, site: Site) -> [usize; 2] {
     calls.note([address, caller], function, Origin::Here(site))
 }
 
-/// The same of a call of another process. The function's address is another one, as all ranks may make the same call.
+/// The same of a call of another process. The function's address is another one for each rank, as all may make the same call.
 pub(super) fn of_other(function: FunctionId, mark: Mark, rank: u32) -> [usize; 2] {
     let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
     let calls = calls.get_or_insert_default();
@@ -63,8 +68,13 @@ pub(super) fn of_other(function: FunctionId, mark: Mark, rank: u32) -> [usize; 2
         let found = objects().into_iter().find(|object| mark.is_in(&object.path));
         found.map_or(0, |object| object.bias.wrapping_add(mark.offset as usize) + 1)
     });
-    let address = calls.address_of(function) + 2;
-    calls.note([address, caller], function, Origin::Rank(rank, mark))
+    let ranks = calls.ranks.entry((function, place.0, place.1)).or_default();
+    if ranks.len() < RANKS && !ranks.contains(&rank) {
+        ranks.push(rank);
+    }
+    let known = ranks.iter().position(|one| *one == rank);
+    let address = calls.address_of(function) + 2 + known.unwrap_or(RANKS);
+    calls.note([address, caller], function, Origin::Rank(known.map(|_| rank), mark))
 }
 
 impl Calls {
@@ -75,12 +85,10 @@ impl Calls {
         })
     }
 
-    /// Calls of several ranks at one place are known as that of the last one.
     fn note(&mut self, code: [usize; 2], function: FunctionId, origin: Origin) -> [usize; 2] {
         // SAFETY: it takes nothing and only tells something.
         let thread = unsafe { libc::gettid() } as u64;
         let known = self.all.entry(code).or_insert(Known { function, origin, thread });
-        known.origin = origin;
         if known.thread != thread {
             known.thread = 0;
         }
@@ -136,11 +144,19 @@ pub(super) fn object_of(address: usize) -> Option<Loaded> {
     objects().into_iter().find(|object| (object.begin..object.end).contains(&address))
 }
 
-/// Is a function of MPI's called anywhere in the code that is watched?
+/// Is a function of MPI's called anywhere but in MPI's own libraries, which pass on what others call?
 pub(super) fn is_called(function: FunctionId) -> bool {
-    objects()
-        .iter()
-        .any(|object| object.uses(function.name().as_bytes()) && object.is_watched())
+    let is_of_mpi = |object: &Loaded| {
+        let name = object.path.rsplit('/').next().unwrap_or("");
+        ["libmpi", "libpmpi", "libmpich"].iter().any(|start| name.starts_with(start))
+    };
+    let name = function.name().as_bytes();
+    objects().iter().any(|object| !is_of_mpi(object) && object.uses(name))
+}
+
+/// How many files are loaded.
+pub(super) fn loaded() -> usize {
+    objects().len()
 }
 
 /// Where the runtime's library begins.

@@ -72,7 +72,12 @@ struct Fibers {
     /// Operations that are not over.
     tickets: FxHashMap<Ticket, Operation>,
     last: u64,
+    /// What operations of this process's have used of its own windows since its last collective operation.
+    own_parts: Vec<Area>,
 }
+
+/// How many of these are kept. If there are more, others' operations are not compared with anything.
+const OWN_PARTS: usize = 256;
 
 impl Default for Fibers {
     fn default() -> Self {
@@ -82,6 +87,7 @@ impl Default for Fibers {
             free: (0..MOST).rev().collect(),
             tickets: FxHashMap::default(),
             last: 0,
+            own_parts: Vec::new(),
         }
     }
 }
@@ -96,7 +102,8 @@ fn with<R>(action: impl FnOnce(&mut Fibers) -> R) -> R {
 impl Fibers {
     fn get(&mut self, runtime: &Runtime, number: usize) -> &mut Fiber {
         self.all[number].get_or_insert_with(|| {
-            let name = if number < MOST { c"operation of MPI" } else { c"operations of other ranks" };
+            let name =
+                if number < MOST { c"operation of MPI" } else { c"operations of other ranks" };
             Fiber { handle: runtime.create(name), operations: 0 }
         })
     }
@@ -179,9 +186,23 @@ pub(super) fn begin(function: FunctionId, site: Site, areas: &[(&Area, bool)]) -
 pub(super) fn passed(since: Since) {
     if let Some(runtime) = runtime::get() {
         // A fiber comes after what was before it was made.
-        with(|fibers| _ = fibers.get(runtime, since.number()));
+        with(|fibers| {
+            fibers.get(runtime, since.number());
+            if since == Since::Passed {
+                fibers.own_parts.clear();
+            }
+        });
         runtime.release(&BEGINS[since.number()]);
     }
+}
+
+/// See [`sanitizer::uses_own_part`](super::uses_own_part).
+pub(super) fn uses_own_part(area: &Area) {
+    with(|fibers| {
+        if fibers.own_parts.len() < OWN_PARTS && !fibers.own_parts.contains(area) {
+            fibers.own_parts.push(area.clone());
+        }
+    });
 }
 
 /// An operation of another process has begun at any time since then.
@@ -190,7 +211,9 @@ pub(super) fn incoming(code: [usize; 2], area: &Area, writes: bool, since: Since
     let number = since.number();
     with(|fibers| {
         let areas = fibers.without_others(&[(area, writes)]);
-        if areas.is_empty() {
+        let is_own = fibers.own_parts.len() == OWN_PARTS
+            || fibers.own_parts.iter().any(|own| own.may_meet(area));
+        if areas.is_empty() || is_own {
             return Ticket::NONE;
         }
         fibers.access(runtime, number, code, &areas);

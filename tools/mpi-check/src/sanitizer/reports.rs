@@ -9,10 +9,10 @@ use mpi_facts::{NONE, Shape, Timing};
 use mpi_tool_layer::{FunctionClass, FunctionId};
 use rustc_hash::FxHashSet;
 
-use super::code::{self, Origin};
+use super::code::{self, Known, Origin};
 use super::runtime::{self, FRAMES};
 use crate::findings::{Class, Other, Place, rank, report_of};
-use crate::places;
+use crate::places::{self, Mark};
 use crate::shared::{limit, shared};
 
 /// One of two accesses that nothing orders.
@@ -128,8 +128,11 @@ fn tell_of(report: &Report) {
     let (call, own, theirs, is_later) = match (known(one), known(two)) {
         (Some(call), None) => (call, one, two, true),
         (None, Some(call)) => (call, two, one, false),
-        // Two calls are compared without the runtime, and of a race of others it has told all.
-        _ => return,
+        (Some(one_call), Some(two_call)) => {
+            return tell_of_calls([(&one_call, one), (&two_call, two)]);
+        }
+        // Of a race of others, the runtime has told all.
+        (None, None) => return,
     };
     let is_same_thread = call.thread != 0 && call.thread == theirs.thread;
     // A library may have been loaded since MPI was started.
@@ -148,15 +151,9 @@ fn tell_of(report: &Report) {
     let site = match call.origin {
         Origin::Here(site) => site,
         Origin::Rank(origin, mark) => {
-            let uses = if own.writes { "writes" } else { "reads" };
-            let message = format!(
-                "the program {does} memory of its window that rank {origin} {uses} by {function}, and nothing orders the two"
-            );
             let key = format!("target {does} {}", places::of_mark(mark));
-            let other = Other::at("the operation at", mark);
-            let ranks = [rank(), origin];
-            let class = Class::RmaConflict;
-            return report_of(class, function, Place::Text(&place), &key, &message, Some(other), &ranks);
+            let does = format!("the program {does}");
+            return report_other(function, origin, mark, own.writes, &does, &place, &key);
         }
     };
     TOLD.lock()
@@ -167,6 +164,47 @@ fn tell_of(report: &Report) {
     let key = format!("{what} {does} {}", places::describe(site));
     let other = Other::new(what, site);
     report_of(class, function, Place::Text(&place), &key, &message, Some(other), &[rank()]);
+}
+
+/// Of two calls. Those of this process are compared without the runtime.
+fn tell_of_calls(calls: [(&Known, &Side); 2]) {
+    let (Origin::Here(site), Origin::Rank(origin, mark), [(own, access), (theirs, other)]) =
+        (match (calls[0].0.origin, calls[1].0.origin) {
+            (Origin::Here(site), Origin::Rank(rank, mark)) => {
+                (Origin::Here(site), Origin::Rank(rank, mark), calls)
+            }
+            (Origin::Rank(rank, mark), Origin::Here(site)) => {
+                (Origin::Here(site), Origin::Rank(rank, mark), [calls[1], calls[0]])
+            }
+            _ => return,
+        })
+    else {
+        return;
+    };
+    let does = format!("{} {}", own.function, if access.writes { "writes" } else { "reads" });
+    let key = format!("target {does} {}", places::of_mark(mark));
+    let place = places::describe(site);
+    report_other(theirs.function, origin, mark, other.writes, &does, &place, &key);
+}
+
+/// What another rank does with memory of this one's window, and what is done here, at a place.
+fn report_other(
+    function: FunctionId,
+    origin: Option<u32>,
+    mark: Mark,
+    writes: bool,
+    does: &str,
+    place: &str,
+    key: &str,
+) {
+    let uses = if writes { "writes" } else { "reads" };
+    let who = origin.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
+    let message = format!(
+        "{does} memory of its window that {who} {uses} by {function}, and nothing orders the two"
+    );
+    let other = Other::at("the operation at", mark);
+    let ranks: Vec<u32> = [rank()].into_iter().chain(origin).collect();
+    report_of(Class::RmaConflict, function, Place::Text(place), key, &message, Some(other), &ranks);
 }
 
 /// The class, what the call is, and the message. `is_later`: MPI's access came after the program's.

@@ -580,9 +580,8 @@ impl Slot {
 
 impl Access {
     fn flags(&self) -> u32 {
-        u32::from(self.is_alone) * ALONE
-            | u32::from(self.ends_unseen) * UNSEEN
-            | u32::from(self.only_reads) * READS
+        let bits = [(self.is_alone, ALONE), (self.ends_unseen, UNSEEN), (self.only_reads, READS)];
+        bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit)
     }
 
     /// Is it kept for its target alone, and not compared with other operations?

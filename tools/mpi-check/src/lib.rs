@@ -189,21 +189,17 @@ impl Check {
             }
         }
         entered.number = number;
-        let mut collective = None;
-        if checked.shape.timing == Timing::Blocking && number != 0 {
-            collective = checked.comm.as_ref().map(|comm| (comm.identity, number));
-        }
+        let mut fence = None;
         if let Some(object) = together::of(checked, entered.freed) {
             number = collectives::enter(checked, &object);
             entered.need = together::need(checked, &object, number);
             // What a file gives may have been written after all had come.
             if checked.function == FunctionId::MPI_Win_fence {
-                collective = Some((object.identity, number));
+                fence = Some((object.identity, number));
             }
         }
-        knowledge::entering(collective);
-        if sanitizer::is_on() && collective.is_some() {
-            epochs::enter_collective();
+        if knowledge::is_asked() {
+            knowledge::entering(checked, entered.number, fence);
         }
         if checked.facts.is_of_group {
             let needs = groups::entering(checked, &self.communicators);
@@ -239,12 +235,8 @@ impl Check {
             is_silent,
             ids,
         } = entered;
-        let may_bring = knowledge::may_bring(checked, *is_silent);
-        if sanitizer::is_on() && (may_bring || epochs::locks(checked.function)) {
-            epochs::look_at_targets();
-        }
-        if may_bring && let Some(collective) = knowledge::left() {
-            epochs::passed(collective);
+        if knowledge::is_asked() {
+            knowledge::left(checked, *is_silent);
         }
         let (function, site) = (checked.function, checked.site);
         if function == FunctionId::MPI_Parrived

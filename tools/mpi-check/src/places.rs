@@ -52,11 +52,7 @@ impl Mark {
     /// Of a site of this process.
     pub(crate) fn of(site: Site) -> Self {
         let Some(place) = place_of(site) else { return Self::default() };
-        let mark = Self { module: hash_of_file(place.file()), offset: place.offset() };
-        if place.python().is_some() {
-            note_python(mark.module, place.file());
-        }
-        mark
+        Self { module: hash_of_file(place), offset: place.offset() }
     }
 }
 
@@ -110,8 +106,16 @@ fn python_of_mark(mark: Mark) -> Option<String> {
 static HASHES: [(AtomicUsize, AtomicU64); 8] =
     [const { (AtomicUsize::new(0), AtomicU64::new(0)) }; 8];
 
-/// The hash of a file's path, which is long: each call asks for it.
-fn hash_of_file(path: &'static str) -> u64 {
+/// The hash of a place's path, which is long: each call asks for it. Others are told of what is in Python.
+fn hash_of_file(place: &CodePlace) -> u64 {
+    let path = place.file();
+    let new = || {
+        let module = hash(path);
+        if place.python().is_some() {
+            note_python(module, path);
+        }
+        module
+    };
     let address = path.as_ptr().addr();
     for (known, value) in &HASHES {
         let found = match known.load(Relaxed) {
@@ -124,13 +128,13 @@ fn hash_of_file(path: &'static str) -> u64 {
             // Only who has this path writes here.
             let mut of_path = value.load(Relaxed);
             if of_path == 0 {
-                of_path = hash(path);
+                of_path = new();
                 value.store(of_path, Relaxed);
             }
             return of_path;
         }
     }
-    hash(path)
+    new()
 }
 
 fn hash(path: &str) -> u64 {

@@ -221,7 +221,18 @@ fn findings_are_at_the_lines_of_the_script() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let program = ["python3", text(&script), what];
-        let command = ["check", "--kill", "-fjson", "-or.json", "--", &mpiexec, &n, &two];
+        let command = [
+            "check",
+            "--hang-after",
+            "5s",
+            "--kill",
+            "-fjson",
+            "-or.json",
+            "--",
+            &mpiexec,
+            &n,
+            &two,
+        ];
         let mut command = mpi_tool_command(folder.path(), &[&command[..], &program].concat());
         let outcome = Outcome::of(command.env("PYTHONPATH", setting("MPI4PY")));
         let report = folder.path().join("r.json");

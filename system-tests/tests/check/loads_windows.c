@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N = 32 };
 static int r, n, left, right_;
@@ -245,12 +246,99 @@ static void rooted(void) {
     MPI_Win_free(&win);
 }
 
+/* The lock of a window keeps others away from the data in another one. */
+static void mutex(void) {
+    int *m, *of_lock, data = 1;
+    MPI_Win win = make(&m, N), lock = make(&of_lock, N);
+    for (int step = 0; step < 10 && r < 2; step++) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, lock);
+        MPI_Put(&data, 1, MPI_INT, 0, r, 1, MPI_INT, lock);
+        MPI_Win_flush(0, lock);
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        if (r == 0) MPI_Put(&data, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        else seen = m[0], m[0] = step;
+        MPI_Win_unlock(1, win);
+        MPI_Win_unlock(0, lock);
+    }
+    MPI_Barrier(w);
+    MPI_Win_free(&lock);
+    MPI_Win_free(&win);
+}
+
+/* A flag in one window, which is read under a lock, says that the data in another one are there. */
+static void flag(void) {
+    int *m, *of_flag;
+    MPI_Win win = make(&m, N), flags = make(&of_flag, N);
+    for (int step = 1; step <= 10; step++) {
+        if (r == 0) {
+            MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+            MPI_Put(&step, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+            MPI_Win_unlock(1, win);
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, flags);
+            MPI_Put(&step, 1, MPI_INT, 1, 0, 1, MPI_INT, flags);
+            MPI_Win_unlock(1, flags);
+        } else if (r == 1) {
+            for (int now = 0; now != step;) {
+                MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, flags);
+                now = of_flag[0];
+                MPI_Win_unlock(1, flags);
+            }
+            seen = m[0], m[0] = 0;
+        }
+        MPI_Barrier(w);
+    }
+    MPI_Win_free(&flags);
+    MPI_Win_free(&win);
+}
+
+/* All add to one counter, its rank, too; and a rank gets from itself, and changes that when it has it. */
+static void own_part(void) {
+    int *m, one = 1, got[4];
+    MPI_Request q;
+    MPI_Win win = make(&m, N);
+    MPI_Win_lock_all(0, win);
+    for (int step = 0; step < 10; step++) MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win);
+    MPI_Win_flush_all(win);
+    MPI_Rget(got, 4, MPI_INT, r, 4, 4, MPI_INT, win, &q);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    m[4] = 1;
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(w);
+    seen = m[0];
+    MPI_Win_free(&win);
+}
+
+/* Rank 0 leaves a collective operation before rank 1 comes to it, which knows by a message what was put meanwhile. */
+static void early(void) {
+    int *m, data = 1, all[16] = {0}, mine;
+    MPI_Request q = MPI_REQUEST_NULL, sent;
+    MPI_Win win = make(&m, N);
+    if (r == 1) {
+        MPI_Irecv(NULL, 0, MPI_INT, 0, 7, w, &q);
+        for (int i = 0, done = 0; i < 100 && !done; i++) usleep(1000), MPI_Test(&q, &done, MPI_STATUS_IGNORE);
+    }
+    MPI_Scatter(all, 1, MPI_INT, &mine, 1, MPI_INT, 0, w);
+    if (r == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Put(&data, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        MPI_Win_unlock(1, win);
+        MPI_Isend(NULL, 0, MPI_INT, 1, 7, w, &sent);
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    }
+    if (r == 1) {
+        MPI_Wait(&q, MPI_STATUS_IGNORE);
+        seen = m[0], m[0] = 3;
+    }
+    MPI_Barrier(w);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(w, &r), MPI_Comm_size(w, &n);
     left = (r + n - 1) % n, right_ = (r + 1) % n;
     halo_fence(), two_buffers(), pscw(0), pscw(1), messages(0), messages(1), around(), counter();
-    own_memory(), dynamic(), part(), reads(), rooted();
+    own_memory(), dynamic(), part(), reads(), rooted(), mutex(), flag(), own_part(), early();
     MPI_Finalize();
     puts("done");
     return 0;

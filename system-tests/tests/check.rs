@@ -439,6 +439,22 @@ fn sanitized(program: &Path, ranks: u32) -> Run {
         .seconds(120)
 }
 
+/// Nothing is found in a program with ThreadSanitizer, and that tells of nothing of MPI's: the report, and the outcome.
+fn expect_nothing(run: Run) -> (Value, Outcome) {
+    let (report, outcome) = checked(run);
+    let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
+    assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+    expect_silence(&outcome);
+    (report, outcome)
+}
+
+/// `loads.c:12 ` of the line of a program that ends with a comment.
+fn line_with(file: &str, text: &str, comment: &str) -> String {
+    let end = format!("/* {comment} */");
+    let at = text.lines().position(|line| line.ends_with(&end));
+    format!("{file}:{} ", at.unwrap_or_else(|| panic!("no line {comment}")) + 1)
+}
+
 /// With ThreadSanitizer, each store and each load of a buffer that MPI uses is named with its line and with the operation's, and
 /// nothing else is said: nothing at all of the same accesses behind the operation's end, neither by mpi-check nor by the
 /// sanitizer, whose exit status is 66 if it has printed something.
@@ -455,8 +471,7 @@ fn loads_and_stores_are_named_with_a_sanitizer() {
             let run = run.variable("LOADS_FILE", file.to_str().unwrap());
             let (report, outcome) = checked(run);
             let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
-            let access = text.lines().position(|line| line.ends_with(&format!("/* {order} */")));
-            let access = access.map(|index| format!("loads.c:{} {order}", index + 1));
+            let access = (order != "right").then(|| line_with("loads.c", &text, order) + order);
             let is_meant = |operation: &&Begun| match epoch {
                 _ if order == "right" || order == "load" && !operation.is_written => false,
                 "none" => !operation.is_of_epoch && !operation.has_request,
@@ -502,17 +517,13 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
     let text = fs::read_to_string(source("loads_target")).unwrap();
     let operations = operations_of("loads_target.c", &text);
     assert_eq!(operations.len(), 13);
-    let line = |order: &str| {
-        let at = text.lines().position(|line| line.ends_with(&format!("/* {order} */"))).unwrap();
-        format!("loads_target.c:{} {order}", at + 1)
-    };
     let of_locks = |epoch: &str| ["lock", "exclusive", "lock_all", "flush"].contains(&epoch);
     for epoch in ["fence", "fence_barrier", "pscw", "lock", "exclusive", "lock_all", "flush"] {
         // The C library's function is one of the sanitizer's in any epoch.
         let orders =
             if epoch == "fence" { &["store", "load", "copy"][..] } else { &["store", "load"] };
         for order in orders {
-            let access = line(order);
+            let access = line_with("loads_target.c", &text, order) + order;
             let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, order]));
             let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
             let is_meant = |operation: &&Begun| {
@@ -537,13 +548,9 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
             assert_eq!(found, expected, "{epoch}, {order}: {report:#}");
             assert_eq!(findings.len(), expected.len(), "{epoch}, {order}: {report:#}");
         }
-        let (report, outcome) = checked(sanitized(&path, 2).arguments(&[epoch, "right"]));
-        let report = report.unwrap_or_else(|| panic!("{epoch}: {}", outcome.stderr));
-        for list in ["findings", "limits"] {
-            assert_eq!(report[list], Value::Array(Vec::new()), "{epoch}: {report:#}");
-        }
-        assert_eq!(outcome.stdout.matches("done").count(), 2, "{}", outcome.stderr);
-        expect_silence(&outcome);
+        let (report, outcome) = expect_nothing(sanitized(&path, 2).arguments(&[epoch, "right"]));
+        assert_eq!(report["limits"], Value::Array(Vec::new()), "{epoch}: {report:#}");
+        assert_eq!(outcome.stdout.matches("done").count(), 2, "{epoch}: {}", outcome.stderr);
         assert!(!outcome.stderr.contains("loads_target.c"), "{}", outcome.stderr);
     }
 }
@@ -553,11 +560,8 @@ fn loads_and_stores_at_a_target_are_named_with_a_sanitizer() {
 fn windows_that_all_use_are_no_race_with_a_sanitizer() {
     let path = compile_with(&source("loads_windows"), "check_loads_windows", &SANITIZED);
     for ranks in [2, 3] {
-        let (report, outcome) = checked(sanitized(&path, ranks));
-        let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
-        assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+        let (_, outcome) = expect_nothing(sanitized(&path, ranks));
         assert_eq!(outcome.stdout.matches("done").count(), ranks as usize, "{}", outcome.stdout);
-        expect_silence(&outcome);
     }
 }
 
@@ -565,11 +569,8 @@ fn windows_that_all_use_are_no_race_with_a_sanitizer() {
 #[test]
 fn words_that_are_waited_for_are_no_race_with_a_sanitizer() {
     let path = compile_with(&source("loads_poll"), "check_loads_poll", &SANITIZED);
-    let (report, outcome) = checked(sanitized(&path, 2));
-    let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
-    assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+    let (_, outcome) = expect_nothing(sanitized(&path, 2));
     assert!(outcome.stdout.contains("1275"), "{}", outcome.stdout);
-    expect_silence(&outcome);
 }
 
 /// Nothing is found in right programs with ThreadSanitizer, and it tells of no operation of MPI's. It may print races that are none
@@ -578,11 +579,8 @@ fn words_that_are_waited_for_are_no_race_with_a_sanitizer() {
 fn nothing_is_found_in_right_programs_with_a_sanitizer() {
     let path = compile_with(&source("right"), "check_right_sanitized", &SANITIZED);
     let run = sanitized(&path, 2).arguments(&["all", "threads"]).seconds(600);
-    let (report, outcome) = checked(run);
-    let report = report.unwrap_or_else(|| panic!("{}", outcome.stderr));
-    assert_eq!(report["findings"], Value::Array(Vec::new()), "{report:#}");
+    let (report, outcome) = expect_nothing(run);
     assert_eq!(report["partial"], Value::Bool(false), "{}", outcome.stderr);
-    expect_silence(&outcome);
 }
 
 /// The sanitizer may print races that are none inside of MPI's library. But it must not tell of MPI's operations, nor of the tool's
@@ -598,10 +596,7 @@ fn expect_silence(outcome: &Outcome) {
 fn loads_and_stores_of_threads_are_told_apart_with_a_sanitizer() {
     let path = compile_with(&source("loads_threads"), "check_loads_threads", &SANITIZED);
     let text = fs::read_to_string(source("loads_threads")).unwrap();
-    let line = |mark: &str| {
-        let at = text.lines().position(|line| line.ends_with(&format!("/* {mark} */"))).unwrap();
-        format!("loads_threads.c:{} ", at + 1)
-    };
+    let line = |mark: &str| line_with("loads_threads.c", &text, mark);
     let run = |what: &str| checked(sanitized(&path, 2).arguments(&[what]));
     let messages = [
         (

@@ -49,12 +49,21 @@ struct Found {
 
 impl Found {
     fn of(trace: &read::Trace, messages: &Messages) -> Self {
-        let operations = waits::operations(trace);
-        let waits = waits::of_operations(trace, messages, &operations);
-        let causes = causes::Causes::of(trace, messages, &operations, &waits);
+        let (operations, waits, causes) = waits_and_causes(trace, messages);
         let efficiency = efficiency::Efficiency::of(trace, messages, &operations);
         Self { waits, causes, efficiency }
     }
+}
+
+/// Who waits for whom, and why, and the operations of several ranks by which that is found.
+fn waits_and_causes(
+    trace: &read::Trace,
+    messages: &Messages,
+) -> (Vec<waits::Operation>, Vec<waits::Wait>, causes::Causes) {
+    let operations = waits::operations(trace);
+    let waits = waits::of_operations(trace, messages, &operations);
+    let causes = causes::Causes::of(trace, messages, &operations, &waits);
+    (operations, waits, causes)
 }
 
 impl Trace {

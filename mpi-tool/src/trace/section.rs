@@ -12,7 +12,7 @@ use super::messages::Messages;
 use super::path::Idle;
 use super::read::{self, Trace};
 use super::waits::WaitKind;
-use super::{Found, causes, text};
+use super::{causes, text, waits_and_causes};
 use crate::out::errln;
 
 /// So many functions, and so many parts of the critical path.
@@ -48,7 +48,7 @@ pub(crate) fn beside(report: &Path, ranks: Option<u64>) -> Option<String> {
 }
 
 fn written(trace: &Trace, messages: &Messages, folder: &Path) -> String {
-    let Found { waits, causes, .. } = Found::of(trace, messages);
+    let (_, waits, causes) = waits_and_causes(trace, messages);
     let idle = Idle::of(trace, &waits);
     let mpi: i64 = idle.iter().map(|one| one.mpi).sum();
     let waiting: i64 = waits.iter().map(|wait| wait.time).sum();

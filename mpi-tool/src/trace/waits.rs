@@ -226,7 +226,7 @@ impl Operation {
 
     /// Is it a scan, in which a rank depends on those before it only?
     pub(super) fn is_scan(&self) -> bool {
-        self.function.name().to_ascii_lowercase().contains("scan")
+        mpi_facts::is_scan(self.function)
     }
 
     /// Does the trace tell of the operation who has waited? It does not of scans, in which ranks depend on some others.

@@ -34,7 +34,7 @@ pub use function::{
 pub use marks::{MARKS_VARIABLE, Mark};
 pub use shape::{
     Completion, Data, NONE, Pattern, Position, Shape, Timing, is_collective,
-    is_collective_on_object, only_tells,
+    is_collective_on_object, is_scan, only_tells,
 };
 pub use twins::Width;
 pub use wrappers::{is_wrapper, name_in_language, wrappers};

@@ -19,7 +19,7 @@ use crate::function::Listed;
 use crate::text::{at, contains, ends_with, equals};
 use crate::{Direction, FunctionClass, FunctionId, ParameterKind};
 
-pub use collective::{is_collective, is_collective_on_object};
+pub use collective::{is_collective, is_collective_on_object, is_scan};
 pub use local::only_tells;
 
 /// A parameter's position among the function's parameters, from 0, or [`NONE`].

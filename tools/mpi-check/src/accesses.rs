@@ -65,7 +65,7 @@ struct Slot {
     kind: AtomicU32,
     epoch: AtomicU64,
     passed: [AtomicU64; 2],
-    /// See [`Access::since`]; zeros if there is none.
+    /// What [`Access::since`] is, or zeros where that is `None`.
     since: [AtomicU64; 2],
     flags: AtomicU32,
     held: [AtomicU64; 2],
@@ -124,12 +124,12 @@ pub(crate) struct Access {
     /// The collective operation that its process has its last knowledge of others from, if it is one: the operation has begun
     /// after that, and what others have done since does not come before it.
     pub(crate) since: Option<Collective>,
-    /// Its process alone has the lock.
-    pub(crate) is_alone: bool,
-    /// All locks of its process.
-    pub(crate) held: Locks,
+    /// It is not compared with other operations, and kept for its target alone.
+    pub(crate) is_for_target: bool,
     /// A request completes it: when, nobody here knows.
     pub(crate) ends_unseen: bool,
+    /// All locks of its process.
+    pub(crate) held: Locks,
     /// It only reads at the target, whatever its action is.
     pub(crate) only_reads: bool,
 }
@@ -161,11 +161,9 @@ impl Locks {
 }
 
 /// Bits of `Slot::flags`.
-const ALONE: u32 = 1;
+const FOR_TARGET: u32 = 1;
 const UNSEEN: u32 = 2;
 const READS: u32 = 4;
-/// Only the target is told of these.
-const FOR_TARGET: u32 = ALONE | UNSEEN;
 
 /// A basic datatype: its number, and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -295,7 +293,7 @@ pub(crate) fn add(access: &Access, passed: Collective) -> Option<Kept> {
         let own = rank();
         let (kind, number) = access.epoch.words();
         let known = access.since.filter(|_| !has_shared_memory());
-        let others = bucket.slots.iter().filter(|_| kind != STARTED && !access.is_for_target());
+        let others = bucket.slots.iter().filter(|_| kind != STARTED && !access.is_for_target);
         for slot in others {
             let is_there = slot.window.load(Relaxed) == access.window
                 && slot.target.load(Relaxed) == access.target
@@ -554,7 +552,7 @@ impl Slot {
             since: Some([0, 1].map(|at: usize| self.since[at].load(Relaxed)))
                 .filter(|since| *since != [0, 0])
                 .map(|[identity, number]| (identity, number)),
-            is_alone: self.flags.load(Relaxed) & ALONE != 0,
+            is_for_target: self.flags.load(Relaxed) & FOR_TARGET != 0,
             held: Locks { all: self.held[0].load(Relaxed), alone: self.held[1].load(Relaxed) },
             ends_unseen: self.flags.load(Relaxed) & UNSEEN != 0,
             only_reads: self.flags.load(Relaxed) & READS != 0,
@@ -580,13 +578,12 @@ impl Slot {
 
 impl Access {
     fn flags(&self) -> u32 {
-        let bits = [(self.is_alone, ALONE), (self.ends_unseen, UNSEEN), (self.only_reads, READS)];
+        let bits = [
+            (self.is_for_target, FOR_TARGET),
+            (self.ends_unseen, UNSEEN),
+            (self.only_reads, READS),
+        ];
         bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit)
-    }
-
-    /// Is it kept for its target alone, and not compared with other operations?
-    pub(crate) fn is_for_target(&self) -> bool {
-        self.flags() & FOR_TARGET != 0
     }
 
     /// Is the outcome of both undefined if nothing orders them? `false` if nobody can say so.

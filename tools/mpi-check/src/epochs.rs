@@ -14,7 +14,7 @@ mod targets;
 
 use std::sync::{Mutex, PoisonError};
 
-use mpi_facts::{NONE, Pattern};
+use mpi_facts::{NONE, Pattern, Timing};
 use mpi_tool_layer::mpi_sys::{
     MPI_LOCK_EXCLUSIVE, MPI_MODE_NOPRECEDE, MPI_MODE_NOSUCCEED, MPI_PROC_NULL, c_int, pmpi,
 };
@@ -37,7 +37,6 @@ pub(crate) use locks::lock_of;
 use operation::Operation;
 pub(crate) use posts::needs;
 use targets::Target;
-pub(crate) use targets::{enter as enter_collective, look as look_at_targets};
 
 /// What this process has done with a window.
 #[derive(Debug, Default)]
@@ -121,9 +120,12 @@ fn hosts_limit() -> u32 {
 
 static WINDOWS: Mutex<Option<FxHashMap<u64, Window>>> = Mutex::new(None);
 
+fn with_all<R>(action: impl FnOnce(&mut FxHashMap<u64, Window>) -> R) -> R {
+    action(WINDOWS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+}
+
 fn with<R>(window: u64, action: impl FnOnce(&mut Window) -> R) -> R {
-    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-    action(windows.get_or_insert_default().entry(window).or_default())
+    with_all(|windows| action(windows.entry(window).or_default()))
 }
 
 /// The window of a call, also of one that has its address.
@@ -170,11 +172,6 @@ pub(crate) fn makes_window(function: FunctionId) -> bool {
             | MPI_Win_allocate_shared_c
             | MPI_Win_create_dynamic
     )
-}
-
-/// Does the function lock something?
-pub(crate) fn locks(function: FunctionId) -> bool {
-    matches!(function, FunctionId::MPI_Win_lock | FunctionId::MPI_Win_lock_all)
 }
 
 /// A call that makes a window is about to be passed on, as the collective operation of this number: the window's identity;
@@ -234,15 +231,39 @@ pub(crate) fn made(checked: &Checked<'_>, window: u64, identity: u64) {
     let target = sanitizer::is_on().then(|| Target::of(window)).flatten();
     let new = Window { common, target, ..Window::default() };
     let before = with(window, |window| core::mem::replace(window, new));
-    before.operations.iter().for_each(|operation| sanitizer::end(operation.ticket));
+    before.unwatch();
+}
+
+/// Any call is about to be passed on. `number`: of the collective operation that it is on its communicator; `fence`: the one that it is
+/// on its window.
+#[cold]
+pub(crate) fn call_begins(checked: &Checked<'_>, number: u64, fence: Option<Collective>) {
+    let is_over = checked.shape.timing == Timing::Blocking && number != 0;
+    let of_comm = || checked.comm.as_ref().filter(|_| is_over).map(|comm| (comm.identity, number));
+    let collective = fence.or_else(of_comm);
+    if sanitizer::is_on() && collective.is_some() {
+        targets::enter();
+    }
+    knowledge::entering(collective);
+}
+
+/// MPI has returned from any call. `is_silent`: nothing can have come from others by it.
+#[cold]
+pub(crate) fn call_is_over(checked: &Checked<'_>, is_silent: bool) {
+    let may_bring = knowledge::may_bring(checked, is_silent);
+    if sanitizer::is_on() && (may_bring || locks::is_lock(checked.function)) {
+        targets::look();
+    }
+    if may_bring && let Some(collective) = knowledge::left() {
+        with_all(|windows| passed(windows, collective));
+        sanitizer::passed();
+    }
 }
 
 /// This process has been through a collective operation: what it did before an earlier one on the same communicator is over
 /// for all who were there.
-pub(crate) fn passed(collective: Collective) {
+fn passed(windows: &mut FxHashMap<u64, Window>, collective: Collective) {
     let is_watched = accesses::is_watched();
-    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-    let windows = windows.get_or_insert_default();
     let held = Window::all_locks(windows);
     for window in windows.values_mut() {
         window.passed(held);
@@ -265,7 +286,6 @@ pub(crate) fn passed(collective: Collective) {
             stays
         });
     }
-    sanitizer::passed();
 }
 
 /// A call is about to be passed on. `freed`: the window that it frees. Will it bring something from others?
@@ -410,12 +430,8 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         fetched::closed(function);
     }
     if function == MPI_Win_free {
-        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = windows.get_or_insert_default().remove(&window);
-        drop(windows);
-        let left = gone.iter().flat_map(|gone| &gone.operations);
-        left.for_each(|operation| sanitizer::end(operation.ticket));
-        gone.iter().filter_map(|gone| gone.target.as_ref()).for_each(Target::is_gone);
+        let gone = with_all(|windows| windows.remove(&window));
+        gone.iter().for_each(Window::unwatch);
         if let Some(common) = gone.and_then(|gone| gone.common) {
             common.kept.iter().for_each(|one| accesses::forget(one.place));
             common.before.iter().for_each(|place| accesses::forget(*place));
@@ -471,11 +487,8 @@ pub(crate) fn left(checked: &Checked<'_>, freed: Option<u64>, flag: bool) {
         MPI_Win_unlock_all => window.locked_all = None,
         _ => {}
     });
-    if locks(function) && sanitizer::is_on() {
-        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-        let windows = windows.get_or_insert_default();
-        let held = Window::all_locks(windows);
-        windows.values_mut().for_each(|window| window.has_locked(held));
+    if locks::is_lock(function) && sanitizer::is_on() {
+        targets::have_locked();
     }
 }
 
@@ -512,11 +525,9 @@ fn operation(checked: &Checked<'_>, window: u64, action: Action) {
     let unit = end.map(|end| end.unit);
     let Some(mut new) = Operation::of(checked, action, rank, unit) else { return };
     new.check_target(checked, end.and_then(|end| end.size));
-    let held = if accesses::is_watched() {
-        let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
-        Window::all_locks(windows.get_or_insert_default())
-    } else {
-        Locks::default()
+    let held = match accesses::is_watched() {
+        true => with_all(|windows| Window::all_locks(windows)),
+        false => Locks::default(),
     };
     let conflict = with(window, |window| {
         window.meet(checked, &new, held);
@@ -559,6 +570,12 @@ fn closes(function: FunctionId, rank: i64) -> Option<Option<i64>> {
 }
 
 impl Window {
+    /// A sanitizer needs not know of it any more: the handle is nobody's, or another window's.
+    fn unwatch(&self) {
+        self.operations.iter().for_each(|operation| sanitizer::end(operation.ticket));
+        self.target.iter().for_each(Target::is_gone);
+    }
+
     /// Is there an epoch of a lock with a target?
     fn is_locked(&self, target: i64) -> bool {
         self.locked_all.is_some() || self.locks.contains_key(&target)
@@ -597,9 +614,9 @@ impl Window {
             return;
         }
         // What is under a lock of one's own is in order, and what a request completes is over at a time that nobody here knows.
-        let is_alone = lock == Some(true);
         let ends_unseen = new.has_request && new.fetches;
-        if (is_alone || ends_unseen) && (is_own || !accesses::is_watched()) {
+        let is_for_target = lock == Some(true) || ends_unseen;
+        if is_for_target && (is_own || !accesses::is_watched()) {
             return;
         }
         let epoch = match lock {
@@ -639,9 +656,9 @@ impl Window {
                 Epoch::Started(_) => common.since_start(),
                 _ => knowledge::last(is_own.into()),
             },
-            is_alone,
-            held,
+            is_for_target,
             ends_unseen,
+            held,
             only_reads: new.action == Action::Get || new.is_no_op,
         };
         let kept = accesses::add(&access, knowledge::passed());

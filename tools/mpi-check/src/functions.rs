@@ -40,7 +40,6 @@ pub(crate) fn facts(function: FunctionId) -> &'static Facts {
 
 impl Facts {
     fn of(function: FunctionId) -> Self {
-        let name = function.name();
         Self {
             frees: frees(function),
             makes: function.parameters().iter().any(|parameter| made(parameter).is_some())
@@ -57,7 +56,7 @@ impl Facts {
                 FunctionId::MPI_Comm_create_group | FunctionId::MPI_Intercomm_create
             ),
             is_on_object: mpi_facts::is_collective_on_object(function),
-            is_scan: name.to_ascii_lowercase().contains("scan"),
+            is_scan: mpi_facts::is_scan(function),
         }
     }
 }

@@ -17,9 +17,7 @@ use mpi_tool_layer::{FunctionClass, FunctionId};
 use crate::accesses::{self, Collective};
 use crate::arguments::Checked;
 use crate::collectives;
-use crate::epochs;
 use crate::findings::rank;
-use crate::sanitizer;
 use crate::shared::{limit, shared};
 
 struct State {
@@ -85,22 +83,14 @@ pub(crate) fn gains() -> u64 {
     with(|state| state.gains)
 }
 
-/// A call is about to be passed on. `number`: of the collective operation that it is on its communicator; `fence`: the one that it is on
-/// its window.
-#[cold]
-pub(crate) fn entering(checked: &Checked<'_>, number: u64, fence: Option<Collective>) {
-    let is_over = checked.shape.timing == Timing::Blocking && number != 0;
-    let of_comm = || checked.comm.as_ref().filter(|_| is_over).map(|comm| (comm.identity, number));
-    let collective = fence.or_else(of_comm);
-    if sanitizer::is_on() && collective.is_some() {
-        epochs::enter_collective();
-    }
+/// A call is about to be passed on. `collective`: what all of a communicator or a window do by it, which is over when it returns.
+pub(crate) fn entering(collective: Option<Collective>) {
     let entering = collective.map(|collective| (collective, accesses::incoming(rank())));
     with(|state| state.entering = entering);
 }
 
 /// May a call that returns have brought something from others? `is_silent`: its operation has not.
-fn may_bring(checked: &Checked<'_>, is_silent: bool) -> bool {
+pub(crate) fn may_bring(checked: &Checked<'_>, is_silent: bool) -> bool {
     !is_silent && !is_local(checked) && !is_of_itself(checked)
 }
 
@@ -111,20 +101,8 @@ fn is_of_itself(checked: &Checked<'_>) -> bool {
         && checked.comm.as_ref().is_some_and(|comm| comm.size == 1 && !comm.is_inter)
 }
 
-/// MPI has returned. `is_silent`: nothing can have come from others by the call.
-#[cold]
-pub(crate) fn left(checked: &Checked<'_>, is_silent: bool) {
-    let may_bring = may_bring(checked, is_silent);
-    if sanitizer::is_on() && (may_bring || epochs::locks(checked.function)) {
-        epochs::look_at_targets();
-    }
-    if may_bring && let Some(collective) = learned() {
-        epochs::passed(collective);
-    }
-}
-
-/// A call [may have brought](may_bring) something. What this process has been through by it, if that is new.
-fn learned() -> Option<Collective> {
+/// A call that [may have brought](may_bring) something has returned. What this process has been through by it, if that is new.
+pub(crate) fn left() -> Option<Collective> {
     with(|state| {
         state.gains += 1;
         state.last = state.entering.take();

@@ -199,7 +199,7 @@ impl Check {
             }
         }
         if knowledge::is_asked() {
-            knowledge::entering(checked, entered.number, fence);
+            epochs::call_begins(checked, entered.number, fence);
         }
         if checked.facts.is_of_group {
             let needs = groups::entering(checked, &self.communicators);
@@ -236,7 +236,7 @@ impl Check {
             ids,
         } = entered;
         if knowledge::is_asked() {
-            knowledge::left(checked, *is_silent);
+            epochs::call_is_over(checked, *is_silent);
         }
         let (function, site) = (checked.function, checked.site);
         if function == FunctionId::MPI_Parrived
@@ -670,7 +670,7 @@ impl Tool for Check {
         );
         messages::tell_races(settings.number("RACES") != 0);
         suppress::set_file(settings.text("SUPPRESS"));
-        // The interpreter's functions are nobody's lines.
+        // All calls of a program in Python come from the interpreter, whose lines nobody has written.
         Site::follow_python();
     }
 }

@@ -54,6 +54,11 @@ impl Mark {
         let Some(place) = place_of(site) else { return Self::default() };
         Self { module: hash_of_file(place), offset: place.offset() }
     }
+
+    /// Is it in the file of this path?
+    pub(crate) fn is_in(self, path: &str) -> bool {
+        self.module != 0 && hash(path) == self.module
+    }
 }
 
 /// How many functions of Python others may know, and how long their names may be with the files'.
@@ -153,15 +158,8 @@ pub(crate) fn of_mark(mark: Mark) -> String {
     }
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
-    let path = paths.find(|path| hash(path) == mark.module);
+    let path = paths.find(|path| mark.is_in(path));
     path.map_or_else(String::new, |path| describe_place(path, mark.offset))
-}
-
-impl Mark {
-    /// Is it in the file of this path?
-    pub(crate) fn is_in(self, path: &str) -> bool {
-        self.module != 0 && hash(path) == self.module
-    }
 }
 
 /// `solver.c:12 main`, of a place in a file; `script.py:12 function` of one in Python.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 use mpi_facts::watch::{full, header, module, site, slot};
-use mpi_tool_layer::{Caller, Clock, CodePlace, Site, ThisThread, aside};
+use mpi_tool_layer::{Caller, Clock, CodePlace, PythonPlace, Site, ThisThread, aside};
 
 use crate::state::{Slot, Words, file};
 
@@ -106,8 +106,8 @@ fn text_of(place: &CodePlace) -> Option<Cow<'static, str>> {
     let whole = place.file();
     match place.python() {
         Some(python) if whole.len() > most => {
-            let name = python.file.rsplit('/').next().unwrap_or("");
-            let short = format!("python {} {name}", python.function);
+            let file = python.file.rsplit('/').next().unwrap_or("");
+            let short = PythonPlace { file, ..python }.joined();
             (short.len() <= most).then_some(Cow::Owned(short))
         }
         _ => Some(Cow::Borrowed(whole)),

@@ -280,10 +280,18 @@ impl<'place> PythonPlace<'place> {
         Some(Self { function, file, line: offset })
     }
 
-    /// Without call sites, there is none.
+    /// `None`: a tool without call sites has no places.
     #[cfg(not(feature = "call-sites"))]
     pub fn of(_: &'place str, _: u64) -> Option<Self> {
         None
+    }
+}
+
+#[cfg(feature = "call-sites")]
+impl PythonPlace<'_> {
+    /// What a place in Python has as its [file](CodePlace::file): function and file, for [`of`](Self::of).
+    pub fn joined(&self) -> String {
+        mpi_tool_python::joined(self.function, self.file)
     }
 }
 

@@ -184,8 +184,8 @@ impl Replay<'_> {
         }
     }
 
-    /// Ranks that wait for each other in a circle, which they have not done in the run: so the trace tells something wrong. Lets the
-    /// one go on that has done so first. `false` if there is none.
+    /// Ranks that wait for each other in a circle, which they have not done in the run: so the trace tells something wrong. The
+    /// rank whose call ended first in the run goes on. `false` if no rank waits.
     fn release(&mut self) -> bool {
         let blocked = |(number, running): (usize, &Running)| {
             let rank = &self.ranks.all[number];

@@ -319,60 +319,64 @@ struct OfProcess {
     ended: HashSet<(usize, usize)>,
 }
 
-impl InRequests {
-    fn of(trace: &Trace) -> Self {
-        let mut processes = HashMap::new();
-        for (at, process) in trace.processes.iter().enumerate() {
-            let makes_request = |call: &Call| {
-                Shape::looked_up(call.function).new_request != NONE && !call.has_failed
-            };
-            let is_message = |call: &Call| call.function.class() == FunctionClass::PointToPoint;
-            let mut calls = process.threads.iter().flat_map(|thread| &thread.calls);
-            if calls.any(|call| makes_request(call) && !is_message(call)) {
-                let mut of = OfProcess::default();
-                let mut told = HashSet::new();
-                for (number, thread) in process.threads.iter().enumerate() {
-                    for (index, call) in thread.calls.iter().enumerate() {
-                        let place = Place::new(at, number, index);
-                        let data = thread.data(call).iter().filter(|moved| moved.of.is_some());
-                        told.extend(
-                            data.filter_map(|moved| messages::started(process, place, moved)),
-                        );
-                    }
-                    for (index, (started, call), _) in &thread.ended {
-                        of.ended.insert((number, *index));
-                        let thread = usize::try_from(*started).ok();
-                        let thread =
-                            thread.and_then(|thread| Some((thread, process.threads.get(thread)?)));
-                        if let Some((number, thread)) = thread
-                            && let Some(call) = thread.place(*call)
-                        {
-                            told.insert(Place::new(at, number, call));
-                        }
-                    }
-                }
-                for (number, thread) in process.threads.iter().enumerate() {
-                    for (index, call) in thread.calls.iter().enumerate() {
-                        let place = Place::new(at, number, index);
-                        if !makes_request(call) {
-                            continue;
-                        }
-                        match (told.contains(&place), is_message(call)) {
-                            (true, true) => {}
-                            (true, false) => drop(of.arrive.insert(place)),
-                            (false, false) => of.silent.push((call.begin, place)),
-                            (false, true) => {
-                                let first = of.other.unwrap_or(call.begin);
-                                of.other = Some(first.min(call.begin));
-                            }
-                        }
-                    }
-                }
-                of.silent.sort_unstable();
-                processes.insert(at, of);
+fn makes_request(call: &Call) -> bool {
+    Shape::looked_up(call.function).new_request != NONE && !call.has_failed
+}
+
+fn is_message(call: &Call) -> bool {
+    call.function.class() == FunctionClass::PointToPoint
+}
+
+/// All calls of a process, by thread and place.
+fn calls(process: &Process) -> impl Iterator<Item = (usize, usize, &Call)> {
+    process.threads.iter().enumerate().flat_map(|(number, thread)| {
+        thread.calls.iter().enumerate().map(move |(at, call)| (number, at, call))
+    })
+}
+
+impl OfProcess {
+    /// `None` of a process that has no such operations.
+    fn of(number: usize, process: &Process) -> Option<Self> {
+        if !calls(process).any(|(.., call)| makes_request(call) && !is_message(call)) {
+            return None;
+        }
+        let mut of = Self::default();
+        // Calls of which the trace tells what completes them.
+        let mut told = HashSet::new();
+        for (thread, at, call) in calls(process) {
+            let place = Place::new(number, thread, at);
+            let data = process.threads[thread].data(call).iter().filter(|moved| moved.of.is_some());
+            told.extend(data.filter_map(|moved| messages::started(process, place, moved)));
+        }
+        for (at, thread) in process.threads.iter().enumerate() {
+            for (index, (started, call), _) in &thread.ended {
+                of.ended.insert((at, *index));
+                let started = usize::try_from(*started).ok();
+                let call = started.and_then(|it| process.threads.get(it)?.place(*call));
+                told.extend(started.zip(call).map(|(it, call)| Place::new(number, it, call)));
             }
         }
-        Self { processes }
+        for (thread, at, call) in calls(process).filter(|(.., call)| makes_request(call)) {
+            let place = Place::new(number, thread, at);
+            match (told.contains(&place), is_message(call)) {
+                (true, true) => {}
+                (true, false) => _ = of.arrive.insert(place),
+                (false, false) => of.silent.push((call.begin, place)),
+                (false, true) => {
+                    let first = of.other.unwrap_or(call.begin);
+                    of.other = Some(first.min(call.begin));
+                }
+            }
+        }
+        of.silent.sort_unstable();
+        Some(of)
+    }
+}
+
+impl InRequests {
+    fn of(trace: &Trace) -> Self {
+        let of = |(at, process)| Some((at, OfProcess::of(at, process)?));
+        Self { processes: trace.processes.iter().enumerate().filter_map(of).collect() }
     }
 
     /// The one of an operation's calls at which something arrives: the root of a gather or reduction.

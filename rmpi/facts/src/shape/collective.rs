@@ -63,3 +63,8 @@ pub fn is_collective_on_object(function: FunctionId) -> bool {
             | MPI_Win_free
     ) || is_transfer_of_all()
 }
+
+/// Is it a scan, blocking or not, in which a process depends only on those before it?
+pub fn is_scan(function: FunctionId) -> bool {
+    function.name().to_ascii_lowercase().contains("scan")
+}

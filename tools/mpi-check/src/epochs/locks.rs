@@ -7,6 +7,11 @@ use super::{target, window_of, with};
 use crate::arguments::Checked;
 use crate::waits;
 
+/// Does the function lock something?
+pub(super) fn is_lock(function: FunctionId) -> bool {
+    matches!(function, FunctionId::MPI_Win_lock | FunctionId::MPI_Win_lock_all)
+}
+
 /// What a call locks, if others know of the window and may have to wait.
 pub(crate) fn lock_of(checked: &Checked<'_>) -> Option<waits::Lock> {
     let is_all = checked.function == FunctionId::MPI_Win_lock_all;
@@ -37,8 +42,7 @@ pub(super) fn entering(checked: &Checked<'_>, window: u64) {
 
 /// MPI has accepted a call that may lock.
 pub(super) fn left(checked: &Checked<'_>) {
-    use FunctionId::{MPI_Win_lock, MPI_Win_lock_all};
-    if matches!(checked.function, MPI_Win_lock | MPI_Win_lock_all)
+    if is_lock(checked.function)
         && let Some(lock) = lock_of(checked)
     {
         waits::locked(lock);

@@ -16,13 +16,12 @@
 //! * Where processes share memory or files.
 
 use core::ffi::{c_int, c_void};
-use std::sync::PoisonError;
 
 use mpi_tool_layer::Word as _;
 use mpi_tool_layer::mpi_sys::{MPI_Aint, MPI_WIN_BASE, MPI_WIN_SIZE, MPI_Win, pmpi};
 use rustc_hash::FxHashMap;
 
-use super::{WINDOWS, Window};
+use super::{Window, with_all};
 use crate::accesses::{self, Access, Collective, Epoch, Locks};
 use crate::areas::Area;
 use crate::knowledge;
@@ -49,23 +48,22 @@ pub(super) struct Target {
 impl Target {
     /// Of a window that was just made.
     pub(super) fn of(window: u64) -> Option<Self> {
-        let window = MPI_Win::from_word(window);
-        let (mut base, mut is_there) = (core::ptr::null_mut::<c_void>(), 0);
-        let place = core::ptr::from_mut(&mut base).cast();
-        // SAFETY: MPI has just made the window in this call. The attribute is predefined: its value is the window's address, and
-        // both places are written to.
-        let result = unsafe { pmpi::MPI_Win_get_attr(window, MPI_WIN_BASE, place, &mut is_there) };
-        if result != 0 || is_there == 0 {
+        let attribute = |key: c_int| {
+            let (mut value, mut is_there) = (core::ptr::null_mut::<c_void>(), 0);
+            let place = core::ptr::from_mut(&mut value).cast();
+            // SAFETY: the window must be valid: MPI has just made it in this call. The keys that are asked for are predefined: of
+            // these, an address is written to the first place, and a number to the second one.
+            let result = unsafe {
+                pmpi::MPI_Win_get_attr(MPI_Win::from_word(window), key, place, &mut is_there)
+            };
+            (result == 0 && is_there != 0).then_some(value)
+        };
+        let base = attribute(MPI_WIN_BASE)?;
+        let size = attribute(MPI_WIN_SIZE)?.cast::<MPI_Aint>();
+        if size.is_null() {
             return None;
         }
-        let (mut size, mut has_size): (*const MPI_Aint, c_int) = (core::ptr::null(), 0);
-        let place = core::ptr::from_mut(&mut size).cast();
-        // SAFETY: as before; the value is the address of a number that is the window's.
-        let result = unsafe { pmpi::MPI_Win_get_attr(window, MPI_WIN_SIZE, place, &mut has_size) };
-        if result != 0 || has_size == 0 || size.is_null() {
-            return None;
-        }
-        // SAFETY: MPI has given the address of a number, which stays while the window is there.
+        // SAFETY: a number must be there: the value of this key is the address of one, which stays while the window is there.
         let size = u64::try_from(unsafe { *size }).ok()?;
         Some(Self {
             base: base.addr() as u64,
@@ -154,11 +152,6 @@ impl Window {
         held
     }
 
-    /// This process has these locks now.
-    pub(super) fn has_locked(&mut self, held: Locks) {
-        self.target.iter_mut().for_each(|target| target.held.add(held));
-    }
-
     /// This process has been through a collective operation, with these locks.
     pub(super) fn passed(&mut self, held: Locks) {
         self.target.iter_mut().for_each(|target| target.held = held);
@@ -213,19 +206,21 @@ impl Window {
                 }
                 continue;
             }
-            let may_be_ordered = match access.epoch {
-                Epoch::Fence(number) => number != common.fences,
-                Epoch::Started(_) => true,
-                Epoch::Locked { .. } => sanitizer::may_await_words(),
-            };
             let is_of_fence = matches!(access.epoch, Epoch::Fence(_));
             let since = match access.since {
-                _ if may_be_ordered => continue,
                 Some(since) if since == passed => Since::Passed,
                 // Not all had come to it when this process went on, but what others do comes after this one's own fence.
                 Some(since) if is_of_fence && target.fence == Some(since) => Since::Exposed,
                 _ => continue,
             };
+            let may_be_ordered = match access.epoch {
+                Epoch::Fence(number) => number != common.fences,
+                Epoch::Started(_) => true,
+                Epoch::Locked { .. } => sanitizer::may_await_words(),
+            };
+            if may_be_ordered {
+                continue;
+            }
             let mut ticket = target.tell(one.origin, access, since);
             if !is_of_fence && (one.is_over || access.ends_unseen) {
                 sanitizer::end(core::mem::take(&mut ticket));
@@ -235,18 +230,23 @@ impl Window {
     }
 }
 
+/// This process has locked something.
+pub(super) fn have_locked() {
+    with_all(|windows| {
+        let held = Window::all_locks(windows);
+        let targets = windows.values_mut().filter_map(|window| window.target.as_mut());
+        targets.for_each(|target| target.held.add(held));
+    });
+}
+
 /// This process is about to go into a collective operation.
-#[cold]
-pub(crate) fn enter() {
-    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn enter() {
     let passed = knowledge::passed();
-    windows.get_or_insert_default().values_mut().for_each(|window| window.enter(passed));
+    with_all(|windows| windows.values_mut().for_each(|window| window.enter(passed)));
 }
 
 /// A call that may have brought something from others, or has locked something, has returned, and nothing has been made of it yet.
-#[cold]
-pub(crate) fn look() {
-    let mut windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn look() {
     let passed = knowledge::passed();
-    windows.get_or_insert_default().values_mut().for_each(|window| window.look(passed));
+    with_all(|windows| windows.values_mut().for_each(|window| window.look(passed)));
 }

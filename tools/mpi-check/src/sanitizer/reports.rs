@@ -151,9 +151,8 @@ fn tell_of(report: &Report) {
     let site = match call.origin {
         Origin::Here(site) => site,
         Origin::Rank(origin, mark) => {
-            let key = format!("target {does} {}", places::of_mark(mark));
             let does = format!("the program {does}");
-            return report_other(function, origin, mark, own.writes, &does, &place, &key);
+            return report_other((function, origin, mark), own.writes, &does, &place);
         }
     };
     TOLD.lock()
@@ -167,36 +166,25 @@ fn tell_of(report: &Report) {
 }
 
 /// Of two calls. Those of this process are compared without the runtime.
-fn tell_of_calls(calls: [(&Known, &Side); 2]) {
-    let (Origin::Here(site), Origin::Rank(origin, mark), [(own, access), (theirs, other)]) =
-        (match (calls[0].0.origin, calls[1].0.origin) {
-            (Origin::Here(site), Origin::Rank(rank, mark)) => {
-                (Origin::Here(site), Origin::Rank(rank, mark), calls)
-            }
-            (Origin::Rank(rank, mark), Origin::Here(site)) => {
-                (Origin::Here(site), Origin::Rank(rank, mark), [calls[1], calls[0]])
-            }
-            _ => return,
-        })
-    else {
-        return;
+fn tell_of_calls([one, two]: [(&Known, &Side); 2]) {
+    let ((own, access), site, (theirs, other), origin, mark) = match (one.0.origin, two.0.origin) {
+        (Origin::Here(site), Origin::Rank(rank, mark)) => (one, site, two, rank, mark),
+        (Origin::Rank(rank, mark), Origin::Here(site)) => (two, site, one, rank, mark),
+        _ => return,
     };
     let does = format!("{} {}", own.function, if access.writes { "writes" } else { "reads" });
-    let key = format!("target {does} {}", places::of_mark(mark));
     let place = places::describe(site);
-    report_other(theirs.function, origin, mark, other.writes, &does, &place, &key);
+    report_other((theirs.function, origin, mark), other.writes, &does, &place);
 }
 
 /// What another rank does with memory of this one's window, and what is done here, at a place.
 fn report_other(
-    function: FunctionId,
-    origin: Option<u32>,
-    mark: Mark,
+    (function, origin, mark): (FunctionId, Option<u32>, Mark),
     writes: bool,
     does: &str,
     place: &str,
-    key: &str,
 ) {
+    let key = format!("target {does} {}", places::of_mark(mark));
     let uses = if writes { "writes" } else { "reads" };
     let who = origin.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
     let message = format!(
@@ -204,7 +192,15 @@ fn report_other(
     );
     let other = Other::at("the operation at", mark);
     let ranks: Vec<u32> = [rank()].into_iter().chain(origin).collect();
-    report_of(Class::RmaConflict, function, Place::Text(place), key, &message, Some(other), &ranks);
+    report_of(
+        Class::RmaConflict,
+        function,
+        Place::Text(place),
+        &key,
+        &message,
+        Some(other),
+        &ranks,
+    );
 }
 
 /// The class, what the call is, and the message. `is_later`: MPI's access came after the program's.

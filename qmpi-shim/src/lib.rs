@@ -6,6 +6,9 @@
 //! level, tools for TUM's QMPI by TUM's structures. `docs/stacks.md` explains the use of it.
 #![allow(non_upper_case_globals, non_snake_case, reason = "names that C tools know")]
 
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!("libqmpi.so makes machine code for its stacks, and knows that of x86-64 only");
+
 mod code;
 mod config;
 mod depth;

@@ -182,6 +182,7 @@ mod tests {
     use core::cell::RefCell;
 
     use super::*;
+    use crate::arch::{from_mpich, to_mpich, to_tum};
 
     std::thread_local! {
         /// What a function was called with.

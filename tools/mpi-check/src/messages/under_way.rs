@@ -54,6 +54,12 @@ pub(crate) fn sent_as(key: u64) -> Option<Sent> {
     Sent::of(shared().messages.look(key)?)
 }
 
+/// From whom to whom a message goes, by its key, if it is under way.
+pub(crate) fn channel_of(key: u64) -> Option<Channel> {
+    let slot = shared().messages.look(key).filter(|slot| slot.is_sent())?;
+    Some(slot.channel())
+}
+
 /// By which call a rank has asked for a message that was not sent, and where.
 pub(crate) fn posted_by(rank: u32, wanted: Wanted) -> Option<(FunctionId, Mark)> {
     let channel = Channel {

@@ -41,16 +41,39 @@ impl Picture {
     /// May a rank that waits go on, once some others can?
     fn may_go(&self, at: usize, how: &How, can_go: &[bool]) -> bool {
         let rank = &self.ranks[at];
-        let mut needs = (0..rank.needs.len()).map(|number| {
+        let may = |number: usize| {
             let need = rank.needs[number];
             // Each of several receives that ask for the same needs a message of its own.
             let same = rank.needs[..number].iter().filter(|other| **other == need).count();
             self.may_come(need, same, at, how, can_go)
-        });
+        };
         if rank.is_any {
-            return needs.any(|may| may);
+            return (0..rank.needs.len()).any(may);
         }
-        needs.all(|may| may) && self.has_message_for_each(at, can_go)
+        // MPI may have a copy of what a standard send sends (MPI-5.0, section 3.4): then the call waits for all else. That it
+        // stands shows no more than that one of them is not through, if all else is.
+        let (sends, others): (Vec<usize>, Vec<usize>) =
+            (0..rank.needs.len()).partition(|number| self.may_be_buffered(rank.needs[*number]));
+        let may_others =
+            others.iter().all(|number| may(*number)) && self.has_message_for_each(at, can_go);
+        let are_others_there =
+            || others.iter().all(|number| self.is_there(at, rank.needs[*number]));
+        may_others
+            && (sends.is_empty() || !are_others_there() || sends.iter().any(|number| may(*number)))
+    }
+
+    /// Is it the receiver of a message that MPI may have a copy of?
+    fn may_be_buffered(&self, need: Need) -> bool {
+        matches!(need, Need::Receiver { key, .. } if !self.synchronous.contains(&key))
+    }
+
+    /// Is there what a rank needs, for sure? Not if nobody knows.
+    fn is_there(&self, at: usize, need: Need) -> bool {
+        let Need::Message(wanted) = need else { return false };
+        // It is the message of another receive if that was posted first.
+        !wanted.is_open()
+            && self.ranks[at].open == 0
+            && !self.unsent.iter().any(|channel| wanted.is_met_by(channel, at))
     }
 
     /// May somebody who can go on send what a rank asks for?
@@ -122,14 +145,23 @@ impl Picture {
                 };
                 may_get || goes(can_go, target)
             }
-            Need::Collective { identity, number, root } => {
-                let root = root.filter(|_| !how.is_strict);
-                self.is_over(at, identity, number, root)
-                    || self.may_gather(at, identity, number, root, can_go)
+            Need::Collective { identity, number, root: None } => {
+                self.is_over(at, identity, number, None)
+                    || self.may_gather(at, identity, number, can_go)
+            }
+            Need::Collective { identity, number, root: Some(root) } => {
+                let has_root = self.is_over(at, identity, number, Some(root));
+                let may_have_root = has_root || goes(can_go, root);
+                if how.is_strict {
+                    // It has stood there for long: its MPI waits for others, too.
+                    self.is_over(at, identity, number, None)
+                        || may_have_root && any_other_goes(can_go, at)
+                } else {
+                    may_have_root
+                }
             }
             Need::Attendance { identity, number } if how.is_strict => {
-                self.is_over(at, identity, number, None)
-                    || self.may_gather(at, identity, number, None, can_go)
+                self.is_over(at, identity, number, None) || any_other_goes(can_go, at)
             }
             Need::Attendance { identity, number } => {
                 let mut others = self.ranks.iter().enumerate().filter(|(other, _)| *other != at);
@@ -149,24 +181,14 @@ impl Picture {
                 let other = self.meetings.get(&(identity, number)).filter(|_| !self.is_of_all);
                 other.is_none_or(|(identity, number)| {
                     self.is_over(at, *identity, *number, None)
-                        || self.may_gather(at, *identity, *number, None, can_go)
+                        || self.may_gather(at, *identity, *number, can_go)
                 })
             }
         }
     }
 
-    /// May those come to a collective operation who have not, or its root alone? Where they are not known, somebody else may.
-    fn may_gather(
-        &self,
-        at: usize,
-        identity: u64,
-        number: u64,
-        root: Option<u32>,
-        can_go: &[bool],
-    ) -> bool {
-        if let Some(root) = root {
-            return goes(can_go, root);
-        }
+    /// May all come to a collective operation who have not? Where they are not known, somebody else may.
+    fn may_gather(&self, at: usize, identity: u64, number: u64, can_go: &[bool]) -> bool {
         let operation = self.operations.get(&(identity, number));
         let is_all = |missing: &Vec<u32>| {
             operation.is_some_and(|it| missing.len() + it.come.len() == it.expected as usize)

@@ -1,6 +1,6 @@
 //! What all ranks do at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::need::{Channel, Lock, Need};
 
@@ -155,6 +155,10 @@ pub struct Picture {
     pub asked: Vec<u64>,
     /// Whose those messages are, as far as it is known.
     pub channels: BTreeMap<u64, Channel>,
+    /// The keys of messages of synchronous sends, which are not complete before somebody receives them.
+    pub synchronous: BTreeSet<u64>,
+    /// Channels of messages that somebody has asked for and that were not sent, once for each of them.
+    pub unsent: Vec<Channel>,
     /// Collective operations under way, by the communicator's identity and their number. What is not here is over.
     pub operations: BTreeMap<(u64, u64), Operation>,
     /// The ranks of the world that are in a communicator, as far as they are known.

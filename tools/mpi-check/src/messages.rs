@@ -44,7 +44,7 @@ pub(crate) use problem::tell_held;
 pub(crate) use races::tell_races;
 pub(crate) use slot::Slot;
 pub(crate) use table::Table;
-pub(crate) use under_way::{channel_of, keys, nearly, posted_by, report_lost, sent_as, under_way};
+pub(crate) use under_way::{keys, nearly, posted_by, report_lost, sent_as, under_way, unsent};
 
 /// What one side says of the data.
 #[derive(Debug, Clone, Copy)]

@@ -56,6 +56,7 @@ pub(super) fn of_host(size: usize) -> Picture {
         under_way,
         unasked,
         asked,
+        unsent: messages::unsent(),
         exposures: Some(BTreeMap::new()),
         hosts: hosts::of_ranks(size),
         ..Picture::default()
@@ -70,8 +71,11 @@ fn add(picture: &mut Picture, need: Need) {
     match need {
         Need::Message(wanted) => add_members(picture, wanted.identity),
         Need::Receiver { key, .. } => {
-            if let Some(sent) = messages::channel_of(key) {
-                picture.channels.insert(key, sent);
+            if let Some(sent) = messages::sent_as(key) {
+                picture.channels.insert(key, sent.channel);
+                if sent.is_synchronous() {
+                    picture.synchronous.insert(key);
+                }
             }
         }
         Need::Collective { identity, number, .. } | Need::Attendance { identity, number } => {

@@ -119,7 +119,11 @@ impl Teller<'_> {
             Some(Need::Receiver { key, target }) => {
                 let sent = messages::sent_as(key).filter(|_| !is_of_all);
                 let (behind, what) = sent.map_or_else(Default::default, |sent| {
-                    let what = format!(" with tag {}{}", sent.tag, names::on(sent.identity));
+                    let what = format!(
+                        " with tag {}{}",
+                        sent.channel.tag,
+                        names::on(sent.channel.identity)
+                    );
                     (behind(sent.function, function, sent.mark), what)
                 });
                 write!(
